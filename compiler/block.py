@@ -1,0 +1,120 @@
+"""The block IR: one typed record per Mamba block, over named lanes.
+
+Between the language and the weights stands this record. Targets print it as tensors,
+`run` evaluates it, certificates read it. All numbers are dyadic and exact in float64.
+
+    x̂_f(t)  = relu(bias_f + Σ_k taps[f, k] · <rows_f, lanes(t − k)>)             features
+    Δ_c(t)  = softplus(delta_bias_c + <delta_features_c, x̂(t)> + <delta_lanes_c, lanes(t)>)
+    h_cn(t) = exp(−Δ_c · decay_c) · h_cn(t − 1) + Δ_c · B_n · x̂_c,   B = write · x̂,  C = read · x̂
+    y_c(t)  = Σ_n C_n h_cn + skip_c · x̂_c
+    out(t)  = Σ_c out_c · y_c · relu(<gate_c, lanes(t)>)
+
+silu and softplus stand for relu and for identity/0: every pre-activation is 0, at least
+20.1 or at most −104, where the real functions agree with these bit for bit
+(exact-arithmetic E1, E2, E4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+SAFE_POSITIVE = 20.1
+SAFE_NEGATIVE = -104.0
+OFF = -200.0  # a softplus or silu pre-activation that is 0 on every backend and dtype
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Rectified rows. names: F; rows: (F × lanes) csr; taps: (F × d_conv) by lag; bias: (F,)."""
+
+    names: tuple[str, ...]
+    rows: sparse.csr_array
+    taps: np.ndarray
+    bias: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Channels:
+    """Channels with a state or a D path. Arrays over C channels; matrices (C × features) or (C × lanes)."""
+
+    names: tuple[str, ...]
+    feature: np.ndarray
+    delta_features: sparse.csr_array
+    delta_lanes: sparse.csr_array
+    delta_bias: np.ndarray
+    decay: np.ndarray
+    skip: np.ndarray
+    gate: sparse.csr_array
+    out: sparse.csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """State columns. names: N; write, read: (N × features): B and C."""
+
+    names: tuple[str, ...]
+    write: sparse.csr_array
+    read: sparse.csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    features: Features
+    channels: Channels
+    columns: Columns
+
+    @property
+    def d_state(self) -> int:
+        return len(self.columns.names)
+
+
+class UnsafePreactivation(ArithmeticError):
+    """A pre-activation outside {0} ∪ [20.1, ∞) ∪ (−∞, −104]: the real block would not be exact."""
+
+
+def rectified(x: np.ndarray, names: tuple[str, ...], what: str) -> np.ndarray:
+    """relu, after checking that silu and softplus agree with it. x: (…, names)."""
+    unsafe = ((x > 0) & (x < SAFE_POSITIVE)) | ((x < 0) & (x > SAFE_NEGATIVE))
+    if unsafe.any():
+        at = np.argwhere(unsafe)[0]
+        raise UnsafePreactivation(
+            f"{what} of {names[at[-1]]} is {x[tuple(at)]} at position {at[-2]}; it must be 0, at least 20.1 or at most −104"
+        )
+    return np.maximum(x, 0)
+
+
+def run(block: Block, lanes: np.ndarray) -> np.ndarray:
+    """The block's output, added to nothing. lanes: (batch, time, L) float64; returns the same shape."""
+    features = run_features(block.features, lanes)
+    channels, columns = block.channels, block.columns
+    x = features[..., channels.feature]
+    delta_in = _times(features, channels.delta_features) + _times(lanes, channels.delta_lanes) + channels.delta_bias
+    delta = rectified(delta_in, channels.names, "the Δ pre-activation")
+    write, read = _times(features, columns.write), _times(features, columns.read)
+    state = np.zeros((lanes.shape[0], len(channels.names), block.d_state))
+    y = np.empty_like(x)
+    for t in range(lanes.shape[1]):
+        step = delta[:, t, :, None]
+        keep = np.where(step * channels.decay[:, None] == 0, 1.0, 0.0)
+        state = keep * state + (step * x[:, t, :, None]) * write[:, t, None, :]
+        y[:, t] = (state * read[:, t, None, :]).sum(-1) + channels.skip * x[:, t]
+    gate = rectified(_times(lanes, channels.gate), channels.names, "the gate pre-activation")
+    return _times(y * gate, channels.out.T.tocsr())
+
+
+def run_features(features: Features, lanes: np.ndarray) -> np.ndarray:
+    """x̂ of every feature: (batch, time, F)."""
+    rows = _times(lanes, features.rows)
+    total = np.broadcast_to(features.bias, rows.shape).copy()
+    for lag in range(features.taps.shape[1]):
+        total[:, lag:] += features.taps[:, lag] * rows[:, : rows.shape[1] - lag]
+    return rectified(total, features.names, "the pre-activation")
+
+
+def _times(x: np.ndarray, matrix: sparse.csr_array) -> np.ndarray:
+    """x · matrixᵀ over the last axis."""
+    flat = x.reshape(-1, x.shape[-1])
+    return np.asarray((matrix @ flat.T).T).reshape(*x.shape[:-1], matrix.shape[0])

@@ -1,0 +1,22 @@
+"""What the compiler says when it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.language.stream import Stream
+
+
+class CompileError(ValueError):
+    """A circuit that cannot be compiled exactly, with every reason found.
+
+    reasons: (stream or None, one sentence) pairs.
+    """
+
+    def __init__(self, reasons: Sequence[tuple[Stream | None, str]]):
+        self.reasons = tuple(reasons)
+        super().__init__("\n".join(self._line(stream, reason) for stream, reason in self.reasons))
+
+    @staticmethod
+    def _line(stream: Stream | None, reason: str) -> str:
+        return reason if stream is None else f"{stream.label} ({stream.origin}): {reason}"

@@ -1,0 +1,206 @@
+"""The gadgets: one function per operation that a block computes.
+
+Each adds the channels (and columns) of one operation to a block and derives why the
+block then computes the operation exactly. S is the scale of an x̂ port (a power of two,
+`passes/scale.py`), so x̂ = S·v; every other constant is a power of two too, so each step
+multiplies by powers of two and adds lattice values: nothing rounds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from compiler.block import OFF
+from compiler.builder import CONSTANT, BlockBuilder
+from compiler.errors import CompileError
+from compiler.language import operations as ops
+from compiler.language.stream import Stream
+
+ON = 128.0  # Δ of a channel that writes: softplus(128) = 128, and exp(−128·1) = 0 in float32
+GATE = 32.0  # z of an open gate: silu(32) = 32
+
+
+def lower(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
+    """Add the wanted numbers of an operation to the block."""
+    _GADGETS[type(stream.operation)](stream, wanted, builder)
+
+
+def _targets(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> np.ndarray:
+    return builder.lanes.index[stream][np.flatnonzero(wanted)]
+
+
+def _names(stream: Stream, wanted: np.ndarray) -> list[str]:
+    return [stream.label if stream.width == 1 else f"{stream.label}[{i}]" for i in np.flatnonzero(wanted)]
+
+
+def rectify(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
+    """relu on lanes, by the D path.
+
+    dt_bias = −200 makes Δ = softplus(−200) = 0, so the state stays 0 and y = D·x̂ with D = 1/32;
+    the gate is silu(32·one) = 32, so out = (1/S)·32·(1/32)·S·relu(v) = relu(v).
+    """
+    ids, scale = builder.rectifier(stream, wanted)
+    out = (_targets(stream, wanted, builder), np.full(len(ids), 1 / scale))
+    builder.add_channels(_names(stream, wanted), ids, out, builder.always_open(len(ids), GATE), OFF, skip=1 / GATE)
+
+
+def product(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
+    """a·b for a ≥ 0, by the D path and the gate (exact-arithmetic E3): silu(z) − silu(−z) = z, z = S_b·b.
+
+    Where b ≥ 0 the second channel of the pair is not needed. S_b puts every nonzero b at 20.1 or beyond,
+    so both silu are relus and their difference is exact.
+    """
+    a, b = stream.inputs
+    ids, unit = builder.written(a, wanted)
+    domain = builder.domains.of(b)
+    level = float(GATE / domain.step) if domain.lo >= 0 else float(4 * GATE / domain.step)
+    row = builder.on_lanes(b)[np.flatnonzero(wanted)]
+    target = _targets(stream, wanted, builder)
+    for sign in (1.0,) if domain.lo >= 0 else (1.0, -1.0):
+        builder.add_channels(
+            _names(stream, wanted), ids, (target, sign * unit / level), (row * sign * level).tocsr(), OFF, skip=1.0
+        )
+
+
+def running_sum(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
+    """Σ_{s≤t} v_s: A = −0 (A_log = −200) keeps the state, Δ = 128 by dt_bias, B = 1/128, C = 1/32, gate 32.
+
+    h = Σ 128·(1/128)·S·v and out = (1/S)·32·(1/32)·h (exact-arithmetic E1, E5).
+    """
+    _constant_column(builder)
+    ids, unit = builder.written(stream.inputs[0], wanted)
+    out = (_targets(stream, wanted, builder), unit * _column_gain(builder))
+    builder.add_channels(_names(stream, wanted), ids, out, builder.always_open(len(ids), GATE), ON)
+
+
+def latch(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
+    """The last value stored: Δ = softplus(256·level − 128) is 128 where the level is 1 and 0 where it is at most 0.
+
+    With A = −1, Δ = 128 erases (exp(−128) = 0) and writes 128·(1/128)·S·v; Δ = 0 leaves the state
+    untouched bit for bit (exact-arithmetic E4). Before the start of the sequence the level is 0 or less.
+    """
+    value, when = stream.inputs
+    _constant_column(builder)
+    flags, lanes = np.divmod(np.flatnonzero(wanted), value.width)
+    ids, unit = _per_lane(builder, value, lanes)
+    out = (_targets(stream, wanted, builder), unit * _column_gain(builder))
+    gate = builder.always_open(len(ids), GATE)
+    builder.add_channels(_names(stream, wanted), ids, out, gate, decay=1.0, **_threshold(builder, when, flags))
+
+
+def gated_state(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
+    """Σ_k gate_k · bank_k: the channels of entry k (latches or running sums) behind z = 32·gate_k.
+
+    silu(32·gate_k) is 32 for the selected entry and 0 for all others, and the entries share their output lanes.
+    """
+    state, gate = stream.inputs
+    value = state.inputs[0]
+    keys = gate.width
+    per_key = state.width // keys
+    lanes = np.flatnonzero(wanted)
+    at = (np.arange(keys)[:, None] * per_key + lanes).reshape(-1)
+    selected = np.repeat(np.arange(keys), len(lanes))
+    _constant_column(builder)
+    latched = isinstance(state.operation, ops.Latch)
+    ids, unit = _per_lane(builder, value, np.tile(lanes, keys) if latched else at)
+    level = GATE / float(builder.domains.of(gate).step)
+    out = (np.tile(_targets(stream, wanted, builder), keys), unit * _column_gain(builder) * GATE / level)
+    rows = (builder.on_lanes(gate)[selected] * level).tocsr()
+    names = [f"{stream.label}[{k}][{i}]" for k in range(keys) for i in lanes]
+    if latched:
+        builder.add_channels(names, ids, out, rows, decay=1.0, **_threshold(builder, state.inputs[1], selected))
+    else:
+        builder.add_channels(names, ids, out, rows, ON)
+
+
+def outer_product_memory(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
+    """Σ_{s≤t} v_s <k_s, q_t>: x̂ = S·v, B = k/128, C = q/32, A = −0, Δ = 128 (paper A, Theorem 2).
+
+    Where nothing linear follows silu at B and C (Mamba-2) the columns stand at their own scales
+    S_k·k and S_q·q, and the output is divided by 128·S_k·S_q instead.
+    """
+    value, key, query = stream.inputs
+    ids, unit = builder.written(value, wanted)
+    if builder.rules.columns == "linear":
+        write = [(r, f, w / ON) for r, f, w in _column_entries(builder, key)]
+        read = [(r, f, w / GATE) for r, f, w in _column_entries(builder, query)]
+        gain = 1.0
+    else:
+        write, key_unit = _single_features(builder, key)
+        read, query_unit = _single_features(builder, query)
+        gain = key_unit * query_unit / (ON * GATE)
+    builder.set_columns([f"{stream.label}.column[{n}]" for n in range(key.width)], write, read)
+    out = (_targets(stream, wanted, builder), unit * gain)
+    builder.add_channels(_names(stream, wanted), ids, out, builder.always_open(len(ids), GATE), ON)
+
+
+# Shared parts -------------------------------------------------------------------------------------
+
+
+def _per_lane(builder: BlockBuilder, value: Stream, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """x̂ features and units for the listed (repeated) numbers of a value."""
+    used = np.zeros(value.width, dtype=bool)
+    used[lanes] = True
+    ids, unit = builder.written(value, used)
+    position = np.cumsum(used) - 1
+    return ids[position[lanes]], unit[position[lanes]]
+
+
+def _constant_column(builder: BlockBuilder) -> None:
+    """The one column of running sums and latches: B = 1/128 and C = 1/32 at every position (x̂ = 32 where nothing follows silu)."""
+    on = np.array([builder.constant()])
+    linear = builder.rules.columns != "features"
+    write, read = (1 / (ON * CONSTANT), 1 / (GATE * CONSTANT)) if linear else (1.0, 1.0)
+    row = np.zeros(1, dtype=np.int64)
+    builder.set_columns(["constant"], [(row, on, np.array([write]))], [(row, on, np.array([read]))])
+
+
+def _column_gain(builder: BlockBuilder) -> float:
+    """What undoes 128·B·C·32 of the constant column."""
+    return 1.0 if builder.rules.columns != "features" else 1 / (ON * CONSTANT * CONSTANT * GATE)
+
+
+def _threshold(builder: BlockBuilder, when: Stream, flags: np.ndarray) -> dict:
+    """The Δ port of one channel per listed flag: 256·level − 128."""
+    if builder.rules.delta == "lanes":
+        rows = builder.on_lanes(when)[flags]
+        return {"delta_lanes": ops.exact_matrix(2 * ON * rows), "delta_bias": -ON}
+    parts, bias = builder.linear(when)
+    count = np.bincount(flags, minlength=when.width)
+    order = np.argsort(flags, kind="stable")
+    start = np.cumsum(count) - count
+    entries = []
+    for row, feature, weight in parts:
+        repeat = count[row]
+        offset = np.concatenate([np.arange(n) for n in repeat]) if len(repeat) else np.zeros(0, dtype=np.int64)
+        channel = order[np.repeat(start[row], repeat) + offset.astype(np.int64)]
+        entries.append((channel, np.repeat(feature, repeat), np.repeat(2 * ON * weight, repeat)))
+    return {"delta_features": entries, "delta_bias": (2 * ON * bias - ON)[flags]}
+
+
+def _column_entries(builder: BlockBuilder, stream: Stream) -> list[tuple]:
+    """(column, feature, weight) triples of a key or query; its constants come from the channel that is always on."""
+    parts, bias = builder.linear(stream)
+    constant = np.flatnonzero(bias)
+    if len(constant):
+        parts.append((constant, np.full(len(constant), builder.constant()), bias[constant] / CONSTANT))
+    return parts
+
+
+def _single_features(builder: BlockBuilder, stream: Stream) -> tuple[list[tuple], float]:
+    """Columns that are one feature each, and their common unit."""
+    ids, unit = builder.written(stream, np.ones(stream.width, dtype=bool))
+    if len(set(unit)) != 1:
+        raise CompileError([(stream, f"its columns stand at {len(set(unit))} different scales, and {builder.rules.name} needs one for all")])
+    return [(np.arange(stream.width), ids, np.ones(stream.width))], float(unit[0])
+
+
+_GADGETS = {
+    ops.Relu: rectify,
+    ops.Multiply: product,
+    ops.Cumsum: running_sum,
+    ops.Latch: latch,
+    ops.GateSum: gated_state,
+    ops.MemoryRead: outer_product_memory,
+}

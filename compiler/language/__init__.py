@@ -1,0 +1,1 @@
+"""The language of circuits: alphabets, typed streams, operations, input languages."""

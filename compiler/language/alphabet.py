@@ -1,0 +1,77 @@
+"""Alphabets: the finite, named token sets that circuits read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """A finite list of distinct token names, some of them gathered in named groups.
+
+    tokens: every name, in id order.
+    groups: (group name, first id, one past the last id) triples.
+    """
+
+    tokens: tuple[str, ...]
+    groups: tuple[tuple[str, int, int], ...] = ()
+
+    @classmethod
+    def of(cls, *singles: str, **groups: int | Iterable[str]) -> Alphabet:
+        """Build an alphabet: single tokens first, then each group in order.
+
+        A group given as a number n is named after itself: `k=3` is `k0 k1 k2`;
+        a group given as strings holds just these names.
+        """
+        tokens, spans = list(singles), []
+        for group, members in groups.items():
+            names = [f"{group}{i}" for i in range(members)] if isinstance(members, int) else list(members)
+            spans.append((group, len(tokens), len(tokens) + len(names)))
+            tokens += names
+        return cls(tuple(tokens), tuple(spans))
+
+    def __post_init__(self) -> None:
+        if not self.tokens:
+            raise ValueError("an alphabet needs at least one token, and this one has none")
+        for name, ids in self._positions.items():
+            if len(ids) > 1:
+                raise ValueError(f"token {name!r} stands {len(ids)} times in the alphabet; names must be distinct")
+            if not name or any(c.isspace() for c in name):
+                raise ValueError(f"token {name!r} is empty or holds white space, so no tokenizer could split it off")
+
+    @cached_property
+    def _positions(self) -> dict[str, list[int]]:
+        places: dict[str, list[int]] = {}
+        for i, name in enumerate(self.tokens):
+            places.setdefault(name, []).append(i)
+        return places
+
+    @property
+    def size(self) -> int:
+        return len(self.tokens)
+
+    def index(self, token: str) -> int:
+        """The id of a token; ValueError when it is not in the alphabet."""
+        if token not in self._positions:
+            raise ValueError(f"token {token!r} is not in the alphabet of {self.size} tokens ({self.tokens[0]} … {self.tokens[-1]})")
+        return self._positions[token][0]
+
+    def ids(self, members: str | Iterable[str] | None = None) -> range | tuple[int, ...]:
+        """The ids of a group (by its name), of listed tokens, or of the whole alphabet (None)."""
+        if members is None:
+            return range(self.size)
+        if isinstance(members, str):
+            for group, start, stop in self.groups:
+                if group == members:
+                    return range(start, stop)
+            return (self.index(members),)
+        return tuple(self.index(token) for token in members)
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a white-space separated string."""
+        return [self.index(token) for token in text.split()]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return " ".join(self.tokens[i] for i in ids)

@@ -1,0 +1,65 @@
+"""A circuit: an output stream, the graph behind it, and the inputs it is promised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import networkx as nx
+
+from compiler.language.alphabet import Alphabet
+from compiler.language.input_language import InputLanguage
+from compiler.language.operations import Embed
+from compiler.language.stream import Stream
+
+
+@dataclass(frozen=True, eq=False)
+class Circuit:
+    """What the compiler compiles.
+
+    name:     a word for messages and file names.
+    output:   the stream that the user reads (logits, for a language model).
+    language: the token sequences that every promise is made for; None for numeric inputs.
+    """
+
+    name: str
+    output: Stream
+    language: InputLanguage | None = None
+
+    @cached_property
+    def graph(self) -> nx.DiGraph:
+        """Streams as nodes, an edge from each input to its reader."""
+        graph = nx.DiGraph()
+        graph.add_node(self.output)
+        pending, seen = [self.output], {self.output}
+        while pending:
+            node = pending.pop()
+            for source in node.inputs:
+                graph.add_edge(source, node)
+                if source not in seen:
+                    seen.add(source)
+                    pending.append(source)
+        return graph
+
+    @cached_property
+    def streams(self) -> tuple[Stream, ...]:
+        """Every stream the output depends on, inputs before readers, in an order fixed by the circuit's text."""
+        order, seen = [], set()
+        stack = [(self.output, False)]
+        while stack:
+            node, done = stack.pop()
+            if done:
+                order.append(node)
+            elif node not in seen:
+                seen.add(node)
+                stack.append((node, True))
+                stack.extend((source, False) for source in reversed(node.inputs))
+        return tuple(order)
+
+    @property
+    def alphabet(self) -> Alphabet | None:
+        """The token alphabet, or None for a circuit over numbers."""
+        for stream in self.streams:
+            if isinstance(stream.operation, Embed):
+                return stream.operation.alphabet
+        return self.language.alphabet if self.language else None

@@ -1,0 +1,145 @@
+"""Input languages: which token sequences a circuit is promised to see.
+
+An alphabet and a length alone prove too little (a key could be written at every
+position); a small automaton whose edges carry token sets, some of them used up
+without repetition, proves what the exactness of a circuit rests on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import networkx as nx
+import numpy as np
+
+from compiler.language.alphabet import Alphabet
+
+
+@dataclass(frozen=True)
+class Edge:
+    """In state `source` a token of `tokens` may come and leads to `target`.
+
+    distinct: no token is taken twice along this edge in one sequence.
+    """
+
+    source: str
+    target: str
+    tokens: frozenset[int]
+    distinct: bool = False
+
+
+@dataclass(frozen=True)
+class InputLanguage:
+    """All sequences of at most max_length tokens that a walk from `start` along the edges spells."""
+
+    alphabet: Alphabet
+    start: str
+    edges: tuple[Edge, ...]
+    max_length: int
+    description: str
+
+    @classmethod
+    def everything(cls, alphabet: Alphabet, max_length: int) -> InputLanguage:
+        """Every token sequence of at most this length."""
+        edge = Edge("any", "any", frozenset(range(alphabet.size)))
+        text = f"every sequence of at most {max_length} of {alphabet.size} tokens"
+        return cls(alphabet, "any", (edge,), max_length, text)
+
+    @classmethod
+    def of(
+        cls, alphabet: Alphabet, start: str, edges: Iterable[tuple], max_length: int, description: str
+    ) -> InputLanguage:
+        """Edges as (source, target, members of the alphabet[, True for distinct])."""
+        built = tuple(Edge(s, t, frozenset(alphabet.ids(members)), *rest) for s, t, members, *rest in edges)
+        return cls(alphabet, start, built, max_length, description)
+
+    def with_length(self, max_length: int) -> InputLanguage:
+        return InputLanguage(self.alphabet, self.start, self.edges, max_length, self.description)
+
+    @cached_property
+    def _repeatable(self) -> tuple[bool, ...]:
+        """For each edge, whether a walk can take it more than once (both ends in one strong component)."""
+        graph = nx.MultiDiGraph((e.source, e.target) for e in self.edges)
+        component = {s: i for i, states in enumerate(nx.strongly_connected_components(graph)) for s in states}
+        return tuple(component[e.source] == component[e.target] for e in self.edges)
+
+    @cached_property
+    def occurrences(self) -> np.ndarray:
+        """For each token id, a bound on how often it stands in a sequence of the language: (vocabulary,) int64."""
+        bound = np.zeros(self.alphabet.size, dtype=np.int64)
+        for edge, repeatable in zip(self.edges, self._repeatable, strict=True):
+            ids = np.fromiter(edge.tokens, dtype=np.int64)
+            bound[ids] += self.max_length if repeatable and not edge.distinct else 1
+        return np.minimum(bound, self.max_length)
+
+    def max_count(self, ids: np.ndarray) -> int:
+        """A bound on how many positions of a sequence hold one of these tokens."""
+        wanted = frozenset(int(i) for i in ids)
+        total = 0
+        for edge, repeatable in zip(self.edges, self._repeatable, strict=True):
+            shared = len(edge.tokens & wanted)
+            if shared:
+                total += 1 if not repeatable else shared if edge.distinct else self.max_length
+        return min(total, self.max_length)
+
+    def strings(self, length: int) -> Iterator[tuple[int, ...]]:
+        """Every sequence of exactly this length, each once, in lexicographic order of the walk."""
+        seen: set[tuple[int, ...]] = set()
+        stack = [((), self.start, frozenset())]
+        while stack:
+            prefix, state, used = stack.pop()
+            if len(prefix) == length:
+                if prefix not in seen:
+                    seen.add(prefix)
+                    yield prefix
+                continue
+            for i, edge in enumerate(self.edges):
+                if edge.source != state:
+                    continue
+                for token in sorted(edge.tokens, reverse=True):
+                    if edge.distinct and (i, token) in used:
+                        continue
+                    taken = used | {(i, token)} if edge.distinct else used
+                    stack.append(((*prefix, token), edge.target, taken))
+
+    def accepts(self, tokens: Iterable[int]) -> bool:
+        """Whether some walk spells the sequence and it is not too long."""
+        walks = {(self.start, frozenset())}
+        length = 0
+        for length, token in enumerate(tokens, start=1):
+            walks = {
+                (edge.target, used | {(i, token)} if edge.distinct else used)
+                for state, used in walks
+                for i, edge in enumerate(self.edges)
+                if edge.source == state and token in edge.tokens and not (edge.distinct and (i, token) in used)
+            }
+            if not walks:
+                return False
+        return length <= self.max_length
+
+    def sample(self, count: int, length: int, seed: int) -> np.ndarray:
+        """`count` random walks of exactly this length: (count, length) int64; edges and tokens drawn uniformly.
+
+        ValueError when the walks run dry of tokens before that length.
+        """
+        rng = np.random.default_rng(seed)
+        return np.array([self._walk(rng, length) for _ in range(count)], dtype=np.int64).reshape(count, length)
+
+    def _walk(self, rng: np.random.Generator, length: int) -> list[int]:
+        state, used, word = self.start, set(), []
+        for _ in range(length):
+            options = []
+            for i, edge in enumerate(self.edges):
+                if edge.source == state:
+                    free = [t for t in edge.tokens if not (edge.distinct and (i, t) in used)]
+                    options += [(i, edge, free)] if free else []
+            if not options:
+                raise ValueError(f"no sequence of length {length} could be drawn: after {len(word)} tokens no token may follow")
+            i, edge, free = options[rng.integers(len(options))]
+            token = sorted(free)[rng.integers(len(free))]
+            used.add((i, token))
+            word.append(token)
+            state = edge.target
+        return word

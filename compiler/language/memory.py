@@ -1,0 +1,38 @@
+"""Keyed memories: `memory.write(key, value, when=…).read(query)`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.language.operations import MemoryRead
+from compiler.language.stream import Stream
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A stream of writes (value under key, at positions where `when` holds) and its write policy."""
+
+    key: Stream
+    value: Stream
+    when: Stream | None
+    policy: str
+    name: str
+
+    def read(self, query: Stream) -> Stream:
+        """What the memory holds under the query, the write of the same position included; zeros if nothing."""
+        inputs = (self.value, self.key, query) if self.when is None else (self.value, self.key, query, self.when)
+        return Stream(MemoryRead(self.policy), inputs, self.name)
+
+
+def write(key: Stream, value: Stream, when: Stream | None = None, policy: str = "sum", name: str = "memory") -> Memory:
+    """A memory with one entry per alternative of the key.
+
+    policy: "sum" adds up the values written under a key (columns of an outer-product
+    state), "first" keeps the first one, "last" the last one.
+    """
+    return Memory(key, value, when, policy, name)
+
+
+def outer_sum(value: Stream, write: Stream, read: Stream, name: str = "memory") -> Stream:
+    """Block level: Σ_{s≤t} value_s · <write_s, read_t>, a state with A = 0, B = write and C = read."""
+    return Memory(write, value, None, "sum", name).read(read)

@@ -1,0 +1,76 @@
+"""Where a circuit's data comes from: tokens, numbers, positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from scipy import sparse
+
+from compiler.language import operations as ops
+from compiler.language.alphabet import Alphabet
+from compiler.language.codebook import Codebook
+from compiler.language.stream import Stream
+from compiler.language.types import Bool, Code, Int, OneHot, Type
+
+Members = str | Iterable[str] | None
+
+
+class Tokens:
+    """The input tokens of a circuit; each method gives a stream that is a function of the present token."""
+
+    def __init__(self, alphabet: Alphabet):
+        self.alphabet = alphabet
+
+    def _embed(self, rows: Iterable[int], lanes: Iterable[int], values: Iterable[float], type: Type, name: str) -> Stream:
+        table = sparse.csr_array(
+            (np.asarray(list(values), dtype=float), (list(rows), list(lanes))), shape=(self.alphabet.size, type.width)
+        )
+        return Stream(ops.Embed(self.alphabet, table, type), (), name)
+
+    def one_hot(self, members: Members = None, name: str | None = None) -> Stream:
+        """Which of these tokens the present one is (absent for any other): OneHot."""
+        ids = self.alphabet.ids(members)
+        return self._embed(ids, range(len(ids)), [1] * len(ids), OneHot(len(ids)), name or self._name(members, "token"))
+
+    def is_in(self, members: Members, name: str | None = None) -> Stream:
+        """Whether the present token is one of these: Bool."""
+        ids = self.alphabet.ids(members)
+        return self._embed(ids, [0] * len(ids), [1] * len(ids), Bool(), name or f"is_{self._name(members, 'token')}")
+
+    def code(self, members: Members, book: Codebook, name: str | None = None) -> Stream:
+        """The codeword of the present token, by its rank among these tokens; zeros for any other: Code."""
+        ids = np.asarray(self.alphabet.ids(members))
+        if len(ids) != book.size:
+            raise ValueError(f"the codebook has {book.size} words for {len(ids)} tokens; they must agree")
+        rows = np.repeat(ids, book.length)
+        lanes = np.tile(np.arange(book.length), len(ids))
+        table = sparse.csr_array((book.words.reshape(-1).astype(float), (rows, lanes)), shape=(self.alphabet.size, book.length))
+        return Stream(ops.Embed(self.alphabet, table, Code(book)), (), name or f"{self._name(members, 'token')}.code")
+
+    def number(self, values: Mapping[str, int], name: str | None = None) -> Stream:
+        """An integer for each listed token, 0 for any other: Int."""
+        ids = [self.alphabet.index(token) for token in values]
+        lo, hi = min([0, *values.values()]), max([0, *values.values()])
+        return self._embed(ids, [0] * len(ids), values.values(), Int(lo, hi), name or "number")
+
+    def lanes(self, rows: sparse.sparray | np.ndarray, name: str = "lane") -> Stream:
+        """Any dyadic embedding, one row per token: the block level's input."""
+        table = ops.exact_matrix(rows)
+        whole = bool((table.data == np.round(table.data)).all())
+        type = Int(width=table.shape[1]) if whole else ops.Real(width=table.shape[1])
+        return Stream(ops.Embed(self.alphabet, table, type), (), name)
+
+    @staticmethod
+    def _name(members: Members, otherwise: str) -> str:
+        return members if isinstance(members, str) else otherwise
+
+
+def numbers(type: Type, name: str = "x") -> Stream:
+    """A numeric input of the declared type (for circuits without tokens)."""
+    return Stream(ops.Numbers(type), (), name)
+
+
+def position() -> Stream:
+    """The position, 1 at the first token, given as an input lane."""
+    return Stream(ops.Position(), (), "position")

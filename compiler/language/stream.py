@@ -1,0 +1,256 @@
+"""Streams: the nodes of a circuit graph, and the operators that build them.
+
+A stream is one value (a vector of `width` numbers) per position. It is an operation
+applied to earlier streams, so a circuit is a directed acyclic graph by construction.
+Building never raises for ill-typed operands: the check pass reports all of them at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from numbers import Rational
+
+import numpy as np
+from scipy import sparse
+
+from compiler.language import operations as ops
+from compiler.language.types import Bool, OneHot, Type
+
+_PACKAGE = __name__.split(".")[0]
+
+
+def _source_line() -> str:
+    """`file.py:line` of the nearest caller outside this package: where the circuit was written."""
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] == _PACKAGE:
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename.rsplit('/', 1)[-1]}:{frame.f_lineno}"
+
+
+class Stream:
+    """One value per position: an operation and the streams it reads.
+
+    Operators: `+ - *` (numbers, other streams), `matrix @ s`, `s ** n`, comparisons
+    (giving Bool), `& | ~` on Bool, `s[i]` / `s[ids]` to pick lanes.
+    """
+
+    __array_ufunc__ = None  # so that `array @ stream` comes to __rmatmul__
+    __hash__ = object.__hash__
+
+    def __init__(self, operation: ops.Operation, inputs: Sequence[Stream] = (), name: str | None = None):
+        self.operation = operation
+        self.inputs = tuple(inputs)
+        self.name = name
+        self.origin = _source_line()
+
+    def named(self, name: str) -> Stream:
+        """Give the stream the name that its lanes and channels carry in the weights."""
+        self.name = name
+        return self
+
+    @property
+    def label(self) -> str:
+        return self.name or self.operation.symbol
+
+    @cached_property
+    def type(self) -> Type:
+        return self.operation.result_type(*(s.type for s in self.inputs))
+
+    @property
+    def width(self) -> int:
+        return self.type.width
+
+    def __repr__(self) -> str:
+        return f"<{self.label}: {self.type} at {self.origin}>"
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"stream {self.label!r} has no truth value while the circuit is built; use & | ~ and select()")
+
+    def retyped(self, type: Type) -> Stream:
+        """The same numbers under a sharper type that the author vouches for; the domains pass checks it."""
+        return Stream(ops.Linear((ops.exact_matrix(sparse.eye_array(self.width)),), type), (self,))
+
+    # lanes -------------------------------------------------------------------------------------
+    def __getitem__(self, lanes: int | slice | Sequence[int]) -> Stream:
+        index = np.atleast_1d(np.arange(self.width)[lanes])
+        pick = sparse.csr_array((np.ones(len(index)), (range(len(index)), index)), shape=(len(index), self.width))
+        return Stream(ops.Linear((pick,), ops.with_width(self.type, len(index))), (self,))
+
+    def sum(self) -> Stream:
+        """The sum over the lanes."""
+        return np.ones((1, self.width)) @ self
+
+    # arithmetic --------------------------------------------------------------------------------
+    def __add__(self, other: Stream | Rational) -> Stream:
+        return _combine((1, self), (1, other))
+
+    def __sub__(self, other: Stream | Rational) -> Stream:
+        return _combine((1, self), (-1, other))
+
+    def __rsub__(self, other: Rational) -> Stream:
+        return _combine((-1, self), (1, other))
+
+    def __neg__(self) -> Stream:
+        return _combine((-1, self))
+
+    def __mul__(self, other: Stream | Rational) -> Stream:
+        if isinstance(other, Stream):
+            return Stream(ops.Multiply(), (self, other))
+        return _combine((other, self))
+
+    def __truediv__(self, other: Rational) -> Stream:
+        return _combine((Fraction(1) / Fraction(other), self))
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __rmatmul__(self, matrix: np.ndarray | sparse.sparray) -> Stream:
+        return Stream(ops.Linear((ops.exact_matrix(matrix),)), (self,))
+
+    def __pow__(self, exponent: int) -> Stream:
+        if not isinstance(exponent, int) or exponent < 1:
+            raise ValueError(f"exponent {exponent!r} of {self.label!r} must be an integer of at least 1")
+        half = self ** (exponent // 2) if exponent > 1 else None
+        return self if half is None else half * half if exponent % 2 == 0 else half * half * self
+
+    # time --------------------------------------------------------------------------------------
+    def shift(self, k: int = 1) -> Stream:
+        """The value k positions earlier; zeros before the start."""
+        return Stream(ops.Shift(k), (self,))
+
+    def cumsum(self) -> Stream:
+        """The sum of all values so far, the present one included."""
+        return Stream(ops.Cumsum(), (self,))
+
+    # nonlinear maps of one position --------------------------------------------------------------
+    def relu(self) -> Stream:
+        return Stream(ops.Relu(), (self,))
+
+    def clip(self, lo: int, hi: int) -> Stream:
+        return Stream(ops.Clip(lo, hi), (self,))
+
+    def heaviside(self, at: int) -> Stream:
+        """1 where the value exceeds `at`, else 0."""
+        return self > at
+
+    def one_hot(self, n: int) -> Stream:
+        """OneHot(n) of an Int in 0…n−1 (absent for other values)."""
+        return Stream(ops.OneHotOf(n), (self,))
+
+    def lookup(self, table: Sequence[int] | Mapping[int, int]) -> Stream:
+        """table[value] of an Int in 0…len(table)−1, or of a OneHot."""
+        entries = [table[i] for i in range(len(table))]
+        return Stream(ops.Lookup(tuple(entries)), (self,))
+
+    # comparisons and logic ---------------------------------------------------------------------
+    def _compare(self, symbol: str, other: Stream | int) -> Stream:
+        right = other if isinstance(other, Stream) else constant(other, self.width)
+        if symbol == "==" and isinstance(self.type, OneHot) and isinstance(right.type, OneHot):
+            return Stream(ops.SameSymbol(), (self, right))
+        return Stream(ops.Compare(symbol), (self, right))
+
+    def __gt__(self, other: Stream | int) -> Stream:
+        return self._compare(">", other)
+
+    def __ge__(self, other: Stream | int) -> Stream:
+        return self._compare(">=", other)
+
+    def __lt__(self, other: Stream | int) -> Stream:
+        return self._compare("<", other)
+
+    def __le__(self, other: Stream | int) -> Stream:
+        return self._compare("<=", other)
+
+    def __eq__(self, other: Stream | int) -> Stream:  # type: ignore[override]
+        return self._compare("==", other)
+
+    def __ne__(self, other: Stream | int) -> Stream:  # type: ignore[override]
+        return self._compare("!=", other)
+
+    def __and__(self, other: Stream) -> Stream:
+        return Stream(ops.And(), (self, other))
+
+    def __or__(self, other: Stream) -> Stream:
+        return Stream(ops.Or(), (self, other))
+
+    def __invert__(self) -> Stream:
+        return Stream(ops.Not(), (self,))
+
+
+def constant(value: Rational, width: int = 1) -> Stream:
+    """The same number on every lane of every position (0 before the start)."""
+    return Stream(ops.Constant((Fraction(value),) * width))
+
+
+def _combine(*terms: tuple[Rational, Stream | Rational]) -> Stream:
+    """Σ coefficient·term; numbers become constants, single lanes are copied to the common width."""
+    width = max(term.width for _, term in terms if isinstance(term, Stream))
+    matrices, inputs = [], []
+    for coefficient, term in terms:
+        stream = term if isinstance(term, Stream) else constant(term, width)
+        eye = sparse.eye_array(width) if stream.width == width else np.ones((width, stream.width))
+        matrices.append(ops.exact_matrix(eye) * ops.exact_number(coefficient))
+        inputs.append(stream)
+    return Stream(ops.Linear(tuple(matrices)), inputs)
+
+
+def concatenate(*streams: Stream) -> Stream:
+    """All lanes of the streams side by side."""
+    widths = [s.width for s in streams]
+    starts = np.cumsum([0, *widths])
+    matrices = tuple(
+        sparse.csr_array(
+            (np.ones(w), (range(start, start + w), range(w))), shape=(sum(widths), w)
+        )
+        for start, w in zip(starts, widths, strict=False)
+    )
+    flags = all(isinstance(s.type, Bool) for s in streams)
+    return Stream(ops.Linear(matrices, Bool(sum(widths)) if flags else None), streams)
+
+
+def minimum(a: Stream, b: Stream | int) -> Stream:
+    return Stream(ops.Min(), (a, b if isinstance(b, Stream) else constant(b, a.width)))
+
+
+def maximum(a: Stream, b: Stream | int) -> Stream:
+    return Stream(ops.Max(), (a, b if isinstance(b, Stream) else constant(b, a.width)))
+
+
+def select(condition: Stream, yes: Stream, no: Stream | int = 0) -> Stream:
+    """`yes` where the condition holds, else `no`."""
+    return Stream(ops.Select(), (condition, yes, no if isinstance(no, Stream) else constant(no, yes.width)))
+
+
+def latch(value: Stream, when: Stream, first: bool = False) -> Stream:
+    """The value at the last (first) position where `when` held; zeros before there is one."""
+    if first:
+        when = when & (when.cumsum() == 1)
+    return Stream(ops.Latch(), (value, when))
+
+
+def latch_bank(value: Stream, index: Stream, when: Stream | None = None) -> Stream:
+    """One latch per alternative of a OneHot index: lane k·w + i is lane i of the last value stored at k."""
+    return Stream(ops.Latch(), (value, index if when is None else index & when))
+
+
+def count(when: Stream, reset: Stream) -> Stream:
+    """How often `when` held since `reset` last did; at a reset itself the count is 0."""
+    return Stream(ops.Count(), (when, reset))
+
+
+def present(when: Stream) -> Stream:
+    """Whether `when` held at any position so far, the present one included."""
+    return Stream(ops.Latch(), (constant(1), when)).retyped(Bool())
+
+
+def running_max(value: Stream, when: Stream) -> Stream:
+    """The largest value so far among positions where `when` holds; 0 before there is one."""
+    return Stream(ops.RunningMax(), (value, when))
+
+
+def lti(stream: Stream, kernel: Sequence[Rational]) -> Stream:
+    """The causal convolution Σ_k kernel[k]·stream(t − k)."""
+    return Stream(ops.Lti(tuple(Fraction(k) for k in kernel)), (stream,))

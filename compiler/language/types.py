@@ -1,0 +1,76 @@
+"""Types of streams: what one position of a stream may hold.
+
+Every type has a `width` (how many numbers stand at a position) and says whether
+its numbers are integers. Bounds left open (None) are found by the domains pass.
+A position where a stream is *absent* (before the start of the sequence, before
+the first write) holds zeros, whatever the type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from compiler.language.codebook import Codebook
+
+
+@dataclass(frozen=True)
+class Bool:
+    """Flags, each 0 or 1."""
+
+    width: int = 1
+    integral = True
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """One of n alternatives (one lane is 1) or absent (all lanes 0)."""
+
+    n: int
+    integral = True
+
+    @property
+    def width(self) -> int:
+        return self.n
+
+
+@dataclass(frozen=True)
+class Int:
+    """Integers lo…hi; an open bound is None."""
+
+    lo: int | None = None
+    hi: int | None = None
+    width: int = 1
+    integral = True
+
+
+@dataclass(frozen=True)
+class Code:
+    """A codeword of a ±1 codebook, a sum of codewords, or absent (zeros)."""
+
+    book: Codebook = field(repr=False)
+    integral = True
+
+    @property
+    def width(self) -> int:
+        return self.book.length
+
+
+@dataclass(frozen=True)
+class Real:
+    """Real numbers lo…hi; an open bound is None."""
+
+    lo: float | None = None
+    hi: float | None = None
+    width: int = 1
+    integral = False
+
+
+@dataclass(frozen=True)
+class Logits:
+    """One score per token of the alphabet; the answer is the argmax."""
+
+    width: int
+    integral = False
+
+
+Type = Bool | OneHot | Int | Code | Real | Logits

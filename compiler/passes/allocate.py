@@ -1,0 +1,102 @@
+"""Pass 6, allocate: a named lane for every number that must stand in the residual stream.
+
+Lanes, in order: what the embedding writes (equal columns share a lane), the constant
+`one` that closes and opens gates, and what each block writes. Lanes that nobody reads
+are not allocated.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from compiler.language import operations as ops
+from compiler.language.stream import Stream
+from compiler.passes.linear_form import ONE
+from compiler.passes.schedule import Schedule
+
+
+@dataclass(frozen=True, eq=False)
+class Lanes:
+    """names: one per lane. index: for each atom, the lane of each of its numbers (−1: none).
+
+    embedding: (vocabulary × lanes) csr, what a token writes.
+    n_inputs:  how many lanes the embedding writes (the constant included).
+    """
+
+    names: tuple[str, ...]
+    index: dict[Stream, np.ndarray]
+    embedding: sparse.csr_array
+    n_inputs: int
+
+    @property
+    def count(self) -> int:
+        return len(self.names)
+
+    def place(self, atom: Stream) -> sparse.csr_array:
+        """(atom.width × lanes): row i selects the lane of number i."""
+        at = self.index[atom]
+        held = np.flatnonzero(at >= 0)
+        return sparse.csr_array((np.ones(len(held)), (held, at[held])), shape=(atom.width, self.count))
+
+
+def allocate(schedule: Schedule, vocab: int) -> Lanes:
+    """Lanes for the demanded numbers of every atom."""
+    names: list[str] = []
+    index: dict[Stream, np.ndarray] = {}
+    columns = _embedded_columns(schedule, names, index)
+    names.append("one")
+    index[ONE] = np.array([len(names) - 1])
+    columns.append(sparse.csc_array(np.ones((vocab, 1))))
+    n_inputs = len(names)
+    for block in schedule.blocks:
+        for stream in block:
+            index[stream] = _numbered(schedule.on_lanes[stream], len(names))
+            names += _lane_names(stream, np.flatnonzero(schedule.on_lanes[stream]))
+    embedding = ops.exact_matrix(sparse.hstack(columns))
+    embedding.resize(vocab, len(names))
+    return Lanes(_distinct(names), index, embedding, n_inputs)
+
+
+def _embedded_columns(schedule: Schedule, names: list[str], index: dict) -> list[sparse.csc_array]:
+    """Columns of the embedding, each once; fills in names and indices."""
+    known: dict[bytes, int] = {}
+    columns = []
+    for atom in schedule.circuit.streams:
+        if not isinstance(atom.operation, ops.Embed) or atom not in schedule.on_lanes:
+            continue
+        at = np.full(atom.width, -1)
+        table = sparse.csc_array(atom.operation.table)
+        for lane in np.flatnonzero(schedule.on_lanes[atom]):
+            column = table[:, [lane]]
+            key = column.indices.astype(np.int64).tobytes() + column.data.tobytes()
+            if key not in known:
+                known[key] = len(names)
+                names += _lane_names(atom, [lane])
+                columns.append(column)
+            at[lane] = known[key]
+        index[atom] = at
+    return columns
+
+
+def _numbered(wanted: np.ndarray, start: int) -> np.ndarray:
+    at = np.full(len(wanted), -1)
+    at[wanted] = np.arange(start, start + wanted.sum())
+    return at
+
+
+def _lane_names(stream: Stream, lanes) -> list[str]:
+    return [stream.label if stream.width == 1 else f"{stream.label}[{i}]" for i in lanes]
+
+
+def _distinct(names: list[str]) -> tuple[str, ...]:
+    """Names made unique by a counter: value[0], value[0]#2."""
+    seen: Counter[str] = Counter()
+    result = []
+    for name in names:
+        seen[name] += 1
+        result.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return tuple(result)

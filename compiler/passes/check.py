@@ -1,0 +1,29 @@
+"""Pass 1, check: refuse ill-typed and non-causal circuits, with all reasons at once."""
+
+from __future__ import annotations
+
+from compiler.errors import CompileError
+from compiler.language.circuit import Circuit
+from compiler.language.operations import Embed
+from compiler.language.stream import Stream
+
+
+def check(circuit: Circuit) -> None:
+    """Raise CompileError naming every operation whose operands do not fit it."""
+    reasons: list[tuple[Stream | None, str]] = []
+    for stream in circuit.streams:
+        reasons += [(stream, problem) for problem in stream.operation.problems(*(s.type for s in stream.inputs))]
+    reasons += _alphabet_problems(circuit)
+    if reasons:
+        raise CompileError(reasons)
+
+
+def _alphabet_problems(circuit: Circuit) -> list[tuple[Stream | None, str]]:
+    """One circuit reads one token sequence, so all its embeddings share an alphabet, the language's."""
+    reasons = []
+    for stream in circuit.streams:
+        if isinstance(stream.operation, Embed) and stream.operation.alphabet != circuit.alphabet:
+            reasons.append((stream, "it embeds another alphabet than the circuit's first embedding does"))
+    if circuit.language and circuit.alphabet and circuit.language.alphabet != circuit.alphabet:
+        reasons.append((None, "the input language is over another alphabet than the circuit"))
+    return reasons

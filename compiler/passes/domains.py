@@ -1,0 +1,328 @@
+"""Pass 2, domains: what every stream can hold under the input language.
+
+A domain is a lattice (all values are multiples of a power of two), an interval, and two
+sums: of the absolute values over the lanes of one position (l1: 1 for a one-hot) and of
+one lane over a whole sequence (mass: how much a running sum can collect). Everything the
+compiler promises about exactness is arithmetic on these four.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import singledispatchmethod
+from math import gcd
+
+import numpy as np
+from scipy import sparse
+
+from compiler.language import operations as ops
+from compiler.language.input_language import InputLanguage
+from compiler.language.stream import Stream
+from compiler.language.types import Bool, Int, OneHot, Type
+
+
+@dataclass(frozen=True)
+class Domain:
+    """All lanes of a stream hold multiples of `step` in [lo, hi]; step 0 means no lattice (reals).
+
+    l1:   bound on Σ over lanes of |value| at one position.
+    mass: bound on Σ over positions of |value| of one lane.
+    """
+
+    step: Fraction
+    lo: Fraction
+    hi: Fraction
+    l1: Fraction
+    mass: Fraction
+
+    @property
+    def bound(self) -> Fraction:
+        return max(abs(self.lo), abs(self.hi))
+
+    @property
+    def steps(self) -> Fraction:
+        """The bound in lattice steps: what must stay below 2^24 for float32 sums to be exact."""
+        return self.bound / self.step if self.step else Fraction(0)
+
+    @property
+    def is_flag(self) -> bool:
+        return self.step >= 1 and self.lo >= 0 and self.hi <= 1
+
+
+def dyadic_gcd(*numbers: Fraction) -> Fraction:
+    """The largest number of which all the given ones are multiples (0 for no nonzero one)."""
+    common = Fraction(0)
+    for number in numbers:
+        if number:
+            denominator = common.denominator * number.denominator // gcd(common.denominator, number.denominator)
+            common = Fraction(gcd(int(common * denominator), int(abs(number) * denominator)), denominator)
+    return common
+
+
+def array_step(values: np.ndarray) -> Fraction:
+    """The lattice step of an array of dyadic floats."""
+    return dyadic_gcd(*(Fraction(float(v)) for v in np.unique(np.abs(values))))
+
+
+def _abs_row_sums(matrix: sparse.csr_array) -> Fraction:
+    return Fraction(float(abs(matrix).sum(axis=1).max())) if matrix.nnz else Fraction(0)
+
+
+class Domains:
+    """The domains of streams, found once each, inputs first."""
+
+    def __init__(self, language: InputLanguage | None, max_length: int):
+        self.language = language
+        self.max_length = max_length
+        self._known: dict[Stream, Domain] = {}
+
+    def of(self, stream: Stream) -> Domain:
+        pending = [stream]
+        while pending:
+            node = pending[-1]
+            missing = [s for s in node.inputs if s not in self._known]
+            if missing:
+                pending += missing
+            else:
+                pending.pop()
+                if node not in self._known:
+                    self._known[node] = self._sharpened(node)
+        return self._known[stream]
+
+    def all(self, streams: Iterable[Stream]) -> dict[Stream, Domain]:
+        return {s: self.of(s) for s in streams}
+
+    def meet(self, stream: Stream, other: Domain) -> None:
+        """Record that the stream also satisfies another domain (it is known to equal another stream)."""
+        own = self.of(stream)
+        self._known[stream] = Domain(
+            max(own.step, other.step), max(own.lo, other.lo), min(own.hi, other.hi), min(own.l1, other.l1), min(own.mass, other.mass)
+        )
+
+    def _sharpened(self, stream: Stream) -> Domain:
+        """The operation's domain, cut to what the stream's type promises of itself."""
+        domain = self._of(stream.operation, stream)
+        type = stream.type
+        lo, hi, l1 = domain.lo, domain.hi, min(domain.l1, domain.bound * stream.width)
+        if isinstance(type, (Bool, OneHot)):
+            lo, hi = max(lo, Fraction(0)), min(hi, Fraction(1))
+        if isinstance(type, OneHot):
+            l1 = min(l1, Fraction(1))
+        if isinstance(type, Int):
+            lo = lo if type.lo is None else max(lo, Fraction(min(type.lo, 0)))
+            hi = hi if type.hi is None else min(hi, Fraction(max(type.hi, 0)))
+        bound = max(abs(lo), abs(hi))
+        return replace(domain, lo=lo, hi=hi, l1=min(l1, bound * stream.width), mass=min(domain.mass, bound * self.max_length))
+
+    def _interval(self, step: Fraction, lo: Fraction, hi: Fraction, width: int) -> Domain:
+        bound = max(abs(lo), abs(hi))
+        return Domain(step, lo, hi, bound * width, bound * self.max_length)
+
+    def _typed(self, type: Type) -> Domain:
+        """The domain that a type alone promises (numeric inputs, flags)."""
+        if isinstance(type, (Bool, OneHot)):
+            return self._interval(Fraction(1), Fraction(0), Fraction(1), type.width)
+        lo = Fraction(type.lo) if getattr(type, "lo", None) is not None else Fraction(-(2**62))
+        hi = Fraction(type.hi) if getattr(type, "hi", None) is not None else Fraction(2**62)
+        return self._interval(Fraction(1 if type.integral else 0), lo, hi, type.width)
+
+    @singledispatchmethod
+    def _of(self, operation: ops.Operation, stream: Stream) -> Domain:
+        raise NotImplementedError(f"no domain rule for {operation.symbol}")
+
+    @_of.register
+    def _(self, operation: ops.Numbers, stream: Stream) -> Domain:
+        return self._typed(operation.type)
+
+    @_of.register
+    def _(self, operation: ops.Constant, stream: Stream) -> Domain:
+        values = operation.values
+        step = dyadic_gcd(*values)
+        return self._interval(step, min(*values, Fraction(0)), max(*values, Fraction(0)), stream.width)
+
+    @_of.register
+    def _(self, operation: ops.Position, stream: Stream) -> Domain:
+        return self._interval(Fraction(1), Fraction(0), Fraction(self.max_length), 1)
+
+    @_of.register
+    def _(self, operation: ops.Embed, stream: Stream) -> Domain:
+        table = operation.table
+        if table.nnz == 0:
+            return self._interval(Fraction(1), Fraction(0), Fraction(0), stream.width)
+        lo, hi = Fraction(float(min(table.data.min(), 0))), Fraction(float(max(table.data.max(), 0)))
+        return Domain(array_step(table.data), lo, hi, _abs_row_sums(table), self._embedded_mass(table))
+
+    def _embedded_mass(self, table: sparse.csr_array) -> Fraction:
+        """The largest Σ_t |table[token_t, lane]| over lanes, by the language's bounds on repetition."""
+        if self.language is None:
+            return Fraction(float(abs(table).max())) * self.max_length
+        columns = abs(table).tocsc()
+        counts = np.diff(columns.indptr)
+        single = np.flatnonzero(counts == 1)
+        worst = 0.0
+        if len(single):
+            at = columns.indptr[single]
+            worst = float((columns.data[at] * self.language.occurrences[columns.indices[at]]).max())
+        for lane in np.flatnonzero(counts > 1):
+            span = slice(columns.indptr[lane], columns.indptr[lane + 1])
+            worst = max(worst, float(columns.data[span].max()) * self.language.max_count(columns.indices[span]))
+        return Fraction(worst)
+
+    @_of.register
+    def _(self, operation: ops.Linear, stream: Stream) -> Domain:
+        return self._linear([(m, self._known[s]) for m, s in zip(operation.matrices, stream.inputs, strict=True)], stream.width)
+
+    def _linear(self, terms: list[tuple[sparse.csr_array, Domain]], width: int) -> Domain:
+        """Interval arithmetic for Σ matrix·lanes, with the tighter of the row-wise and the l1 bound per term."""
+        low, high = np.zeros(width), np.zeros(width)
+        steps, l1, mass = [], Fraction(0), Fraction(0)
+        lattice = True
+        for matrix, d in terms:
+            if not matrix.nnz:
+                continue
+            up, down = matrix.maximum(0), matrix.minimum(0)
+            largest = np.abs(matrix).max(axis=1).toarray() if sparse.issparse(np.abs(matrix).max(axis=1)) else np.abs(matrix).max(axis=1)
+            cap = np.asarray(largest, dtype=float).reshape(-1) * float(d.l1)
+            hi = np.asarray(up.sum(axis=1)) * float(d.hi) + np.asarray(down.sum(axis=1)) * float(d.lo)
+            lo = np.asarray(up.sum(axis=1)) * float(d.lo) + np.asarray(down.sum(axis=1)) * float(d.hi)
+            high += np.minimum(hi, cap)
+            low += np.maximum(lo, -cap)
+            lattice = lattice and d.step > 0
+            steps.append(array_step(matrix.data) * d.step)
+            column_sums = Fraction(float(np.asarray(abs(matrix).sum(axis=0)).max()))
+            l1 += column_sums * d.l1
+            mass += _abs_row_sums(matrix) * d.mass
+        lo, hi = Fraction(float(low.min(initial=0))), Fraction(float(high.max(initial=0)))
+        step = dyadic_gcd(*steps) if lattice else Fraction(0)
+        return Domain(step if steps else Fraction(1), lo, hi, l1, mass)
+
+    @_of.register
+    def _(self, operation: ops.Shift, stream: Stream) -> Domain:
+        return self._with_zero(self._known[stream.inputs[0]])
+
+    @staticmethod
+    def _with_zero(d: Domain) -> Domain:
+        return replace(d, lo=min(d.lo, Fraction(0)), hi=max(d.hi, Fraction(0)))
+
+    @_of.register
+    def _(self, operation: ops.Lti, stream: Stream) -> Domain:
+        d = self._known[stream.inputs[0]]
+        gain = sum((abs(k) for k in operation.kernel), Fraction(0))
+        domain = self._interval(d.step * dyadic_gcd(*operation.kernel), -gain * d.bound, gain * d.bound, stream.width)
+        return replace(domain, mass=min(domain.mass, gain * d.mass))
+
+    @_of.register
+    def _(self, operation: ops.Relu, stream: Stream) -> Domain:
+        d = self._known[stream.inputs[0]]
+        domain = Domain(d.step, max(d.lo, Fraction(0)), max(d.hi, Fraction(0)), d.l1, d.mass)
+        positive = self._positive_part(stream.inputs[0])
+        return replace(domain, l1=min(domain.l1, positive.l1), mass=min(domain.mass, positive.mass)) if positive else domain
+
+    def _positive_part(self, pre: Stream) -> Domain | None:
+        """The domain of a Linear without its negative constants: relu(x − c) ≤ relu(x) for c ≥ 0."""
+        if not isinstance(pre.operation, ops.Linear):
+            return None
+        kept = []
+        for matrix, source in zip(pre.operation.matrices, pre.inputs, strict=True):
+            negative = isinstance(source.operation, ops.Constant) and float((matrix @ _column(source)).max()) <= 0
+            if not negative:
+                kept.append((matrix, self._known[source]))
+        return self._linear(kept, pre.width)
+
+    @_of.register
+    def _(self, operation: ops.Clip, stream: Stream) -> Domain:
+        d = self._known[stream.inputs[0]]
+        lo, hi = Fraction(operation.lo), Fraction(operation.hi)
+        return self._interval(Fraction(1), max(lo, min(d.lo, hi)), min(hi, max(d.hi, lo)), stream.width)
+
+    @_of.register(ops.Compare)
+    @_of.register(ops.SameSymbol)
+    @_of.register(ops.Or)
+    @_of.register(ops.Not)
+    @_of.register(ops.OneHotOf)
+    def _(self, operation: ops.Operation, stream: Stream) -> Domain:
+        return self._typed(Bool(stream.width))
+
+    @_of.register
+    def _(self, operation: ops.And, stream: Stream) -> Domain:
+        operands = [self._known[s] for s in stream.inputs]
+        widest = max(range(2), key=lambda i: stream.inputs[i].width)
+        flags = self._typed(Bool(stream.width))
+        return replace(flags, l1=min(flags.l1, operands[widest].l1), mass=min(flags.mass, *(d.mass for d in operands)))
+
+    @_of.register
+    def _(self, operation: ops.Select, stream: Stream) -> Domain:
+        return self._either(self._known[stream.inputs[1]], self._known[stream.inputs[2]])
+
+    @staticmethod
+    def _either(a: Domain, b: Domain) -> Domain:
+        return Domain(dyadic_gcd(a.step, b.step), min(a.lo, b.lo), max(a.hi, b.hi), max(a.l1, b.l1), a.mass + b.mass)
+
+    @_of.register
+    def _(self, operation: ops.Lookup, stream: Stream) -> Domain:
+        entries = [Fraction(v) for v in operation.table]
+        return self._interval(Fraction(1), min(*entries, Fraction(0)), max(*entries, Fraction(0)), 1)
+
+    @_of.register(ops.Min)
+    @_of.register(ops.Max)
+    def _(self, operation: ops.Min, stream: Stream) -> Domain:
+        a, b = (self._known[s] for s in stream.inputs)
+        pick = max if isinstance(operation, ops.Max) else min
+        return self._interval(dyadic_gcd(a.step, b.step), pick(a.lo, b.lo), pick(a.hi, b.hi), stream.width)
+
+    @_of.register
+    def _(self, operation: ops.Multiply, stream: Stream) -> Domain:
+        a, b = (self._known[s] for s in stream.inputs)
+        corners = [x * y for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
+        return self._interval(a.step * b.step, min(corners), max(corners), stream.width)
+
+    @_of.register
+    def _(self, operation: ops.Cumsum, stream: Stream) -> Domain:
+        d = self._known[stream.inputs[0]]
+        lo = -d.mass if d.lo < 0 else Fraction(0)
+        hi = d.mass if d.hi > 0 else Fraction(0)
+        return self._interval(d.step, lo, hi, stream.width)
+
+    @_of.register
+    def _(self, operation: ops.Latch, stream: Stream) -> Domain:
+        d = self._with_zero(self._known[stream.inputs[0]])
+        return self._interval(d.step, d.lo, d.hi, stream.width) if stream.inputs[1].width > 1 else replace(
+            d, mass=d.bound * self.max_length
+        )
+
+    @_of.register
+    def _(self, operation: ops.GateSum, stream: Stream) -> Domain:
+        bank, gate = (self._known[s] for s in stream.inputs)
+        lo, hi = gate.l1 * min(bank.lo, Fraction(0)), gate.l1 * max(bank.hi, Fraction(0))
+        return self._interval(bank.step * gate.step, lo, hi, stream.width)
+
+    @_of.register
+    def _(self, operation: ops.MemoryRead, stream: Stream) -> Domain:
+        value, key, query = (self._known[s] for s in stream.inputs[:3])
+        if operation.policy != "sum":
+            d = self._with_zero(value)
+            return replace(d, mass=d.bound * self.max_length)
+        hi = query.l1 * self.cell_bound(stream)
+        signed = min(value.lo, key.lo, query.lo) < 0
+        return self._interval(value.step * key.step * query.step, -hi if signed else Fraction(0), hi, stream.width)
+
+    def cell_bound(self, stream: Stream) -> Fraction:
+        """A bound on every entry of an additive memory's state."""
+        value, key = (self.of(s) for s in stream.inputs[:2])
+        writes = stream.operation.writes
+        return value.bound * (key.mass if writes is None else min(key.mass, key.bound * writes))
+
+    @_of.register
+    def _(self, operation: ops.Count, stream: Stream) -> Domain:
+        return self._interval(Fraction(1), Fraction(0), self._known[stream.inputs[0]].mass, stream.width)
+
+    @_of.register
+    def _(self, operation: ops.RunningMax, stream: Stream) -> Domain:
+        d = self._with_zero(self._known[stream.inputs[0]])
+        return self._interval(d.step, d.lo, d.hi, stream.width)
+
+
+def _column(constant: Stream) -> np.ndarray:
+    return np.array([float(v) for v in constant.operation.values])

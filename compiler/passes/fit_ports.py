@@ -1,0 +1,207 @@
+"""Pass 4, fit: rewrite the core circuit so that every operand fits its port on the target.
+
+What a port does not accept is first carried to lanes by a block of its own (a channel
+whose D path passes it on), or the operation is rewritten in others that fit, or it is
+refused with the reason. After this pass every operand fits the port it stands at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import singledispatchmethod
+
+import numpy as np
+from scipy import sparse
+
+from compiler.errors import CompileError
+from compiler.language import operations as ops
+from compiler.language.circuit import Circuit
+from compiler.language.stream import Stream, concatenate
+from compiler.passes.domains import Domains
+from compiler.passes.linear_form import ONE, Form, linear_form
+from compiler.passes.one_channel import is_rectified, one_channel
+from compiler.passes.represent import masked
+from compiler.passes.spread_codes import balanced_code_memory
+from compiler.ports import PortRules
+
+
+def fit_ports(circuit: Circuit, domains: Domains, rules: PortRules) -> Circuit:
+    """The same circuit with every operand in the shape that its port takes."""
+    fitter = _Fitter(domains, rules)
+    reasons = []
+    for stream in circuit.streams:
+        try:
+            fitter.fit(stream)
+        except NotImplementedError as error:
+            reasons.append((stream, str(error)))
+            fitter.fitted[stream] = stream
+    if reasons:
+        raise CompileError(reasons)
+    return Circuit(circuit.name, fitter.landed(fitter.fitted[circuit.output]), circuit.language)
+
+
+def _is_identity(matrix: sparse.csr_array) -> bool:
+    return matrix.shape[0] == matrix.shape[1] and (matrix != sparse.eye_array(matrix.shape[0], format="csr")).nnz == 0
+
+
+class _Fitter:
+    def __init__(self, domains: Domains, rules: PortRules):
+        self.domains = domains
+        self.rules = rules
+        self.fitted: dict[Stream, Stream] = {}
+        self._carried: dict[tuple[Stream, int], Stream] = {}
+        self._unrectified: dict[Stream, Stream] = {}
+
+    def fit(self, stream: Stream) -> None:
+        result = self.rule(stream.operation, stream, *(self.fitted[s] for s in stream.inputs))
+        if result is not stream:
+            result.name, result.origin = result.name or stream.name or stream.label, stream.origin
+            self.domains.meet(result, self.domains.of(stream))
+        self.fitted[stream] = result
+
+    def landed(self, stream: Stream) -> Stream:
+        """An equal stream that reads present lanes only; what lay k positions back is carried to lanes first."""
+        form = linear_form(stream)
+        if all(lag == 0 for _, lag in form):
+            return stream
+        parts = [(self._carry(atom, lag), matrix) for (atom, lag), matrix in form.items()]
+        result = Stream(ops.Linear(tuple(m for _, m in parts), stream.type), [s for s, _ in parts], stream.name)
+        result.origin = stream.origin
+        self.domains.meet(result, self.domains.of(stream))
+        return result
+
+    def _carry(self, atom: Stream, lag: int) -> Stream:
+        """atom(t − lag) on lanes: relu passes non-negative lanes, a pair of relus signed ones."""
+        if lag == 0:
+            return atom
+        if lag > self.rules.max_lag:
+            return self._carry(self._carry(atom, self.rules.max_lag), lag - self.rules.max_lag)
+        if (atom, lag) not in self._carried:
+            shifted = atom.shift(lag)
+            signed = self.domains.of(atom).lo < 0
+            carried = shifted.relu() - (-1 * shifted).relu() if signed else shifted.relu()
+            carried.name, carried.origin = f"{atom.label}.shift{lag}", atom.origin
+            self.domains.meet(carried, self.domains.of(atom))
+            self._carried[(atom, lag)] = carried
+        return self._carried[(atom, lag)]
+
+    def _within_reach(self, stream: Stream) -> Stream:
+        return self.landed(stream) if any(lag > self.rules.max_lag for _, lag in linear_form(stream)) else stream
+
+    # Ports ------------------------------------------------------------------------------------
+
+    def written(self, value: Stream) -> Stream:
+        """A value at the x̂ port: each number one rectified row."""
+        form = linear_form(value)
+        if is_rectified(form) or one_channel(form, value.width, self.rules.d_conv, rectified=False):
+            return value
+        return self.landed(value)
+
+    def column(self, stream: Stream) -> Stream:
+        """A key or query at the B or C port."""
+        if self.rules.columns == "linear":
+            return self._within_reach(stream)
+        if self.domains.of(stream).lo < 0:
+            raise NotImplementedError(f"{self.rules.name} has no lowering of signed keys: nothing linear follows silu at its B and C")
+        return self.written(stream)
+
+    def threshold(self, flag: Stream) -> Stream:
+        """A condition at the Δ port: softplus rectifies, so the pre-activation of a rectified flag will do."""
+        flag = self._before_rectifier(flag)
+        if self.rules.delta == "features":
+            return self._within_reach(flag)
+        if self.rules.delta == "constant":
+            raise NotImplementedError(
+                f"{self.rules.name} has no lowering of latch: its Δ does not see the input, so nothing can be erased; use mamba or mamba2"
+            )
+        return self.landed(flag)
+
+    def _before_rectifier(self, flag: Stream) -> Stream:
+        """An integer that is 1 where the flag holds and at most 0 elsewhere, one rectifier earlier if there is one."""
+        relu = self._unrectified.get(flag)
+        if relu is None:
+            return flag
+        domain = self.domains.of(relu)
+        return relu if domain.hi <= 1 and domain.step >= 1 else flag
+
+    # Rules ------------------------------------------------------------------------------------
+
+    @singledispatchmethod
+    def rule(self, operation: ops.Operation, stream: Stream, *inputs: Stream) -> Stream:
+        return self._rebuilt(stream, operation, inputs)
+
+    @staticmethod
+    def _rebuilt(stream: Stream, operation: ops.Operation, inputs: tuple[Stream, ...]) -> Stream:
+        same = operation is stream.operation and all(a is b for a, b in zip(inputs, stream.inputs, strict=True))
+        return stream if same else Stream(operation, inputs, stream.name)
+
+    @rule.register
+    def _(self, operation: ops.Relu, stream: Stream, pre: Stream) -> Stream:
+        raw = pre
+        if one_channel(linear_form(pre), pre.width, self.rules.d_conv, rectified=True) is None:
+            pre = self.landed(pre)
+        result = self._rebuilt(stream, operation, (pre,))
+        self._unrectified[result] = raw
+        return result
+
+    @rule.register
+    def _(self, operation: ops.Linear, stream: Stream, *inputs: Stream) -> Stream:
+        result = self._rebuilt(stream, operation, inputs)
+        if operation.type is not None and len(inputs) == 1 and inputs[0] in self._unrectified and _is_identity(operation.matrices[0]):
+            self._unrectified[result] = self._unrectified[inputs[0]]
+        return result
+
+    @rule.register
+    def _(self, operation: ops.Multiply, stream: Stream, a: Stream, b: Stream) -> Stream:
+        if any(lag for _, lag in linear_form(b)):
+            a, b = b, a
+        width = stream.width
+        a, b = (s if s.width == width else np.ones((width, 1)) @ s for s in (a, b))
+        if self.domains.of(a).lo < 0:
+            return self._signed_product(a, b)
+        return self._rebuilt(stream, operation, (self.written(a), self.landed(b)))
+
+    def _signed_product(self, a: Stream, b: Stream) -> Stream:
+        """a·b = relu(a)·b − relu(−a)·b, for the x̂ port passes non-negative values only."""
+        pair = self.rule(ops.Relu(), Stream(ops.Relu(), (concatenate(a, -1 * a),)), concatenate(a, -1 * a))
+        twice = Stream(ops.Multiply(), (pair, self.landed(concatenate(b, b))))
+        eye = sparse.eye_array(a.width)
+        return sparse.hstack([eye, -eye], format="csr") @ twice
+
+    @rule.register
+    def _(self, operation: ops.Cumsum, stream: Stream, value: Stream) -> Stream:
+        return self._rebuilt(stream, operation, (self.written(value),))
+
+    @rule.register
+    def _(self, operation: ops.Latch, stream: Stream, value: Stream, when: Stream) -> Stream:
+        return self._rebuilt(stream, operation, (self.written(value), self.threshold(when)))
+
+    @rule.register
+    def _(self, operation: ops.GateSum, stream: Stream, bank: Stream, gate: Stream) -> Stream:
+        return self._rebuilt(stream, operation, (bank, self.landed(gate)))
+
+    @rule.register
+    def _(self, operation: ops.MemoryRead, stream: Stream, value: Stream, key: Stream, query: Stream) -> Stream:
+        if self.rules.columns == "constant":
+            return self._gated_sums(stream, value, key, query)
+        if self.rules.columns == "features" and self.domains.of(key).lo < 0:
+            rewritten = balanced_code_memory(value, key, query)
+            for new in Circuit("", rewritten).streams:
+                if new not in self.fitted:
+                    self.fit(new)
+            return self.fitted[rewritten]
+        return self._rebuilt(stream, operation, (self.written(value), self.column(key), self.column(query)))
+
+    def _gated_sums(self, stream: Stream, value: Stream, key: Stream, query: Stream) -> Stream:
+        """A memory without selectivity (Theorem 4 of paper A): a running sum per key of the values it masks, gated by the query.
+
+        Each (key, lane) pair has a channel relu(value + M(key − 1)); the gate opens the queried key's channels.
+        """
+        keys, lanes = key.width, value.width
+        spread = sparse.kron(np.ones((keys, 1)), sparse.eye_array(lanes), format="csr") @ value
+        flags = sparse.kron(sparse.eye_array(keys), np.ones((lanes, 1)), format="csr") @ key
+        stored = masked(self.domains, spread, flags)
+        sums = Stream(ops.Cumsum(), (self.rule(ops.Relu(), stored, *stored.inputs),))
+        cell = self.domains.cell_bound(stream)
+        self.domains.meet(sums, replace(self.domains.of(sums), lo=-cell, hi=cell))
+        return Stream(ops.GateSum(), (sums, self.landed(query)))

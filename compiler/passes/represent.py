@@ -1,0 +1,382 @@
+"""Pass 3, represent: rewrite every operation in the few that a block computes.
+
+After this pass a circuit holds only sources (Embed, Constant), Linear, Shift, Relu,
+Multiply, Cumsum, Latch, GateSum and additive MemoryRead, and every value that is stored
+in a state is non-negative (silu passes nothing else). How a value is carried is
+decided here:
+
+- a function of one token is folded into the embedding, whatever it takes;
+- integers are compared, selected and looked up by differences of rectifiers;
+- ±1 codewords are carried as bits: c = 2·bits − present. The memory is linear in what it
+  stores, so the map back is applied behind it, and for a balanced readout the `present`
+  lane has weight 0 and is dropped later;
+- other signed values are carried as the pair relu(x), relu(−x).
+
+Each rewriting is an identity of exact arithmetic; `tests/test_represent.py` checks it
+against the operation's own definition.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import singledispatchmethod
+
+import numpy as np
+from scipy import sparse
+
+from compiler.errors import CompileError
+from compiler.language import operations as ops
+from compiler.language.circuit import Circuit
+from compiler.language.stream import Stream, concatenate, constant
+from compiler.language.types import Bool, Code, OneHot
+from compiler.passes.domains import Domains
+from compiler.passes.linear_form import linear_form
+
+CORE = (ops.Embed, ops.Constant, ops.Linear, ops.Shift, ops.Relu, ops.Multiply, ops.Cumsum, ops.Latch, ops.GateSum, ops.MemoryRead)
+_SOURCES = (ops.Embed, ops.Constant, ops.Numbers, ops.Position)
+_MEMORIES = (ops.Shift, ops.Lti, ops.Cumsum, ops.Latch, ops.MemoryRead, ops.Count, ops.RunningMax)
+# f(0, …, 0) = 0, so these commute with a shift, before the start of the sequence too.
+_ZERO_PRESERVING = (ops.And, ops.Or, ops.Relu, ops.Min, ops.Max, ops.Multiply, ops.Select, ops.SameSymbol)
+_LARGEST_DENSE_TABLE = 1 << 25
+
+
+def represent(circuit: Circuit, domains: Domains) -> Circuit:
+    """The same circuit over the core operations; `domains` learns the domains of the new streams."""
+    rewriter = _Rewriter(domains)
+    reasons = []
+    for stream in circuit.streams:
+        try:
+            rewriter.rewrite(stream)
+        except NotImplementedError as error:
+            reasons.append((stream, str(error)))
+            rewriter.core[stream] = stream
+    if reasons:
+        raise CompileError(reasons)
+    return Circuit(circuit.name, rewriter.core[circuit.output], circuit.language)
+
+
+class _Rewriter:
+    """One rule per operation, from the operation and its rewritten inputs to a core stream."""
+
+    def __init__(self, domains: Domains):
+        self.domains = domains
+        self.core: dict[Stream, Stream] = {}
+        self._tables: dict[Stream, sparse.csr_array | None] = {}
+        self._conjuncts_of: dict[Stream, tuple[Stream, Stream]] = {}
+        self._dressed: set[Stream] = set()
+
+    def rewrite(self, stream: Stream) -> None:
+        inputs = tuple(self.core[s] for s in stream.inputs)
+        result = self._fold(stream, inputs)
+        if result is None:
+            result = self.rule(stream.operation, *inputs)
+        self._inherit(result, stream)
+        self.domains.meet(result, self.domains.of(stream))
+        self.core[stream] = result
+
+    def _inherit(self, result: Stream, source: Stream) -> None:
+        """New streams carry the name and the source line of the operation they stand for."""
+        pending = [result]
+        while pending:
+            new = pending.pop()
+            if new not in self._dressed:
+                self._dressed.add(new)
+                new.origin = source.origin
+                new.name = new.name or source.label
+                pending += new.inputs
+
+    # Folding of token functions -------------------------------------------------------------------
+
+    def table(self, stream: Stream) -> sparse.csr_array | None:
+        """The (vocabulary × width) table of a stream that is a function of the present token, else None."""
+        if stream not in self._tables:
+            self._tables[stream] = self._table(stream)
+        return self._tables[stream]
+
+    def _table(self, stream: Stream) -> sparse.csr_array | None:
+        operation = stream.operation
+        if isinstance(operation, ops.Embed):
+            return operation.table
+        if isinstance(operation, (*_SOURCES, *_MEMORIES)) or not any(self.table(s) is not None for s in stream.inputs):
+            return None
+        if any(self.table(s) is None and not isinstance(s.operation, ops.Constant) for s in stream.inputs):
+            return None
+        size = next(self.table(s).shape[0] for s in stream.inputs if self.table(s) is not None)
+        operands = [self._operand(s, size) for s in stream.inputs]
+        if isinstance(operation, ops.Linear):
+            return ops.exact_matrix(sum(t @ m.T for t, m in zip(operands, operation.matrices, strict=True)))
+        if isinstance(operation, ops.And):
+            return ops.exact_matrix(operands[0].multiply(operands[1]))
+        if max(s.width for s in (*stream.inputs, stream)) * size > _LARGEST_DENSE_TABLE:
+            return None
+        return ops.exact_matrix(operation.evaluate(*(t.toarray()[None] for t in operands))[0])
+
+    def _operand(self, stream: Stream, size: int) -> sparse.csr_array:
+        if isinstance(stream.operation, ops.Constant):
+            return ops.exact_matrix(np.tile([float(v) for v in stream.operation.values], (size, 1)))
+        return self.table(stream)
+
+    def _fold(self, stream: Stream, inputs: tuple[Stream, ...]) -> Stream | None:
+        """An embedding for a nonlinear function of one token (at any one lag), else None."""
+        operation = stream.operation
+        if isinstance(operation, (*_SOURCES, *_MEMORIES, ops.Linear)):
+            return None
+        lags = {s.operation.k if isinstance(s.operation, ops.Shift) else 0 for s in inputs}
+        if len(lags) != 1 or (lags != {0} and not isinstance(operation, _ZERO_PRESERVING)):
+            return None
+        (lag,) = lags
+        here = Stream(operation, [s.inputs[0] if lag else s for s in inputs])
+        table = self.table(here)
+        if table is None:
+            return None
+        alphabet = next(s for s in Circuit("", here).streams if isinstance(s.operation, ops.Embed)).operation.alphabet
+        folded = Stream(ops.Embed(alphabet, table, stream.type), (), stream.label)
+        return folded.shift(lag) if lag else folded
+
+    # Rules ------------------------------------------------------------------------------------
+
+    @singledispatchmethod
+    def rule(self, operation: ops.Operation, *inputs: Stream) -> Stream:
+        raise NotImplementedError(f"there is no lowering of {operation.symbol} yet")
+
+    @rule.register(ops.Linear)
+    @rule.register(ops.Shift)
+    @rule.register(ops.Relu)
+    @rule.register(ops.Multiply)
+    @rule.register(ops.Constant)
+    def _(self, operation: ops.Operation, *inputs: Stream) -> Stream:
+        return Stream(operation, inputs)
+
+    @rule.register
+    def _(self, operation: ops.Embed, *inputs: Stream) -> Stream:
+        if isinstance(operation.type, Code):
+            return _as_bits(operation)
+        return Stream(operation, inputs)
+
+    @rule.register
+    def _(self, operation: ops.Clip, x: Stream) -> Stream:
+        return (x - operation.lo).relu() - (x - operation.hi).relu() + operation.lo
+
+    @rule.register
+    def _(self, operation: ops.Compare, a: Stream, b: Stream) -> Stream:
+        above, below = _step(a - b), _step(b - a)
+        flags = {
+            ">": above,
+            "<": below,
+            ">=": 1 - below,
+            "<=": 1 - above,
+            "==": 1 - above - below,
+            "!=": above + below,
+        }[operation.relation]
+        return flags.retyped(Bool(a.width))
+
+    @rule.register
+    def _(self, operation: ops.SameSymbol, a: Stream, b: Stream) -> Stream:
+        return (a + b - 1).relu().sum().retyped(Bool())
+
+    @rule.register
+    def _(self, operation: ops.And, a: Stream, b: Stream) -> Stream:
+        both = _and(a, b)
+        self._conjuncts_of[both] = (a, b)
+        return both
+
+    def _conjuncts(self, flag: Stream) -> list[Stream]:
+        """The flags whose conjunction a rewritten flag is."""
+        parts = self._conjuncts_of.get(flag)
+        return [flag] if parts is None else [p for part in parts for p in self._conjuncts(part)]
+
+    @rule.register
+    def _(self, operation: ops.Or, a: Stream, b: Stream) -> Stream:
+        return (1 - (1 - a - b).relu()).retyped(Bool(a.width))
+
+    @rule.register
+    def _(self, operation: ops.Not, a: Stream) -> Stream:
+        return (1 - a).retyped(Bool(a.width))
+
+    @rule.register
+    def _(self, operation: ops.Select, condition: Stream, yes: Stream, no: Stream) -> Stream:
+        return no + masked(self.domains, yes - no, condition)
+
+    @rule.register
+    def _(self, operation: ops.Lookup, x: Stream) -> Stream:
+        table = np.array(operation.table, dtype=float)
+        if isinstance(x.type, OneHot):
+            return table[None, :] @ x
+        slopes = np.diff(table, append=table[-1])
+        bends = np.diff(slopes, prepend=0.0)
+        used = np.flatnonzero(bends)
+        if not len(used):
+            return constant(int(table[0]))
+        kinks = np.ones((len(used), 1)) @ x - Stream(ops.Constant(tuple(Fraction(int(j)) for j in used)))
+        return bends[used][None, :] @ kinks.relu() + int(table[0])
+
+    @rule.register
+    def _(self, operation: ops.OneHotOf, x: Stream) -> Stream:
+        """The second difference of relu(x − j), j = −1 … n."""
+        n = operation.n
+        ramps = (np.ones((n + 2, 1)) @ x - Stream(ops.Constant(tuple(Fraction(j) for j in range(-1, n + 1))))).relu()
+        second = sparse.diags_array([1.0, -2.0, 1.0], offsets=[0, 1, 2], shape=(n, n + 2))
+        return (second @ ramps).retyped(OneHot(n))
+
+    @rule.register
+    def _(self, operation: ops.Min, a: Stream, b: Stream) -> Stream:
+        return a - (a - b).relu()
+
+    @rule.register
+    def _(self, operation: ops.Max, a: Stream, b: Stream) -> Stream:
+        return b + (a - b).relu()
+
+    @rule.register
+    def _(self, operation: ops.Lti, x: Stream) -> Stream:
+        taps = [(k, tap) for k, tap in enumerate(operation.kernel) if tap]
+        return sum((tap * (x.shift(k) if k else x) for k, tap in taps[1:]), start=taps[0][1] * x.shift(taps[0][0]))
+
+    # Memories ---------------------------------------------------------------------------------
+
+    @rule.register
+    def _(self, operation: ops.Cumsum, x: Stream) -> Stream:
+        back, stored = self._storable(x)
+        return back(Stream(operation, (stored,)), 1)
+
+    @rule.register
+    def _(self, operation: ops.Latch, value: Stream, when: Stream) -> Stream:
+        back, stored = self._storable(value)
+        return back(Stream(operation, (stored, when)), when.width)
+
+    @rule.register
+    def _(self, operation: ops.Count, when: Stream, reset: Stream) -> Stream:
+        """The count since the start minus its copy latched at the last reset."""
+        total = when.cumsum()
+        return total - Stream(ops.Latch(), (total, reset))
+
+    @rule.register
+    def _(self, operation: ops.RunningMax, value: Stream, when: Stream) -> Stream:
+        """The number of levels reached: Σ_v [was a value ≥ v seen], one latch per level (unary)."""
+        domain = self.domains.of(value)
+        if domain.lo < 0 or value.width != 1:
+            raise NotImplementedError(f"there is no lowering of {operation.symbol} of several or negative values yet")
+        levels = Stream(ops.Constant(tuple(Fraction(v) for v in range(int(domain.hi)))))
+        reached = _step(np.ones((levels.width, 1)) @ value - levels).retyped(Bool(levels.width))
+        return Stream(ops.Latch(), (constant(1), _and(reached, when))).sum()
+
+    @rule.register
+    def _(self, operation: ops.MemoryRead, value: Stream, key: Stream, query: Stream, *when: Stream) -> Stream:
+        literals = [flag for w in when for flag in self._conjuncts(w)]
+        key, literals = self._absorb(key, literals)
+        if operation.policy == "last":
+            gate = key if not literals else _and(key, _conjunction(literals))
+            back, stored = self._storable(value)
+            return back(Stream(ops.GateSum(), (Stream(ops.Latch(), (stored, gate)), query)), 1)
+        value, literals = self._absorb(value, literals) if operation.policy == "sum" else (value, literals)
+        back, stored = self._storable(value)
+        if operation.policy == "first":
+            stored, writes = self._first_only(stored, key, literals), 1
+        else:
+            writes = operation.writes
+            key = key if not literals else _and(key, _conjunction(literals))
+        return back(Stream(ops.MemoryRead("sum", writes), (stored, key, query)), 1)
+
+    def _first_only(self, value: Stream, key: Stream, literals: list[Stream]) -> Stream:
+        """The value at the first write under its key, else 0.
+
+        n counts the writes under the present key, this one included, so 2w − n is 1 at the
+        first write (w = 1) and at most 0 elsewhere: at later writes and where nothing is written.
+        """
+        write = _conjunction(literals) if literals else constant(1)
+        n = Stream(ops.MemoryRead("sum"), (write, key, key), "writes_so_far")
+        return masked(self.domains, value, 2 * write - n)
+
+    def _absorb(self, port: Stream, literals: list[Stream]) -> tuple[Stream, list[Stream]]:
+        """Drop each condition that the port's own support implies; mask the port by one of its own token.
+
+        A write is a product over its ports, so a condition on the token that a port reads
+        belongs to that port.
+        """
+        left = []
+        for literal in literals:
+            table, lag = self._window(port)
+            flag, flag_lag = self._window(literal)
+            if table is None or flag is None or lag != flag_lag:
+                left.append(literal)
+                continue
+            masked = ops.exact_matrix(table.multiply(flag))
+            if (masked != table).nnz:
+                source = port.inputs[0] if lag else port
+                alphabet = next(s for s in Circuit("", source).streams if isinstance(s.operation, ops.Embed)).operation.alphabet
+                masked_port = Stream(ops.Embed(alphabet, masked, port.type), (), f"{port.label}.masked")
+                port = masked_port.shift(lag) if lag else masked_port
+        return port, left
+
+    def _window(self, stream: Stream) -> tuple[sparse.csr_array | None, int]:
+        """(table, lag) of a stream that is a function of one token, k positions back."""
+        if isinstance(stream.operation, ops.Shift):
+            return self.table(stream.inputs[0]), stream.operation.k
+        return self.table(stream), 0
+
+    def _storable(self, value: Stream):
+        """(back, stored): non-negative lanes to store, and the linear map from what is read to the value.
+
+        A state is linear in what it stores, so `value = M · lanes` may be stored as the
+        lanes, if these are non-negative and not more than the rectifier pairs would be.
+        """
+        form = linear_form(value)
+        signed = self.domains.of(value).lo < 0
+        bases = [(atom, lag, matrix) for (atom, lag), matrix in form.items()]
+        plain = all(self.domains.of(atom).lo >= 0 for atom, _, _ in bases)
+        lanes = sum(atom.width for atom, _, _ in bases)
+        if signed and plain and lanes <= 2 * value.width:
+            stored = [atom.shift(lag) if lag else atom for atom, lag, _ in bases]
+            back = sparse.hstack([matrix for _, _, matrix in bases], format="csr")
+            return _restorer(back), stored[0] if len(stored) == 1 else concatenate(*stored)
+        if signed:
+            eye = sparse.eye_array(value.width)
+            return _restorer(sparse.hstack([eye, -eye], format="csr")), concatenate(value, -value).relu()
+        return _restorer(None), value
+
+
+def _restorer(matrix: sparse.csr_array | None):
+    """The map (stream, copies) → matrix · stream, applied to each of `copies` groups of lanes."""
+
+    def back(stream: Stream, copies: int) -> Stream:
+        if matrix is None:
+            return stream
+        return sparse.kron(sparse.eye_array(copies), matrix, format="csr") @ stream
+
+    return back
+
+
+def _as_bits(operation: ops.Embed) -> Stream:
+    """A ±1 code as 2·bits − present, on non-negative lanes (present: whether the token has a codeword)."""
+    table = operation.table
+    length = table.shape[1]
+    bits = table.maximum(0)
+    here = sparse.csr_array((abs(table).sum(axis=1) > 0).astype(float).reshape(-1, 1))
+    lanes = Stream(ops.Embed(operation.alphabet, ops.exact_matrix(sparse.hstack([bits, here])), Bool(length + 1)), (), "bits")
+    back = sparse.hstack([2 * sparse.eye_array(length), -np.ones((length, 1))])
+    return Stream(ops.Linear((ops.exact_matrix(back),), operation.type), (lanes,))
+
+
+def masked(domains: Domains, x: Stream, flag: Stream) -> Stream:
+    """x where the flag is 1, 0 where it is at most 0 (it never exceeds 1): relu(±x + M(flag − 1)), M ≥ |x|."""
+    domain = domains.of(x)
+    room = domain.bound * (flag - 1)
+    positive = (x + room).relu()
+    return positive - (room - x).relu() if domain.lo < 0 else positive
+
+
+def _step(x: Stream) -> Stream:
+    """[x > 0] for integers: relu(x) − relu(x − 1)."""
+    return x.relu() - (x - 1).relu()
+
+
+def _and(a: Stream, b: Stream) -> Stream:
+    """Both flags: relu(a + b − 1); a single flag is shared by all lanes."""
+    kind = OneHot if OneHot in (type(a.type), type(b.type)) else Bool
+    return (a + b - 1).relu().retyped(kind(max(a.width, b.width)))
+
+
+def _conjunction(flags: list[Stream]) -> Stream:
+    result = flags[0]
+    for flag in flags[1:]:
+        result = _and(result, flag)
+    return result

@@ -1,0 +1,94 @@
+"""Keys that are ±1 codes, where nothing linear follows the rectifier of B and C (Mamba-2).
+
+For balanced codes c = 2b − u (bits b, half of them 1; u: whether a key is present)
+
+    Σ_s v_s <c_s, c_q> = 4 Σ_s v_s <b_s, b_q> − p Σ_s v_s u_s u_q,
+
+so a memory over the bits and one over the single column u do what the signed memory does
+(paper A, Theorem 3, whose proof takes B and C to be linear). One block holds both: the
+second copy of the value is written one position after the first, under a column that is
+on only then, when the columns of the bits are all 0. N = p + 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compiler.language import operations as ops
+from compiler.language.stream import Stream, concatenate
+from compiler.language.types import Bool
+from compiler.passes.linear_form import linear_form
+
+_REFUSAL = (
+    "mamba2 has code keys only as balanced codes of one token, written one position before flags of another token "
+    "that is no key; use one-hot keys"
+)
+
+
+def balanced_code_memory(value: Stream, key: Stream, query: Stream) -> Stream:
+    """An equal additive memory whose columns are non-negative; NotImplementedError where the identity does not apply."""
+    (key_lanes, key_lag), (query_lanes, lag), (value_lanes, value_lag) = (_token_lanes(s) for s in (key, query, value))
+    length = key.width
+    _require(_is_balanced(key, key_lanes) and _is_balanced(query, query_lanes))
+    _require(lag == value_lag and key_lag == lag + 1 and _flags(value_lanes) and _disjoint(key_lanes, value_lanes, length))
+
+    def at(stream: Stream, k: int) -> Stream:
+        return stream.shift(k) if k else stream
+
+    bits, here = key_lanes[:length], key_lanes[length]
+    held = _any(value_lanes)
+    now = _both(value, at(here, lag + 1))
+    later = _both(at(value, 1), at(here, lag + 2))
+    follows = _both(at(held, lag + 1), at(here, lag + 2))
+    columns = concatenate(at(bits, lag + 1), follows)
+    asked = concatenate(at(query_lanes[:length], lag), at(query_lanes[length], lag))
+    memory = Stream(ops.MemoryRead("sum"), (concatenate(now, later), columns, asked), "memory")
+    width = value.width
+    return 4 * memory[:width] - length * memory[width:]
+
+
+def _require(condition: bool) -> None:
+    if not condition:
+        raise NotImplementedError(_REFUSAL)
+
+
+def _token_lanes(stream: Stream) -> tuple[Stream, int]:
+    """(embedding, lag) of a stream that is linear in one embedding at one lag."""
+    form = linear_form(stream)
+    _require(len(form) == 1)
+    ((atom, lag),) = form
+    _require(isinstance(atom.operation, ops.Embed))
+    return atom, lag
+
+
+def _is_balanced(code: Stream, lanes: Stream) -> bool:
+    """Whether the lanes are the bits of a balanced code and a presence flag, and the code is 2·bits − present."""
+    length = code.width
+    if lanes.width != length + 1 or not _flags(lanes):
+        return False
+    (matrix,) = linear_form(code).values()
+    expected = np.hstack([2 * np.eye(length), -np.ones((length, 1))])
+    table = lanes.operation.table
+    weight = np.asarray(table[:, :length].sum(axis=1)).reshape(-1)
+    present = table[:, [length]].toarray().reshape(-1)
+    return bool((matrix.toarray() == expected).all() and (2 * weight == length * present).all())
+
+
+def _flags(lanes: Stream) -> bool:
+    return bool((lanes.operation.table.data == 1).all())
+
+
+def _any(lanes: Stream) -> Stream:
+    """Whether any lane of an embedding is set: a flag of the token."""
+    table = (abs(lanes.operation.table).sum(axis=1) > 0).astype(float).reshape(-1, 1)
+    return Stream(ops.Embed(lanes.operation.alphabet, ops.exact_matrix(table), Bool()), (), f"{lanes.label}.present")
+
+
+def _disjoint(keys: Stream, values: Stream, length: int) -> bool:
+    """Whether no token is both a key and a value."""
+    present = keys.operation.table[:, [length]].toarray().reshape(-1)
+    return not (present[abs(values.operation.table).sum(axis=1) > 0]).any()
+
+
+def _both(a: Stream, b: Stream) -> Stream:
+    return (a + b - 1).relu()

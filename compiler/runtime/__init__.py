@@ -1,0 +1,9 @@
+"""Running real Mamba modules anywhere: exact CPU scans, and the real classes dispatched by device."""
+
+from compiler.runtime.huggingface import torch_only_transformers
+from compiler.runtime.precision import exact_float32
+from compiler.runtime.real_modules import mamba_classes
+from compiler.runtime.selective_scan import selective_scan
+from compiler.runtime.ssd import ssd_scan
+
+__all__ = ["exact_float32", "mamba_classes", "selective_scan", "ssd_scan", "torch_only_transformers"]

@@ -1,0 +1,141 @@
+"""Target `mamba_ssm.Mamba` (and, with constant Δ, B, C, the S4D mixer as a real Mamba).
+
+Every rectified row is a channel: x̂ is its own write port and, through x_proj, feeds Δ, B
+and C of all channels. Rows that only feed ports become channels without a state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from compiler.block import OFF, Block
+from compiler.targets.tensors import exact_float32
+
+NO_DECAY = -200.0  # A_log: A = −exp(−200) = −0.0 in float32, so exp(Δ·A) = 1 (exact-arithmetic E1)
+UNIT_DECAY = 0.0  # A_log: A = −1
+
+
+@dataclass(frozen=True)
+class MambaSizes:
+    """Sizes of one module (or the least that a block needs)."""
+
+    d_model: int
+    d_inner: int
+    d_state: int
+    dt_rank: int
+    d_conv: int = 4
+
+    def covering(self, other: MambaSizes) -> MambaSizes:
+        """The least sizes that hold both."""
+        pairs = zip(_fields(self), _fields(other), strict=True)
+        return MambaSizes(*(max(a, b) for a, b in pairs))
+
+
+def _fields(sizes: MambaSizes) -> tuple[int, ...]:
+    return sizes.d_model, sizes.d_inner, sizes.d_state, sizes.dt_rank, sizes.d_conv
+
+
+@dataclass(frozen=True, eq=False)
+class _Wiring:
+    """Which feature each of the d_inner channels computes, and where each feature can be read."""
+
+    feature: np.ndarray  # (d_inner,) feature of each channel
+    channel_of: np.ndarray  # (F,) a channel that computes the feature
+    steps: sparse.csr_array  # (R, F) the distinct rows that Δ needs
+    step_of: np.ndarray  # (channels with a record,) which of these rows, −1 for none
+
+
+def _wire(block: Block) -> _Wiring:
+    channels, columns = block.channels, block.columns
+    used = np.zeros(len(block.features.names), dtype=bool)
+    for ports in (columns.write, columns.read, channels.delta_features):
+        used[ports.indices] = True
+    used[channels.feature] = False
+    feature = np.concatenate([channels.feature, np.flatnonzero(used)])
+    channel_of = np.full(len(used), -1)
+    channel_of[feature[::-1]] = np.arange(len(feature))[::-1]
+    steps, step_of = _distinct_rows(channels.delta_features)
+    return _Wiring(feature, channel_of, steps, step_of)
+
+
+def _distinct_rows(matrix: sparse.csr_array) -> tuple[sparse.csr_array, np.ndarray]:
+    known: dict[bytes, int] = {}
+    rows, step_of = [], np.full(matrix.shape[0], -1)
+    for i in range(matrix.shape[0]):
+        span = slice(matrix.indptr[i], matrix.indptr[i + 1])
+        if matrix.data[span].size:
+            key = matrix.indices[span].astype(np.int64).tobytes() + matrix.data[span].tobytes()
+            if key not in known:
+                known[key] = len(rows)
+                rows.append(i)
+            step_of[i] = known[key]
+    return matrix[rows] if rows else sparse.csr_array((0, matrix.shape[1])), step_of
+
+
+def sizes(block: Block, n_lanes: int) -> MambaSizes:
+    """The least sizes of a Mamba that holds the block."""
+    wiring = _wire(block)
+    return MambaSizes(n_lanes, len(wiring.feature), max(1, block.d_state), max(1, wiring.steps.shape[0]), block.features.taps.shape[1])
+
+
+def emit(block: Block, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarray) -> dict:
+    """The state dict of a `Mamba` of this size: {name: float32 tensor}.
+
+    lane_in, lane_out: (L,) the coordinate of d_model that carries each lane before and after
+    the block, −1 where it is not there. Channels beyond those in use never write: dt_bias = −200.
+    """
+    wiring, features, channels = _wire(block), block.features, block.channels
+    used, recorded = len(wiring.feature), len(channels.names)
+    rank, state, inner = size.dt_rank, size.d_state, size.d_inner
+
+    in_proj = np.zeros((2 * inner, size.d_model))
+    _put(in_proj[:used], features.rows[wiring.feature], lane_in)
+    _put(in_proj[inner : inner + recorded], channels.gate, lane_in)
+    conv = np.zeros((inner, 1, size.d_conv))
+    conv[:used, 0, :] = features.taps[wiring.feature][:, ::-1]
+    conv_bias = np.zeros(inner)
+    conv_bias[:used] = features.bias[wiring.feature]
+
+    x_proj = np.zeros((rank + 2 * state, inner))
+    _put(x_proj[: wiring.steps.shape[0]], wiring.steps, wiring.channel_of)
+    _put(x_proj[rank : rank + block.d_state], block.columns.write, wiring.channel_of)
+    _put(x_proj[rank + state : rank + state + block.d_state], block.columns.read, wiring.channel_of)
+    dt_proj = np.zeros((inner, rank))
+    stepped = np.flatnonzero(wiring.step_of >= 0)
+    dt_proj[stepped, wiring.step_of[stepped]] = 1
+    dt_bias = np.full(inner, OFF)
+    dt_bias[:recorded] = channels.delta_bias
+
+    a_log = np.full((inner, state), NO_DECAY)
+    a_log[:recorded][channels.decay > 0] = UNIT_DECAY
+    skip = np.zeros(inner)
+    skip[:recorded] = channels.skip
+    out_proj = np.zeros((inner, size.d_model))
+    _put(out_proj[:recorded], channels.out, lane_out)
+
+    return {
+        name: exact_float32(array, name)
+        for name, array in {
+            "in_proj.weight": in_proj,
+            "conv1d.weight": conv,
+            "conv1d.bias": conv_bias,
+            "x_proj.weight": x_proj,
+            "dt_proj.weight": dt_proj,
+            "dt_proj.bias": dt_bias,
+            "A_log": a_log,
+            "D": skip,
+            "out_proj.weight": out_proj.T,
+        }.items()
+    }
+
+
+def _put(target: np.ndarray, matrix: sparse.csr_array, column_of: np.ndarray) -> None:
+    """target[i, column_of[j]] += matrix[i, j]."""
+    coo = matrix.tocoo()
+    columns = column_of[coo.col]
+    if (columns < 0).any():
+        raise AssertionError("a weight was placed on a lane that the block does not have")
+    np.add.at(target, (coo.row, columns), coo.data)

@@ -1,0 +1,98 @@
+"""The sizes that theorems promise, as explicit numbers.
+
+Source: "Understanding Input Selectivity in Mamba" (ICML 2025), Theorems 2-4; O(.) constants are those of the constructions.
+Units: d_model in lanes, d_state in columns per channel, information in bits.
+"""
+
+from dataclasses import dataclass
+from math import ceil, comb, erfc, inf, log2, sqrt
+
+from verify.arguments import at_least, one_of
+
+
+@dataclass(frozen=True)
+class SizeBound:
+    """A module of at most this size solves the task."""
+
+    d_model: int
+    d_state: int
+
+
+def code_length(count: int) -> int:
+    """The least even p >= 2 such that C(p, p/2) >= count: balanced +-1 codes of length p for `count` symbols.
+
+    Two balanced codes differ in two lanes or more, so <c, c> = p >= <c', c> + 4. One symbol still gets two lanes, so that
+    it differs from nothing at all.
+    """
+    at_least("count", count, 1, "a code is for at least one symbol")
+    length = 2
+    while comb(length, length // 2) < count:
+        length += 2
+    return length
+
+
+def code_length_upper(count: int) -> float:
+    """ceil(log2 count) + log2(log2 count) / 2 + 3, which code_length never exceeds; log2 log2 1 is read as 0."""
+    at_least("count", count, 1, "a code is for at least one symbol")
+    bits = log2(count)
+    return ceil(bits) + (log2(bits) / 2 if bits else 0) + 3
+
+
+def mqar_theorem2(kappa: int, vocab: int) -> SizeBound:
+    """Theorem 2 (Mamba, no gate): d_model <= kappa + p + 1, d_state = kappa, p = code_length(vocab).
+
+    The paper has d = O(kappa + log V), N = kappa. Lanes: one per key, the value code, one constant.
+    """
+    _at_least_one(kappa, vocab)
+    return SizeBound(kappa + code_length(vocab) + 1, kappa)
+
+
+def mqar_theorem3(kappa: int, vocab: int, key_code: int | None = None, form: str = "paper") -> SizeBound:
+    """Theorem 3 (Mamba-2, no gate), with key codes of length m = key_code, by default code_length(kappa), and value codes p.
+
+    form "paper": d_model = m + p, d_state = m; the paper has d = O(log kappa + log V), N = log kappa.
+    form "one-group": what a real one-group Mamba-2 needs, d_model = m + p + 3 and d_state = 2m + 1: B passes SiLU, so a code
+    is a pair silu(Sc), silu(-Sc), and one column removes the mean; is-key, is-value and constant lanes feed it.
+    Sizes only: with m < kappa codes of different keys are not orthogonal, and `random_code_failure` says how often that is wrong.
+    """
+    _at_least_one(kappa, vocab)
+    one_of("form", form, ("paper", "one-group"))
+    m = code_length(kappa) if key_code is None else key_code
+    at_least("key_code", m, 1, "a key code has at least one lane")
+    lanes = m + code_length(vocab)
+    return SizeBound(lanes, m) if form == "paper" else SizeBound(lanes + 3, 2 * m + 1)
+
+
+def mqar_theorem4(kappa: int, vocab: int) -> SizeBound:
+    """Theorem 4 (S4D mixer with gate): d_model <= kappa * p + 1, d_state = 1, p = code_length(vocab).
+
+    The paper has d = O(kappa log V), N = 1. Lanes: one value code per key, one constant.
+    """
+    _at_least_one(kappa, vocab)
+    return SizeBound(kappa * code_length(vocab) + 1, 1)
+
+
+def information_bound_bits(kappa: int, vocab: int) -> float:
+    """kappa * log2(vocab): the bits that any state must hold before the first query, by counting value assignments."""
+    _at_least_one(kappa, vocab)
+    return kappa * log2(vocab)
+
+
+def random_code_failure(value_code: int, key_code: int, kappa: int) -> float:
+    """How often a query is wrong under random +-1 key codes: (p/2)**2 * Q(sqrt(2N / (kappa - 1))), at most 1.
+
+    p = value_code (balanced, even), N = key_code, kappa = live pairs; Q is the Gaussian tail. The other kappa - 1 keys add
+    N * (kappa - 1) of variance to a lane's signal of N, and any of the (p/2)**2 swaps of two lanes leads to a wrong balanced
+    code. A union bound over a normal approximation: pessimistic where it is large. One live pair has nothing to interfere.
+    """
+    at_least("value_code", value_code, 2, "a balanced code has two lanes or more")
+    at_least("key_code", key_code, 1, "a key code has at least one lane")
+    at_least("kappa", kappa, 1, "a query needs a pair")
+    ratio = 2 * key_code / (kappa - 1) if kappa > 1 else inf
+    return min(1.0, (value_code / 2) ** 2 * erfc(sqrt(ratio) / sqrt(2)) / 2)
+
+
+def _at_least_one(kappa: int, vocab: int) -> None:
+    """Raise ValueError unless there is a key and a value."""
+    at_least("kappa", kappa, 1, "a pair needs a key")
+    at_least("vocab", vocab, 1, "a pair needs a value")

@@ -1,0 +1,34 @@
+"""What is right on MQAR: a dictionary walk over the tokens, in plain Python.
+
+Token ids: 0 is the neutral filler `_`, 1..kappa are the keys k0.., kappa+1..kappa+vocab are the values v0...
+"""
+
+from collections.abc import Sequence
+
+from verify.arguments import one_of
+
+POLICIES = {
+    "first": lambda written: written[0] if written else None,
+    "last": lambda written: written[-1] if written else None,
+    "sum": lambda written: written[0] if len(written) == 1 else None,
+}
+"""Write policy -> the answer, given the values written to a key so far; a sum of two values is no value."""
+
+
+def mqar_oracle(tokens: Sequence[int], kappa: int, vocab: int, write: str) -> list[int | None]:
+    """The value token that is right at each position, None where the token is no key or the key has no answer.
+
+    A value at t right after a key at t-1 is written to that key (input-selectivity paper, App. C.1); a read at t sees
+    every write up to and including t. Raises ValueError for an unknown policy or token.
+    """
+    one_of("write", write, tuple(POLICIES))
+    written: dict[int, list[int]] = {}
+    answers, previous = [], 0
+    for token in tokens:
+        if not 0 <= token <= kappa + vocab:
+            raise ValueError(f"token {token} is outside 0..{kappa + vocab}, the ids of kappa = {kappa}, vocab = {vocab}.")
+        if 1 <= previous <= kappa < token:
+            written.setdefault(previous, []).append(token)
+        answers.append(POLICIES[write](written.get(token, [])) if 1 <= token <= kappa else None)
+        previous = token
+    return answers

@@ -1,0 +1,189 @@
+"""MQAR as the input-selectivity paper lays it out: k1 v1 .. kn vn, then queries interwoven with noise (App. C.1, D.3)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations, product
+from math import comb, perm
+
+import numpy as np
+
+from verify.arguments import at_least, at_most, one_of
+from verify.tasks.mqar.family import NEUTRAL, MqarTask
+from verify.tasks.mqar.oracle import POLICIES
+from verify.tasks.mqar.paper_cases import paper_cases
+from verify.tasks.task import Batch
+
+NEUTRAL_SHARE = {"neutral": 1.0, "values": 0.0, "mixed": 0.5}
+"""Filler -> the share of noise that is the neutral token; the rest is uniform over the values."""
+
+
+@dataclass(frozen=True)
+class PaperLayout(MqarTask):
+    """[k1 v1 .. kn vn | queries interwoven with noise], asked at the queries only.
+
+    pairs: n, by default kappa; the keys of the context are a random subset in random order, so distinct.
+    queries: how many positions of the second part hold a query, by default `pairs`; where they stand is uniform.
+    filler: noise is the neutral token ("neutral"), a uniform value as in the paper ("values"), or a fair coin's choice of the
+        two ("mixed").
+    repeat_queries: False, each key is queried at most once, as Theorems 2-4 need; True, queries are drawn with repetition,
+        and (query, noise value) then rebinds a key under the policies "last" and "sum".
+    rebind: context keys are drawn uniformly with repetition (App. D.3). Each distinct key is still queried at most once
+        unless repeat_queries, so a sequence with few distinct keys has fewer queries than `queries`.
+    write: the policy that decides the label; a query without an answer under it is IGNORED ("sum" after two writes).
+    """
+
+    filler: str = "values"
+    pairs: int | None = None
+    queries: int | None = None
+    repeat_queries: bool = False
+    rebind: bool = False
+    write: str = "first"
+
+    name = "mqar-paper"
+
+    def __post_init__(self):
+        super().__post_init__()
+        one_of("filler", self.filler, tuple(NEUTRAL_SHARE))
+        one_of("write", self.write, tuple(POLICIES))
+        # The defaults become numbers here, once, so that no other method has to know about None.
+        object.__setattr__(self, "pairs", self.kappa if self.pairs is None else self.pairs)
+        object.__setattr__(self, "queries", self.pairs if self.queries is None else self.queries)
+        at_least("pairs", self.pairs, 1, "a query needs a pair")
+        at_least("queries", self.queries, 1, "a sequence asks something")
+        if not self.rebind:
+            at_most("pairs", self.pairs, self.kappa, f"the context keys are distinct and kappa = {self.kappa}")
+        if not self.repeat_queries:
+            at_most("queries", self.queries, self.pairs, f"each of pairs = {self.pairs} is queried at most once")
+        needed = 2 * self.pairs + self.queries
+        at_least("length", self.length, needed, f"pairs = {self.pairs} and queries = {self.queries} take {needed} positions")
+
+    @property
+    def tail(self) -> int:
+        """Length of the second part, queries and noise."""
+        return self.length - 2 * self.pairs
+
+    @property
+    def noise(self) -> tuple[int, ...]:
+        """The token ids that may stand between queries."""
+        values = tuple(self.values)
+        return {"neutral": (NEUTRAL,), "values": values, "mixed": (NEUTRAL, *values)}[self.filler]
+
+    def labels(self, tokens: Sequence[int], pairs: int) -> list[int]:
+        """The oracle's answers after the first `pairs` pairs; with these fillers every key there is a query."""
+        return self.oracle_labels(tokens, self.write, start=2 * pairs)
+
+    def draw(self, rng: np.random.Generator, count: int) -> Batch:
+        """Context, noise, then queries over the noise."""
+        keys = self._context_keys(rng, count)
+        values = self._random_values(rng, keys.shape)
+        context = np.stack([keys, values], axis=2).reshape(count, 2 * self.pairs)
+        noise = self._random_values(rng, (count, self.tail))
+        tail = np.where(rng.random(noise.shape) < NEUTRAL_SHARE[self.filler], NEUTRAL, noise)
+        places = rng.random(tail.shape).argsort(axis=1)[:, : self.queries]
+        queries, asked = self._queries(rng, keys)
+        kept = np.take_along_axis(tail, places, axis=1)
+        np.put_along_axis(tail, places, np.where(asked, queries, kept), axis=1)
+        tokens = np.concatenate([context, tail], axis=1)
+        return Batch.of((row, self.labels(row, self.pairs)) for row in tokens.tolist())
+
+    def rows(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
+        """Every key order, value assignment, choice, order and placement of 1..queries queries, and every noise."""
+        for keys in product(self.keys, repeat=self.pairs) if self.rebind else permutations(self.keys, self.pairs):
+            for values in product(self.values, repeat=self.pairs):
+                context = [token for pair in zip(keys, values) for token in pair]
+                for tail in self._tails(sorted(set(keys))):
+                    tokens = context + tail
+                    yield tokens, self.labels(tokens, self.pairs)
+
+    def exhaustive_count(self) -> int:
+        """Contexts by number of distinct keys, times the tails that many keys allow."""
+        values = self.vocab**self.pairs
+        if not self.rebind:
+            return perm(self.kappa, self.pairs) * values * self._tail_count(self.pairs)
+        # pairs positions share n distinct keys in Stirling(pairs, n) * kappa (kappa-1) .. (kappa-n+1) ways.
+        distinct = range(1, min(self.kappa, self.pairs) + 1)
+        return values * sum(_stirling(self.pairs, n) * perm(self.kappa, n) * self._tail_count(n) for n in distinct)
+
+    def adversarial(self) -> Iterator[Batch]:
+        """The cases of `paper_cases`, with labels."""
+        for case, sequences in paper_cases(self):
+            yield Batch.of(((s.tokens, self.labels(s.tokens, s.pairs)) for s in sequences), case)
+
+    def describe(self) -> str:
+        """One line for a report."""
+        keys = "keys drawn with repetition" if self.rebind else "distinct keys"
+        often = "any number of times" if self.repeat_queries else "at most once"
+        return (
+            f"MQAR, paper layout: {self.length} tokens, {self.pairs} pairs of {self.kappa} keys and {self.vocab} values, "
+            f"{keys}, {self.queries} queries, each key {often}, filler {self.filler}, write policy {self.write}"
+        )
+
+    def _context_keys(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        """(count, pairs) key tokens of the context."""
+        if self.rebind:
+            return rng.integers(1, self.kappa + 1, size=(count, self.pairs))
+        return 1 + rng.random((count, self.kappa)).argsort(axis=1)[:, : self.pairs]
+
+    def _random_values(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Independent uniform value tokens."""
+        return rng.integers(self.values.start, self.values.stop, size=shape)
+
+    def _queries(self, rng: np.random.Generator, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(count, queries) key tokens to ask for, and which of them are asked.
+
+        Without repetition, the first occurrences of keys come in random order before the others, and only they are asked.
+        """
+        if self.repeat_queries:
+            picked = rng.integers(self.pairs, size=(len(keys), self.queries))
+            return np.take_along_axis(keys, picked, axis=1), np.ones(picked.shape, dtype=bool)
+        score = rng.random(keys.shape) + _seen_before(keys)
+        picked = score.argsort(axis=1)[:, : self.queries]
+        return np.take_along_axis(keys, picked, axis=1), np.take_along_axis(score, picked, axis=1) < 1
+
+    def _tails(self, live: list[int]) -> Iterator[list[int]]:
+        """Every second part that asks for keys of `live`."""
+        for asked in range(1, self._most_asked(len(live)) + 1):
+            for places in combinations(range(self.tail), asked):
+                for order in product(live, repeat=asked) if self.repeat_queries else permutations(live, asked):
+                    for noise in product(self.noise, repeat=self.tail - asked):
+                        yield _interweave(places, order, noise)
+
+    def _tail_count(self, live: int) -> int:
+        """How many tails `_tails` yields for `live` distinct keys."""
+        return sum(
+            comb(self.tail, asked)
+            * (live**asked if self.repeat_queries else perm(live, asked))
+            * len(self.noise) ** (self.tail - asked)
+            for asked in range(1, self._most_asked(live) + 1)
+        )
+
+    def _most_asked(self, live: int) -> int:
+        """The largest number of queries for `live` distinct keys."""
+        return self.queries if self.repeat_queries else min(self.queries, live)
+
+
+def _interweave(places: Sequence[int], queries: Sequence[int], noise: Sequence[int]) -> list[int]:
+    """The noise in order, with queries[i] put in so that it lands at places[i]; places ascend."""
+    tail = list(noise)
+    for place, query in zip(places, queries):
+        tail.insert(place, query)
+    return tail
+
+
+def _seen_before(keys: np.ndarray) -> np.ndarray:
+    """(count, pairs) bool: the same key stands further left in its row."""
+    order = keys.argsort(axis=1, kind="stable")
+    ordered = np.take_along_axis(keys, order, axis=1)
+    repeated = np.zeros(keys.shape, dtype=bool)
+    repeated[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
+    seen = np.empty_like(repeated)
+    np.put_along_axis(seen, order, repeated, axis=1)
+    return seen
+
+
+def _stirling(items: int, blocks: int) -> int:
+    """Ways to split `items` things into `blocks` non-empty unlabelled blocks (Stirling, second kind)."""
+    row = [1] + [0] * blocks
+    for _ in range(items):
+        row = [0] + [row[b - 1] + b * row[b] for b in range(1, blocks + 1)]
+    return row[blocks]

@@ -1,0 +1,125 @@
+"""What a verifier asks of a task: random, exhaustive and adversarial inputs, with the right answers beside them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from verify.arguments import at_least
+
+IGNORED = -100
+"""Label of a position where nobody asks (the ignore_index of torch's cross entropy)."""
+
+_ROWS_PER_CHUNK, _TOKENS_PER_CHUNK = 1024, 2**18
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Sequences of one length with their answers.
+
+    tokens: int64 (batch, length), token ids.
+    labels: int64 (batch, length), the token id that is right at that position, or IGNORED.
+    case: what an adversarial batch attacks; empty otherwise.
+    """
+
+    tokens: np.ndarray
+    labels: np.ndarray
+    case: str = ""
+
+    def __post_init__(self):
+        if self.tokens.ndim != 2 or self.tokens.shape != self.labels.shape:
+            raise ValueError(
+                f"tokens of shape {self.tokens.shape} and labels of shape {self.labels.shape} "
+                "must have one common shape (batch, length)."
+            )
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[Sequence[int], Sequence[int]]], case: str = "") -> "Batch":
+        """A batch of one or more (tokens, labels) rows, all of one length."""
+        tokens, labels = zip(*rows)
+        return cls(np.array(tokens, dtype=np.int64), np.array(labels, dtype=np.int64), case)
+
+
+class Task(ABC):
+    """A distribution of sequences, its finite support, and the cases that break wrong circuits.
+
+    A subclass has a `name` and a `length` (tokens per sequence; adversarial cases may be shorter).
+    """
+
+    name: str
+    length: int
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, count: int) -> Batch:
+        """`count` independent sequences, every bit of randomness taken from rng."""
+
+    @abstractmethod
+    def rows(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
+        """Every (tokens, labels) of the domain exactly once, lazily."""
+
+    @abstractmethod
+    def exhaustive_count(self) -> int:
+        """How many sequences `exhaustive` yields, by formula."""
+
+    @abstractmethod
+    def adversarial(self) -> Iterator[Batch]:
+        """Named hand-made cases inside the task's conditions, none longer than `length`."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """One line for a report: the domain and its parameters."""
+
+    def random(self, count: int, seed: int, batch_size: int = 1024) -> Iterator[Batch]:
+        """`count` random sequences in batches of `batch_size` (the last may be smaller).
+
+        Sequence i depends on the task, the seed and i only: a larger count or another batch size gives the same start.
+        """
+        at_least("count", count, 1, "a batch holds at least one sequence")
+        at_least("seed", seed, 0, "NumPy seeds are not negative")
+        at_least("batch_size", batch_size, 1, "a batch holds at least one sequence")
+        return _cut(self._chunks(count, seed), batch_size)
+
+    def exhaustive(self, batch_size: int = 1024) -> Iterator[Batch]:
+        """Every sequence of the domain exactly once, in batches of `batch_size` (the last may be smaller)."""
+        at_least("batch_size", batch_size, 1, "a batch holds at least one sequence")
+        return _pack(self.rows(), batch_size)
+
+    def _chunks(self, count: int, seed: int) -> Iterator[Batch]:
+        """`count` sequences in chunks of a size that only the length decides, each from a generator of its own."""
+        size = max(1, min(_ROWS_PER_CHUNK, _TOKENS_PER_CHUNK // self.length))
+        for start in range(0, count, size):
+            chunk = self.draw(np.random.default_rng([seed, start // size]), size)
+            yield Batch(chunk.tokens[: count - start], chunk.labels[: count - start])
+
+
+def _pack(rows: Iterator[tuple[Sequence[int], Sequence[int]]], batch_size: int) -> Iterator[Batch]:
+    """The rows in batches of `batch_size`."""
+    while block := list(islice(rows, batch_size)):
+        yield Batch.of(block)
+
+
+def _cut(chunks: Iterable[Batch], batch_size: int) -> Iterator[Batch]:
+    """The same sequences in the same order, in batches of `batch_size`."""
+    held: list[Batch] = []
+    for chunk in chunks:
+        held.append(chunk)
+        if sum(map(len, held)) < batch_size:
+            continue
+        joined = _join(held)
+        whole = len(joined) // batch_size * batch_size
+        for start in range(0, whole, batch_size):
+            stop = start + batch_size
+            yield Batch(joined.tokens[start:stop], joined.labels[start:stop])
+        held = [Batch(joined.tokens[whole:], joined.labels[whole:])]
+    if sum(map(len, held)):
+        yield _join(held)
+
+
+def _join(batches: list[Batch]) -> Batch:
+    """The batches one after the other."""
+    return Batch(np.concatenate([b.tokens for b in batches]), np.concatenate([b.labels for b in batches]))
