@@ -7,16 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from compiler.block import Block
+from compiler.block import Block, run
 from compiler.builder import BlockBuilder
 from compiler.gadgets import lower
+from compiler.interpreter import interpret
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
 from compiler.passes.allocate import Lanes, allocate
 from compiler.passes.check import check
 from compiler.passes.domains import Domains
+from compiler.passes.exactness import check_exact, lane_bounds
 from compiler.passes.fit_ports import fit_ports
-from compiler.passes.linear_form import linear_form
+from compiler.passes.linear_form import ONE, linear_form
 from compiler.passes.represent import represent
 from compiler.passes.schedule import Schedule, schedule
 from compiler.ports import TARGETS, PortRules
@@ -34,15 +36,42 @@ class Compiled:
     source: Circuit
     core: Circuit
     rules: PortRules
+    dtype: str
     domains: Domains
     schedule: Schedule
     lanes: Lanes
     blocks: tuple[Block, ...]
     head: sparse.csr_array
 
+    def interpret(self, tokens: np.ndarray) -> np.ndarray:
+        """What the circuit as written gives, exactly: (batch, time, width) float64 from (batch, time) ids.
 
-def compile(circuit: Circuit, target: str = "mamba") -> Compiled:
+        float64 arrays are used where every stream keeps within 2^53 lattice steps, Python
+        integers and Fractions otherwise.
+        """
+        safe = all(0 < self.domains.of(s).step and self.domains.of(s).steps < 2**53 for s in self.source.streams)
+        values = interpret(self.source, tokens, dtype=np.float64 if safe else object)
+        return values[self.source.output].astype(np.float64)
+
+    def lane_values(self, tokens: np.ndarray) -> np.ndarray:
+        """What every lane should hold once it is written, by the interpreter: (batch, time, lanes) float64."""
+        atoms = [s for s in self.lanes.index if s is not ONE]
+        values = interpret(self.core, tokens, keep=atoms, dtype=np.float64)
+        result = np.ones((*tokens.shape, self.lanes.count))
+        for atom in atoms:
+            held = self.lanes.index[atom] >= 0
+            result[..., self.lanes.index[atom][held]] = values[atom][..., held]
+        return result
+
+    def lane_bounds(self) -> np.ndarray:
+        """A bound on |value| of every lane at every position: (lanes,)."""
+        return lane_bounds(self.schedule, self.lanes, self.domains)
+
+
+def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> Compiled:
     """Lower a circuit to blocks of a target: "mamba", "mamba2" or "s4d".
+
+    dtype: the arithmetic that the promise of exactness is made for ("float32", "bfloat16", "float16").
 
     Raises CompileError with every reason found when the circuit is ill-typed, does not fit
     the target, or could leave the exact range.
@@ -55,7 +84,8 @@ def compile(circuit: Circuit, target: str = "mamba") -> Compiled:
     plan = schedule(core, rules)
     lanes = allocate(plan, circuit.alphabet.size)
     blocks = tuple(_lower(operations, plan, lanes, domains, rules) for operations in plan.blocks)
-    return Compiled(circuit, core, rules, domains, plan, lanes, blocks, _head(core.output, lanes))
+    check_exact(plan, lanes, blocks, domains, dtype)
+    return Compiled(circuit, core, rules, dtype, domains, plan, lanes, blocks, _head(core.output, lanes))
 
 
 def _lower(operations: list[Stream], plan: Schedule, lanes: Lanes, domains: Domains, rules: PortRules) -> Block:
@@ -74,10 +104,7 @@ def _head(output: Stream, lanes: Lanes) -> sparse.csr_array:
 
 def run_blocks(compiled: Compiled, tokens: np.ndarray) -> list[np.ndarray]:
     """The residual stream before the first block and after each, by the block IR: (batch, time, lanes) float64."""
-    from compiler.block import run
-
-    lanes = compiled.lanes.embedding[tokens.reshape(-1)].toarray().reshape(*tokens.shape, -1)
-    streams = [lanes]
+    streams = [compiled.lanes.embedding[tokens.reshape(-1)].toarray().reshape(*tokens.shape, -1)]
     for block in compiled.blocks:
         streams.append(streams[-1] + run(block, streams[-1]))
     return streams

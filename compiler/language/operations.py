@@ -27,9 +27,20 @@ Array = np.ndarray
 def exact_number(value: Rational) -> float:
     """The float64 equal to a rational; ValueError when there is none (exact-arithmetic E12)."""
     exact = Fraction(value)
-    if Fraction(float(exact)) != exact:
+    if not is_dyadic(exact):
         raise ValueError(f"weight {value} is not a dyadic rational, so no float holds it exactly; use k/2^n")
     return float(exact)
+
+
+def is_dyadic(value: Rational) -> bool:
+    """Whether a float64 holds the number exactly."""
+    return Fraction(float(value)) == Fraction(value)
+
+
+def _not_dyadic(what: str, values: tuple[Fraction, ...]) -> list[str]:
+    """The complaint about numbers that no float holds; [] where there are none."""
+    bad = [str(v) for v in values if not is_dyadic(v)]
+    return [f"{what} {', '.join(bad)} is no dyadic rational, so no float holds it exactly; use k/2^n"] if bad else []
 
 
 def exact_matrix(matrix: Array | sparse.sparray) -> sparse.csr_array:
@@ -39,6 +50,8 @@ def exact_matrix(matrix: Array | sparse.sparray) -> sparse.csr_array:
     result = sparse.csr_array(matrix, dtype=np.float64)
     result.sum_duplicates()
     result.eliminate_zeros()
+    if not np.isfinite(result.data).all():
+        raise ValueError("a matrix holds an infinity or a NaN, and weights must be numbers")
     return result
 
 
@@ -140,6 +153,9 @@ class Constant(Operation):
             return Int(int(min(self.values)), int(max(self.values)), len(self.values))
         return Real(float(min(self.values)), float(max(self.values)), len(self.values))
 
+    def problems(self) -> list[str]:
+        return _not_dyadic("its value", self.values)
+
     def evaluate(self, like: Array) -> Array:
         """like: any (batch, time, …) array of the run; gives its dtype and shape."""
         out = np.zeros((*like.shape[:2], len(self.values)), dtype=like.dtype)
@@ -217,6 +233,9 @@ class Lti(Operation):
         whole = x.integral and all(k.denominator == 1 for k in self.kernel)
         return Int(width=x.width) if whole else Real(width=x.width)
 
+    def problems(self, x: Type) -> list[str]:
+        return _not_dyadic("its tap", self.kernel)
+
     def evaluate(self, x: Array) -> Array:
         scale = (lambda k: k) if x.dtype == object else float
         return sum((scale(tap) * _shifted(x, k) for k, tap in enumerate(self.kernel)), start=np.zeros_like(x))
@@ -253,7 +272,7 @@ class Clip(Operation):
     hi: int
 
     def result_type(self, x: Type) -> Type:
-        return Int(self.lo, self.hi, x.width)
+        return Int(self.lo, self.hi, x.width) if x.integral else Real(self.lo, self.hi, x.width)
 
     def problems(self, x: Type) -> list[str]:
         return [f"clip({self.lo}, {self.hi}) has its bounds the wrong way round"] if self.lo > self.hi else []
@@ -311,10 +330,12 @@ class SameSymbol(Operation):
 
 @dataclass(frozen=True)
 class And(Operation):
-    """Both flags; a single flag is shared by all lanes of the other operand."""
+    """Both flags; a single flag is shared by all lanes of the other operand. Some of a one-hot is one-hot."""
 
     def result_type(self, a: Type, b: Type) -> Type:
-        return Bool(max(a.width, b.width))
+        width = max(a.width, b.width)
+        some_of_one_hot = any(isinstance(t, OneHot) and t.width == width for t in (a, b))
+        return OneHot(width) if some_of_one_hot else Bool(width)
 
     def problems(self, a: Type, b: Type) -> list[str]:
         found = _needs((Bool, OneHot), "a Bool or a OneHot", a, b)
@@ -357,8 +378,10 @@ class Select(Operation):
     """The second input where the condition holds, else the third."""
 
     def result_type(self, condition: Type, yes: Type, no: Type) -> Type:
-        if isinstance(yes, Bool) and isinstance(no, Bool):
-            return Bool(yes.width)
+        flags = (Bool, OneHot)
+        if isinstance(yes, flags) and isinstance(no, flags):
+            whole = isinstance(yes, OneHot) and isinstance(no, OneHot) and condition.width == 1
+            return OneHot(yes.width) if whole else Bool(yes.width)
         return Int(width=yes.width) if yes.integral and no.integral else Real(width=yes.width)
 
     def problems(self, condition: Type, yes: Type, no: Type) -> list[str]:
@@ -373,21 +396,27 @@ class Select(Operation):
 
 @dataclass(frozen=True)
 class Lookup(Operation):
-    """table[x] of an Int in 0…n−1 (the last entry beyond it, the first below), or of a OneHot (0 if absent)."""
+    """table[x] of an Int (the last entry beyond the table, the first below 0), or of a OneHot (0 if absent).
+
+    symbols: whether x is a OneHot.
+    """
 
     table: tuple[int, ...]
+    symbols: bool = False
 
     def result_type(self, x: Type) -> Type:
         return Int(min(self.table + (0,)), max(self.table + (0,)))
 
     def problems(self, x: Type) -> list[str]:
-        if isinstance(x, OneHot):
-            return [] if x.n == len(self.table) else [f"its table has {len(self.table)} entries for OneHot({x.n})"]
+        if not self.table or any(v != int(v) for v in self.table):
+            return [f"its table {self.table} must hold integers, at least one"]
+        if self.symbols:
+            return [] if x.width == len(self.table) else [f"its table has {len(self.table)} entries for OneHot({x.width})"]
         return _needs((Int, Bool), "an Int, a Bool or a OneHot", x) + ([] if x.width == 1 else ["it looks up one lane at a time"])
 
     def evaluate(self, x: Array) -> Array:
         entries = np.array(self.table, dtype=x.dtype)
-        if x.shape[-1] == len(self.table) > 1:
+        if self.symbols:
             return (x * entries).sum(axis=-1, keepdims=True)
         index = np.clip(x, 0, len(self.table) - 1).astype(np.int64)
         return entries[index]
@@ -581,7 +610,8 @@ class Count(Operation):
         return Int(0, None)
 
     def problems(self, when: Type, reset: Type) -> list[str]:
-        return _needs(Bool, "a Bool", when, reset) + _same_width(when, reset)
+        found = _needs(Bool, "a Bool", when, reset)
+        return found if when.width == reset.width == 1 else [*found, "it counts single flags, and its inputs have more lanes"]
 
     def evaluate(self, when: Array, reset: Array) -> Array:
         out = np.empty_like(when)
@@ -597,7 +627,9 @@ class RunningMax(Operation):
     """The largest value so far at positions where the flag holds; 0 before there is one."""
 
     def result_type(self, value: Type, when: Type) -> Type:
-        return value
+        if isinstance(value, (Bool, OneHot)):
+            return Bool(value.width)
+        return Int(width=value.width) if value.integral else Real(width=value.width)
 
     def problems(self, value: Type, when: Type) -> list[str]:
         found = _needs(Bool, "a Bool condition", when)

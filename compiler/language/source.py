@@ -11,7 +11,7 @@ from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
 from compiler.language.codebook import Codebook
 from compiler.language.stream import Stream
-from compiler.language.types import Bool, Code, Int, OneHot, Type
+from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
 
 Members = str | Iterable[str] | None
 
@@ -54,11 +54,15 @@ class Tokens:
         lo, hi = min([0, *values.values()]), max([0, *values.values()])
         return self._embed(ids, [0] * len(ids), values.values(), Int(lo, hi), name or "number")
 
-    def lanes(self, rows: sparse.sparray | np.ndarray, name: str = "lane") -> Stream:
-        """Any dyadic embedding, one row per token: the block level's input."""
-        table = ops.exact_matrix(rows)
+    def rows(self, members: Members, matrix: sparse.sparray | np.ndarray, name: str) -> Stream:
+        """Block level: row i of a matrix of dyadic numbers for the i-th of these tokens, zeros for any other."""
+        ids = np.asarray(self.alphabet.ids(members))
+        if matrix.shape[0] != len(ids):
+            raise ValueError(f"the matrix has {matrix.shape[0]} rows for {len(ids)} tokens; they must agree")
+        place = sparse.csr_array((np.ones(len(ids)), (ids, range(len(ids)))), shape=(self.alphabet.size, len(ids)))
+        table = ops.exact_matrix(place @ ops.exact_matrix(matrix))
         whole = bool((table.data == np.round(table.data)).all())
-        type = Int(width=table.shape[1]) if whole else ops.Real(width=table.shape[1])
+        type = Int(width=table.shape[1]) if whole else Real(width=table.shape[1])
         return Stream(ops.Embed(self.alphabet, table, type), (), name)
 
     @staticmethod

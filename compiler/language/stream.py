@@ -142,14 +142,15 @@ class Stream:
 
     def lookup(self, table: Sequence[int] | Mapping[int, int]) -> Stream:
         """table[value] of an Int in 0…len(table)−1, or of a OneHot."""
-        entries = [table[i] for i in range(len(table))]
-        return Stream(ops.Lookup(tuple(entries)), (self,))
+        entries = tuple(table[i] for i in range(len(table)))
+        return Stream(ops.Lookup(entries, isinstance(self.type, OneHot)), (self,))
 
     # comparisons and logic ---------------------------------------------------------------------
     def _compare(self, symbol: str, other: Stream | int) -> Stream:
-        right = other if isinstance(other, Stream) else constant(other, self.width)
-        if symbol == "==" and isinstance(self.type, OneHot) and isinstance(right.type, OneHot):
-            return Stream(ops.SameSymbol(), (self, right))
+        right = _stream(other, self.width)
+        if symbol in ("==", "!=") and isinstance(self.type, OneHot) and isinstance(right.type, OneHot):
+            same = Stream(ops.SameSymbol(), (self, right))
+            return same if symbol == "==" else ~same
         return Stream(ops.Compare(symbol), (self, right))
 
     def __gt__(self, other: Stream | int) -> Stream:
@@ -185,12 +186,23 @@ def constant(value: Rational, width: int = 1) -> Stream:
     return Stream(ops.Constant((Fraction(value),) * width))
 
 
+def _stream(value: Stream | Rational, width: int) -> Stream:
+    """A stream as it is, a number as a constant of this width."""
+    return value if isinstance(value, Stream) else constant(value, width)
+
+
+def _both(a: Stream | Rational, b: Stream | Rational) -> tuple[Stream, Stream]:
+    """Two operands of which one may be a number."""
+    width = max((s.width for s in (a, b) if isinstance(s, Stream)), default=1)
+    return _stream(a, width), _stream(b, width)
+
+
 def _combine(*terms: tuple[Rational, Stream | Rational]) -> Stream:
     """Σ coefficient·term; numbers become constants, single lanes are copied to the common width."""
     width = max(term.width for _, term in terms if isinstance(term, Stream))
     matrices, inputs = [], []
     for coefficient, term in terms:
-        stream = term if isinstance(term, Stream) else constant(term, width)
+        stream = _stream(term, width)
         eye = sparse.eye_array(width) if stream.width == width else np.ones((width, stream.width))
         matrices.append(ops.exact_matrix(eye) * ops.exact_number(coefficient))
         inputs.append(stream)
@@ -211,17 +223,19 @@ def concatenate(*streams: Stream) -> Stream:
     return Stream(ops.Linear(matrices, Bool(sum(widths)) if flags else None), streams)
 
 
-def minimum(a: Stream, b: Stream | int) -> Stream:
-    return Stream(ops.Min(), (a, b if isinstance(b, Stream) else constant(b, a.width)))
+def minimum(a: Stream | int, b: Stream | int) -> Stream:
+    """The smaller of two integers, lane by lane."""
+    return Stream(ops.Min(), _both(a, b))
 
 
-def maximum(a: Stream, b: Stream | int) -> Stream:
-    return Stream(ops.Max(), (a, b if isinstance(b, Stream) else constant(b, a.width)))
+def maximum(a: Stream | int, b: Stream | int) -> Stream:
+    """The larger of two integers, lane by lane."""
+    return Stream(ops.Max(), _both(a, b))
 
 
-def select(condition: Stream, yes: Stream, no: Stream | int = 0) -> Stream:
+def select(condition: Stream, yes: Stream | int, no: Stream | int = 0) -> Stream:
     """`yes` where the condition holds, else `no`."""
-    return Stream(ops.Select(), (condition, yes, no if isinstance(no, Stream) else constant(no, yes.width)))
+    return Stream(ops.Select(), (condition, *_both(yes, no)))
 
 
 def latch(value: Stream, when: Stream, first: bool = False) -> Stream:

@@ -61,6 +61,11 @@ def dyadic_gcd(*numbers: Fraction) -> Fraction:
     return common
 
 
+def _common_step(a: Domain, b: Domain) -> Fraction:
+    """The lattice of values that come from either domain; none where one has none."""
+    return dyadic_gcd(a.step, b.step) if a.step and b.step else Fraction(0)
+
+
 def array_step(values: np.ndarray) -> Fraction:
     """The lattice step of an array of dyadic floats."""
     return dyadic_gcd(*(Fraction(float(v)) for v in np.unique(np.abs(values))))
@@ -139,7 +144,7 @@ class Domains:
     @_of.register
     def _(self, operation: ops.Constant, stream: Stream) -> Domain:
         values = operation.values
-        step = dyadic_gcd(*values)
+        step = dyadic_gcd(*values) or Fraction(1)
         return self._interval(step, min(*values, Fraction(0)), max(*values, Fraction(0)), stream.width)
 
     @_of.register
@@ -210,7 +215,7 @@ class Domains:
     def _(self, operation: ops.Lti, stream: Stream) -> Domain:
         d = self._known[stream.inputs[0]]
         gain = sum((abs(k) for k in operation.kernel), Fraction(0))
-        domain = self._interval(d.step * dyadic_gcd(*operation.kernel), -gain * d.bound, gain * d.bound, stream.width)
+        domain = self._interval(d.step * (dyadic_gcd(*operation.kernel) or 1), -gain * d.bound, gain * d.bound, stream.width)
         return replace(domain, mass=min(domain.mass, gain * d.mass))
 
     @_of.register
@@ -235,7 +240,8 @@ class Domains:
     def _(self, operation: ops.Clip, stream: Stream) -> Domain:
         d = self._known[stream.inputs[0]]
         lo, hi = Fraction(operation.lo), Fraction(operation.hi)
-        return self._interval(Fraction(1), max(lo, min(d.lo, hi)), min(hi, max(d.hi, lo)), stream.width)
+        step = dyadic_gcd(Fraction(1), d.step) if d.step else Fraction(0)
+        return self._interval(step, max(lo, min(d.lo, hi)), min(hi, max(d.hi, lo)), stream.width)
 
     @_of.register(ops.Compare)
     @_of.register(ops.SameSymbol)
@@ -254,11 +260,10 @@ class Domains:
 
     @_of.register
     def _(self, operation: ops.Select, stream: Stream) -> Domain:
-        return self._either(self._known[stream.inputs[1]], self._known[stream.inputs[2]])
-
-    @staticmethod
-    def _either(a: Domain, b: Domain) -> Domain:
-        return Domain(dyadic_gcd(a.step, b.step), min(a.lo, b.lo), max(a.hi, b.hi), max(a.l1, b.l1), a.mass + b.mass)
+        """Either value; with several conditions some lanes may come from each."""
+        a, b = (self._known[s] for s in stream.inputs[1:])
+        l1 = max(a.l1, b.l1) if stream.inputs[0].width == 1 else a.l1 + b.l1
+        return Domain(_common_step(a, b), min(a.lo, b.lo), max(a.hi, b.hi), l1, a.mass + b.mass)
 
     @_of.register
     def _(self, operation: ops.Lookup, stream: Stream) -> Domain:
@@ -270,7 +275,7 @@ class Domains:
     def _(self, operation: ops.Min, stream: Stream) -> Domain:
         a, b = (self._known[s] for s in stream.inputs)
         pick = max if isinstance(operation, ops.Max) else min
-        return self._interval(dyadic_gcd(a.step, b.step), pick(a.lo, b.lo), pick(a.hi, b.hi), stream.width)
+        return self._interval(_common_step(a, b), pick(a.lo, b.lo), pick(a.hi, b.hi), stream.width)
 
     @_of.register
     def _(self, operation: ops.Multiply, stream: Stream) -> Domain:

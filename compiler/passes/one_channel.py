@@ -47,11 +47,13 @@ def one_channel(form: Form, width: int, d_conv: int, rectified: bool) -> Channel
             lagged.setdefault(lag, {})[atom] = matrix
     atoms = tuple(dict.fromkeys(atom for part in lagged.values() for atom in part))
     stacked = {lag: _stack(part, atoms, width) for lag, part in lagged.items()}
-    found = _disjoint_conjunction(atoms, stacked, bias, d_conv) if rectified else None
-    found = found or _proportional(stacked, width, d_conv)
-    if found is None:
-        return None
-    rows, taps = found
+    taps = np.zeros((width, d_conv))
+    rows, hard = _proportional(stacked, taps)
+    if len(hard):
+        conjunctions = _disjoint_conjunctions(atoms, stacked, bias, hard, taps) if rectified else None
+        if conjunctions is None:
+            return None
+        rows = rows + conjunctions
     splits = np.cumsum([0, *(a.width for a in atoms)])
     columns = sparse.csc_array(rows)
     per_atom = tuple(sparse.csr_array(columns[:, i:j]) for i, j in zip(splits, splits[1:], strict=False))
@@ -63,63 +65,71 @@ def _stack(part: dict[Stream, sparse.csr_array], atoms: tuple[Stream, ...], widt
     return ops.exact_matrix(sparse.hstack(blocks))
 
 
-def _proportional(stacked: dict[int, sparse.csr_array], width: int, d_conv: int) -> tuple[sparse.csr_array, np.ndarray] | None:
-    """(rows, taps) when in every row the lags are multiples of each other."""
-    taps = np.zeros((width, d_conv))
-    if not stacked:
-        return sparse.csr_array((width, 0)), taps
+def _proportional(stacked: dict[int, sparse.csr_array], taps: np.ndarray) -> tuple[sparse.csr_array, np.ndarray]:
+    """(rows, the indices of rows whose lags are no multiples of each other); fills in the taps of the others."""
+    width = len(taps)
     if len(stacked) == 1:
         ((lag, rows),) = stacked.items()
         taps[:, lag] = 1
-        return rows, taps
-    norms = {lag: np.asarray(abs(m).max(axis=1).todense(), dtype=float).reshape(-1) for lag, m in stacked.items()}
-    base = np.zeros(next(iter(stacked.values())).shape)
-    for lag, matrix in stacked.items():
-        empty = ~base.any(axis=1) & (norms[lag] > 0)
-        base[empty] = matrix[empty].toarray()
-    rows = _unit_rows(base)
-    for lag, matrix in stacked.items():
-        taps[:, lag] = _coefficients(matrix, rows)
-        if (ops.exact_matrix(sparse.diags_array(taps[:, lag]) @ sparse.csr_array(rows)) != matrix).nnz:
+        return rows, np.zeros(0, dtype=np.int64)
+    entries: list[tuple[np.ndarray, np.ndarray]] = []
+    hard = []
+    for i in range(width):
+        parts = {lag: _row(matrix, i) for lag, matrix in stacked.items() if matrix.indptr[i] < matrix.indptr[i + 1]}
+        row = _common_row(parts, taps[i])
+        if row is None:
+            hard.append(i)
+            taps[i] = 0
+        entries.append(row or (np.zeros(0, dtype=np.int64), np.zeros(0)))
+    indptr = np.cumsum([0, *(len(indices) for indices, _ in entries)])
+    indices = np.concatenate([i for i, _ in entries]) if entries else np.zeros(0, dtype=np.int64)
+    data = np.concatenate([d for _, d in entries]) if entries else np.zeros(0)
+    columns = next(iter(stacked.values())).shape[1] if stacked else 0
+    return sparse.csr_array((data, indices, indptr), shape=(width, columns)), np.array(hard, dtype=np.int64)
+
+
+def _row(matrix: sparse.csr_array, i: int) -> tuple[np.ndarray, np.ndarray]:
+    span = slice(matrix.indptr[i], matrix.indptr[i + 1])
+    order = np.argsort(matrix.indices[span])
+    return matrix.indices[span][order], matrix.data[span][order]
+
+
+def _common_row(parts: dict[int, tuple[np.ndarray, np.ndarray]], taps: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """The row of which every lag is a multiple, its first entry in [1, 2) so that taps stay dyadic; None if there is none."""
+    if not parts:
+        return np.zeros(0, dtype=np.int64), np.zeros(0)
+    indices, data = next(iter(parts.values()))
+    _, exponent = np.frexp(data[0])
+    unit = data / 2.0 ** (exponent - 1)
+    for lag, (others, values) in parts.items():
+        tap = values[0] / unit[0]
+        if not np.array_equal(others, indices) or not np.array_equal(tap * unit, values):
             return None
-    return sparse.csr_array(rows), taps
+        taps[lag] = tap
+    return indices, unit
 
 
-def _unit_rows(base: np.ndarray) -> np.ndarray:
-    """Rows divided by the power of two of their first entry, so that taps stay dyadic."""
-    first = base[np.arange(len(base)), (base != 0).argmax(axis=1)]
-    _, exponent = np.frexp(np.where(first == 0, 1, first))
-    return base / np.exp2(exponent - 1)[:, None]
-
-
-def _coefficients(matrix: sparse.csr_array, rows: np.ndarray) -> np.ndarray:
-    """For each row, the factor that its first entry would need."""
-    at = (rows != 0).argmax(axis=1)
-    first = rows[np.arange(len(rows)), at]
-    entry = np.asarray(matrix[np.arange(len(rows)), at]).reshape(-1)
-    return np.divide(entry, first, out=np.zeros_like(entry), where=first != 0)
-
-
-def _disjoint_conjunction(
-    atoms: tuple[Stream, ...],
-    stacked: dict[int, sparse.csr_array],
-    bias: np.ndarray,
-    d_conv: int,
-) -> tuple[sparse.csr_array, np.ndarray] | None:
+def _disjoint_conjunctions(
+    atoms: tuple[Stream, ...], stacked: dict[int, sparse.csr_array], bias: np.ndarray, hard: np.ndarray, taps: np.ndarray
+) -> sparse.csr_array | None:
     """a(t − i) ∧ b(t − j) for flags of which no token has both: relu((a − b)(t − i) − (a − b)(t − j) − 1).
 
     a − b is in {−1, 0, 1}, and the difference reaches 2 only for a(t − i) = b(t − j) = 1.
+    Returns (all rows × atoms) with the hard rows filled in, or None where one is no such conjunction.
     """
-    if len(stacked) != 2 or not (bias == -1).all() or not all(isinstance(a.operation, ops.Embed) for a in atoms):
+    if not (bias[hard] == -1).all() or not all(isinstance(a.operation, ops.Embed) for a in atoms):
         return None
-    (near, a), (far, b) = sorted(stacked.items())
+    read = np.array([np.diff(matrix.indptr)[hard] > 0 for matrix in stacked.values()])
+    if (read.sum(axis=0) != 2).any() or len(set(map(tuple, read.T))) != 1:
+        return None
+    (near, a), (far, b) = sorted(((lag, matrix) for (lag, matrix), on in zip(stacked.items(), read[:, 0], strict=True) if on), key=lambda part: part[0])
     tables = sparse.hstack([atom.operation.table for atom in atoms], format="csr")
-    flags_a, flags_b = ops.exact_matrix(tables @ a.T), ops.exact_matrix(tables @ b.T)
+    flags_a, flags_b = ops.exact_matrix(tables @ a[hard].T), ops.exact_matrix(tables @ b[hard].T)
     if not all((f.data == 1).all() for f in (flags_a, flags_b)) or flags_a.multiply(flags_b).nnz:
         return None
-    taps = np.zeros((len(bias), d_conv))
-    taps[:, near], taps[:, far] = 1, -1
-    return ops.exact_matrix(a - b), taps
+    taps[hard, near], taps[hard, far] = 1, -1
+    spread = sparse.csr_array((np.ones(len(hard)), (hard, range(len(hard)))), shape=(len(taps), len(hard)))
+    return ops.exact_matrix(spread @ (a[hard] - b[hard]))
 
 
 def is_rectified(form: Form) -> bool:

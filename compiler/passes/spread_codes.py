@@ -37,12 +37,12 @@ def balanced_code_memory(value: Stream, key: Stream, query: Stream) -> Stream:
 
     bits, here = key_lanes[:length], key_lanes[length]
     held = _any(value_lanes)
-    now = _both(value, at(here, lag + 1))
-    later = _both(at(value, 1), at(here, lag + 2))
-    follows = _both(at(held, lag + 1), at(here, lag + 2))
-    columns = concatenate(at(bits, lag + 1), follows)
+    now = value + at(here, lag + 1) - 1
+    later = at(value, 1) + at(here, lag + 2) - 1
+    follows = at(held, lag + 1) + at(here, lag + 2) - 1
+    columns = concatenate(at(bits, lag + 1), follows).relu()
     asked = concatenate(at(query_lanes[:length], lag), at(query_lanes[length], lag))
-    memory = Stream(ops.MemoryRead("sum"), (concatenate(now, later), columns, asked), "memory")
+    memory = Stream(ops.MemoryRead("sum"), (concatenate(now.relu(), later.relu()), columns, asked), "memory")
     width = value.width
     return 4 * memory[:width] - length * memory[width:]
 
@@ -88,7 +88,3 @@ def _disjoint(keys: Stream, values: Stream, length: int) -> bool:
     """Whether no token is both a key and a value."""
     present = keys.operation.table[:, [length]].toarray().reshape(-1)
     return not (present[abs(values.operation.table).sum(axis=1) > 0]).any()
-
-
-def _both(a: Stream, b: Stream) -> Stream:
-    return (a + b - 1).relu()

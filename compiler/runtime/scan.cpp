@@ -17,7 +17,7 @@ typedef int int_lanes __attribute__((vector_size(4 * LANES)));
 
 inline lanes power_of_two(int_lanes k) { return (lanes)((k + 127) << 23); }
 
-// exp(x) within 2 ulp: exactly 1 for |x| <= 2^-25, exactly 0 from -105 down, inf from 89 up, NaN for NaN.
+// exp(x) within 2 ulp: exactly 1 for |x| <= 2^-25, exactly 0 from -104 down, inf from 89 up, NaN for NaN.
 // x = k ln 2 + r with |r| <= ln(2)/2, then the Taylor polynomial of degree 7 (its remainder is under 2^-27), then
 // two scalings by powers of two, because 2^k itself may lie outside the float range.
 inline lanes exponential(lanes x) {

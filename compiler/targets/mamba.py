@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.block import OFF, Block
-from compiler.targets.tensors import exact_float32
+from compiler.targets.tensors import exact_float32, put
 
 NO_DECAY = -200.0  # A_log: A = −exp(−200) = −0.0 in float32, so exp(Δ·A) = 1 (exact-arithmetic E1)
 UNIT_DECAY = 0.0  # A_log: A = −1
@@ -92,17 +92,17 @@ def emit(block: Block, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarr
     rank, state, inner = size.dt_rank, size.d_state, size.d_inner
 
     in_proj = np.zeros((2 * inner, size.d_model))
-    _put(in_proj[:used], features.rows[wiring.feature], lane_in)
-    _put(in_proj[inner : inner + recorded], channels.gate, lane_in)
+    put(in_proj[:used], features.rows[wiring.feature], lane_in)
+    put(in_proj[inner : inner + recorded], channels.gate, lane_in)
     conv = np.zeros((inner, 1, size.d_conv))
     conv[:used, 0, :] = features.taps[wiring.feature][:, ::-1]
     conv_bias = np.zeros(inner)
     conv_bias[:used] = features.bias[wiring.feature]
 
     x_proj = np.zeros((rank + 2 * state, inner))
-    _put(x_proj[: wiring.steps.shape[0]], wiring.steps, wiring.channel_of)
-    _put(x_proj[rank : rank + block.d_state], block.columns.write, wiring.channel_of)
-    _put(x_proj[rank + state : rank + state + block.d_state], block.columns.read, wiring.channel_of)
+    put(x_proj[: wiring.steps.shape[0]], wiring.steps, wiring.channel_of)
+    put(x_proj[rank : rank + block.d_state], block.columns.write, wiring.channel_of)
+    put(x_proj[rank + state : rank + state + block.d_state], block.columns.read, wiring.channel_of)
     dt_proj = np.zeros((inner, rank))
     stepped = np.flatnonzero(wiring.step_of >= 0)
     dt_proj[stepped, wiring.step_of[stepped]] = 1
@@ -114,7 +114,7 @@ def emit(block: Block, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarr
     skip = np.zeros(inner)
     skip[:recorded] = channels.skip
     out_proj = np.zeros((inner, size.d_model))
-    _put(out_proj[:recorded], channels.out, lane_out)
+    put(out_proj[:recorded], channels.out, lane_out)
 
     return {
         name: exact_float32(array, name)
@@ -130,12 +130,3 @@ def emit(block: Block, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarr
             "out_proj.weight": out_proj.T,
         }.items()
     }
-
-
-def _put(target: np.ndarray, matrix: sparse.csr_array, column_of: np.ndarray) -> None:
-    """target[i, column_of[j]] += matrix[i, j]."""
-    coo = matrix.tocoo()
-    columns = column_of[coo.col]
-    if (columns < 0).any():
-        raise AssertionError("a weight was placed on a lane that the block does not have")
-    np.add.at(target, (coo.row, columns), coo.data)

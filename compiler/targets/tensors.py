@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from scipy import sparse
 
 from compiler.errors import CompileError
 
@@ -11,7 +12,17 @@ from compiler.errors import CompileError
 def exact_float32(array: np.ndarray, name: str) -> torch.Tensor:
     """The float32 tensor equal to the array; CompileError when a weight is not representable."""
     single = np.ascontiguousarray(array, dtype=np.float32)
-    if not np.array_equal(single.astype(np.float64), array):
-        worst = array[np.argwhere(single != array)[0][0]]
-        raise CompileError([(None, f"{name} has a weight that float32 does not hold exactly ({np.ravel(worst)[0]!r}); weights must be dyadic")])
+    wrong = single != array
+    if wrong.any():
+        value = float(np.asarray(array)[wrong][0])
+        raise CompileError([(None, f"{name} would need the weight {value!r}, which no float32 holds exactly; use dyadic weights of at most 24 bits")])
     return torch.from_numpy(single)
+
+
+def put(target: np.ndarray, matrix: sparse.csr_array, column_of: np.ndarray, row_of: np.ndarray | None = None) -> None:
+    """target[row_of[i], column_of[j]] += matrix[i, j]; rows keep their place where row_of is None."""
+    coo = matrix.tocoo()
+    columns = column_of[coo.col]
+    if (columns < 0).any():
+        raise AssertionError("a weight was placed on a lane that the block does not have")
+    np.add.at(target, (coo.row if row_of is None else row_of[coo.row], columns), coo.data)

@@ -1,0 +1,1 @@
+"""Constructions: one file per family of theorems, and the `construct` command."""

@@ -1,0 +1,139 @@
+"""MQAR: associative recall of many queries (paper A, Theorems 2, 3 and 4, Appendix C).
+
+Statement. There are one-layer models without gate that answer every query with the value
+paired with its key: Mamba with d = O(κ + log V) and N = κ (Theorem 2), Mamba-2 with
+d = O(log κ + log V) and N = O(log κ) (Theorem 3), and, with the gate, an S4D mixer with
+d = O(κ log V) and N = 1 (Theorem 4).
+
+Conditions that the paper leaves unsaid. The κ pairs carry distinct keys, and each key is
+queried at most once, because (query, noise value) is stored as if it were a pair: the
+additive memory would then read the sum of two values. Write policy "first" lifts both
+conditions for any input, "last" rebinds. Theorem 3's key codes answer most queries, not
+all: guarantee "random" reports how many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, log2
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from compiler.language import memory
+from compiler.language.alphabet import Alphabet
+from compiler.language.circuit import Circuit
+from compiler.language.codebook import balanced, random_balanced
+from compiler.language.input_language import InputLanguage
+from compiler.language.output import readout
+from compiler.language.source import Tokens
+from compiler.language.stream import Stream
+from constructions.construction import Construction, parameter
+from verify.bounds import mqar_theorem2, mqar_theorem3, mqar_theorem4
+from verify.tasks.task import Task
+from verify.tasks.mqar import BenchmarkLayout, PaperLayout
+
+
+@dataclass(frozen=True)
+class MQAR(Construction):
+    name: ClassVar[str] = "mqar"
+    theorem: ClassVar[str] = "Understanding Input Selectivity in Mamba, Theorems 2-4"
+
+    kappa: int = parameter("number of keys", default=16)
+    vocab: int = parameter("number of values", default=512)
+    arch: Literal["mamba", "mamba2", "s4d"] = parameter("which mixer", default="mamba")
+    write: Literal["sum", "first", "last"] = parameter("what a key keeps: all values, the first, the last", default="sum")
+    guarantee_level: Literal["all", "random"] = parameter("one-hot keys for every input, or key codes", default="all")
+    key_code: int = parameter("length of the key codes (0: 8⌈log2 κ⌉)", default=0)
+    layout: Literal["paper", "benchmark"] = parameter("which data to verify on", default="paper")
+    pairs: int = parameter("pairs in a sequence (0: as many as keys)", default=0)
+    length: int = parameter("tokens in a sequence (0: 100, or 4 per pair)", default=0)
+    max_length: int = parameter("longest sequence that the guarantee covers", default=65536)
+    seed: int = parameter("seed of the key codes", default=0)
+
+    @property
+    def target(self) -> str:
+        return self.arch
+
+    @property
+    def printed(self) -> bool:
+        """Whether this is the circuit of Theorem 2 as printed; otherwise the memory of the language is used."""
+        return (self.arch, self.write, self.guarantee_level) == ("mamba", "sum", "all")
+
+    def circuit(self) -> Circuit:
+        """Pairs (key at t − 1, value at t) go into a memory; the key at t reads it."""
+        alphabet = Alphabet.of("_", k=self.kappa, v=self.vocab)
+        x, book = Tokens(alphabet), balanced(self.vocab)
+        if self.printed:
+            recalled = printed_theorem2(alphabet, x)
+        else:
+            key, value = self.keys(x), x.code("v", book, "value")
+            is_pair = x.is_in("k").shift(1) & x.is_in("v")
+            recalled = memory.write(key.shift(1), value, is_pair, self.write, "recalled").read(key)
+        return Circuit("mqar", readout(recalled, book, alphabet, "v"), self.language(alphabet))
+
+    def keys(self, x: Tokens) -> Stream:
+        """One-hot keys, or balanced ±1 codes of O(log κ) entries (Theorem 3)."""
+        if self.guarantee_level == "all":
+            return x.one_hot("k", "key")
+        return x.code("k", random_balanced(self.kappa, self.key_length, self.seed), "key")
+
+    @property
+    def key_length(self) -> int:
+        return self.key_code or 8 * max(1, ceil(log2(self.kappa)))
+
+    def language(self, alphabet: Alphabet) -> InputLanguage:
+        """Distinct pairs, then distinct queries among noise (App. C.1); every sequence for the other policies."""
+        if self.write != "sum":
+            return InputLanguage.everything(alphabet, self.max_length)
+        noise = ("_", *(f"v{i}" for i in range(self.vocab)))
+        edges = [
+            ("pairs", "key", "k", True),
+            ("key", "pairs", "v"),
+            ("pairs", "queries", noise),
+            ("pairs", "queries", "k", True),
+            ("queries", "queries", noise),
+            ("queries", "queries", "k", True),
+        ]
+        return InputLanguage.of(alphabet, "pairs", edges, self.max_length, "distinct pairs, then each key queried at most once among noise")
+
+    def tasks(self) -> list[Task]:
+        pairs = self.pairs or (16 if self.layout == "benchmark" else self.kappa)
+        length = self.length or max(256 if self.layout == "benchmark" else 100, 4 * pairs)
+        if self.layout == "benchmark":
+            filler = "neutral" if self.write == "sum" else "vocabulary"
+            return [BenchmarkLayout(self.kappa, self.vocab, length, pairs, filler=filler)]
+        again = self.write != "sum"
+        return [PaperLayout(self.kappa, self.vocab, length, pairs=pairs, repeat_queries=again, rebind=self.write == "last", write=self.write)]
+
+    def bound(self) -> dict[str, int]:
+        if self.arch == "mamba":
+            bound = mqar_theorem2(self.kappa, self.vocab)
+        elif self.arch == "s4d":
+            bound = mqar_theorem4(self.kappa, self.vocab)
+        elif self.guarantee_level == "all":
+            bound = mqar_theorem2(self.kappa, self.vocab)
+        else:
+            bound = mqar_theorem3(self.kappa, self.vocab, self.key_length, "one-group")
+        return {"d_model": bound.d_model, "d_inner": bound.d_model, "d_state": bound.d_state, "layers": 1}
+
+    def guarantee(self) -> str:
+        return self.guarantee_level
+
+
+def printed_theorem2(alphabet: Alphabet, x: Tokens) -> Stream:
+    """Theorem 2 as printed: u = relu(8 x(t−1) + 160 x(t) − 128), y = Σ u_values <u_keys, u_keys>.
+
+    Key lanes hold 20 for the present key, value lanes the code shifted to {1, 3}: the
+    previous key and the present value come out at 32 and {32, 352}, a previous value not
+    at all. Its limit: at adjacent keys (k', q) the read also sees h[k']/96, so k' must
+    not have been written 96 times.
+    """
+    keys = x.rows("k", 20 * np.eye(len(alphabet.ids("k"))), "key")
+    values = x.rows("v", balanced(len(alphabet.ids("v"))).words + 2, "value")
+
+    def convolved(lanes: Stream) -> Stream:
+        return (8 * lanes.shift(1) + 160 * lanes - 128).relu()
+
+    u_keys, u_values = convolved(keys).named("u.key"), convolved(values).named("u.value")
+    return memory.outer_sum(u_values, write=u_keys, read=u_keys, name="recalled")
