@@ -16,11 +16,13 @@ from compiler.block import OFF, Block
 from compiler.compile import Compiled
 from compiler.errors import CompileError
 from compiler.gadgets import GATE
-from compiler.passes.exactness import channel_bounds
+from compiler.passes.exactness import LARGEST, channel_bounds
 from compiler.passes.linear_form import ONE
 
-# K² must exceed this multiple of the data's sum of squares: an addend below half an ulp vanishes.
-ABSORBED = {"float32": 2**25, "bfloat16": 2**25, "float16": 2**25}
+# a_i²K² must exceed this multiple of the data's sum of squares. In float32 the data then vanish from the
+# sum (an addend below half an ulp); narrower types divide in float32 and round the quotient back to x/K,
+# which a relative error below half their ulp does not change.
+ABSORBED = {"float32": 2**25, "bfloat16": 2**10, "float16": 2**13}
 LEAST_LEVEL = 16.0  # K² ≥ 256: then ε = 1e-5 vanishes too
 LARGEST_SUM = Fraction(2) ** 127
 
@@ -48,6 +50,9 @@ def choose_ballast(width: int, bounds: np.ndarray, dtype: str) -> Ballast:
         level *= 2
     if Fraction(level) ** 2 * width >= LARGEST_SUM:
         raise CompileError([(None, f"the norm's ballast would need K = {level:g}, and K²·{width} must stay below 2^127; shorten max_length")])
+    if level * factors[0] > LARGEST[dtype]:
+        reason = f"the norm's ballast would need a lane of {level * factors[0]:g}, and {dtype} ends at {LARGEST[dtype]:g}; use float32"
+        raise CompileError([(None, reason)])
     return Ballast(factors, level)
 
 

@@ -9,6 +9,10 @@ Between the language and the weights stands this record. Targets print it as ten
     y_c(t)  = Σ_n C_n h_cn + skip_c · x̂_c
     out(t)  = Σ_c out_c · y_c · relu(<gate_c, lanes(t)>)
 
+Where the columns carry a step of their own (Mamba-Δᵀ), the state is instead
+
+    h_cn(t) = exp(−Δ_n) · h_cn(t − 1) + B_n · x̂_c,   Δ_n = softplus(step_bias_n + <step_n, x̂(t)>).
+
 silu and softplus stand for relu and for identity/0: every pre-activation is 0, at least
 20.1 or at most −104, where the real functions agree with these bit for bit
 (exact-arithmetic E1, E2, E4).
@@ -53,11 +57,16 @@ class Channels:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """State columns. names: N; write, read: (N × features): B and C."""
+    """State columns. names: N; write, read: (N × features): B and C.
+
+    step, step_bias: (N × features) and (N,), the columns' own Δ; None where Δ belongs to the channels.
+    """
 
     names: tuple[str, ...]
     write: sparse.csr_array
     read: sparse.csr_array
+    step: sparse.csr_array | None = None
+    step_bias: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,13 +105,20 @@ def run(block: Block, lanes: np.ndarray) -> np.ndarray:
     write, read = _times(features, columns.write), _times(features, columns.read)
     state = np.zeros((lanes.shape[0], len(channels.names), block.d_state))
     y = np.empty_like(x)
+    own = None if columns.step is None else _column_steps(columns, features)
     for t in range(lanes.shape[1]):
         step = delta[:, t, :, None]
-        keep = np.where(step * channels.decay[:, None] == 0, 1.0, 0.0)
-        state = keep * state + (step * x[:, t, :, None]) * write[:, t, None, :]
+        erased = own[:, t, None, :] if own is not None else step * channels.decay[:, None]
+        driven = x[:, t, :, None] if own is not None else step * x[:, t, :, None]
+        state = np.where(erased == 0, 1.0, 0.0) * state + driven * write[:, t, None, :]
         y[:, t] = (state * read[:, t, None, :]).sum(-1) + channels.skip * x[:, t]
     gate = rectified(_times(lanes, channels.gate), channels.names, "the gate pre-activation")
     return _times(y * gate, channels.out.T.tocsr())
+
+
+def _column_steps(columns: Columns, features: np.ndarray) -> np.ndarray:
+    """Δ of every column: (batch, time, N)."""
+    return rectified(_times(features, columns.step) + columns.step_bias, columns.names, "the Δ pre-activation")
 
 
 def run_features(features: Features, lanes: np.ndarray) -> np.ndarray:

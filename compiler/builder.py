@@ -39,7 +39,7 @@ class BlockBuilder:
         self._taps: list[np.ndarray] = []
         self._bias: list[float] = []
         self._channels: list[dict] = []
-        self._columns: tuple[tuple[str, ...], sparse.csr_array, sparse.csr_array] | None = None
+        self._columns: tuple[tuple[str, ...], list, list, tuple[list, np.ndarray] | None] | None = None
 
     def form(self, stream: Stream) -> Form:
         return port_form(stream, self.forms)
@@ -145,10 +145,10 @@ class BlockBuilder:
 
     # Parts ------------------------------------------------------------------------------------
 
-    def set_columns(self, names: Sequence[str], write: tuple, read: tuple) -> None:
-        """The state columns of the block; write, read: (rows, features, weights) triples."""
+    def set_columns(self, names: Sequence[str], write: list, read: list, step: tuple[list, np.ndarray] | None = None) -> None:
+        """The state columns of the block; write, read: (rows, features, weights) triples; step: such triples and biases."""
         if self._columns is None:
-            self._columns = (tuple(names), write, read)
+            self._columns = (tuple(names), write, read, step)
 
     def add_channels(
         self,
@@ -191,8 +191,9 @@ class BlockBuilder:
         rows = sparse.csr_array((data, indices, indptr), shape=(n_features, n_lanes))
         taps = np.array(self._taps).reshape(n_features, self.rules.d_conv)
         features = Features(tuple(self._names), rows, taps, np.array(self._bias))
-        names, write, read = self._columns or ((), (), ())
-        columns = Columns(names, _entries(write, len(names), n_features), _entries(read, len(names), n_features))
+        names, write, read, step = self._columns or ((), [], [], None)
+        own = (None, None) if step is None else (_entries(step[0], len(names), n_features), step[1])
+        columns = Columns(names, _entries(write, len(names), n_features), _entries(read, len(names), n_features), *own)
         return Block(features, self._channel_record(n_features, n_lanes), columns)
 
     def _channel_record(self, n_features: int, n_lanes: int) -> Channels:

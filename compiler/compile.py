@@ -21,6 +21,7 @@ from compiler.passes.fit_ports import fit_ports
 from compiler.passes.linear_form import ONE, linear_form
 from compiler.passes.represent import represent
 from compiler.passes.schedule import Schedule, schedule
+from compiler.passes.skip_path import use_skip_path
 from compiler.ports import TARGETS, PortRules
 
 
@@ -69,7 +70,7 @@ class Compiled:
 
 
 def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> Compiled:
-    """Lower a circuit to blocks of a target: "mamba", "mamba2" or "s4d".
+    """Lower a circuit to blocks of a target: "mamba", "mamba2", "s4d" or "mamba-delta-t".
 
     dtype: the arithmetic that the promise of exactness is made for ("float32", "bfloat16", "float16").
 
@@ -82,6 +83,8 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     domains.all(circuit.streams)
     core = fit_ports(represent(circuit, domains), domains, rules)
     plan = schedule(core, rules)
+    core = use_skip_path(plan, rules)
+    plan = schedule(core, rules) if core is not plan.circuit else plan
     lanes = allocate(plan, circuit.alphabet.size)
     blocks = tuple(_lower(operations, plan, lanes, domains, rules) for operations in plan.blocks)
     check_exact(plan, lanes, blocks, domains, dtype)

@@ -121,6 +121,8 @@ def outer_product_memory(stream: Stream, wanted: np.ndarray, builder: BlockBuild
     S_k·k and S_q·q, and the output is divided by 128·S_k·S_q instead.
     """
     value, key, query = stream.inputs
+    if builder.rules.delta == "columns":
+        return column_memory(stream, wanted, builder)
     ids, unit = builder.written(value, wanted)
     if builder.rules.columns == "linear":
         write = [(r, f, w / ON) for r, f, w in _column_entries(builder, key)]
@@ -132,7 +134,28 @@ def outer_product_memory(stream: Stream, wanted: np.ndarray, builder: BlockBuild
         gain = key_unit * query_unit / (ON * GATE)
     builder.set_columns([f"{stream.label}.column[{n}]" for n in range(key.width)], write, read)
     out = (_targets(stream, wanted, builder), unit * gain)
-    builder.add_channels(_names(stream, wanted), ids, out, builder.always_open(len(ids), GATE), ON)
+    skip = float(stream.operation.skip) / (GATE * gain)
+    builder.add_channels(_names(stream, wanted), ids, out, builder.always_open(len(ids), GATE), ON, skip=skip)
+
+
+def column_memory(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
+    """A memory whose columns have the step (Mamba-Δᵀ; paper A, Lemma 3): x̂ = S·v, B = k, C = q/32, and D = skip/32.
+
+    Policy "last": Δ_n = softplus(256·k_n − 128) is 128 where column n is written, which erases it,
+    and 0 elsewhere. The paper has softplus(w·k_n) without the shift, which is log 2 where k_n = 0
+    and fades what must be kept. Policy "sum": Δ = softplus(−200) = 0, nothing fades.
+    """
+    value, key, query = stream.inputs
+    ids, unit = builder.written(value, wanted)
+    write = _column_entries(builder, key)
+    read = [(r, f, w / GATE) for r, f, w in _column_entries(builder, query)]
+    last = stream.operation.policy == "last"
+    step = [(r, f, 2 * ON * w) for r, f, w in write] if last else []
+    bias = np.full(key.width, -ON if last else OFF)
+    builder.set_columns([f"{stream.label}.column[{n}]" for n in range(key.width)], write, read, (step, bias))
+    out = (_targets(stream, wanted, builder), unit)
+    gate, skip = builder.always_open(len(ids), GATE), float(stream.operation.skip) / GATE
+    builder.add_channels(_names(stream, wanted), ids, out, gate, OFF, skip=skip)
 
 
 # Shared parts -------------------------------------------------------------------------------------

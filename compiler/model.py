@@ -123,11 +123,11 @@ class Stack(nn.Module):
     def initial_state(self, batch: int) -> State:
         """The caches (convolution window, recurrent state) of every block before the first token.
 
+        Shapes come from the weights, for the modules' own `allocate_inference_cache` takes whole `expand` only.
         Recurrent states are at least float32 also when the weights are narrower, as in the scan kernels:
         the modules' own default would lose integers above 256 in bfloat16 at every step.
         """
-        caches = [block.allocate_inference_cache(batch, 1) for block in self.blocks]
-        return [(window, state.to(torch.promote_types(state.dtype, torch.float32))) for window, state in caches]
+        return [_empty_cache(block, batch) for block in self.blocks]
 
     @torch.no_grad()
     def step(self, token: Tensor, state: State) -> tuple[Tensor, State]:
@@ -172,6 +172,15 @@ class Stack(nn.Module):
 
 # Everything is built on the meta device and then given its tensors: initialising a vocabulary of 50,257 rows
 # only to overwrite it would double both time and memory.
+
+def _empty_cache(block: nn.Module, batch: int) -> tuple[Tensor, Tensor]:
+    """(batch, channels of the convolution, d_conv) and the recurrent state of a real block, all zeros."""
+    weight = block.conv1d.weight
+    heads = (block.nheads, block.headdim) if hasattr(block, "headdim") else (block.d_inner,)
+    window = weight.new_zeros(batch, weight.shape[0], block.d_conv)
+    precision = torch.promote_types(weight.dtype, torch.float32)
+    return window, weight.new_zeros(batch, *heads, block.d_state, dtype=precision)
+
 
 def _empty_embedding(vocab: int, d_model: int) -> nn.Embedding:
     return nn.Embedding(vocab, d_model, device="meta")

@@ -7,7 +7,7 @@ RMSNorm before every block and residual around it, with all blocks padded to one
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import torch
@@ -18,8 +18,9 @@ from compiler.block import Block
 from compiler.checkpoint.config import mamba2_config, mamba_config
 from compiler.checkpoint.tokenizer import with_special_tokens
 from compiler.compile import Compiled
+from compiler.errors import CompileError
 from compiler.model import Stack
-from compiler.targets import mamba, mamba2, s4d
+from compiler.targets import mamba, mamba2, mamba_delta_t, s4d
 from compiler.targets.mamba import MambaSizes
 from compiler.targets.mamba2 import HEAD_DIMS, Mamba2Sizes, padded_channels
 from compiler.targets.tensors import exact_float32
@@ -48,24 +49,29 @@ def bare_sizes(compiled: Compiled, mixer: str | None = None) -> list[Sizes]:
     return [emitter.sizes(block, d_model) for block in compiled.blocks]
 
 
+def size_fields(size: Sizes) -> dict[str, int]:
+    """Sizes by name."""
+    return asdict(size)
+
+
 def bare(compiled: Compiled, mixer: str | None = None) -> Stack:
     """The circuit as embedding, real blocks and head (tokens → logits).
 
     mixer: "mamba", "mamba2" or, for circuits compiled for s4d, also "s4d" (our S4DMixer);
-    the target's own real module by default.
+    the target's own module by default.
     """
     lane_in, lane_out, d_model = _bare_lanes(compiled)
     emitter = _emitter(compiled, mixer)
-    sizes = [_packaged(emitter.sizes(block, d_model), block) for block in compiled.blocks]
-    d_model = max(d_model, *(s.d_model for s in sizes))
+    sizes = packaged_sizes(compiled, mixer)
+    d_model = max(s.d_model for s in sizes)
     embedding = exact_float32(_columns(compiled.lanes.embedding, lane_in, d_model), "embedding")
     head = exact_float32(_columns(compiled.head, lane_out, d_model), "head")
     tensors = [
         emitter.emit(block, size, lane_in if i == 0 else lane_out, lane_out)
         for i, (block, size) in enumerate(zip(compiled.blocks, sizes, strict=True))
     ]
-    if emitter is s4d:
-        return _s4d_stack(compiled, embedding, tensors, sizes, head)
+    if emitter in _OWN_MIXERS:
+        return _own_stack(compiled, _OWN_MIXERS[emitter], embedding, tensors, sizes, head)
     kind = "mamba2" if emitter is mamba2 else "mamba"
     configs = [_block_config(size) for size in sizes]
     return Stack.bare(embedding, tensors, kind, configs, head, needs_residual(compiled), d_model)
@@ -90,34 +96,33 @@ def _bare_lanes(compiled: Compiled) -> tuple[np.ndarray, np.ndarray, int]:
 
 def _emitter(compiled: Compiled, mixer: str | None):
     """The module of `targets` that prints the blocks."""
-    name = mixer or ("mamba2" if compiled.rules.name == "mamba2" else "mamba")
-    fits = {"mamba": ("mamba", "s4d"), "mamba2": ("mamba2",), "s4d": ("s4d",)}
+    name = mixer or ("mamba" if compiled.rules.name == "s4d" else compiled.rules.name)
+    fits = {"mamba": ("mamba", "s4d"), "mamba2": ("mamba2",), "s4d": ("s4d",), "mamba-delta-t": ("mamba-delta-t",)}
     if compiled.rules.name not in fits[name]:
         raise ValueError(f"mixer {name!r} cannot hold a circuit compiled for {compiled.rules.name}; compile it for {name}")
-    return {"mamba": mamba, "mamba2": mamba2, "s4d": s4d}[name]
+    return {"mamba": mamba, "mamba2": mamba2, "s4d": s4d, "mamba-delta-t": mamba_delta_t}[name]
+
+
+def packaged_sizes(compiled: Compiled, mixer: str | None = None) -> list[Sizes]:
+    """The sizes of the modules of the bare stack: no narrower than d_model, for Mamba-2 a multiple of it."""
+    pairs = zip(bare_sizes(compiled, mixer), compiled.blocks, strict=True)
+    return [_packaged(size, block) for size, block in pairs]
 
 
 def _packaged(size: Sizes, block: Block) -> Sizes:
-    """The sizes of a real module that holds the block: d_inner = expand · d_model with a whole expand."""
-    expand = -(-size.d_inner // size.d_model)
     if isinstance(size, MambaSizes):
-        return MambaSizes(size.d_model, expand * size.d_model, size.d_state, size.dt_rank, size.d_conv)
-    # The CUDA convolution of Mamba-2 wants its channel counts in eights.
-    d_model = -(-size.d_model // 8) * 8
-    state = -(-size.d_state // 4) * 4
-    for headdim in HEAD_DIMS:
-        needed = padded_channels(block, headdim)
-        inner = -(-needed // d_model) * d_model
-        if inner % (8 * headdim) == 0 and inner == -(-size.d_inner // d_model) * d_model:
-            return Mamba2Sizes(d_model, inner, state, headdim, size.d_conv)
-    return Mamba2Sizes(d_model, -(-size.d_inner // d_model) * d_model, state, 1, size.d_conv)
+        return replace(size, d_inner=max(size.d_inner, size.d_model))
+    inner = -(-size.d_inner // size.d_model) * size.d_model
+    fits = [p for p in HEAD_DIMS if inner % p == 0 and padded_channels(block, p) <= inner]
+    return replace(size, d_inner=inner, headdim=fits[0] if fits else 1)
 
 
 def _block_config(size: Sizes) -> dict:
-    """Keyword arguments of the real class."""
-    expand = size.d_inner // size.d_model
+    """Keyword arguments of the real class, which computes d_inner = int(expand · d_model)."""
     if isinstance(size, MambaSizes):
+        expand = (size.d_inner + 0.5) / size.d_model  # the half keeps int() from rounding down past d_inner
         return {"d_state": size.d_state, "d_conv": size.d_conv, "expand": expand, "dt_rank": size.dt_rank}
+    expand = size.d_inner // size.d_model
     return {"d_state": size.d_state, "d_conv": size.d_conv, "expand": expand, "headdim": size.headdim, "rmsnorm": False}
 
 
@@ -130,12 +135,16 @@ def _columns(matrix: sparse.csr_array, column_of: np.ndarray, width: int) -> np.
     return dense
 
 
-def _s4d_stack(compiled: Compiled, embedding, tensors, sizes, head) -> Stack:
+_OWN_MIXERS = {s4d: s4d.S4DMixer, mamba_delta_t: mamba_delta_t.MambaDeltaT}
+
+
+def _own_stack(compiled: Compiled, mixer: type[torch.nn.Module], embedding, tensors, sizes, head) -> Stack:
+    """A stack of mixers that no library ships."""
     blocks = []
     for state, size in zip(tensors, sizes, strict=True):
-        mixer = s4d.S4DMixer(size.d_model, size.d_inner, size.d_state, size.d_conv)
-        mixer.load_state_dict(state)
-        blocks.append(mixer)
+        block = mixer(size.d_model, size.d_inner, size.d_state, size.d_conv)
+        block.load_state_dict(state)
+        blocks.append(block)
     weights = torch.nn.Linear(head.shape[1], head.shape[0], bias=False, device="meta")
     weights.weight = torch.nn.Parameter(head)
     table = torch.nn.Embedding.from_pretrained(embedding, freeze=False)
@@ -151,6 +160,8 @@ def language_model(compiled: Compiled) -> LanguageModel:
     Its vocabulary is the alphabet and then the special tokens, whose embedding and head rows
     are those of an absent token.
     """
+    if compiled.rules.name == "mamba-delta-t":
+        raise CompileError([(None, "no library ships Mamba-Δᵀ, so there is no language model of it; the bare stack (`package.bare`) runs it")])
     kind = "mamba2" if compiled.rules.name == "mamba2" else "mamba"
     emitter = mamba2 if kind == "mamba2" else mamba
     tokens = with_special_tokens(list(compiled.source.alphabet.tokens))
@@ -174,7 +185,16 @@ def language_model(compiled: Compiled) -> LanguageModel:
         if inner_ballast[i] is not None:
             seats = mamba2.channel_seats(block, size.headdim)[: len(compiled.blocks[i].channels.names)]
             tensors[f"{prefix}.mixer.norm.weight"] = _norm_weight(size.d_inner, seats, inner_ballast[i])
+    _check_representable(tensors, compiled.dtype)
     return LanguageModel(_config(kind, size, len(tokens), len(blocks)), tensors, tokens, lane_of, ballast)
+
+
+def _check_representable(tensors: dict[str, torch.Tensor], dtype: str) -> None:
+    """Every weight must be the same number in the dtype that the promise is made for."""
+    narrow = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[dtype]
+    for name, tensor in tensors.items():
+        if not torch.equal(tensor.to(narrow).float(), tensor):
+            raise CompileError([(None, f"{name} has a weight that {dtype} does not hold exactly; use float32")])
 
 
 def _embedding(compiled: Compiled, d_model: int, vocab: int, ballast: Ballast) -> torch.Tensor:

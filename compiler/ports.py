@@ -17,14 +17,15 @@ class PortRules:
     """The ports of one target.
 
     delta:   "features": Δ is linear in x̂ (Mamba); "lanes": linear in the present input
-             lanes, no convolution (Mamba-2); "constant": it does not see the input (S4D).
+             lanes, no convolution (Mamba-2); "constant": it does not see the input (S4D);
+             "columns": one step per state column, linear in x̂, that does not scale what is written (Mamba-Δᵀ).
     columns: "linear": B and C are linear in x̂ (Mamba); "features": each is one rectified
              row, nothing after (Mamba-2); "constant": they do not see the input (S4D).
     d_conv:  taps of the convolution; a port reaches d_conv − 1 positions back.
     """
 
     name: str
-    delta: Literal["features", "lanes", "constant"]
+    delta: Literal["features", "lanes", "constant", "columns"]
     columns: Literal["linear", "features", "constant"]
     d_conv: int = 4
 
@@ -36,4 +37,5 @@ class PortRules:
 MAMBA = PortRules("mamba", "features", "linear")
 MAMBA2 = PortRules("mamba2", "lanes", "features")
 S4D = PortRules("s4d", "constant", "constant")
-TARGETS = {rules.name: rules for rules in (MAMBA, MAMBA2, S4D)}
+MAMBA_DELTA_T = PortRules("mamba-delta-t", "columns", "linear")
+TARGETS = {rules.name: rules for rules in (MAMBA, MAMBA2, S4D, MAMBA_DELTA_T)}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Literal
 
 from compiler.language.circuit import Circuit
 from verify.tasks.task import Task
@@ -13,8 +13,6 @@ from verify.tasks.task import Task
 
 def parameter(help: str, **options: Any):
     """A dataclass field with the help text that the command line shows."""
-    from dataclasses import field
-
     return field(metadata={"help": help}, **options)
 
 
@@ -28,6 +26,10 @@ class Construction(ABC):
 
     name: ClassVar[str]
     theorem: ClassVar[str]
+
+    dtype: Literal["float32", "bfloat16", "float16"] = parameter("arithmetic that the promise is made for", default="float32", kw_only=True)
+    max_length: int = parameter("longest sequence that the promise covers", default=65536, kw_only=True)
+    seed: int = parameter("seed of everything that is drawn", default=0, kw_only=True)
 
     @property
     @abstractmethod
@@ -46,15 +48,18 @@ class Construction(ABC):
     def bound(self) -> dict[str, int]:
         """The theorem's explicit bounds on sizes, by name of the size."""
 
-    def guarantee(self) -> str:
-        """What the theorem promises: "all" inputs of the language, or "random" ones with a failure law."""
+    def promise(self) -> str:
+        """Which answers are right: "all" on the input language, or "random" (most, at a measured rate)."""
         return "all"
+
+    def expected_failure(self) -> float:
+        """The rate of wrong answers that the promise allows (0 for "all")."""
+        return 0.0
+
+    def contrasts(self) -> Sequence[Construction]:
+        """Other constructions whose circuits are run on the same data, to show what goes wrong without this one."""
+        return ()
 
     def params(self) -> dict[str, Any]:
         """The parameters by name, as the manifest records them."""
         return asdict(self)
-
-    @classmethod
-    def parameters(cls):
-        """The dataclass fields that the command line offers."""
-        return fields(cls)

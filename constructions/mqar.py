@@ -14,7 +14,7 @@ all: guarantee "random" reports how many.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log2
 from typing import ClassVar, Literal
 
@@ -23,13 +23,14 @@ import numpy as np
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
-from compiler.language.codebook import balanced, random_balanced
+from compiler.language.codebook import balanced, balanced_length, random_balanced
 from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from constructions.construction import Construction, parameter
-from verify.bounds import mqar_theorem2, mqar_theorem3, mqar_theorem4
+from verify.arguments import at_least
+from verify.bounds import SizeBound, mqar_theorem2, mqar_theorem3, mqar_theorem4, random_code_failure
 from verify.tasks.task import Task
 from verify.tasks.mqar import BenchmarkLayout, PaperLayout
 
@@ -43,13 +44,18 @@ class MQAR(Construction):
     vocab: int = parameter("number of values", default=512)
     arch: Literal["mamba", "mamba2", "s4d"] = parameter("which mixer", default="mamba")
     write: Literal["sum", "first", "last"] = parameter("what a key keeps: all values, the first, the last", default="sum")
-    guarantee_level: Literal["all", "random"] = parameter("one-hot keys for every input, or key codes", default="all")
+    guarantee: Literal["all", "random"] = parameter("one-hot keys for every input, or key codes", default="all")
     key_code: int = parameter("length of the key codes (0: 8⌈log2 κ⌉)", default=0)
     layout: Literal["paper", "benchmark"] = parameter("which data to verify on", default="paper")
     pairs: int = parameter("pairs in a sequence (0: as many as keys)", default=0)
     length: int = parameter("tokens in a sequence (0: 100, or 4 per pair)", default=0)
-    max_length: int = parameter("longest sequence that the guarantee covers", default=65536)
-    seed: int = parameter("seed of the key codes", default=0)
+
+    def __post_init__(self) -> None:
+        at_least("kappa", self.kappa, 1, "there must be a key")
+        at_least("vocab", self.vocab, 1, "there must be a value")
+        at_least("max_length", self.max_length, 2, "a pair takes two tokens")
+        if self.guarantee == "random" and self.write != "sum":
+            raise ValueError(f"write {self.write!r} keeps one value per key, which needs one-hot keys; use --guarantee all")
 
     @property
     def target(self) -> str:
@@ -57,8 +63,9 @@ class MQAR(Construction):
 
     @property
     def printed(self) -> bool:
-        """Whether this is the circuit of Theorem 2 as printed; otherwise the memory of the language is used."""
-        return (self.arch, self.write, self.guarantee_level) == ("mamba", "sum", "all")
+        """Whether this is the circuit of Theorem 2 as printed (its scores need the 24 bits of float32); otherwise the
+        memory of the language is used, whose keys and queries stand on channels of their own."""
+        return (self.arch, self.write, self.guarantee, self.dtype) == ("mamba", "sum", "all", "float32")
 
     def circuit(self) -> Circuit:
         """Pairs (key at t − 1, value at t) go into a memory; the key at t reads it."""
@@ -74,7 +81,7 @@ class MQAR(Construction):
 
     def keys(self, x: Tokens) -> Stream:
         """One-hot keys, or balanced ±1 codes of O(log κ) entries (Theorem 3)."""
-        if self.guarantee_level == "all":
+        if self.guarantee == "all":
             return x.one_hot("k", "key")
         return x.code("k", random_balanced(self.kappa, self.key_length, self.seed), "key")
 
@@ -86,7 +93,8 @@ class MQAR(Construction):
         """Distinct pairs, then distinct queries among noise (App. C.1); every sequence for the other policies."""
         if self.write != "sum":
             return InputLanguage.everything(alphabet, self.max_length)
-        noise = ("_", *(f"v{i}" for i in range(self.vocab)))
+        values = (f"v{i}" for i in range(self.vocab))
+        noise = ("_",) if self.guarantee == "random" else ("_", *values)
         edges = [
             ("pairs", "key", "k", True),
             ("key", "pairs", "v"),
@@ -103,22 +111,50 @@ class MQAR(Construction):
         if self.layout == "benchmark":
             filler = "neutral" if self.write == "sum" else "vocabulary"
             return [BenchmarkLayout(self.kappa, self.vocab, length, pairs, filler=filler)]
-        again = self.write != "sum"
-        return [PaperLayout(self.kappa, self.vocab, length, pairs=pairs, repeat_queries=again, rebind=self.write == "last", write=self.write)]
+        again, filler = self.write != "sum", "neutral" if self.guarantee == "random" else "values"
+        return [
+            PaperLayout(
+                self.kappa, self.vocab, length, filler, pairs, repeat_queries=again, rebind=self.write == "last", write=self.write
+            )
+        ]
 
     def bound(self) -> dict[str, int]:
+        """The theorems' sizes; for what goes beyond the paper, those of theorems-input-selectivity A7."""
+        kappa, p = self.kappa, balanced_length(self.vocab)
+        if self.printed:
+            return _sizes(mqar_theorem2(kappa, self.vocab))
+        if self.guarantee == "random":
+            bound = mqar_theorem3(kappa, self.vocab, self.key_length, "one-group")
+            wide = bound.d_model if self.arch == "mamba2" else 2 * (self.key_length + 1) + p
+            return _sizes(bound) | {"d_inner": wide}
+        if self.arch == "s4d" and self.write == "sum":
+            return _sizes(mqar_theorem4(kappa, self.vocab))
+        if self.write == "sum":
+            return _sizes(mqar_theorem2(kappa, self.vocab)) | {"d_inner": 2 * kappa + p}
+        if self.arch == "mamba" and self.write == "first":
+            return {"d_model": kappa + 2 * p + 3, "d_inner": 2 * kappa + 2 * p + 3, "d_state": kappa, "layers": 2}
         if self.arch == "mamba":
-            bound = mqar_theorem2(self.kappa, self.vocab)
-        elif self.arch == "s4d":
-            bound = mqar_theorem4(self.kappa, self.vocab)
-        elif self.guarantee_level == "all":
-            bound = mqar_theorem2(self.kappa, self.vocab)
-        else:
-            bound = mqar_theorem3(self.kappa, self.vocab, self.key_length, "one-group")
-        return {"d_model": bound.d_model, "d_inner": bound.d_model, "d_state": bound.d_state, "layers": 1}
+            return {"d_model": kappa + p + 2, "d_inner": kappa * p + kappa + 2, "d_state": 1, "layers": 1}
+        return {}
 
-    def guarantee(self) -> str:
-        return self.guarantee_level
+    def promise(self) -> str:
+        return self.guarantee
+
+    def expected_failure(self) -> float:
+        """The law of A8 for sums of balanced codes: (p/2)²·Q(√(2N/(κ−1))), over the live pairs."""
+        if self.guarantee == "all":
+            return 0.0
+        return random_code_failure(balanced_length(self.vocab), self.key_length, self.pairs or self.kappa)
+
+    def contrasts(self) -> list[MQAR]:
+        """On the benchmark's layout: what the other write policies make of the same data."""
+        if self.layout != "benchmark" or self.write != "first":
+            return []
+        return [replace(self, write=policy) for policy in ("sum", "last")]
+
+
+def _sizes(bound: SizeBound) -> dict[str, int]:
+    return {"d_model": bound.d_model, "d_inner": bound.d_model, "d_state": bound.d_state, "layers": 1}
 
 
 def printed_theorem2(alphabet: Alphabet, x: Tokens) -> Stream:

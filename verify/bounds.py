@@ -72,6 +72,43 @@ def mqar_theorem4(kappa: int, vocab: int) -> SizeBound:
     return SizeBound(kappa * code_length(vocab) + 1, 1)
 
 
+@dataclass(frozen=True)
+class LayerBound:
+    """So many layers, each with at most these sizes."""
+
+    d_model: int
+    d_inner: int
+    d_state: int
+    layers: int
+
+
+def induction_heads_bound(vocab: int, arch: str, codes: bool = False) -> LayerBound:
+    """Induction heads over `vocab` tokens, p = ceil(log2(vocab + 1)) bits for a value or the blank.
+
+    "mamba-delta-t" (Lemma 3): d = 2 vocab, N = vocab, one layer.
+    "mamba": one unmodified layer, d_inner = vocab * p + vocab + 1 (a latch per token and bit, a channel per previous token,
+    one constant) and N = 1; with codes the previous token takes q + 1 channels, q = ceil(log2 vocab) at least 1.
+    "mamba2": two layers, d_inner = vocab * p (and no less than what is carried) and N = 1; the first carries the previous token to lanes.
+    """
+    at_least("vocab", vocab, 1, "a sequence needs a token")
+    one_of("arch", arch, ("mamba", "mamba2", "mamba-delta-t"))
+    p = vocab.bit_length()
+    q = max(1, (vocab - 1).bit_length())
+    previous = q + 1 if codes else vocab
+    if arch == "mamba-delta-t":
+        return LayerBound(max(2 * vocab, vocab + 1 + (previous if codes else 0)), 2 * vocab, vocab, 1)
+    if arch == "mamba2":
+        return LayerBound(2 * vocab + 2 * p + 1 + (previous if codes else 0), max(vocab * p, previous), 1, 2)
+    lanes = vocab + p + 1 + (previous if codes else 0)
+    return LayerBound(lanes, vocab * p + previous + 1, 1, 1)
+
+
+def induction_heads_information_bits(vocab: int) -> float:
+    """vocab * log2(vocab + 1): what followed each token, or nothing, must all be known before the next one comes."""
+    at_least("vocab", vocab, 1, "a sequence needs a token")
+    return vocab * log2(vocab + 1)
+
+
 def information_bound_bits(kappa: int, vocab: int) -> float:
     """kappa * log2(vocab): the bits that any state must hold before the first query, by counting value assignments."""
     _at_least_one(kappa, vocab)

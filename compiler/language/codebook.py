@@ -1,4 +1,4 @@
-"""Codebooks: short ±1 codewords that stand for one of many tokens."""
+"""Codebooks: short codewords that stand for one of many tokens."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Codebook:
-    """Distinct ±1 codewords, one row per symbol.
+    """Distinct codewords, one row per symbol, no word all zeros (zeros mean that no symbol is present).
 
-    words: (size, length) array of −1 and +1.
+    words: (size, length) array of −1 and +1 (signs) or of 0 and 1 (bits).
     """
 
     words: np.ndarray
@@ -25,6 +25,11 @@ class Codebook:
     @property
     def length(self) -> int:
         return self.words.shape[1]
+
+    @property
+    def signed(self) -> bool:
+        """Whether the entries are −1 and +1, rather than bits."""
+        return bool((self.words < 0).any())
 
     @property
     def balanced(self) -> bool:
@@ -64,6 +69,32 @@ def balanced(size: int) -> Codebook:
     places = np.array(list(islice(combinations(range(p), p // 2), size)))
     np.put_along_axis(words, places, 1, axis=1)
     return Codebook(words)
+
+
+def _binary_digits(numbers: np.ndarray, length: int) -> np.ndarray:
+    """(count, length) array of 0 and 1, the least significant digit first."""
+    return (numbers[:, None] >> np.arange(length) & 1).astype(np.int8)
+
+
+def bits(size: int) -> Codebook:
+    """The numbers 1 … size in ⌈log2(size + 1)⌉ binary digits: the shortest code that differs from "absent".
+
+    Bits are stored as they are (no sign pair, no presence lane); zeros are the blank. Its
+    readout is `nearest`, because a word may contain another.
+    """
+    if size < 1:
+        raise ValueError(f"a codebook needs at least one word, and size is {size}")
+    return Codebook(_binary_digits(np.arange(1, size + 1), size.bit_length()))
+
+
+def signs(size: int) -> Codebook:
+    """The numbers 0 … size − 1 as ⌈log2 size⌉ signs (at least one): the shortest ±1 code of distinct words.
+
+    <c, c> = q and <c, c'> ≤ q − 2 for other words, which is what `decode` needs.
+    """
+    if size < 1:
+        raise ValueError(f"a codebook needs at least one word, and size is {size}")
+    return Codebook(2 * _binary_digits(np.arange(size), max(1, (size - 1).bit_length())) - 1)
 
 
 def random_balanced(size: int, length: int, seed: int) -> Codebook:

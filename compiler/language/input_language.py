@@ -44,8 +44,7 @@ class InputLanguage:
     def everything(cls, alphabet: Alphabet, max_length: int) -> InputLanguage:
         """Every token sequence of at most this length."""
         edge = Edge("any", "any", frozenset(range(alphabet.size)))
-        text = f"every sequence of at most {max_length} of {alphabet.size} tokens"
-        return cls(alphabet, "any", (edge,), max_length, text)
+        return cls(alphabet, "any", (edge,), max_length, f"every sequence of the {alphabet.size} tokens")
 
     @classmethod
     def of(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Rational
 
 import numpy as np
@@ -53,6 +54,18 @@ def exact_matrix(matrix: Array | sparse.sparray) -> sparse.csr_array:
     if not np.isfinite(result.data).all():
         raise ValueError("a matrix holds an infinity or a NaN, and weights must be numbers")
     return result
+
+
+@lru_cache(maxsize=1 << 16)
+def scaled_identity(width: int, factor: float = 1.0) -> sparse.csr_array:
+    """factor · 1 (width × width), one shared matrix for each; not to be changed in place."""
+    return exact_matrix(sparse.diags_array(np.full(width, factor), format="csr"))
+
+
+@lru_cache(maxsize=1 << 12)
+def copies(width: int, factor: float = 1.0) -> sparse.csr_array:
+    """The (width × 1) matrix that copies factor · a single lane to every lane, shared as well."""
+    return exact_matrix(np.full((width, 1), factor))
 
 
 def with_width(type: Type, width: int) -> Type:
@@ -190,7 +203,7 @@ class Linear(Operation):
         if self.type is not None:
             return self.type
         width = self.matrices[0].shape[0]
-        whole = all(t.integral for t in inputs) and all((m.data == np.round(m.data)).all() for m in self.matrices)
+        whole = all(t.integral for t in inputs) and not any((m.data % 1).any() for m in self.matrices)
         return Int(width=width) if whole else Real(width=width)
 
     def problems(self, *inputs: Type) -> list[str]:
@@ -438,6 +451,36 @@ class OneHotOf(Operation):
         return (x == np.arange(self.n)).astype(np.int64).astype(x.dtype)
 
 
+@dataclass(frozen=True, eq=False)
+class Decode(Operation):
+    """OneHot of the codeword that is present: relu(<c, x> − q + 1) for words c with <c, c> = q and <c, c'> ≤ q − 1.
+
+    That is 1 for x = c, and 0 for every other word and for absence.
+    """
+
+    words: sparse.csr_array = field(repr=False)
+
+    def result_type(self, x: Type) -> Type:
+        return OneHot(self.words.shape[0])
+
+    def problems(self, x: Type) -> list[str]:
+        if x.width != self.words.shape[1]:
+            return [f"it decodes words of {self.words.shape[1]} lanes, and its input has {x.width}"]
+        gram = (self.words @ self.words.T).toarray()
+        others = gram - np.diag(np.full(len(gram), np.inf))
+        if (np.diag(gram) != self.norm).any() or others.max() > self.norm - 1:
+            return ["its words must have one length <c, c> = q and <c, c'> ≤ q − 1; use codebook.signs or codebook.balanced"]
+        return []
+
+    @property
+    def norm(self) -> int:
+        """q = <c, c>."""
+        return int(abs(self.words[[0]]).sum())
+
+    def evaluate(self, x: Array) -> Array:
+        return np.maximum(apply(self.words, x) - (self.norm - 1), 0)
+
+
 @dataclass(frozen=True)
 class Min(Operation):
     """The smaller of two integers, lane by lane."""
@@ -557,16 +600,20 @@ class MemoryRead(Operation):
 
     writes: a bound on the number of writes under one key, where the author can prove a
     better one than the input language gives; None leaves it to the domains pass.
+    skip: adds skip · value_t to what is read (y = C·h + D·x̂); the skip-path pass sets it.
     """
 
     policy: str
     writes: int | None = None
+    skip: Fraction = Fraction(0)
 
     @property
     def symbol(self) -> str:
         return f"memory[{self.policy}]"
 
     def result_type(self, value: Type, key: Type, query: Type, *when: Type) -> Type:
+        if self.skip:
+            return Real(width=value.width)
         if self.policy != "sum" or isinstance(value, Code):
             return value
         return Int(width=value.width) if value.integral and key.integral else Real(width=value.width)
@@ -591,7 +638,9 @@ class MemoryRead(Operation):
         for t in range(value.shape[1]):
             state, written = step(state, written, masked[:, t], value[:, t])
             out[:, t] = (query[:, t, :, None] * state).sum(axis=1)
-        return out
+        if not self.skip:
+            return out
+        return out + (self.skip if value.dtype == object else float(self.skip)) * value
 
     def _add(self, state: Array, written: Array, key: Array, value: Array) -> tuple[Array, Array]:
         return state + key[:, :, None] * value[:, None, :], written

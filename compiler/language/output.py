@@ -26,16 +26,46 @@ def readout(stream: Stream, book: Codebook, alphabet: Alphabet, members: str) ->
     return _logits(alphabet, np.asarray(alphabet.ids(members)), (book.words, stream))
 
 
+def readout_nearest(stream: Stream, book: Codebook, alphabet: Alphabet, members: str, blank: str) -> Stream:
+    """logit(token) = 2(2<c, x> − |c|²) = 2|x|² − 2|x − c|² up to a shared term; the blank stands for zeros with logit 1.
+
+    For x a codeword the nearest one, x itself, has logit 2|x|² ≥ 2, above the blank and above
+    all others by 2 or more; for x = 0 every codeword has at most −2.
+    """
+    words = np.asarray(book.words, dtype=float)
+    own = (words**2).sum(axis=1, keepdims=True)
+    ids = np.append(np.asarray(alphabet.ids(members)), alphabet.index(blank))
+    scores = np.vstack([4 * words, np.zeros((1, book.length))])
+    return _logits(alphabet, ids, (scores, stream), (np.vstack([-2 * own, [[1.0]]]), constant(1)))
+
+
 def readout_one_hot(stream: Stream, alphabet: Alphabet, members: str | None = None) -> Stream:
     """logit(token) = the lane of that token."""
     return _logits(alphabet, np.asarray(alphabet.ids(members)), (sparse.eye_array(stream.width), stream))
 
 
+def readout_or_blank(stream: Stream, present: Stream, alphabet: Alphabet, members: str, blank: str) -> Stream:
+    """A one-hot over the members, the blank where it is absent, without any constant.
+
+    `present` is the one-hot of the present token (one of the members), x the stream, s = x − present/2:
+    logit(token) = its lane of s, logit(blank) = −Σ s. Where x is absent the lanes of s are at most 0
+    and the blank has 1/2; else the token has 1/2 or more, other tokens at most 0 and the blank −1/2.
+    """
+    ids = np.append(np.asarray(alphabet.ids(members)), alphabet.index(blank))
+    scores = np.vstack([np.eye(stream.width), -np.ones((1, stream.width))])
+    return _logits(alphabet, ids, (scores, stream), (-scores / 2, present))
+
+
 def readout_integer(stream: Stream, alphabet: Alphabet, values: Mapping[str, int]) -> Stream:
-    """logit(token with value v) = 2v·x − v² = x² − (x − v)² up to a shared term: the nearest value wins."""
-    v = np.array(list(values.values()), dtype=float)[:, None]
-    ids = np.array([alphabet.index(token) for token in values])
-    return _logits(alphabet, ids, (2 * v, stream), (-(v**2), constant(1)))
+    """logit(token with value v) = 2v·x − v² = x² − (x − v)² up to a shared term: the nearest value wins.
+
+    A token without a value scores one less than the one with the least value.
+    """
+    v = np.full((alphabet.size, 1), float(min(values.values())))
+    penalty = np.ones((alphabet.size, 1))
+    for token, value in values.items():
+        v[alphabet.index(token)], penalty[alphabet.index(token)] = value, 0
+    return _logits(alphabet, np.arange(alphabet.size), (2 * v, stream), (-(v**2) - penalty, constant(1)))
 
 
 def emit(alphabet: Alphabet, *rules: tuple[Stream, str], otherwise: str) -> Stream:

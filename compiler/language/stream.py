@@ -10,13 +10,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
 from numbers import Rational
 
 import numpy as np
 from scipy import sparse
 
 from compiler.language import operations as ops
+from compiler.language.codebook import Codebook
 from compiler.language.types import Bool, OneHot, Type
 
 _PACKAGE = __name__.split(".")[0]
@@ -43,6 +43,7 @@ class Stream:
     def __init__(self, operation: ops.Operation, inputs: Sequence[Stream] = (), name: str | None = None):
         self.operation = operation
         self.inputs = tuple(inputs)
+        self.type: Type = operation.result_type(*(s.type for s in self.inputs))
         self.name = name
         self.origin = _source_line()
 
@@ -54,10 +55,6 @@ class Stream:
     @property
     def label(self) -> str:
         return self.name or self.operation.symbol
-
-    @cached_property
-    def type(self) -> Type:
-        return self.operation.result_type(*(s.type for s in self.inputs))
 
     @property
     def width(self) -> int:
@@ -71,7 +68,7 @@ class Stream:
 
     def retyped(self, type: Type) -> Stream:
         """The same numbers under a sharper type that the author vouches for; the domains pass checks it."""
-        return Stream(ops.Linear((ops.exact_matrix(sparse.eye_array(self.width)),), type), (self,))
+        return Stream(ops.Linear((ops.scaled_identity(self.width),), type), (self,))
 
     # lanes -------------------------------------------------------------------------------------
     def __getitem__(self, lanes: int | slice | Sequence[int]) -> Stream:
@@ -203,8 +200,8 @@ def _combine(*terms: tuple[Rational, Stream | Rational]) -> Stream:
     matrices, inputs = [], []
     for coefficient, term in terms:
         stream = _stream(term, width)
-        eye = sparse.eye_array(width) if stream.width == width else np.ones((width, stream.width))
-        matrices.append(ops.exact_matrix(eye) * ops.exact_number(coefficient))
+        spread = ops.copies if stream.width == 1 < width else ops.scaled_identity
+        matrices.append(spread(width, ops.exact_number(coefficient)))
         inputs.append(stream)
     return Stream(ops.Linear(tuple(matrices)), inputs)
 
@@ -248,6 +245,11 @@ def latch(value: Stream, when: Stream, first: bool = False) -> Stream:
 def latch_bank(value: Stream, index: Stream, when: Stream | None = None) -> Stream:
     """One latch per alternative of a OneHot index: lane k·w + i is lane i of the last value stored at k."""
     return Stream(ops.Latch(), (value, index if when is None else index & when))
+
+
+def decode(code: Stream, book: Codebook) -> Stream:
+    """Which codeword a stream holds, as a OneHot; absent where it holds none."""
+    return Stream(ops.Decode(ops.exact_matrix(book.words)), (code,))
 
 
 def count(when: Stream, reset: Stream) -> Stream:

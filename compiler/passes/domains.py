@@ -21,6 +21,8 @@ from compiler.language import operations as ops
 from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, Int, OneHot, Type
+from compiler.passes.linear_form import linear_form
+from compiler.passes.rectified_mass import rectified_mass
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,14 @@ def dyadic_gcd(*numbers: Fraction) -> Fraction:
             denominator = common.denominator * number.denominator // gcd(common.denominator, number.denominator)
             common = Fraction(gcd(int(common * denominator), int(abs(number) * denominator)), denominator)
     return common
+
+
+def power_of_two(bound: Fraction) -> Fraction:
+    """The least power of two that is at least the bound (1 for a bound of 0)."""
+    if not bound:
+        return Fraction(1)
+    power = Fraction(2) ** (bound.numerator.bit_length() - bound.denominator.bit_length())
+    return power if power >= bound else 2 * power
 
 
 def _common_step(a: Domain, b: Domain) -> Fraction:
@@ -177,12 +187,15 @@ class Domains:
 
     @_of.register
     def _(self, operation: ops.Linear, stream: Stream) -> Domain:
-        return self._linear([(m, self._known[s]) for m, s in zip(operation.matrices, stream.inputs, strict=True)], stream.width)
+        pairs = list(zip(operation.matrices, stream.inputs, strict=True))
+        offset = sum((m @ _column(s) for m, s in pairs if isinstance(s.operation, ops.Constant)), start=np.zeros(stream.width))
+        return self._linear([(m, self._known[s]) for m, s in pairs if not isinstance(s.operation, ops.Constant)], stream.width, offset)
 
-    def _linear(self, terms: list[tuple[sparse.csr_array, Domain]], width: int) -> Domain:
-        """Interval arithmetic for Σ matrix·lanes, with the tighter of the row-wise and the l1 bound per term."""
-        low, high = np.zeros(width), np.zeros(width)
-        steps, l1, mass = [], Fraction(0), Fraction(0)
+    def _linear(self, terms: list[tuple[sparse.csr_array, Domain]], width: int, offset: np.ndarray) -> Domain:
+        """Interval arithmetic for Σ matrix·lanes + offset, with the tighter of the row-wise and the l1 bound per term."""
+        low, high = offset.copy(), offset.copy()
+        steps = [array_step(offset)] if offset.any() else []
+        l1, mass = Fraction(float(np.abs(offset).sum())), Fraction(float(np.abs(offset).max(initial=0))) * self.max_length
         lattice = True
         for matrix, d in terms:
             if not matrix.nnz:
@@ -221,7 +234,8 @@ class Domains:
     @_of.register
     def _(self, operation: ops.Relu, stream: Stream) -> Domain:
         d = self._known[stream.inputs[0]]
-        domain = Domain(d.step, max(d.lo, Fraction(0)), max(d.hi, Fraction(0)), d.l1, d.mass)
+        alone = rectified_mass(linear_form(stream.inputs[0]), stream.width, self.of, self.max_length)
+        domain = Domain(d.step, max(d.lo, Fraction(0)), max(d.hi, Fraction(0)), d.l1, min(d.mass, alone))
         positive = self._positive_part(stream.inputs[0])
         return replace(domain, l1=min(domain.l1, positive.l1), mass=min(domain.mass, positive.mass)) if positive else domain
 
@@ -234,7 +248,7 @@ class Domains:
             negative = isinstance(source.operation, ops.Constant) and float((matrix @ _column(source)).max()) <= 0
             if not negative:
                 kept.append((matrix, self._known[source]))
-        return self._linear(kept, pre.width)
+        return self._linear(kept, pre.width, np.zeros(pre.width))
 
     @_of.register
     def _(self, operation: ops.Clip, stream: Stream) -> Domain:
@@ -248,6 +262,7 @@ class Domains:
     @_of.register(ops.Or)
     @_of.register(ops.Not)
     @_of.register(ops.OneHotOf)
+    @_of.register(ops.Decode)
     def _(self, operation: ops.Operation, stream: Stream) -> Domain:
         return self._typed(Bool(stream.width))
 
@@ -306,6 +321,11 @@ class Domains:
     @_of.register
     def _(self, operation: ops.MemoryRead, stream: Stream) -> Domain:
         value, key, query = (self._known[s] for s in stream.inputs[:3])
+        if operation.skip:
+            read = self._of(replace(operation, skip=Fraction(0)), stream)
+            step = dyadic_gcd(read.step, value.step * operation.skip) if read.step else Fraction(0)
+            ends = [operation.skip * value.lo, operation.skip * value.hi]
+            return self._interval(step, read.lo + min(ends), read.hi + max(ends), stream.width)
         if operation.policy != "sum":
             d = self._with_zero(value)
             return replace(d, mass=d.bound * self.max_length)
@@ -314,8 +334,10 @@ class Domains:
         return self._interval(value.step * key.step * query.step, -hi if signed else Fraction(0), hi, stream.width)
 
     def cell_bound(self, stream: Stream) -> Fraction:
-        """A bound on every entry of an additive memory's state."""
+        """A bound on every entry of a memory's state."""
         value, key = (self.of(s) for s in stream.inputs[:2])
+        if stream.operation.policy != "sum":
+            return value.bound * key.bound
         writes = stream.operation.writes
         return value.bound * (key.mass if writes is None else min(key.mass, key.bound * writes))
 

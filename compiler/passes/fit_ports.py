@@ -35,9 +35,13 @@ def fit_ports(circuit: Circuit, domains: Domains, rules: PortRules) -> Circuit:
         except NotImplementedError as error:
             reasons.append((stream, str(error)))
             fitter.fitted[stream] = stream
+    fitted = Circuit(circuit.name, fitter.landed(fitter.fitted[circuit.output]), circuit.language)
+    if rules.delta == "columns":
+        text = f"{rules.name} has no lowering of a bank of latches that no query selects from: every channel has every column"
+        reasons += [(s, text) for s in fitted.streams if isinstance(s.operation, ops.Latch)]
     if reasons:
         raise CompileError(reasons)
-    return Circuit(circuit.name, fitter.landed(fitter.fitted[circuit.output]), circuit.language)
+    return fitted
 
 
 def _is_identity(matrix: sparse.csr_array) -> bool:
@@ -71,19 +75,23 @@ class _Fitter:
         return result
 
     def _carry(self, atom: Stream, lag: int) -> Stream:
-        """atom(t − lag) on lanes: relu passes non-negative lanes, a pair of relus signed ones."""
-        if lag == 0:
-            return atom
-        if lag > self.rules.max_lag:
-            return self._carry(self._carry(atom, self.rules.max_lag), lag - self.rules.max_lag)
-        if (atom, lag) not in self._carried:
-            shifted = atom.shift(lag)
-            signed = self.domains.of(atom).lo < 0
-            carried = shifted.relu() - (-1 * shifted).relu() if signed else shifted.relu()
-            carried.name, carried.origin = f"{atom.label}.shift{lag}", atom.origin
-            self.domains.meet(carried, self.domains.of(atom))
-            self._carried[(atom, lag)] = carried
-        return self._carried[(atom, lag)]
+        """atom(t − lag) on lanes, a block for each max_lag positions."""
+        carried, reached = atom, 0
+        while reached < lag:
+            step = min(self.rules.max_lag, lag - reached)
+            reached += step
+            if (atom, reached) not in self._carried:
+                self._carried[(atom, reached)] = self._passed_on(carried, step, f"{atom.label}.shift{reached}", atom)
+            carried = self._carried[(atom, reached)]
+        return carried
+
+    def _passed_on(self, stream: Stream, step: int, name: str, atom: Stream) -> Stream:
+        """What an atom held, `step` positions after `stream`: relu passes non-negative lanes, a pair of relus signed ones."""
+        past = stream.shift(step)
+        carried = past.relu() - (-1 * past).relu() if self.domains.of(atom).lo < 0 else past.relu()
+        carried.name, carried.origin = name, atom.origin
+        self.domains.meet(carried, self.domains.of(atom))
+        return carried
 
     def _within_reach(self, stream: Stream) -> Stream:
         return self.landed(stream) if any(lag > self.rules.max_lag for _, lag in linear_form(stream)) else stream
@@ -153,7 +161,7 @@ class _Fitter:
 
     @rule.register
     def _(self, operation: ops.Multiply, stream: Stream, a: Stream, b: Stream) -> Stream:
-        if any(lag for _, lag in linear_form(b)):
+        if self.domains.of(a).lo < 0 <= self.domains.of(b).lo or any(lag for _, lag in linear_form(b)):
             a, b = b, a
         width = stream.width
         a, b = (s if s.width == width else np.ones((width, 1)) @ s for s in (a, b))
@@ -170,14 +178,29 @@ class _Fitter:
 
     @rule.register
     def _(self, operation: ops.Cumsum, stream: Stream, value: Stream) -> Stream:
+        if self.rules.delta == "columns":
+            return Stream(ops.MemoryRead("sum"), (self.written(value), ONE, ONE), stream.name)
         return self._rebuilt(stream, operation, (self.written(value),))
 
     @rule.register
     def _(self, operation: ops.Latch, stream: Stream, value: Stream, when: Stream) -> Stream:
+        if self.rules.delta == "columns":
+            if when.width > 1:
+                return stream  # a bank is read behind a gate, which becomes the query of a memory
+            return self._column_latch(stream, value, when, ONE)
         return self._rebuilt(stream, operation, (self.written(value), self.threshold(when)))
+
+    def _column_latch(self, stream: Stream, value: Stream, when: Stream, query: Stream) -> Stream:
+        """Latches where the step belongs to the columns: a memory that keeps the last value under each flag."""
+        flags = self._within_reach(when)
+        if self.domains.of(flags).lo < 0 or not self.domains.of(flags).is_flag:
+            raise NotImplementedError(f"{self.rules.name} has a lowering of latches for flags only")
+        return Stream(ops.MemoryRead("last"), (self.written(value), flags, self._within_reach(query)), stream.name)
 
     @rule.register
     def _(self, operation: ops.GateSum, stream: Stream, bank: Stream, gate: Stream) -> Stream:
+        if self.rules.delta == "columns":
+            return self._column_latch(stream, *bank.inputs[:2], gate)
         return self._rebuilt(stream, operation, (bank, self.landed(gate)))
 
     @rule.register
@@ -197,6 +220,8 @@ class _Fitter:
 
         Each (key, lane) pair has a channel relu(value + M(key − 1)); the gate opens the queried key's channels.
         """
+        if not self.domains.of(key).is_flag or self.domains.of(query).lo < 0:
+            raise NotImplementedError(f"{self.rules.name} has a lowering of {stream.operation.symbol} for keys that are flags and queries of at least 0 only")
         keys, lanes = key.width, value.width
         spread = sparse.kron(np.ones((keys, 1)), sparse.eye_array(lanes), format="csr") @ value
         flags = sparse.kron(sparse.eye_array(keys), np.ones((lanes, 1)), format="csr") @ key

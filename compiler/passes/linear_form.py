@@ -8,6 +8,9 @@ lane is 1 at every position of the sequence and 0 before it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
 from scipy import sparse
 
 from compiler.language import operations as ops
@@ -15,36 +18,45 @@ from compiler.language.stream import Stream, constant
 
 ONE = constant(1).named("one")
 Form = dict[tuple[Stream, int], sparse.csr_array]
+Weights = float | sparse.csr_array  # a number stands for that multiple of the identity: most weights are
 
 
-def linear_form(stream: Stream) -> Form:
-    """{(atom, lag): (stream.width × atom.width) matrix} with stream(t) = Σ matrix · atom(t − lag); no zero matrices."""
-    form: Form = {}
-    pending: dict[Stream, dict[int, sparse.csr_array]] = {stream: {0: sparse.eye_array(stream.width, format="csr")}}
-    for node in reversed(_foldable_region(stream)):
-        for lag, matrix in pending.pop(node, {}).items():
-            for source, k, weights in _folded(node):
-                product = matrix @ weights if weights is not None else matrix
-                target = pending.setdefault(source, {}) if k is not None else form
-                key = lag + k if k is not None else (source, lag)
-                target[key] = target[key] + product if key in target else product
-    return {key: exact for key, matrix in form.items() if (exact := ops.exact_matrix(matrix)).nnz}
+def linear_form(stream: Stream, known: dict[Stream, Form] | None = None) -> Form:
+    """{(atom, lag): (stream.width × atom.width) matrix} with stream(t) = Σ matrix · atom(t − lag); no zero matrices.
+
+    known: forms found before, of which this one may be made up.
+    """
+    known = known or {}
+    form: dict[tuple[Stream, int], Weights] = {}
+    pending: dict[Stream, dict[int, Weights]] = {stream: {0: 1.0}}
+    for node in reversed(_foldable_region(stream, known)):
+        for lag, weights in pending.pop(node, {}).items():
+            for source, k, factor, is_atom in _folded(node, known):
+                target, key = (form, (source, lag + k)) if is_atom else (pending.setdefault(source, {}), lag + k)
+                product = _product(weights, factor)
+                target[key] = _sum(target[key], product) if key in target else product
+    return {key: matrix for key, weights in form.items() if (matrix := _matrix(weights, stream.width)).nnz}
 
 
-def _folded(node: Stream) -> list[tuple[Stream, int | None, sparse.csr_array | None]]:
-    """What a node contributes to a form: (source, added lag, matrix); lag None marks an atom."""
+def _folded(node: Stream, known: dict[Stream, Form]) -> Iterator[tuple[Stream, int, Weights, bool]]:
+    """What a node contributes to a form: (source, added lag, weights, whether the source is an atom)."""
     operation = node.operation
-    if isinstance(operation, ops.Linear):
-        return [(s, 0, m) for m, s in zip(operation.matrices, node.inputs, strict=True)]
-    if isinstance(operation, ops.Shift):
-        return [(node.inputs[0], operation.k, None)]
-    if isinstance(operation, ops.Constant):
-        return [(ONE, None, ops.exact_matrix([[float(v)] for v in operation.values]))]
-    return [(node, None, None)]
+    if node in known:
+        for (atom, lag), matrix in known[node].items():
+            yield atom, lag, _weights(matrix), True
+    elif isinstance(operation, ops.Linear):
+        for matrix, source in zip(operation.matrices, node.inputs, strict=True):
+            yield source, 0, _weights(matrix), False
+    elif isinstance(operation, ops.Shift):
+        yield node.inputs[0], operation.k, 1.0, False
+    elif isinstance(operation, ops.Constant):
+        yield ONE, 0, ops.exact_matrix([[float(v)] for v in operation.values]), True
+    else:
+        yield node, 0, 1.0, True
 
 
-def _foldable_region(stream: Stream) -> list[Stream]:
-    """The streams between this one and its atoms, atoms included, inputs first."""
+def _foldable_region(stream: Stream, known: dict[Stream, Form]) -> list[Stream]:
+    """The streams between this one and its atoms (or known forms), these included, inputs first."""
     order, seen = [], set()
     stack = [(stream, False)]
     while stack:
@@ -54,6 +66,35 @@ def _foldable_region(stream: Stream) -> list[Stream]:
         elif node not in seen:
             seen.add(node)
             stack.append((node, True))
-            if isinstance(node.operation, (ops.Linear, ops.Shift)):
+            if isinstance(node.operation, (ops.Linear, ops.Shift)) and node not in known:
                 stack.extend((source, False) for source in node.inputs)
     return order
+
+
+# Weights -------------------------------------------------------------------------------------------
+
+
+def _weights(matrix: sparse.csr_array) -> Weights:
+    """The matrix, or the number of whose identity it is."""
+    rows, columns = matrix.shape
+    if rows != columns or len(matrix.data) != rows:
+        return matrix
+    if rows == 1:
+        return float(matrix.data[0])
+    alike = (matrix.data == matrix.data[0]).all() and (matrix.indices == np.arange(rows)).all() and (np.diff(matrix.indptr) == 1).all()
+    return float(matrix.data[0]) if alike else matrix
+
+
+def _matrix(weights: Weights, width: int) -> sparse.csr_array:
+    return ops.scaled_identity(width, weights) if isinstance(weights, float) else ops.exact_matrix(weights)
+
+
+def _product(a: Weights, b: Weights) -> Weights:
+    return a * b if isinstance(a, float) or isinstance(b, float) else a @ b
+
+
+def _sum(a: Weights, b: Weights) -> Weights:
+    if isinstance(a, float) and isinstance(b, float):
+        return a + b
+    a, b = (ops.scaled_identity(s.shape[0], w) if isinstance(w, float) else w for w, s in ((a, b), (b, a)))
+    return a + b

@@ -26,23 +26,25 @@ from scipy import sparse
 
 from compiler.errors import CompileError
 from compiler.language import operations as ops
+from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream, concatenate, constant
 from compiler.language.types import Bool, Code, OneHot
-from compiler.passes.domains import Domains
-from compiler.passes.linear_form import linear_form
+from compiler.passes.domains import Domains, power_of_two
+from compiler.passes.linear_form import ONE, linear_form
 
 CORE = (ops.Embed, ops.Constant, ops.Linear, ops.Shift, ops.Relu, ops.Multiply, ops.Cumsum, ops.Latch, ops.GateSum, ops.MemoryRead)
 _SOURCES = (ops.Embed, ops.Constant, ops.Numbers, ops.Position)
 _MEMORIES = (ops.Shift, ops.Lti, ops.Cumsum, ops.Latch, ops.MemoryRead, ops.Count, ops.RunningMax)
 # f(0, …, 0) = 0, so these commute with a shift, before the start of the sequence too.
 _ZERO_PRESERVING = (ops.And, ops.Or, ops.Relu, ops.Min, ops.Max, ops.Multiply, ops.Select, ops.SameSymbol)
+_TABLE_ENDS = (*_SOURCES, *_MEMORIES)  # no table of theirs follows from those of their inputs
 _LARGEST_DENSE_TABLE = 1 << 25
 
 
 def represent(circuit: Circuit, domains: Domains) -> Circuit:
     """The same circuit over the core operations; `domains` learns the domains of the new streams."""
-    rewriter = _Rewriter(domains)
+    rewriter = _Rewriter(domains, circuit.alphabet)
     reasons = []
     for stream in circuit.streams:
         try:
@@ -58,8 +60,9 @@ def represent(circuit: Circuit, domains: Domains) -> Circuit:
 class _Rewriter:
     """One rule per operation, from the operation and its rewritten inputs to a core stream."""
 
-    def __init__(self, domains: Domains):
+    def __init__(self, domains: Domains, alphabet: Alphabet):
         self.domains = domains
+        self.alphabet = alphabet
         self.core: dict[Stream, Stream] = {}
         self._tables: dict[Stream, sparse.csr_array | None] = {}
         self._conjuncts_of: dict[Stream, tuple[Stream, Stream]] = {}
@@ -79,7 +82,7 @@ class _Rewriter:
         pending = [result]
         while pending:
             new = pending.pop()
-            if new not in self._dressed:
+            if new is not ONE and new not in self._dressed:
                 self._dressed.add(new)
                 new.origin = source.origin
                 new.name = new.name or source.label
@@ -89,19 +92,28 @@ class _Rewriter:
 
     def table(self, stream: Stream) -> sparse.csr_array | None:
         """The (vocabulary × width) table of a stream that is a function of the present token, else None."""
-        if stream not in self._tables:
-            self._tables[stream] = self._table(stream)
+        pending = [stream]
+        while pending:
+            node = pending[-1]
+            missing = [] if isinstance(node.operation, _TABLE_ENDS) else [s for s in node.inputs if s not in self._tables]
+            if missing and node not in self._tables:
+                pending += missing
+            else:
+                pending.pop()
+                if node not in self._tables:
+                    self._tables[node] = self._table(node)
         return self._tables[stream]
 
     def _table(self, stream: Stream) -> sparse.csr_array | None:
+        """The table, from those of the inputs."""
         operation = stream.operation
         if isinstance(operation, ops.Embed):
             return operation.table
-        if isinstance(operation, (*_SOURCES, *_MEMORIES)) or not any(self.table(s) is not None for s in stream.inputs):
+        if isinstance(operation, _TABLE_ENDS) or all(self._tables[s] is None for s in stream.inputs):
             return None
-        if any(self.table(s) is None and not isinstance(s.operation, ops.Constant) for s in stream.inputs):
+        if any(self._tables[s] is None and not isinstance(s.operation, ops.Constant) for s in stream.inputs):
             return None
-        size = next(self.table(s).shape[0] for s in stream.inputs if self.table(s) is not None)
+        size = self.alphabet.size
         operands = [self._operand(s, size) for s in stream.inputs]
         if isinstance(operation, ops.Linear):
             return ops.exact_matrix(sum(t @ m.T for t, m in zip(operands, operation.matrices, strict=True)))
@@ -114,13 +126,13 @@ class _Rewriter:
     def _operand(self, stream: Stream, size: int) -> sparse.csr_array:
         if isinstance(stream.operation, ops.Constant):
             return ops.exact_matrix(np.tile([float(v) for v in stream.operation.values], (size, 1)))
-        return self.table(stream)
+        return self._tables[stream]
 
     def _fold(self, stream: Stream, inputs: tuple[Stream, ...]) -> Stream | None:
         """An embedding for a nonlinear function of one token (at any one lag), else None."""
         operation = stream.operation
-        if isinstance(operation, (*_SOURCES, *_MEMORIES, ops.Linear)):
-            return None
+        if isinstance(operation, (*_TABLE_ENDS, ops.Linear, ops.Decode)):
+            return None  # decode is asked for where a code is cheaper to carry than its one-hot
         lags = {s.operation.k if isinstance(s.operation, ops.Shift) else 0 for s in inputs}
         if len(lags) != 1 or (lags != {0} and not isinstance(operation, _ZERO_PRESERVING)):
             return None
@@ -129,9 +141,7 @@ class _Rewriter:
         table = self.table(here)
         if table is None:
             return None
-        alphabet = next(s for s in Circuit("", here).streams if isinstance(s.operation, ops.Embed)).operation.alphabet
-        folded = Stream(ops.Embed(alphabet, table, stream.type), (), stream.label)
-        return folded.shift(lag) if lag else folded
+        return _shifted(Stream(ops.Embed(self.alphabet, table, stream.type), (), stream.label), lag)
 
     # Rules ------------------------------------------------------------------------------------
 
@@ -140,7 +150,6 @@ class _Rewriter:
         raise NotImplementedError(f"there is no lowering of {operation.symbol} yet")
 
     @rule.register(ops.Linear)
-    @rule.register(ops.Shift)
     @rule.register(ops.Relu)
     @rule.register(ops.Multiply)
     @rule.register(ops.Constant)
@@ -148,8 +157,13 @@ class _Rewriter:
         return Stream(operation, inputs)
 
     @rule.register
+    def _(self, operation: ops.Shift, x: Stream) -> Stream:
+        further = isinstance(x.operation, ops.Shift)
+        return _shifted(x.inputs[0] if further else x, operation.k + (x.operation.k if further else 0))
+
+    @rule.register
     def _(self, operation: ops.Embed, *inputs: Stream) -> Stream:
-        if isinstance(operation.type, Code):
+        if isinstance(operation.type, Code) and operation.type.book.signed:
             return _as_bits(operation)
         return Stream(operation, inputs)
 
@@ -182,8 +196,14 @@ class _Rewriter:
 
     def _conjuncts(self, flag: Stream) -> list[Stream]:
         """The flags whose conjunction a rewritten flag is."""
-        parts = self._conjuncts_of.get(flag)
-        return [flag] if parts is None else [p for part in parts for p in self._conjuncts(part)]
+        found, pending = [], [flag]
+        while pending:
+            node = pending.pop()
+            if node in self._conjuncts_of:
+                pending += reversed(self._conjuncts_of[node])
+            else:
+                found.append(node)
+        return found
 
     @rule.register
     def _(self, operation: ops.Or, a: Stream, b: Stream) -> Stream:
@@ -200,7 +220,7 @@ class _Rewriter:
     @rule.register
     def _(self, operation: ops.Lookup, x: Stream) -> Stream:
         table = np.array(operation.table, dtype=float)
-        if isinstance(x.type, OneHot):
+        if operation.symbols:
             return table[None, :] @ x
         slopes = np.diff(table, append=table[-1])
         bends = np.diff(slopes, prepend=0.0)
@@ -219,6 +239,10 @@ class _Rewriter:
         return (second @ ramps).retyped(OneHot(n))
 
     @rule.register
+    def _(self, operation: ops.Decode, x: Stream) -> Stream:
+        return (operation.words @ x - (operation.norm - 1)).relu().retyped(OneHot(operation.words.shape[0]))
+
+    @rule.register
     def _(self, operation: ops.Min, a: Stream, b: Stream) -> Stream:
         return a - (a - b).relu()
 
@@ -228,8 +252,8 @@ class _Rewriter:
 
     @rule.register
     def _(self, operation: ops.Lti, x: Stream) -> Stream:
-        taps = [(k, tap) for k, tap in enumerate(operation.kernel) if tap]
-        return sum((tap * (x.shift(k) if k else x) for k, tap in taps[1:]), start=taps[0][1] * x.shift(taps[0][0]))
+        taps = [tap * _shifted(x, k) for k, tap in enumerate(operation.kernel) if tap]
+        return sum(taps[1:], start=taps[0]) if taps else 0 * x
 
     # Memories ---------------------------------------------------------------------------------
 
@@ -253,8 +277,10 @@ class _Rewriter:
     def _(self, operation: ops.RunningMax, value: Stream, when: Stream) -> Stream:
         """The number of levels reached: Σ_v [was a value ≥ v seen], one latch per level (unary)."""
         domain = self.domains.of(value)
-        if domain.lo < 0 or value.width != 1:
-            raise NotImplementedError(f"there is no lowering of {operation.symbol} of several or negative values yet")
+        if value.width != 1 or domain.lo < 0 or domain.step.denominator != 1:
+            raise NotImplementedError(f"there is a lowering of {operation.symbol} for single integers of at least 0 only")
+        if domain.hi == 0:
+            return 0 * value
         levels = Stream(ops.Constant(tuple(Fraction(v) for v in range(int(domain.hi)))))
         reached = _step(np.ones((levels.width, 1)) @ value - levels).retyped(Bool(levels.width))
         return Stream(ops.Latch(), (constant(1), _and(reached, when))).sum()
@@ -281,6 +307,7 @@ class _Rewriter:
 
         n counts the writes under the present key, this one included, so 2w − n is 1 at the
         first write (w = 1) and at most 0 elsewhere: at later writes and where nothing is written.
+        (With w = 1 and no key it is 2; what is stored then goes under a column that is 0.)
         """
         write = _conjunction(literals) if literals else constant(1)
         n = Stream(ops.MemoryRead("sum"), (write, key, key), "writes_so_far")
@@ -299,13 +326,17 @@ class _Rewriter:
             if table is None or flag is None or lag != flag_lag:
                 left.append(literal)
                 continue
-            masked = ops.exact_matrix(table.multiply(flag))
-            if (masked != table).nnz:
-                source = port.inputs[0] if lag else port
-                alphabet = next(s for s in Circuit("", source).streams if isinstance(s.operation, ops.Embed)).operation.alphabet
-                masked_port = Stream(ops.Embed(alphabet, masked, port.type), (), f"{port.label}.masked")
-                port = masked_port.shift(lag) if lag else masked_port
+            if (ops.exact_matrix(table.multiply(flag)) != table).nnz:
+                port = _shifted(self._masked(port.inputs[0] if lag else port, flag), lag)
         return port, left
+
+    def _masked(self, port: Stream, flag: sparse.csr_array) -> Stream:
+        """A function of one token where a flag (vocabulary × 1) of that token holds; a linear map stays one."""
+        operation = port.operation
+        if isinstance(operation, ops.Linear) and len(port.inputs) == 1:
+            return Stream(operation, (self._masked(port.inputs[0], flag),), port.name)
+        table = ops.exact_matrix(self.table(port).multiply(flag))
+        return Stream(ops.Embed(self.alphabet, table, port.type), (), f"{port.label}.masked")
 
     def _window(self, stream: Stream) -> tuple[sparse.csr_array | None, int]:
         """(table, lag) of a stream that is a function of one token, k positions back."""
@@ -324,8 +355,8 @@ class _Rewriter:
         bases = [(atom, lag, matrix) for (atom, lag), matrix in form.items()]
         plain = all(self.domains.of(atom).lo >= 0 for atom, _, _ in bases)
         lanes = sum(atom.width for atom, _, _ in bases)
-        if signed and plain and lanes <= 2 * value.width:
-            stored = [atom.shift(lag) if lag else atom for atom, lag, _ in bases]
+        if signed and plain and 0 < lanes <= 2 * value.width:
+            stored = [_shifted(atom, lag) for atom, lag, _ in bases]
             back = sparse.hstack([matrix for _, _, matrix in bases], format="csr")
             return _restorer(back), stored[0] if len(stored) == 1 else concatenate(*stored)
         if signed:
@@ -356,10 +387,14 @@ def _as_bits(operation: ops.Embed) -> Stream:
     return Stream(ops.Linear((ops.exact_matrix(back),), operation.type), (lanes,))
 
 
+def _shifted(stream: Stream, lag: int) -> Stream:
+    return stream.shift(lag) if lag else stream
+
+
 def masked(domains: Domains, x: Stream, flag: Stream) -> Stream:
-    """x where the flag is 1, 0 where it is at most 0 (it never exceeds 1): relu(±x + M(flag − 1)), M ≥ |x|."""
+    """x where the flag is 1, 0 where it is at most 0: relu(±x + M(flag − 1)) for a power of two M ≥ |x|."""
     domain = domains.of(x)
-    room = domain.bound * (flag - 1)
+    room = power_of_two(domain.bound) * (flag - 1)
     positive = (x + room).relu()
     return positive - (room - x).relu() if domain.lo < 0 else positive
 

@@ -82,14 +82,19 @@ def served_in_block(atom: Stream, lag: int, form: Form, port: Port) -> bool:
     return port == "linear" or is_rectified(form)
 
 
-def column_group(stream: Stream) -> tuple | None:
-    """What an operation needs the shared columns B and C to be; None when it has no state."""
+def column_group(stream: Stream, rules: PortRules) -> tuple | None:
+    """What an operation needs the shared columns B and C to be; None when it has no state.
+
+    Where the step belongs to the columns, channels cannot keep out of the state (their own
+    Δ is 0 elsewhere), so that operations without a state need a block without columns.
+    """
     operation = stream.operation
     if isinstance(operation, ops.MemoryRead):
-        return stream.inputs[1:3]
+        key, query = stream.inputs[1:3]
+        return ("memory", id(key), id(query))  # by identity: == of streams builds a comparison
     if isinstance(operation, (ops.Cumsum, ops.Latch, ops.GateSum)):
         return ("constant",)
-    return None
+    return ("no columns",) if rules.delta == "columns" else None
 
 
 def schedule(circuit: Circuit, rules: PortRules) -> Schedule:
@@ -98,7 +103,7 @@ def schedule(circuit: Circuit, rules: PortRules) -> Schedule:
     gated = {s.inputs[0] for s in circuit.streams if isinstance(s.operation, ops.GateSum)}
     computed = {s: ports for s in circuit.streams if s not in gated and (ports := operands(s, rules))}
     on_lanes, in_ports = _demand(circuit.output, computed, forms)
-    block_of = _place(computed, on_lanes, forms)
+    block_of = _place(computed, on_lanes, forms, rules)
     blocks: list[list[Stream]] = [[] for _ in range(1 + max(block_of.values(), default=-1))]
     for stream, block in block_of.items():
         blocks[block].append(stream)
@@ -154,14 +159,14 @@ def _operand_rows(stream: Stream, wanted: np.ndarray) -> list[np.ndarray]:
 # Placement ----------------------------------------------------------------------------------
 
 
-def _place(computed: Operands, on_lanes: dict[Stream, np.ndarray], forms: dict) -> dict[Stream, int]:
+def _place(computed: Operands, on_lanes: dict[Stream, np.ndarray], forms: dict, rules: PortRules) -> dict[Stream, int]:
     earliest: dict[Stream, int] = {}  # the first block in which an operation's operands stand on lanes
     block_of: dict[Stream, int] = {}
     free = _FreeBlocks()
     for stream, ports in computed.items():
         earliest[stream] = max(_level(port_form(s, forms), port, earliest, block_of) for s, port in ports)
         if stream in on_lanes and on_lanes[stream].any():
-            block_of[stream] = free.first(earliest[stream], column_group(stream))
+            block_of[stream] = free.first(earliest[stream], column_group(stream, rules))
     return block_of
 
 

@@ -44,8 +44,8 @@ class _Wiring:
 
     feature: np.ndarray  # (d_inner,) feature of each channel
     channel_of: np.ndarray  # (F,) a channel that computes the feature
-    steps: sparse.csr_array  # (R, F) the distinct rows that Δ needs
-    step_of: np.ndarray  # (channels with a record,) which of these rows, −1 for none
+    steps: sparse.csr_array  # (R, F) what passes through the dt_rank numbers between x_proj and dt_proj
+    spread: sparse.csr_array  # (channels with a record, R): Δ rows = spread · steps
 
 
 def _wire(block: Block) -> _Wiring:
@@ -57,13 +57,13 @@ def _wire(block: Block) -> _Wiring:
     feature = np.concatenate([channels.feature, np.flatnonzero(used)])
     channel_of = np.full(len(used), -1)
     channel_of[feature[::-1]] = np.arange(len(feature))[::-1]
-    steps, step_of = _distinct_rows(channels.delta_features)
-    return _Wiring(feature, channel_of, steps, step_of)
+    return _Wiring(feature, channel_of, *_factored(channels.delta_features))
 
 
-def _distinct_rows(matrix: sparse.csr_array) -> tuple[sparse.csr_array, np.ndarray]:
+def _factored(matrix: sparse.csr_array) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """(steps, spread) with matrix = spread · steps, exactly: through its distinct rows or the features it reads, whichever are fewer."""
     known: dict[bytes, int] = {}
-    rows, step_of = [], np.full(matrix.shape[0], -1)
+    rows, of_row = [], []
     for i in range(matrix.shape[0]):
         span = slice(matrix.indptr[i], matrix.indptr[i + 1])
         if matrix.data[span].size:
@@ -71,8 +71,14 @@ def _distinct_rows(matrix: sparse.csr_array) -> tuple[sparse.csr_array, np.ndarr
             if key not in known:
                 known[key] = len(rows)
                 rows.append(i)
-            step_of[i] = known[key]
-    return matrix[rows] if rows else sparse.csr_array((0, matrix.shape[1])), step_of
+            of_row.append((i, known[key]))
+    read = np.unique(matrix.indices)
+    if len(read) < len(rows):
+        pick = sparse.csr_array((np.ones(len(read)), (range(len(read)), read)), shape=(len(read), matrix.shape[1]))
+        return pick, sparse.csr_array(sparse.csc_array(matrix)[:, read])
+    at = np.array(of_row, dtype=np.int64).reshape(-1, 2).T
+    spread = sparse.csr_array((np.ones(at.shape[1]), (at[0], at[1])), shape=(matrix.shape[0], len(rows)))
+    return (matrix[rows] if rows else sparse.csr_array((0, matrix.shape[1]))), spread
 
 
 def sizes(block: Block, n_lanes: int) -> MambaSizes:
@@ -104,8 +110,7 @@ def emit(block: Block, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarr
     put(x_proj[rank : rank + block.d_state], block.columns.write, wiring.channel_of)
     put(x_proj[rank + state : rank + state + block.d_state], block.columns.read, wiring.channel_of)
     dt_proj = np.zeros((inner, rank))
-    stepped = np.flatnonzero(wiring.step_of >= 0)
-    dt_proj[stepped, wiring.step_of[stepped]] = 1
+    put(dt_proj[:recorded], wiring.spread, np.arange(rank))
     dt_bias = np.full(inner, OFF)
     dt_bias[:recorded] = channels.delta_bias
 

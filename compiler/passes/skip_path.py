@@ -1,0 +1,74 @@
+"""Pass 5b, skip path: one block needs no residual if nothing of its input has to pass around it.
+
+What the head reads of a block's own input is put out by the block where that costs no
+channel: the constant by the channel that is on at every position (it is there for the
+constant column), and a multiple of what a memory writes by the D of its channels
+(y = C·h + D·x̂). Everything else stays with the residual stream.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from scipy import sparse
+
+from compiler.language import operations as ops
+from compiler.language.circuit import Circuit
+from compiler.language.stream import Stream, constant
+from compiler.passes.linear_form import ONE, Form, linear_form
+from compiler.passes.schedule import Schedule
+from compiler.ports import PortRules
+
+
+def use_skip_path(plan: Schedule, rules: PortRules) -> Circuit:
+    """The circuit with an output that reads less of the input lanes, or as it is where that would cost channels."""
+    circuit = plan.circuit
+    if len(plan.blocks) != 1:
+        return circuit
+    form = linear_form(circuit.output)
+    changed = _constant_carried(_skipping(form), plan, rules)
+    if changed.keys() == form.keys():
+        return circuit
+    output = Stream(ops.Linear(tuple(changed.values()), circuit.output.type), [atom for atom, _ in changed], circuit.output.name)
+    output.origin = circuit.output.origin
+    return Circuit(circuit.name, output, circuit.language)
+
+
+def _constant_carried(form: Form, plan: Schedule, rules: PortRules) -> Form:
+    """ONE by a channel of its own, where the constant column has that channel and D paths share blocks with states."""
+    on_anyway = any(isinstance(stream.operation, (ops.Cumsum, ops.Latch, ops.GateSum)) for stream in plan.blocks[0])
+    apart = rules.columns == "linear" and rules.delta != "columns"
+    if (ONE, 0) not in form or not on_anyway or not apart:
+        return form
+    carried = constant(1).relu().named("one")
+    return {(carried, 0) if atom is ONE else (atom, lag): matrix for (atom, lag), matrix in form.items()}
+
+
+def _skipping(form: Form) -> Form:
+    """Reads of a memory and of a multiple of what it writes, as one read of a memory with that skip."""
+    for (memory, lag), matrix in form.items():
+        if lag == 0 and isinstance(memory.operation, ops.MemoryRead) and not memory.operation.skip:
+            skip = _common_factor(form, matrix, linear_form(memory.inputs[0]))
+            if skip:
+                merged = Stream(replace(memory.operation, skip=skip), memory.inputs, memory.name)
+                merged.origin = memory.origin
+                written = linear_form(memory.inputs[0])
+                rest = {key: m for key, m in form.items() if key not in written and key[0] is not memory}
+                return {(merged, 0): matrix, **rest}
+    return form
+
+
+def _common_factor(form: Form, read: sparse.csr_array, written: Form) -> Fraction:
+    """The s with form[atom] = s · read · written[atom] for every atom that is written; 0 if there is none."""
+    if not written.keys() <= form.keys():
+        return Fraction(0)
+    products = [(form[key], ops.exact_matrix(read @ matrix)) for key, matrix in written.items()]
+    first, base = products[0]
+    if not base.nnz:
+        return Fraction(0)
+    row, column = (int(i[0]) for i in base.nonzero())
+    factor = Fraction(float(first[row, column])) / Fraction(float(base[row, column]))
+    same = all(np.array_equal((product * float(factor)).toarray(), wanted.toarray()) for wanted, product in products)
+    return factor if same and ops.is_dyadic(factor) else Fraction(0)

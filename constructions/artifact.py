@@ -1,0 +1,160 @@
+"""From a construction to a verified checkpoint, and back from the files alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from compiler import checkpoint
+from compiler.compile import Compiled, compile
+from compiler.model import Stack
+from compiler.package import LanguageModel, bare_sizes, language_model, packaged_sizes, size_fields
+from constructions.construction import Construction
+from constructions.registry import CONSTRUCTIONS
+from verify.check import Verification, check, chosen_batches
+from verify.probe import first_divergence
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A compiled construction and its language model, in memory."""
+
+    construction: Construction
+    compiled: Compiled
+    model: LanguageModel
+
+    def stack(self) -> Stack:
+        """The language model over the real modules, in the dtype that the promise is made for."""
+        return in_dtype(Stack.from_language_model(self.model.config, self.model.tensors), self.compiled.dtype)
+
+
+def build(construction: Construction) -> Built:
+    """Compile and package; CompileError with every reason when the promise cannot be kept."""
+    compiled = compile(construction.circuit(), construction.target, construction.dtype)
+    return Built(construction, compiled, language_model(compiled))
+
+
+def in_dtype(stack: Stack, dtype: str) -> Stack:
+    """The stack with its weights in the dtype; A_log and D stay in float32, as the kernels require."""
+    if dtype == "float32":
+        return stack
+    kept = {name: p.data for name, p in stack.named_parameters() if name.endswith(("A_log", ".D"))}
+    stack = stack.to(DTYPES[dtype])
+    for name, parameter in stack.named_parameters():
+        if name in kept:
+            parameter.data = kept[name]
+    return stack
+
+
+def verify(
+    built: Built,
+    stack: Stack,
+    mode: str,
+    samples: int,
+    seed: int,
+    progress: Callable[[str, int], Callable[[int], None]] = lambda name, count: lambda n: None,
+) -> dict[str, Verification]:
+    """Run every task of the construction on the stack; `progress(name, count)` opens a bar and returns its advance."""
+    tokens = built.compiled.source.alphabet.size
+
+    def scores(ids: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            return stack(torch.from_numpy(ids))[..., :tokens].float().numpy()
+
+    results = {}
+    for task in built.construction.tasks():
+        hard = built.construction.promise() == "all"
+        count, batches = chosen_batches(task, mode, samples, seed, tokens, adversarial=hard)
+        results[task.describe()] = check(scores, built.compiled.interpret, batches, progress(task.name, count))
+    return results
+
+
+def passed(built: Built, results: dict[str, Verification]) -> bool:
+    """Bit-exact everywhere and, unless the promise is for random inputs only, every answer right."""
+    total = sum(results.values(), start=Verification())
+    return total.bit_exact and (built.construction.promise() == "random" or total.passed)
+
+
+def exact_rate_of_contrasts(built: Built, samples: int, seed: int) -> dict[str, float]:
+    """The rate of sequences that each contrasting circuit answers completely, on the construction's first task."""
+    task, rates = built.construction.tasks()[0], {}
+    for other in built.construction.contrasts():
+        circuit = compile(other.circuit(), other.target)
+        result = check(circuit.interpret, circuit.interpret, task.random(samples, seed, batch_size=64))
+        changed = {k: v for k, v in other.params().items() if built.construction.params()[k] != v}
+        rates[" ".join(f"--{k} {v}" for k, v in changed.items())] = result.exact_sequences / result.sequences
+    return rates
+
+
+def divergence(built: Built, stack: Stack, verification: Verification) -> str | None:
+    """Where the model first leaves the circuit on the sequence that failed; None where it follows it to the end."""
+    if verification.failure is None:
+        return None
+    return first_divergence(stack, built.compiled, np.array([verification.failure[1]]))
+
+
+def sizes(built: Built) -> dict:
+    """Sizes of the bare stack as it runs, what each of its blocks uses of them, and of the packaged language model."""
+    compiled, config = built.compiled, built.model.config
+    blocks = [size_fields(size) for size in bare_sizes(compiled)]
+    packaged = [size_fields(size) for size in packaged_sizes(compiled)]
+    return {
+        **{name: max(block[name] for block in packaged) for name in ("d_model", "d_inner", "d_state")},
+        "layers": len(blocks),
+        "parameters": sum(t.numel() for t in built.model.tensors.values()),
+        "blocks": blocks,
+        "packaged": {
+            "d_model": config["hidden_size"],
+            "d_inner": config["intermediate_size"],
+            "d_state": config["state_size"],
+            "layers": config["num_hidden_layers"],
+        },
+    }
+
+
+def report(built: Built, results: dict[str, Verification], out: str | None) -> dict:
+    """The JSON object of the command, which is also the manifest of the checkpoint."""
+    construction = built.construction
+    total = sum(results.values(), start=Verification())
+    language = built.compiled.source.language
+    return {
+        "construction": construction.name,
+        "theorem": construction.theorem,
+        "params": construction.params(),
+        "arch": construction.target,
+        "dtype": built.compiled.dtype,
+        "sizes": sizes(built),
+        "bound": construction.bound(),
+        "guarantee": {
+            "level": "bit-exact" if total.bit_exact and total.sequences else "unverified",
+            "answers": construction.promise(),
+            "expected_failure": construction.expected_failure(),
+            "domain": f"{language.description}; up to {language.max_length} tokens, {built.compiled.dtype}",
+        },
+        "verification": total.to_json() | {"tasks": {name: v.to_json() for name, v in results.items()}},
+        "out": out,
+    }
+
+
+def save(built: Built, results: dict[str, Verification], out: Path, overwrite: bool = False) -> None:
+    """Write the checkpoint directory; its manifest is the report and the names of the lanes."""
+    manifest = report(built, results, None) | {"lanes": list(built.compiled.lanes.names), "blocks": block_names(built.compiled)}
+    manifest.pop("out")
+    checkpoint.save(out, built.model.config, built.model.tensors, built.model.tokens, manifest, overwrite=overwrite)
+
+
+def block_names(compiled: Compiled) -> list[dict]:
+    """For each block the names of its channels and state columns, in the order in which they were allocated."""
+    return [{"channels": list(b.channels.names), "columns": list(b.columns.names)} for b in compiled.blocks]
+
+
+def rebuild(manifest: dict) -> Built:
+    """Compile again what a manifest says was compiled: the independent side of `construct verify`."""
+    construction = CONSTRUCTIONS[manifest["construction"]](**manifest["params"])
+    return build(construction)

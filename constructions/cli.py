@@ -1,0 +1,154 @@
+"""The `construct` command: build, verify, inspect.
+
+Exit codes: 0 done and verified, 1 verification failed, 2 bad usage.
+"""
+
+from __future__ import annotations
+
+import inspect as inspection
+import json
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_type_hints
+
+import typer
+
+from compiler.checkpoint import CheckpointError, load, read_manifest
+from compiler.errors import CompileError
+from constructions import artifact, display
+from constructions.construction import Construction
+from constructions.registry import CONSTRUCTIONS
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Compile the constructions of papers to exact weights of real Mamba modules.")
+
+Mode = Literal["auto", "exhaustive", "random", "none"]
+Out = Annotated[Path | None, typer.Option(help="checkpoint directory [default: out/NAME]")]
+Verify = Annotated[Mode, typer.Option(help="auto: every sequence if few, else random ones")]
+Samples = Annotated[int, typer.Option(min=1, help="random sequences per task")]
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+Force = Annotated[bool, typer.Option(help="replace an earlier checkpoint at --out")]
+Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
+
+
+def run(construction: Construction, out: Path | None, mode: Mode, samples: int, as_json: bool, force: bool) -> None:
+    """Build, verify, save and report one construction; raises typer.Exit(1) when the verification fails."""
+    built = artifact.build(construction)
+    stack = built.stack()
+    with display.progress(quiet=as_json) as bars:
+        results = artifact.verify(built, stack, mode, samples, construction.seed, bars)
+    directory = out or Path("out") / construction.name
+    good = artifact.passed(built, results)
+    if good:
+        artifact.save(built, results, directory, overwrite=force or out is None)
+    report = artifact.report(built, results, str(directory) if good else None)
+    report["contrasts"] = artifact.exact_rate_of_contrasts(built, min(samples, 1000), construction.seed)
+    if as_json:
+        typer.echo(json.dumps(report))
+    else:
+        display.show_report(report)
+    if not good:
+        _fail(built, stack, results)
+
+
+def _fail(built: artifact.Built, stack, results) -> None:
+    for name, result in results.items():
+        if not result.passed:
+            typer.echo(display.failure_sentence(built, name, result), err=True)
+            where = artifact.divergence(built, stack, result)
+            typer.echo(where or "the model follows the circuit to the end: the circuit itself gives the wrong answer there", err=True)
+    raise typer.Exit(1)
+
+
+@app.command("list")
+def list_constructions(as_json: Json = False) -> None:
+    """The constructions, and the theorem of each."""
+    rows = [{"construction": name, "theorem": c.theorem, "summary": _summary(c)} for name, c in CONSTRUCTIONS.items()]
+    if as_json:
+        typer.echo(json.dumps(rows))
+    else:
+        display.show_list(rows)
+
+
+@app.command()
+def verify(
+    directory: Directory, mode: Annotated[Mode, typer.Option("--verify", help="as for the constructions")] = "auto",
+    samples: Samples = 1000, as_json: Json = False,
+) -> None:
+    """Verify a saved checkpoint again, from its files alone."""
+    manifest = read_manifest(directory)
+    built = artifact.rebuild(manifest)
+    damage = None
+    try:
+        stack = load(directory)
+    except CheckpointError as error:
+        damage = str(error)
+        typer.echo(damage, err=True)
+        try:
+            stack = load(directory, sealed=False)
+        except (CheckpointError, ValueError):
+            raise typer.Exit(1) from error
+    stack = artifact.in_dtype(stack, built.compiled.dtype)
+    with display.progress(quiet=as_json) as bars:
+        results = artifact.verify(built, stack, mode, samples, built.construction.seed + 1, bars)
+    report = artifact.report(built, results, str(directory))
+    if as_json:
+        typer.echo(json.dumps(report | {"damage": damage}))
+    else:
+        display.show_report(report)
+    if not artifact.passed(built, results):
+        _fail(built, stack, results)
+    if damage:
+        raise typer.Exit(1)
+
+
+@app.command()
+def inspect(directory: Directory, as_json: Json = False) -> None:
+    """Sizes, promise, and the names of lanes, channels and state columns of a checkpoint."""
+    manifest = read_manifest(directory)
+    if as_json:
+        typer.echo(json.dumps(manifest))
+    else:
+        display.show_manifest(manifest)
+
+
+def _summary(construction: type[Construction]) -> str:
+    module = inspection.getmodule(construction)
+    return (module.__doc__ or "").strip().splitlines()[0]
+
+
+def _command(construction: type[Construction]):
+    """A typer command whose options are the construction's fields and the common ones."""
+
+    def command(**values: Any) -> None:
+        common = {name: values.pop(name) for name in ("out", "verify", "samples", "as_json", "force")}
+        run(construction(**values), common["out"], common["verify"], common["samples"], common["as_json"], common["force"])
+
+    hints = get_type_hints(construction)
+    parameters = [
+        inspection.Parameter(
+            field.name,
+            inspection.Parameter.KEYWORD_ONLY,
+            default=inspection.Parameter.empty if field.default is MISSING else field.default,
+            annotation=Annotated[hints[field.name], typer.Option(help=field.metadata.get("help", ""))],
+        )
+        for field in sorted(fields(construction), key=lambda field: field.kw_only)
+    ]
+    common = (("out", Out, None), ("verify", Verify, "auto"), ("samples", Samples, 10_000), ("as_json", Json, False), ("force", Force, False))
+    parameters += [inspection.Parameter(n, inspection.Parameter.KEYWORD_ONLY, default=d, annotation=a) for n, a, d in common]
+    command.__signature__ = inspection.Signature(parameters)
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    command.__doc__ = f"{_summary(construction)}"
+    return command
+
+
+for _name, _construction in CONSTRUCTIONS.items():
+    app.command(_name)(_command(_construction))
+
+
+def main() -> None:
+    """The entry point: refusals become one sentence per reason and exit code 2."""
+    try:
+        app()
+    except (CompileError, CheckpointError, ValueError) as error:
+        typer.echo(str(error), err=True)
+        raise SystemExit(2) from None

@@ -1,0 +1,97 @@
+"""What the `construct` command shows: progress bars and tables that fit 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from verify.check import Verification
+
+console = Console(width=80, highlight=False)
+
+
+@contextmanager
+def progress(quiet: bool) -> Iterator[Callable[[str, int], Callable[[int], None]]]:
+    """A function that opens a bar (name, count) and returns its advance; silent for machines."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True, width=80), disable=quiet, transient=True) as bars:
+
+        def open_bar(name: str, count: int) -> Callable[[int], None]:
+            bar = bars.add_task(name, total=count)
+            return lambda done: bars.advance(bar, done)
+
+        yield open_bar
+
+
+def show_report(report: dict) -> None:
+    """Sizes against the bound, the promise, and the verification."""
+    console.print(f"[bold]{report['construction']}[/bold]  {report['theorem']}")
+    console.print(_sizes_table(report))
+    for line in _promise_lines(report):
+        console.print(line)
+    console.print(_verification_table(report["verification"]))
+    for name, rate in report.get("contrasts", {}).items():
+        console.print(f"on the same data, {name}: {100 * rate:.1f} % of the sequences right")
+    if report["out"]:
+        console.print(f"checkpoint: {report['out']}")
+
+
+def _sizes_table(report: dict) -> Table:
+    sizes, bound = report["sizes"], report["bound"]
+    table = Table("", "theorem's bound", "bare", "language model")
+    for name in ("d_model", "d_inner", "d_state", "layers"):
+        table.add_row(name, str(bound.get(name, "")), str(sizes[name]), str(sizes["packaged"][name]))
+    table.add_row("parameters", "", "", f"{sizes['parameters']:,}")
+    return table
+
+
+def _promise_lines(report: dict) -> Iterator[str]:
+    guarantee = report["guarantee"]
+    yield f"promise: {guarantee['level']}; answers right: {guarantee['answers']}"
+    yield f"domain: {guarantee['domain']}"
+    if guarantee["expected_failure"]:
+        yield f"rate of wrong answers by the failure law: {guarantee['expected_failure']:.4f}"
+
+
+def _verification_table(verification: dict) -> Table:
+    table = Table("verified on", "sequences", "queries", "right", "bit-exact", "margin")
+    for name, row in verification["tasks"].items():
+        margin = "" if row["margin"] is None else f"{row['margin']:g}"
+        table.add_row(
+            name, f"{row['sequences']:,}", f"{row['queries']:,}", f"{100 * row['accuracy']:.6g} %", "yes" if row["bit_exact"] else "NO", margin
+        )
+    return table
+
+
+def show_list(rows: list[dict]) -> None:
+    table = Table("construction", "what it is")
+    for row in rows:
+        table.add_row(row["construction"], f"{row['summary']}\n[dim]{row['theorem']}[/dim]")
+    console.print(table)
+
+
+def show_manifest(manifest: dict) -> None:
+    """A checkpoint: sizes, promise, and the names that its weights carry."""
+    show_report(manifest | {"out": None})
+    table = Table("part", "count", "names", title="names in the weights")
+    table.add_row("lanes", str(len(manifest["lanes"])), _shortened(manifest["lanes"]))
+    for number, block in enumerate(manifest["blocks"], start=1):
+        for part in ("channels", "columns"):
+            table.add_row(f"block {number} {part}", str(len(block[part])), _shortened(block[part]))
+    console.print(table)
+
+
+def _shortened(names: list[str], most: int = 60) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown}, … ({len(names) - most} more; all in --json)"
+
+
+def failure_sentence(built, name: str, result: Verification) -> str:
+    case, tokens, position = result.failure
+    words = built.compiled.source.alphabet.decode(tokens[: position + 1])
+    shown = words if len(words) <= 200 else f"… {words[-200:]}"
+    return f"{name}: {result.queries - result.correct} of {result.queries} answers wrong; first in case {case!r} at position {position} of: {shown}"

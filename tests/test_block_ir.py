@@ -1,0 +1,68 @@
+"""From circuits to blocks: on every target the block IR, the interpreter and the oracles agree exactly."""
+
+from __future__ import annotations
+
+import random_circuits
+import numpy as np
+import pytest
+from circuits import CASES, Case, logits, mistakes, words
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from compiler.compile import Compiled, compile, run_blocks
+from compiler.errors import CompileError
+from compiler.interpreter import interpret
+from compiler.language.circuit import Circuit
+
+TARGETS = ("mamba", "mamba2", "s4d")
+COMPILED = [pytest.param(case, target, id=f"{case.name}-{target}") for case in CASES for target in case.targets]
+REFUSED = [pytest.param(case, target, id=f"{case.name}-{target}") for case in CASES for target in case.refused]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_interpreter_agrees_with_the_oracle(case: Case):
+    circuit = case.build()
+    for tokens in words(case, circuit):
+        outputs = interpret(circuit, tokens)[circuit.output]
+        assert mistakes(case, circuit, tokens, outputs) == []
+
+
+@pytest.mark.parametrize(("case", "target"), COMPILED)
+def test_blocks_agree_with_the_interpreter_lane_by_lane(case: Case, target: str):
+    circuit = case.build()
+    compiled = compile(circuit, target)
+    for tokens in words(case, circuit):
+        _check_equal(circuit, compiled, tokens)
+
+
+@pytest.mark.parametrize(("case", "target"), REFUSED)
+def test_refusals_name_the_operation_and_the_reason(case: Case, target: str):
+    with pytest.raises(CompileError, match=case.refused[target]):
+        compile(case.build(), target)
+
+
+def test_every_case_says_what_every_target_does_with_it():
+    for case in CASES:
+        assert {*case.targets, *case.refused} == set(TARGETS), case.name
+
+
+def _check_equal(circuit: Circuit, compiled: Compiled, tokens: np.ndarray) -> None:
+    expected = interpret(circuit, tokens)[circuit.output].astype(float)
+    assert np.array_equal(logits(compiled, tokens), expected)
+    assert np.array_equal(compiled.interpret(tokens), expected)
+    last = run_blocks(compiled, tokens)[-1]
+    assert np.array_equal(last, compiled.lane_values(tokens))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_random_circuits(target: str, data):
+    """Exact on every random circuit, or refused with a CompileError."""
+    circuit = random_circuits.build(lambda n: data.draw(st.integers(0, n - 1)))
+    tokens = random_circuits.random_tokens(np.random.default_rng(0), 12)
+    try:
+        compiled = compile(circuit, target)
+    except CompileError:
+        return
+    _check_equal(circuit, compiled, tokens)

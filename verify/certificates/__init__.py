@@ -1,0 +1,18 @@
+"""Certificates: proofs about the weights of a real module, for every input of a stated domain."""
+
+from verify.certificates.ask import Ask, adjacent_pairs
+from verify.certificates.certificate import Certificate, Refused, Violated
+from verify.certificates.inductive import InductiveCertificate, certify_latches
+from verify.certificates.kernel import KernelCertificate, certify_kernel
+
+__all__ = [
+    "Ask",
+    "Certificate",
+    "InductiveCertificate",
+    "KernelCertificate",
+    "Refused",
+    "Violated",
+    "adjacent_pairs",
+    "certify_kernel",
+    "certify_latches",
+]

@@ -1,0 +1,2 @@
+class InductiveCertificate: pass
+def certify_latches(): pass

@@ -1,0 +1,132 @@
+"""Running a model against a task's answers and against the interpreter's scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from verify.tasks.task import IGNORED, Batch, Task
+
+Scores = Callable[[np.ndarray], np.ndarray]
+"""Token ids (batch, length) to scores (batch, length, tokens)."""
+
+EXHAUSTIVE_LIMIT = 20_000
+_SCORES_PER_BATCH = 1 << 24
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was run and how it came out.
+
+    sequences, queries: how many; correct: queries whose strictly highest score is the answer;
+    exact_sequences: sequences with every query correct; bit_exact: whether all scores equalled
+    the interpreter's, at every position; margin: the least lead of an answer over the best
+    other token (negative where one was wrong); failure: (case, tokens, position) of the first
+    wrong answer or differing score, None if there is none.
+    """
+
+    sequences: int = 0
+    queries: int = 0
+    correct: int = 0
+    exact_sequences: int = 0
+    bit_exact: bool = True
+    margin: float = float("inf")
+    failure: tuple[str, list[int], int] | None = None
+
+    @property
+    def accuracy(self) -> float:
+        return self.correct / self.queries if self.queries else 1.0
+
+    @property
+    def passed(self) -> bool:
+        return self.bit_exact and self.correct == self.queries
+
+    def __add__(self, other: Verification) -> Verification:
+        return Verification(
+            self.sequences + other.sequences,
+            self.queries + other.queries,
+            self.correct + other.correct,
+            self.exact_sequences + other.exact_sequences,
+            self.bit_exact and other.bit_exact,
+            min(self.margin, other.margin),
+            self.failure or other.failure,
+        )
+
+    def to_json(self) -> dict:
+        return {
+            "sequences": self.sequences,
+            "queries": self.queries,
+            "accuracy": self.accuracy,
+            "exact_sequences": self.exact_sequences,
+            "bit_exact": self.bit_exact,
+            "margin": self.margin if np.isfinite(self.margin) else None,
+        }
+
+
+def check(model: Scores, reference: Scores, batches: Iterable[Batch], progress: Callable[[int], None] = lambda n: None) -> Verification:
+    """Run every batch; `progress` is told how many sequences each step finished."""
+    total = Verification()
+    for batch in batches:
+        total = total + _check_batch(model, reference, batch)
+        progress(len(batch))
+    return total
+
+
+def _check_batch(model: Scores, reference: Scores, batch: Batch) -> Verification:
+    scores = model(batch.tokens)
+    expected = reference(batch.tokens).astype(scores.dtype)
+    differs = (scores != expected).any(axis=-1)
+    asked = batch.labels != IGNORED
+    margins = np.full(batch.tokens.shape, np.inf)
+    margins[asked] = _margins(scores[asked], batch.labels[asked])
+    wrong = ~(margins > 0)
+    failure = None
+    if differs.any() or wrong.any():
+        row, position = np.argwhere(differs | wrong)[0]
+        failure = (batch.case or "random", batch.tokens[row].tolist(), int(position))
+    return Verification(
+        len(batch),
+        int(asked.sum()),
+        int((~wrong[asked]).sum()),
+        int((~wrong.any(axis=1)).sum()),
+        not differs.any(),
+        float(margins.min(initial=np.inf)),
+        failure,
+    )
+
+
+def _margins(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """How far each answer leads the best other token: (queries,); NaN scores count as wrong."""
+    rows = np.arange(len(labels))
+    answer = scores[rows, labels].astype(np.float64)
+    others = scores.copy()
+    others[rows, labels] = -np.inf
+    return answer - others.max(axis=-1, initial=-np.inf)
+
+
+def chosen_batches(
+    task: Task, mode: str, samples: int, seed: int, tokens: int, adversarial: bool = True
+) -> tuple[int, Iterator[Batch]]:
+    """(how many sequences, their batches): adversarial cases first, then every sequence or random ones.
+
+    mode: "exhaustive", "random", "none", or "auto": exhaustive up to 20,000 sequences. `tokens` is the
+    vocabulary, which bounds the batch size. A promise about random inputs leaves the adversarial cases out.
+    """
+    if mode == "none":
+        return 0, iter(())
+    size = max(1, _SCORES_PER_BATCH // (task.length * tokens))
+    cases = list(task.adversarial()) if adversarial else []
+    count = sum(len(batch) for batch in cases)
+    if mode == "exhaustive" or (mode == "auto" and task.exhaustive_count() <= EXHAUSTIVE_LIMIT):
+        return count + task.exhaustive_count(), chain(_split(cases, size), task.exhaustive(batch_size=size))
+    return count + samples, chain(_split(cases, size), task.random(samples, seed, batch_size=size))
+
+
+def _split(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
+    for batch in batches:
+        for start in range(0, len(batch), size):
+            rows = slice(start, start + size)
+            yield Batch(batch.tokens[rows], batch.labels[rows], batch.case)

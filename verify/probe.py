@@ -1,0 +1,74 @@
+"""Where a model first leaves the interpreter: the stage, the lane and the line of the circuit."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from compiler.compile import Compiled
+from compiler.model import Stack
+from compiler.passes.linear_form import ONE
+
+
+def first_divergence(stack: Stack, compiled: Compiled, tokens: np.ndarray) -> str | None:
+    """One sentence on the first lane, after the fewest blocks, that differs from the interpreter's value; None if none does.
+
+    stack:  a residual stack whose lane i stands at coordinate i (every language model of ours).
+    tokens: (batch, length) ids.
+    """
+    expected = compiled.lane_values(tokens)
+    with torch.no_grad():
+        scores, streams = stack(torch.from_numpy(tokens), return_stream=True)
+    written = _written_by(compiled)
+    for stage, stream in enumerate(streams):
+        lanes = np.flatnonzero(written == stage)
+        values = stream[..., lanes].double().numpy()
+        found = _first(values, expected[..., lanes])
+        if found is not None:
+            lane = int(lanes[found[2]])
+            return _sentence(_stage_name(stage), compiled, lane, values[found], expected[(*found[:2], lane)], found)
+    return _scores_sentence(scores.double().numpy(), compiled, tokens)
+
+
+def _written_by(compiled: Compiled) -> np.ndarray:
+    """For each lane the number of blocks after which it is written; 0 is the embedding."""
+    stage = np.zeros(compiled.lanes.count, dtype=np.int64)
+    for number, operations in enumerate(compiled.schedule.blocks, start=1):
+        for stream in operations:
+            at = compiled.lanes.index[stream]
+            stage[at[at >= 0]] = number
+    return stage
+
+
+def _stage_name(stage: int) -> str:
+    return "the embedding" if stage == 0 else f"block {stage}"
+
+
+def _first(values: np.ndarray, expected: np.ndarray) -> tuple[int, int, int] | None:
+    """(sequence, position, column) of the first difference, by position."""
+    wrong = np.argwhere(values != expected)
+    if not len(wrong):
+        return None
+    return tuple(int(i) for i in wrong[np.lexsort((wrong[:, 2], wrong[:, 0], wrong[:, 1]))[0]])
+
+
+def _sentence(stage: str, compiled: Compiled, lane: int, value: float, expected: float, at: tuple[int, int, int]) -> str:
+    origin = next(
+        (f" ({s.label}, {s.origin})" for s, index in compiled.lanes.index.items() if s is not ONE and (index == lane).any()), ""
+    )
+    return (
+        f"the model first leaves the circuit in {stage}, lane {compiled.lanes.names[lane]}{origin}: "
+        f"{value:g} instead of {expected:g} at position {at[1]}"
+    )
+
+
+def _scores_sentence(scores: np.ndarray, compiled: Compiled, tokens: np.ndarray) -> str | None:
+    expected = compiled.interpret(tokens)
+    found = _first(scores[..., : expected.shape[-1]], expected)
+    if found is None:
+        return None
+    token = compiled.source.alphabet.tokens[found[2]]
+    return (
+        f"the model first leaves the circuit in the head, score of {token}: "
+        f"{scores[found]:g} instead of {expected[found]:g} at position {found[1]}"
+    )
