@@ -1,0 +1,57 @@
+"""Compile circuits of state-space models to exact weights of real Mamba modules.
+
+    from compiler import Alphabet, Circuit, InputLanguage, Tokens, bare, compile, memory, readout_one_hot
+
+    letters = Alphabet.of("a", "b", "c")
+    x = Tokens(letters).one_hot()
+    follower = memory.write(key=x.shift(1), value=x, policy="last").read(x)
+    circuit = Circuit("induction", readout_one_hot(follower, letters), InputLanguage.everything(letters, 1000))
+    model = bare(compile(circuit, "mamba"))      # an embedding, one mamba_ssm.Mamba, a head
+
+The letters of the field, used everywhere with one meaning:
+
+    batch, time        sizes of a batch of sequences; t the present position, s an earlier one
+    vocab, kappa       numbers of values and keys of a recall task
+    d_model            width of the residual stream; its coordinates are called lanes
+    d_inner            channels of a block: x̂ = silu(conv(in_proj(lanes)))
+    d_state (N)        columns of the state h, each with its B (write) and C (read)
+    d_conv             taps of the convolution: a channel reads d_conv − 1 positions back
+    dt_rank            rank of the map from x̂ to the steps Δ
+    A, B, C, D, Δ, z   h ← exp(ΔA)·h + Δ·B·x̂;  y = C·h + D·x̂;  out = out_proj(y · silu(z))
+    head               the last linear map, or (Mamba-2) channels that share Δ, A and D
+"""
+
+from compiler.checkpoint import CheckpointError, load, save
+from compiler.compile import Compiled, compile
+from compiler.errors import CompileError
+from compiler.interpreter import interpret
+from compiler.language import memory
+from compiler.language.alphabet import Alphabet
+from compiler.language.circuit import Circuit
+from compiler.language.codebook import Codebook, balanced, random_balanced
+from compiler.language.input_language import Edge, InputLanguage
+from compiler.language.output import emit, readout, readout_integer, readout_one_hot
+from compiler.language.source import Tokens, numbers, position
+from compiler.language.stream import (
+    Stream,
+    concatenate,
+    constant,
+    count,
+    latch,
+    latch_bank,
+    lti,
+    maximum,
+    minimum,
+    present,
+    running_max,
+    select,
+)
+from compiler.language.types import Bool, Code, Int, Logits, OneHot, Real
+from compiler.package import bare, language_model
+
+__all__ = [
+    "Alphabet", "Bool", "CheckpointError", "Circuit", "Code", "Codebook", "CompileError", "Compiled", "Edge", "InputLanguage",
+    "Int", "Logits", "OneHot", "Real", "Stream", "Tokens", "balanced", "bare", "compile", "concatenate", "constant", "count",
+    "emit", "interpret", "language_model", "latch", "latch_bank", "load", "lti", "maximum", "memory", "minimum", "numbers",
+    "position", "present", "random_balanced", "readout", "readout_integer", "readout_one_hot", "running_max", "save", "select",
+]  # fmt: skip

@@ -15,7 +15,8 @@ Where the columns carry a step of their own (Mamba-Δᵀ), the state is instead
 
 silu and softplus stand for relu and for identity/0: every pre-activation is 0, at least
 20.1 or at most −104, where the real functions agree with these bit for bit
-(exact-arithmetic E1, E2, E4).
+(exact-arithmetic E1, E2, E4). Rows marked `real` may have any pre-activation: they come in
+pairs ± of which only the difference is read, and f(x) − f(−x) = x for all of these functions.
 """
 
 from __future__ import annotations
@@ -32,17 +33,21 @@ OFF = -200.0  # a softplus or silu pre-activation that is 0 on every backend and
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Rectified rows. names: F; rows: (F × lanes) csr; taps: (F × d_conv) by lag; bias: (F,)."""
+    """Rectified rows. names: F; rows: (F × lanes) csr; taps: (F × d_conv) by lag; bias: (F,); real: halves of real numbers."""
 
     names: tuple[str, ...]
     rows: sparse.csr_array
     taps: np.ndarray
     bias: np.ndarray
+    real: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
 class Channels:
-    """Channels with a state or a D path. Arrays over C channels; matrices (C × features) or (C × lanes)."""
+    """Channels with a state or a D path. Arrays over C channels; matrices (C × features) or (C × lanes).
+
+    real_gates, real_steps: the channels whose gate or Δ is half of a real number.
+    """
 
     names: tuple[str, ...]
     feature: np.ndarray
@@ -53,6 +58,8 @@ class Channels:
     skip: np.ndarray
     gate: sparse.csr_array
     out: sparse.csr_array
+    real_gates: frozenset[int] = frozenset()
+    real_steps: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +91,10 @@ class UnsafePreactivation(ArithmeticError):
     """A pre-activation outside {0} ∪ [20.1, ∞) ∪ (−∞, −104]: the real block would not be exact."""
 
 
-def rectified(x: np.ndarray, names: tuple[str, ...], what: str) -> np.ndarray:
-    """relu, after checking that silu and softplus agree with it. x: (…, names)."""
+def rectified(x: np.ndarray, names: tuple[str, ...], what: str, real: frozenset[int] = frozenset()) -> np.ndarray:
+    """relu, after checking that silu and softplus agree with it, halves of real numbers aside. x: (…, names)."""
     unsafe = ((x > 0) & (x < SAFE_POSITIVE)) | ((x < 0) & (x > SAFE_NEGATIVE))
+    unsafe[..., sorted(real)] = False
     if unsafe.any():
         at = np.argwhere(unsafe)[0]
         raise UnsafePreactivation(
@@ -101,7 +109,7 @@ def run(block: Block, lanes: np.ndarray) -> np.ndarray:
     channels, columns = block.channels, block.columns
     x = features[..., channels.feature]
     delta_in = _times(features, channels.delta_features) + _times(lanes, channels.delta_lanes) + channels.delta_bias
-    delta = rectified(delta_in, channels.names, "the Δ pre-activation")
+    delta = rectified(delta_in, channels.names, "the Δ pre-activation", channels.real_steps)
     write, read = _times(features, columns.write), _times(features, columns.read)
     state = np.zeros((lanes.shape[0], len(channels.names), block.d_state))
     y = np.empty_like(x)
@@ -112,7 +120,7 @@ def run(block: Block, lanes: np.ndarray) -> np.ndarray:
         driven = x[:, t, :, None] if own is not None else step * x[:, t, :, None]
         state = np.where(erased == 0, 1.0, 0.0) * state + driven * write[:, t, None, :]
         y[:, t] = (state * read[:, t, None, :]).sum(-1) + channels.skip * x[:, t]
-    gate = rectified(_times(lanes, channels.gate), channels.names, "the gate pre-activation")
+    gate = rectified(_times(lanes, channels.gate), channels.names, "the gate pre-activation", channels.real_gates)
     return _times(y * gate, channels.out.T.tocsr())
 
 
@@ -127,7 +135,7 @@ def run_features(features: Features, lanes: np.ndarray) -> np.ndarray:
     total = np.broadcast_to(features.bias, rows.shape).copy()
     for lag in range(features.taps.shape[1]):
         total[:, lag:] += features.taps[:, lag] * rows[:, : rows.shape[1] - lag]
-    return rectified(total, features.names, "the pre-activation")
+    return rectified(total, features.names, "the pre-activation", features.real)
 
 
 def _times(x: np.ndarray, matrix: sparse.csr_array) -> np.ndarray:

@@ -12,10 +12,9 @@ from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.passes.allocate import Lanes
 from compiler.passes.domains import Domains
-from compiler.passes.linear_form import ONE, Form
+from compiler.passes.linear_form import ONE, Form, port_form
 from compiler.passes.one_channel import ChannelRows, is_rectified, one_channel
-from compiler.passes.scale import rectifier_scale
-from compiler.passes.schedule import port_form
+from compiler.passes.scale import half_scale, rectifier_scale
 from compiler.ports import PortRules
 
 CONSTANT = 32.0  # x̂ of the channel that is on at every position
@@ -39,6 +38,7 @@ class BlockBuilder:
         self._taps: list[np.ndarray] = []
         self._bias: list[float] = []
         self._channels: list[dict] = []
+        self._real: set[int] = set()
         self._columns: tuple[tuple[str, ...], list, list, tuple[list, np.ndarray] | None] | None = None
 
     def form(self, stream: Stream) -> Form:
@@ -46,8 +46,8 @@ class BlockBuilder:
 
     # Features ---------------------------------------------------------------------------------
 
-    def features(self, channels: ChannelRows, scale: float, names: Sequence[str]) -> np.ndarray:
-        """Feature ids of scale · relu(channels): (count,)."""
+    def features(self, channels: ChannelRows, scale: float, names: Sequence[str], real: bool = False) -> np.ndarray:
+        """Feature ids of scale · relu(channels): (count,); real: halves of real numbers."""
         count = len(channels.bias)
         rows = sparse.csr_array((count, self.lanes.count))
         for atom, part in zip(channels.atoms, channels.rows, strict=True):
@@ -66,6 +66,7 @@ class BlockBuilder:
                 self._taps.append(taps[i])
                 self._bias.append(bias[i])
             ids[i] = self._ids[key]
+        self._real |= set(ids.tolist()) if real else set()
         return ids
 
     def constant(self) -> int:
@@ -77,8 +78,9 @@ class BlockBuilder:
         """(feature ids, scale) of the wanted numbers of a rectifier."""
         pre = relu.inputs[0]
         channels = _only(one_channel(self.form(pre), pre.width, self.rules.d_conv, rectified=True), wanted)
-        scale = rectifier_scale(channels, self.domains)
-        return self.features(channels, scale, _numbered(relu, wanted)), scale
+        halved = isinstance(relu.operation, ops.Half)
+        scale = half_scale(self.domains.of(pre)) if halved else rectifier_scale(channels, self.domains)
+        return self.features(channels, scale, _numbered(relu, wanted), halved), scale
 
     def passing(self, stream: Stream, wanted: np.ndarray) -> tuple[np.ndarray, float]:
         """(feature ids, scale) of non-negative numbers that one row each can compute from lanes."""
@@ -125,15 +127,16 @@ class BlockBuilder:
         if isinstance(atom.operation, ops.Relu) and lag == 0:
             ids, scale = self.rectifier(atom, used)
             return [(ids, 1 / scale)]
-        signs = (1.0, -1.0) if self.domains.of(atom).lo < 0 else (1.0,)
+        real = not self.domains.of(atom).step
+        signs = (1.0, -1.0) if real or self.domains.of(atom).lo < 0 else (1.0,)
         result = []
         for sign in signs:
             pick = sparse.csr_array((np.full(used.sum(), sign), (range(used.sum()), np.flatnonzero(used))), shape=(used.sum(), atom.width))
             taps = np.zeros((used.sum(), self.rules.d_conv))
             taps[:, lag] = 1
             channels = ChannelRows((atom,), (pick,), taps, np.zeros(used.sum()))
-            scale = rectifier_scale(channels, self.domains)
-            result.append((self.features(channels, scale, _numbered(atom, used, lag)), sign / scale))
+            scale = half_scale(self.domains.of(atom)) if real else rectifier_scale(channels, self.domains)
+            result.append((self.features(channels, scale, _numbered(atom, used, lag), real), sign / scale))
         return result
 
     def on_lanes(self, stream: Stream) -> sparse.csr_array:
@@ -161,8 +164,13 @@ class BlockBuilder:
         skip: float = 0.0,
         delta_features: tuple | None = None,
         delta_lanes: sparse.csr_array | None = None,
+        real_gate: bool = False,
+        real_step: bool = False,
     ) -> None:
-        """Channels. out: (lane, weight) of each; gate: (C × lanes); delta_features: (rows, features, weights)."""
+        """Channels. out: (lane, weight) of each; gate: (C × lanes); delta_features: (rows, features, weights).
+
+        real_gate, real_step: their gates or steps are halves of real numbers.
+        """
         count = len(feature)
         self._channels.append(
             {
@@ -175,6 +183,8 @@ class BlockBuilder:
                 "skip": np.full(count, skip),
                 "delta_features": delta_features,
                 "delta_lanes": delta_lanes,
+                "real_gate": np.full(count, real_gate),
+                "real_step": np.full(count, real_step),
             }
         )
 
@@ -190,7 +200,7 @@ class BlockBuilder:
         data = np.concatenate([d for _, d in self._rows]) if self._rows else np.zeros(0)
         rows = sparse.csr_array((data, indices, indptr), shape=(n_features, n_lanes))
         taps = np.array(self._taps).reshape(n_features, self.rules.d_conv)
-        features = Features(tuple(self._names), rows, taps, np.array(self._bias))
+        features = Features(tuple(self._names), rows, taps, np.array(self._bias), frozenset(self._real))
         names, write, read, step = self._columns or ((), [], [], None)
         own = (None, None) if step is None else (_entries(step[0], len(names), n_features), step[1])
         columns = Columns(names, _entries(write, len(names), n_features), _entries(read, len(names), n_features), *own)
@@ -223,6 +233,8 @@ class BlockBuilder:
             joined("skip"),
             _stacked([p["gate"] for p in parts], n_lanes),
             sparse.csr_array((weight, (range(total), target)), shape=(total, n_lanes)),
+            frozenset(np.flatnonzero(joined("real_gate")).tolist()),
+            frozenset(np.flatnonzero(joined("real_step")).tolist()),
         )
 
 

@@ -22,6 +22,7 @@ from compiler.passes.linear_form import ONE, linear_form
 from compiler.passes.represent import represent
 from compiler.passes.schedule import Schedule, schedule
 from compiler.passes.skip_path import use_skip_path
+from compiler.passes.split_reals import split_reals
 from compiler.ports import TARGETS, PortRules
 
 
@@ -79,13 +80,13 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     """
     rules = TARGETS[target]
     check(circuit)
-    domains = Domains(circuit.language, circuit.language.max_length)
+    domains = Domains(circuit.language, circuit.max_length)
     domains.all(circuit.streams)
-    core = fit_ports(represent(circuit, domains), domains, rules)
+    core = fit_ports(split_reals(represent(circuit, domains), domains, rules), domains, rules)
     plan = schedule(core, rules)
     core = use_skip_path(plan, rules)
     plan = schedule(core, rules) if core is not plan.circuit else plan
-    lanes = allocate(plan, circuit.alphabet.size)
+    lanes = allocate(plan, circuit.alphabet.size if circuit.alphabet else 1)
     blocks = tuple(_lower(operations, plan, lanes, domains, rules) for operations in plan.blocks)
     check_exact(plan, lanes, blocks, domains, dtype)
     return Compiled(circuit, core, rules, dtype, domains, plan, lanes, blocks, _head(core.output, lanes))

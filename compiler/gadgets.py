@@ -8,6 +8,8 @@ multiplies by powers of two and adds lattice values: nothing rounds.
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 from scipy import sparse
 
@@ -16,6 +18,8 @@ from compiler.builder import CONSTANT, BlockBuilder
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
+from compiler.passes.domains import Domains, power_of_two
+from compiler.passes.scale import HALF, half_scale
 
 ON = 128.0  # Δ of a channel that writes: softplus(128) = 128, and exp(−128·1) = 0 in float32
 GATE = 32.0  # z of an open gate: silu(32) = 32
@@ -46,20 +50,23 @@ def rectify(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
 
 
 def product(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
-    """a·b for a ≥ 0, by the D path and the gate (exact-arithmetic E3): silu(z) − silu(−z) = z, z = S_b·b.
+    """a·b by the D path and the gate (exact-arithmetic E3): silu(z) − silu(−z) = z, z = S_b·b.
 
-    Where b ≥ 0 the second channel of the pair is not needed. S_b puts every nonzero b at 20.1 or beyond,
-    so both silu are relus and their difference is exact.
+    a ≥ 0, or half of a real number. Where b ≥ 0 on a lattice the second channel of the pair is not
+    needed. S_b puts every nonzero b of a lattice at 20.1 or beyond, so both silu are relus and their
+    difference is exact; for a real b it is 128, and the difference is right within a few ulps.
     """
     a, b = stream.inputs
     ids, unit = builder.written(a, wanted)
     domain = builder.domains.of(b)
-    level = float(GATE / domain.step) if domain.lo >= 0 else float(4 * GATE / domain.step)
+    single = domain.lo >= 0 and domain.step > 0
+    level = float(GATE / domain.step) if single else half_scale(domain)
     row = builder.on_lanes(b)[np.flatnonzero(wanted)]
     target = _targets(stream, wanted, builder)
-    for sign in (1.0,) if domain.lo >= 0 else (1.0, -1.0):
+    for sign in (1.0,) if single else (1.0, -1.0):
+        gate = (row * sign * level).tocsr()
         builder.add_channels(
-            _names(stream, wanted), ids, (target, sign * unit / level), (row * sign * level).tocsr(), OFF, skip=1.0
+            _names(stream, wanted), ids, (target, sign * unit / level), gate, OFF, skip=1.0, real_gate=not domain.step
         )
 
 
@@ -93,6 +100,7 @@ def gated_state(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> No
     """Σ_k gate_k · bank_k: the channels of entry k (latches or running sums) behind z = 32·gate_k.
 
     silu(32·gate_k) is 32 for the selected entry and 0 for all others, and the entries share their output lanes.
+    A single gate opens the whole bank.
     """
     state, gate = stream.inputs
     value = state.inputs[0]
@@ -103,13 +111,14 @@ def gated_state(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> No
     selected = np.repeat(np.arange(keys), len(lanes))
     _constant_column(builder)
     latched = isinstance(state.operation, ops.Latch)
-    ids, unit = _per_lane(builder, value, np.tile(lanes, keys) if latched else at)
+    flags, at_value = np.divmod(at, value.width) if latched else (None, at)
+    ids, unit = _per_lane(builder, value, at_value)
     level = GATE / float(builder.domains.of(gate).step)
     out = (np.tile(_targets(stream, wanted, builder), keys), unit * _column_gain(builder) * GATE / level)
     rows = (builder.on_lanes(gate)[selected] * level).tocsr()
     names = [f"{stream.label}[{k}][{i}]" for k in range(keys) for i in lanes]
     if latched:
-        builder.add_channels(names, ids, out, rows, decay=1.0, **_threshold(builder, state.inputs[1], selected))
+        builder.add_channels(names, ids, out, rows, decay=1.0, **_threshold(builder, state.inputs[1], flags))
     else:
         builder.add_channels(names, ids, out, rows, ON)
 
@@ -156,6 +165,61 @@ def column_memory(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> 
     out = (_targets(stream, wanted, builder), unit)
     gate, skip = builder.always_open(len(ids), GATE), float(stream.operation.skip) / GATE
     builder.add_channels(_names(stream, wanted), ids, out, gate, OFF, skip=skip)
+
+
+def inner_product(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
+    """Σ_n a_n·b_n in one channel: x̂ = 32 everywhere, B = a/128, C = b/32, Δ = 128 and A = −1.
+
+    Δ·|A| = 128 erases the state at every position, so h_n = 128·(a_n/128)·32 and y = Σ a_n b_n; gate 32.
+    B and C are linear in x̂, hence signed.
+    """
+    a, b = stream.inputs
+    write = [(r, f, w / ON) for r, f, w in _column_entries(builder, a)]
+    read = [(r, f, w / GATE) for r, f, w in _column_entries(builder, b)]
+    builder.set_columns([f"{stream.label}.column[{n}]" for n in range(a.width)], write, read)
+    out = (_targets(stream, wanted, builder), np.array([1 / GATE]))
+    builder.add_channels(_names(stream, wanted), np.array([builder.constant()]), out, builder.always_open(1, GATE), ON, decay=1.0)
+
+
+def scaled_sum(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
+    """gate·Σ value·weight in a state that never fades: Δ = softplus(±R·weight), x̂ = half(value), z = ±S·gate.
+
+    softplus(u) − softplus(−u) = u, so the four channels (Δ±, z±) of each half of the value sum to R·S times
+    the product. The step is right within an absolute error of about 2^−22/R of the weight (softplus of a small
+    number is near ln 2), so R is as large as the range of float32 leaves room for.
+    """
+    value, weight, gate = stream.inputs
+    _constant_column(builder)
+    ids, unit = builder.written(value, wanted)
+    level = half_scale(builder.domains.of(gate))
+    rate = step_rate(stream, builder.domains)
+    row = builder.on_lanes(gate)[np.flatnonzero(wanted)]
+    target = _targets(stream, wanted, builder)
+    gain = _column_gain(builder) * ON * GATE / (rate * level)
+    for step_sign in (1.0, -1.0):
+        delta = _steps(builder, weight, wanted, step_sign * rate)
+        for gate_sign in (1.0, -1.0):
+            out = (target, step_sign * gate_sign * unit * gain)
+            z = (row * gate_sign * level).tocsr()
+            builder.add_channels(_names(stream, wanted), ids, out, z, real_gate=True, real_step=True, **delta)
+
+
+def step_rate(stream: Stream, domains: Domains) -> float:
+    """R of a scaled sum: the largest power of two up to 2^60 that leaves a factor of 2^8 below the largest float32."""
+    value, _, gate = (domains.of(s) for s in stream.inputs)
+    reach = max(domains.sum_bound(stream), Fraction(1)) * max(gate.bound, Fraction(1)) * HALF**2
+    scale = Fraction(half_scale(value)) * Fraction(half_scale(gate)) / HALF**2
+    return float(min(Fraction(2) ** 60, Fraction(2) ** 119 / power_of_two(reach * scale)))
+
+
+def _steps(builder: BlockBuilder, weight: Stream, wanted: np.ndarray, rate: float) -> dict:
+    """The Δ port of one channel per wanted number: rate·weight."""
+    rows = np.flatnonzero(wanted)
+    seat = np.full(weight.width, -1)
+    seat[rows] = np.arange(len(rows))
+    parts, bias = builder.linear(weight)
+    entries = [(seat[r][seat[r] >= 0], f[seat[r] >= 0], rate * w[seat[r] >= 0]) for r, f, w in parts]
+    return {"delta_features": entries, "delta_bias": rate * bias[rows]}
 
 
 # Shared parts -------------------------------------------------------------------------------------
@@ -226,4 +290,7 @@ _GADGETS = {
     ops.Latch: latch,
     ops.GateSum: gated_state,
     ops.MemoryRead: outer_product_memory,
+    ops.Half: rectify,
+    ops.Dot: inner_product,
+    ops.ScaledSum: scaled_sum,
 }

@@ -111,7 +111,7 @@ class MQAR(Construction):
         if self.layout == "benchmark":
             filler = "neutral" if self.write == "sum" else "vocabulary"
             return [BenchmarkLayout(self.kappa, self.vocab, length, pairs, filler=filler)]
-        again, filler = self.write != "sum", "neutral" if self.guarantee == "random" else "values"
+        again, filler = self.write != "sum", "neutral" if self.guarantee == "random" else "mixed"
         return [
             PaperLayout(
                 self.kappa, self.vocab, length, filler, pairs, repeat_queries=again, rebind=self.write == "last", write=self.write
@@ -126,7 +126,7 @@ class MQAR(Construction):
         if self.guarantee == "random":
             bound = mqar_theorem3(kappa, self.vocab, self.key_length, "one-group")
             wide = bound.d_model if self.arch == "mamba2" else 2 * (self.key_length + 1) + p
-            return _sizes(bound) | {"d_inner": wide}
+            return _sizes(bound) | {"d_model": max(bound.d_model, 2 * p), "d_inner": max(wide, 2 * p)}
         if self.arch == "s4d" and self.write == "sum":
             return _sizes(mqar_theorem4(kappa, self.vocab))
         if self.write == "sum":

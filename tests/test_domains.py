@@ -18,7 +18,8 @@ from compiler.language.circuit import Circuit
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream, constant, select
 from compiler.passes.check import check
-from compiler.passes.domains import Domains, dyadic_gcd, power_of_two
+from compiler.passes.domains import Domains, power_of_two
+from compiler.passes.matrix_sums import dyadic_gcd
 
 
 def _breaches(domains: Domains, values: dict[Stream, np.ndarray]) -> list[str]:

@@ -64,7 +64,7 @@ def test_figure_3_of_the_paper(arch, codes, vocab):
     """V = 5 … 40, T = 100, the hard setting three times in four: accuracy 1.0, bit for bit."""
     construction, compiled, model = built(vocab=vocab, arch=arch, codes=codes)
     (task,) = construction.tasks()
-    for batch in [*task.random(48, seed=3), *task.adversarial()]:
+    for batch in [*task.random(16 if arch == "mamba2" else 48, seed=3), *task.adversarial()]:
         assert_right(compiled, model, batch)
 
 

@@ -109,6 +109,19 @@ def induction_heads_information_bits(vocab: int) -> float:
     return vocab * log2(vocab + 1)
 
 
+def keep_nth_bound(vocab: int, arch: str = "mamba", position: bool = False) -> LayerBound:
+    """KEEP n-th over `vocab` tokens, whatever n: p = code_length(vocab) latches, two ramps of the count and one constant.
+
+    A layer that counts comes first, unless the position is an input; Mamba-2, whose step sees lanes only, needs one more
+    layer, which carries the comparison. The paper's Corollary 2 gives no size.
+    """
+    at_least("vocab", vocab, 1, "a sequence needs a token")
+    one_of("arch", arch, ("mamba", "mamba2"))
+    p = code_length(vocab)
+    later = arch == "mamba2"
+    return LayerBound(2 * p + (3 if position else 2) + 2 * later, p + (0 if later else 3), 1, (1 if position else 2) + later)
+
+
 def information_bound_bits(kappa: int, vocab: int) -> float:
     """kappa * log2(vocab): the bits that any state must hold before the first query, by counting value assignments."""
     _at_least_one(kappa, vocab)

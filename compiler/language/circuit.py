@@ -20,11 +20,13 @@ class Circuit:
     name:     a word for messages and file names.
     output:   the stream that the user reads (logits, for a language model).
     language: the token sequences that every promise is made for; None for numeric inputs.
+    length:   the most positions of a circuit over numbers.
     """
 
     name: str
     output: Stream
     language: InputLanguage | None = None
+    length: int = 0
 
     @cached_property
     def graph(self) -> nx.DiGraph:
@@ -55,6 +57,10 @@ class Circuit:
                 stack.append((node, True))
                 stack.extend((source, False) for source in reversed(node.inputs))
         return tuple(order)
+
+    @property
+    def max_length(self) -> int:
+        return self.language.max_length if self.language else self.length
 
     @property
     def alphabet(self) -> Alphabet | None:

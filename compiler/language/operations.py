@@ -97,7 +97,7 @@ def _shifted(x: Array, k: int) -> Array:
     return out
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Operation:
     """One node of a circuit; subclasses are the words of the language."""
 
@@ -179,7 +179,7 @@ class Constant(Operation):
 
 @dataclass(frozen=True)
 class Position(Operation):
-    """The position itself, 1 at the first token; an input lane that stock language models do not have."""
+    """The position itself, 1 at the first token; stock language models have no lane for it, so the compiler counts."""
 
     def result_type(self) -> Type:
         return Int(1, None)
@@ -275,6 +275,15 @@ class Relu(Operation):
 
     def evaluate(self, x: Array) -> Array:
         return np.maximum(x, 0)
+
+
+@dataclass(frozen=True)
+class Half(Relu):
+    """relu(x), of which only half(x) − half(−x) = x is ever used: how a block carries real numbers.
+
+    Any function with that property does; a real block computes silu(Sx)/S (exact-arithmetic E3).
+    The split_reals pass alone makes these, always in such pairs.
+    """
 
 
 @dataclass(frozen=True)
@@ -518,6 +527,20 @@ class Multiply(Operation):
         return a * b
 
 
+@dataclass(frozen=True)
+class Dot(Operation):
+    """Σ_n a_n · b_n over the lanes of one position: one number. Quadratic forms xᵀQx are dot(x, Qx)."""
+
+    def result_type(self, a: Type, b: Type) -> Type:
+        return Int() if a.integral and b.integral else Real()
+
+    def problems(self, a: Type, b: Type) -> list[str]:
+        return _same_width(a, b)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return (a * b).sum(axis=-1, keepdims=True)
+
+
 # Memory of the past -------------------------------------------------------------------------------
 
 
@@ -530,6 +553,21 @@ class Cumsum(Operation):
 
     def evaluate(self, x: Array) -> Array:
         return np.cumsum(x, axis=1)
+
+
+@dataclass(frozen=True)
+class ScaledSum(Operation):
+    """gate_t · Σ_{s≤t} value_s · weight_s, lane by lane: a state column written through Δ and read through the gate."""
+
+    def result_type(self, value: Type, weight: Type, gate: Type) -> Type:
+        whole = value.integral and weight.integral and gate.integral
+        return Int(width=value.width) if whole else Real(width=value.width)
+
+    def problems(self, value: Type, weight: Type, gate: Type) -> list[str]:
+        return _same_width(value, weight, gate)
+
+    def evaluate(self, value: Array, weight: Array, gate: Array) -> Array:
+        return gate * np.cumsum(value * weight, axis=1)
 
 
 def _stored(value: Array, when: Array, t: int, bank: Array) -> Array:

@@ -76,5 +76,5 @@ def numbers(type: Type, name: str = "x") -> Stream:
 
 
 def position() -> Stream:
-    """The position, 1 at the first token, given as an input lane."""
+    """The position, 1 at the first token."""
     return Stream(ops.Position(), (), "position")

@@ -110,8 +110,17 @@ class Stream:
     def __pow__(self, exponent: int) -> Stream:
         if not isinstance(exponent, int) or exponent < 1:
             raise ValueError(f"exponent {exponent!r} of {self.label!r} must be an integer of at least 1")
-        half = self ** (exponent // 2) if exponent > 1 else None
-        return self if half is None else half * half if exponent % 2 == 0 else half * half * self
+        return self._powers({1: self}, exponent)
+
+    def _powers(self, known: dict[int, Stream], exponent: int) -> Stream:
+        """x^n = x^⌈n/2⌉ · x^⌊n/2⌋: ⌈log2 n⌉ products deep, each power computed once."""
+        if exponent not in known:
+            larger, smaller = (self._powers(known, n) for n in (exponent - exponent // 2, exponent // 2))
+            known[exponent] = larger * smaller
+        return known[exponent]
+
+    def square(self) -> Stream:
+        return self * self
 
     # time --------------------------------------------------------------------------------------
     def shift(self, k: int = 1) -> Stream:
@@ -250,6 +259,19 @@ def latch_bank(value: Stream, index: Stream, when: Stream | None = None) -> Stre
 def decode(code: Stream, book: Codebook) -> Stream:
     """Which codeword a stream holds, as a OneHot; absent where it holds none."""
     return Stream(ops.Decode(ops.exact_matrix(book.words)), (code,))
+
+
+def dot(a: Stream, b: Stream) -> Stream:
+    """Σ over the lanes of a·b at the present position, as one number."""
+    return Stream(ops.Dot(), (a, b))
+
+
+def scaled_sum(value: Stream, weight: Stream, gate: Stream) -> Stream:
+    """gate_t · Σ_{s≤t} value_s · weight_s, lane by lane, in one block.
+
+    Where `value` is 0 at all earlier positions this is the product of three numbers.
+    """
+    return Stream(ops.ScaledSum(), (value, weight, gate))
 
 
 def count(when: Stream, reset: Stream) -> Stream:

@@ -1,7 +1,7 @@
 """Pass 6, allocate: a named lane for every number that must stand in the residual stream.
 
-Lanes, in order: what the embedding writes (equal columns share a lane), the constant
-`one` that closes and opens gates, and what each block writes. Lanes that nobody reads
+Lanes, in order: what the embedding writes (equal columns share a lane) or the numeric inputs,
+the constant `one` that closes and opens gates, and what each block writes. Lanes that nobody reads
 are not allocated.
 """
 
@@ -51,6 +51,10 @@ def allocate(schedule: Schedule, vocab: int) -> Lanes:
     names.append("one")
     index[ONE] = np.array([len(names) - 1])
     columns.append(sparse.csc_array(np.ones((vocab, 1))))
+    for stream in schedule.circuit.streams:
+        if isinstance(stream.operation, ops.Numbers) and stream in schedule.on_lanes:
+            index[stream] = _numbered(schedule.on_lanes[stream], len(names))
+            names += _lane_names(stream, np.flatnonzero(schedule.on_lanes[stream]))
     n_inputs = len(names)
     for block in schedule.blocks:
         for stream in block:

@@ -12,17 +12,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import singledispatchmethod
-from math import gcd
 
 import numpy as np
 from scipy import sparse
 
+from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, Int, OneHot, Type
-from compiler.passes.linear_form import linear_form
+from compiler.passes.linear_form import Form, port_form
+from compiler.passes.matrix_sums import MatrixSumsCache, array_step, dyadic_gcd
 from compiler.passes.rectified_mass import rectified_mass
+
+
+_BEYOND_FLOATS = 2**256
 
 
 @dataclass(frozen=True)
@@ -53,16 +57,6 @@ class Domain:
         return self.step >= 1 and self.lo >= 0 and self.hi <= 1
 
 
-def dyadic_gcd(*numbers: Fraction) -> Fraction:
-    """The largest number of which all the given ones are multiples (0 for no nonzero one)."""
-    common = Fraction(0)
-    for number in numbers:
-        if number:
-            denominator = common.denominator * number.denominator // gcd(common.denominator, number.denominator)
-            common = Fraction(gcd(int(common * denominator), int(abs(number) * denominator)), denominator)
-    return common
-
-
 def power_of_two(bound: Fraction) -> Fraction:
     """The least power of two that is at least the bound (1 for a bound of 0)."""
     if not bound:
@@ -76,15 +70,6 @@ def _common_step(a: Domain, b: Domain) -> Fraction:
     return dyadic_gcd(a.step, b.step) if a.step and b.step else Fraction(0)
 
 
-def array_step(values: np.ndarray) -> Fraction:
-    """The lattice step of an array of dyadic floats."""
-    return dyadic_gcd(*(Fraction(float(v)) for v in np.unique(np.abs(values))))
-
-
-def _abs_row_sums(matrix: sparse.csr_array) -> Fraction:
-    return Fraction(float(abs(matrix).sum(axis=1).max())) if matrix.nnz else Fraction(0)
-
-
 class Domains:
     """The domains of streams, found once each, inputs first."""
 
@@ -92,6 +77,8 @@ class Domains:
         self.language = language
         self.max_length = max_length
         self._known: dict[Stream, Domain] = {}
+        self._forms: dict[Stream, Form] = {}
+        self._sums = MatrixSumsCache()
 
     def of(self, stream: Stream) -> Domain:
         pending = [stream]
@@ -129,7 +116,9 @@ class Domains:
             lo = lo if type.lo is None else max(lo, Fraction(min(type.lo, 0)))
             hi = hi if type.hi is None else min(hi, Fraction(max(type.hi, 0)))
         bound = max(abs(lo), abs(hi))
-        return replace(domain, lo=lo, hi=hi, l1=min(l1, bound * stream.width), mass=min(domain.mass, bound * self.max_length))
+        if bound > _BEYOND_FLOATS:
+            raise CompileError([(stream, "its values could exceed 2^256, and no float sums such numbers exactly")])
+        return Domain(domain.step, lo, hi, min(l1, bound * stream.width), min(domain.mass, bound * self.max_length))
 
     def _interval(self, step: Fraction, lo: Fraction, hi: Fraction, width: int) -> Domain:
         bound = max(abs(lo), abs(hi))
@@ -167,7 +156,8 @@ class Domains:
         if table.nnz == 0:
             return self._interval(Fraction(1), Fraction(0), Fraction(0), stream.width)
         lo, hi = Fraction(float(min(table.data.min(), 0))), Fraction(float(max(table.data.max(), 0)))
-        return Domain(array_step(table.data), lo, hi, _abs_row_sums(table), self._embedded_mass(table))
+        sums = self._sums(table)
+        return Domain(sums.step, lo, hi, sums.row, self._embedded_mass(table))
 
     def _embedded_mass(self, table: sparse.csr_array) -> Fraction:
         """The largest Σ_t |table[token_t, lane]| over lanes, by the language's bounds on repetition."""
@@ -198,20 +188,16 @@ class Domains:
         l1, mass = Fraction(float(np.abs(offset).sum())), Fraction(float(np.abs(offset).max(initial=0))) * self.max_length
         lattice = True
         for matrix, d in terms:
-            if not matrix.nnz:
+            if not len(matrix.data):
                 continue
-            up, down = matrix.maximum(0), matrix.minimum(0)
-            largest = np.abs(matrix).max(axis=1).toarray() if sparse.issparse(np.abs(matrix).max(axis=1)) else np.abs(matrix).max(axis=1)
-            cap = np.asarray(largest, dtype=float).reshape(-1) * float(d.l1)
-            hi = np.asarray(up.sum(axis=1)) * float(d.hi) + np.asarray(down.sum(axis=1)) * float(d.lo)
-            lo = np.asarray(up.sum(axis=1)) * float(d.lo) + np.asarray(down.sum(axis=1)) * float(d.hi)
-            high += np.minimum(hi, cap)
-            low += np.maximum(lo, -cap)
+            sums = self._sums(matrix)
+            cap = sums.largest * float(d.l1)
+            high += np.minimum(sums.up * float(d.hi) + sums.down * float(d.lo), cap)
+            low += np.maximum(sums.up * float(d.lo) + sums.down * float(d.hi), -cap)
             lattice = lattice and d.step > 0
-            steps.append(array_step(matrix.data) * d.step)
-            column_sums = Fraction(float(np.asarray(abs(matrix).sum(axis=0)).max()))
-            l1 += column_sums * d.l1
-            mass += _abs_row_sums(matrix) * d.mass
+            steps.append(sums.step * d.step)
+            l1 += sums.column * d.l1
+            mass += sums.row * d.mass
         lo, hi = Fraction(float(low.min(initial=0))), Fraction(float(high.max(initial=0)))
         step = dyadic_gcd(*steps) if lattice else Fraction(0)
         return Domain(step if steps else Fraction(1), lo, hi, l1, mass)
@@ -234,7 +220,7 @@ class Domains:
     @_of.register
     def _(self, operation: ops.Relu, stream: Stream) -> Domain:
         d = self._known[stream.inputs[0]]
-        alone = rectified_mass(linear_form(stream.inputs[0]), stream.width, self.of, self.max_length)
+        alone = rectified_mass(port_form(stream.inputs[0], self._forms), stream.width, self.of, self._sums, self.max_length)
         domain = Domain(d.step, max(d.lo, Fraction(0)), max(d.hi, Fraction(0)), d.l1, min(d.mass, alone))
         positive = self._positive_part(stream.inputs[0])
         return replace(domain, l1=min(domain.l1, positive.l1), mass=min(domain.mass, positive.mass)) if positive else domain
@@ -297,6 +283,24 @@ class Domains:
         a, b = (self._known[s] for s in stream.inputs)
         corners = [x * y for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
         return self._interval(a.step * b.step, min(corners), max(corners), stream.width)
+
+    @_of.register
+    def _(self, operation: ops.Dot, stream: Stream) -> Domain:
+        a, b = (self._known[s] for s in stream.inputs)
+        reach = min(a.l1 * b.bound, a.bound * b.l1)
+        return self._interval(a.step * b.step, -reach if min(a.lo, b.lo) < 0 else Fraction(0), reach, 1)
+
+    @_of.register
+    def _(self, operation: ops.ScaledSum, stream: Stream) -> Domain:
+        value, weight, gate = (self._known[s] for s in stream.inputs)
+        reach = gate.bound * self.sum_bound(stream)
+        signed = min(value.lo, weight.lo, gate.lo) < 0
+        return self._interval(value.step * weight.step * gate.step, -reach if signed else Fraction(0), reach, stream.width)
+
+    def sum_bound(self, stream: Stream) -> Fraction:
+        """A bound on the state of a ScaledSum."""
+        value, weight = (self.of(s) for s in stream.inputs[:2])
+        return min(value.mass * weight.bound, value.bound * weight.mass)
 
     @_of.register
     def _(self, operation: ops.Cumsum, stream: Stream) -> Domain:

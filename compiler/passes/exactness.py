@@ -19,6 +19,7 @@ from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.passes.allocate import Lanes
 from compiler.passes.domains import Domains
+from compiler.passes.saturation import saturating
 from compiler.passes.schedule import Schedule
 
 SIGNIFICAND = {"float32": 24, "bfloat16": 8, "float16": 11}
@@ -37,10 +38,11 @@ class Claim:
 def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[Block, ...], domains: Domains, dtype: str) -> None:
     """Raise CompileError naming every sum that could leave the exact range of the dtype."""
     limit = 2 ** SIGNIFICAND[dtype]
+    saturated = saturating(plan, domains, limit)
     reasons = [
         (claim.stream, _refusal(claim, limit, domains.max_length, dtype))
         for claim in _claims(plan, domains)
-        if claim.steps > limit
+        if claim.steps > limit and claim.stream not in saturated
     ]
     bounds = lane_bounds(plan, lanes, domains)
     for number, block in enumerate(blocks):
@@ -70,6 +72,9 @@ def _claims_of(stream: Stream, domains: Domains) -> Iterator[Claim]:
     if isinstance(operation, ops.MemoryRead):
         value, key = (domains.of(s) for s in stream.inputs[:2])
         yield Claim(stream, "an entry of its state", domains.cell_bound(stream) / (value.step * key.step))
+    if isinstance(operation, ops.ScaledSum):
+        value, weight = (domains.of(s) for s in stream.inputs[:2])
+        yield Claim(stream, "its state", domains.sum_bound(stream) / (value.step * weight.step))
     if isinstance(operation, ops.GateSum):
         yield from _claims_of(stream.inputs[0], domains)
 
@@ -85,10 +90,10 @@ def lane_bounds(plan: Schedule, lanes: Lanes, domains: Domains) -> np.ndarray:
     bounds = np.zeros(lanes.count)
     if lanes.embedding.nnz:
         bounds[:] = abs(lanes.embedding).max(axis=0).toarray().reshape(-1)
-    for operations in plan.blocks:
-        for stream in operations:
-            at = lanes.index[stream]
-            bounds[at[at >= 0]] = float(domains.of(stream).bound)
+    inputs = [s for s in lanes.index if isinstance(s.operation, ops.Numbers)]
+    for stream in (*inputs, *(s for operations in plan.blocks for s in operations)):
+        at = lanes.index[stream]
+        bounds[at[at >= 0]] = float(domains.of(stream).bound)
     return bounds
 
 

@@ -18,7 +18,7 @@ from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream, concatenate
 from compiler.passes.domains import Domains
-from compiler.passes.linear_form import ONE, Form, linear_form
+from compiler.passes.linear_form import ONE, Form, port_form
 from compiler.passes.one_channel import is_rectified, one_channel
 from compiler.passes.represent import masked
 from compiler.passes.spread_codes import balanced_code_memory
@@ -35,7 +35,7 @@ def fit_ports(circuit: Circuit, domains: Domains, rules: PortRules) -> Circuit:
         except NotImplementedError as error:
             reasons.append((stream, str(error)))
             fitter.fitted[stream] = stream
-    fitted = Circuit(circuit.name, fitter.landed(fitter.fitted[circuit.output]), circuit.language)
+    fitted = replace(circuit, output=fitter.landed(fitter.fitted[circuit.output]))
     if rules.delta == "columns":
         text = f"{rules.name} has no lowering of a bank of latches that no query selects from: every channel has every column"
         reasons += [(s, text) for s in fitted.streams if isinstance(s.operation, ops.Latch)]
@@ -53,6 +53,7 @@ class _Fitter:
         self.domains = domains
         self.rules = rules
         self.fitted: dict[Stream, Stream] = {}
+        self._forms: dict[Stream, Form] = {}
         self._carried: dict[tuple[Stream, int], Stream] = {}
         self._unrectified: dict[Stream, Stream] = {}
 
@@ -63,9 +64,12 @@ class _Fitter:
             self.domains.meet(result, self.domains.of(stream))
         self.fitted[stream] = result
 
+    def form(self, stream: Stream) -> Form:
+        return port_form(stream, self._forms)
+
     def landed(self, stream: Stream) -> Stream:
         """An equal stream that reads present lanes only; what lay k positions back is carried to lanes first."""
-        form = linear_form(stream)
+        form = self.form(stream)
         if all(lag == 0 for _, lag in form):
             return stream
         parts = [(self._carry(atom, lag), matrix) for (atom, lag), matrix in form.items()]
@@ -88,19 +92,22 @@ class _Fitter:
     def _passed_on(self, stream: Stream, step: int, name: str, atom: Stream) -> Stream:
         """What an atom held, `step` positions after `stream`: relu passes non-negative lanes, a pair of relus signed ones."""
         past = stream.shift(step)
-        carried = past.relu() - (-1 * past).relu() if self.domains.of(atom).lo < 0 else past.relu()
+        if not self.domains.of(atom).step:
+            carried = Stream(ops.Half(), (past,)) - Stream(ops.Half(), (-1 * past,))
+        else:
+            carried = past.relu() - (-1 * past).relu() if self.domains.of(atom).lo < 0 else past.relu()
         carried.name, carried.origin = name, atom.origin
         self.domains.meet(carried, self.domains.of(atom))
         return carried
 
     def _within_reach(self, stream: Stream) -> Stream:
-        return self.landed(stream) if any(lag > self.rules.max_lag for _, lag in linear_form(stream)) else stream
+        return self.landed(stream) if any(lag > self.rules.max_lag for _, lag in self.form(stream)) else stream
 
     # Ports ------------------------------------------------------------------------------------
 
     def written(self, value: Stream) -> Stream:
         """A value at the x̂ port: each number one rectified row."""
-        form = linear_form(value)
+        form = self.form(value)
         if is_rectified(form) or one_channel(form, value.width, self.rules.d_conv, rectified=False):
             return value
         return self.landed(value)
@@ -146,7 +153,7 @@ class _Fitter:
     @rule.register
     def _(self, operation: ops.Relu, stream: Stream, pre: Stream) -> Stream:
         raw = pre
-        if one_channel(linear_form(pre), pre.width, self.rules.d_conv, rectified=True) is None:
+        if one_channel(self.form(pre), pre.width, self.rules.d_conv, rectified=True) is None:
             pre = self.landed(pre)
         result = self._rebuilt(stream, operation, (pre,))
         self._unrectified[result] = raw
@@ -161,7 +168,8 @@ class _Fitter:
 
     @rule.register
     def _(self, operation: ops.Multiply, stream: Stream, a: Stream, b: Stream) -> Stream:
-        if self.domains.of(a).lo < 0 <= self.domains.of(b).lo or any(lag for _, lag in linear_form(b)):
+        split = isinstance(a.operation, ops.Half)
+        if not split and (self.domains.of(a).lo < 0 <= self.domains.of(b).lo or any(lag for _, lag in self.form(b))):
             a, b = b, a
         width = stream.width
         a, b = (s if s.width == width else np.ones((width, 1)) @ s for s in (a, b))
@@ -175,6 +183,16 @@ class _Fitter:
         twice = Stream(ops.Multiply(), (pair, self.landed(concatenate(b, b))))
         eye = sparse.eye_array(a.width)
         return sparse.hstack([eye, -eye], format="csr") @ twice
+
+    @rule.register
+    def _(self, operation: ops.Dot, stream: Stream, a: Stream, b: Stream) -> Stream:
+        if self.rules.columns != "linear" or self.rules.delta == "columns":
+            raise NotImplementedError(f"{self.rules.name} has no lowering of dot: its B and C are not linear in x̂; write (a * b).sum()")
+        return self._rebuilt(stream, operation, (self._within_reach(a), self._within_reach(b)))
+
+    @rule.register
+    def _(self, operation: ops.ScaledSum, stream: Stream, value: Stream, weight: Stream, gate: Stream) -> Stream:
+        return self._rebuilt(stream, operation, (self.written(value), self._within_reach(weight), self.landed(gate)))
 
     @rule.register
     def _(self, operation: ops.Cumsum, stream: Stream, value: Stream) -> Stream:

@@ -38,6 +38,13 @@ def linear_form(stream: Stream, known: dict[Stream, Form] | None = None) -> Form
     return {key: matrix for key, weights in form.items() if (matrix := _matrix(weights, stream.width)).nnz}
 
 
+def port_form(stream: Stream, forms: dict[Stream, Form]) -> Form:
+    """The linear form of an operand, found once."""
+    if stream not in forms:
+        forms[stream] = linear_form(stream, forms)
+    return forms[stream]
+
+
 def _folded(node: Stream, known: dict[Stream, Form]) -> Iterator[tuple[Stream, int, Weights, bool]]:
     """What a node contributes to a form: (source, added lag, weights, whether the source is an atom)."""
     operation = node.operation

@@ -14,9 +14,12 @@ import numpy as np
 
 from compiler.language.stream import Stream
 from compiler.passes.linear_form import ONE, Form
+from compiler.passes.matrix_sums import MatrixSumsCache
 
 
-def rectified_mass(form: Form, width: int, domain_of: Callable[[Stream], object], max_length: int) -> Fraction:
+def rectified_mass(
+    form: Form, width: int, domain_of: Callable[[Stream], object], sums_of: MatrixSumsCache, max_length: int
+) -> Fraction:
     """A bound on Σ_t relu(row) over a sequence of max_length positions, for the worst row of a form."""
     constant = np.zeros(width)
     highs, masses = [], []
@@ -24,9 +27,8 @@ def rectified_mass(form: Form, width: int, domain_of: Callable[[Stream], object]
         if atom is ONE and lag == 0:
             constant = matrix.toarray()[:, 0]
             continue
-        domain = domain_of(atom)
-        up = np.asarray(matrix.maximum(0).sum(axis=1)).reshape(-1)
-        down = np.asarray(matrix.minimum(0).sum(axis=1)).reshape(-1)
+        domain, sums = domain_of(atom), sums_of(matrix)
+        up, down = sums.up, sums.down
         highs.append(up * float(max(domain.hi, 0)) + down * float(min(domain.lo, 0)))
         masses.append((up - (down if domain.lo < 0 else 0 * down)) * float(domain.mass))
     if not highs:

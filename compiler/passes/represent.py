@@ -18,6 +18,7 @@ against the operation's own definition.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import singledispatchmethod
 
@@ -32,10 +33,11 @@ from compiler.language.stream import Stream, concatenate, constant
 from compiler.language.types import Bool, Code, OneHot
 from compiler.passes.domains import Domains, power_of_two
 from compiler.passes.linear_form import ONE, linear_form
+from compiler.passes.saturation import rising_count
 
-CORE = (ops.Embed, ops.Constant, ops.Linear, ops.Shift, ops.Relu, ops.Multiply, ops.Cumsum, ops.Latch, ops.GateSum, ops.MemoryRead)
+CORE = (ops.Embed, ops.Constant, ops.Linear, ops.Shift, ops.Relu, ops.Multiply, ops.Cumsum, ops.Latch, ops.GateSum, ops.MemoryRead, ops.Dot, ops.ScaledSum, ops.Numbers)
 _SOURCES = (ops.Embed, ops.Constant, ops.Numbers, ops.Position)
-_MEMORIES = (ops.Shift, ops.Lti, ops.Cumsum, ops.Latch, ops.MemoryRead, ops.Count, ops.RunningMax)
+_MEMORIES = (ops.Shift, ops.Lti, ops.Cumsum, ops.Latch, ops.MemoryRead, ops.ScaledSum, ops.Count, ops.RunningMax)
 # f(0, …, 0) = 0, so these commute with a shift, before the start of the sequence too.
 _ZERO_PRESERVING = (ops.And, ops.Or, ops.Relu, ops.Min, ops.Max, ops.Multiply, ops.Select, ops.SameSymbol)
 _TABLE_ENDS = (*_SOURCES, *_MEMORIES)  # no table of theirs follows from those of their inputs
@@ -54,7 +56,7 @@ def represent(circuit: Circuit, domains: Domains) -> Circuit:
             rewriter.core[stream] = stream
     if reasons:
         raise CompileError(reasons)
-    return Circuit(circuit.name, rewriter.core[circuit.output], circuit.language)
+    return replace(circuit, output=rewriter.core[circuit.output])
 
 
 class _Rewriter:
@@ -152,7 +154,10 @@ class _Rewriter:
     @rule.register(ops.Linear)
     @rule.register(ops.Relu)
     @rule.register(ops.Multiply)
+    @rule.register(ops.Dot)
+    @rule.register(ops.ScaledSum)
     @rule.register(ops.Constant)
+    @rule.register(ops.Numbers)
     def _(self, operation: ops.Operation, *inputs: Stream) -> Stream:
         return Stream(operation, inputs)
 
@@ -168,12 +173,17 @@ class _Rewriter:
         return Stream(operation, inputs)
 
     @rule.register
+    def _(self, operation: ops.Position, *inputs: Stream) -> Stream:
+        """Stock models have no lane for it, so it is counted."""
+        return constant(1).cumsum()
+
+    @rule.register
     def _(self, operation: ops.Clip, x: Stream) -> Stream:
         return (x - operation.lo).relu() - (x - operation.hi).relu() + operation.lo
 
     @rule.register
     def _(self, operation: ops.Compare, a: Stream, b: Stream) -> Stream:
-        above, below = _step(a - b), _step(b - a)
+        above, below = self._positive(a - b), self._positive(b - a)
         flags = {
             ">": above,
             "<": below,
@@ -183,6 +193,12 @@ class _Rewriter:
             "!=": above + below,
         }[operation.relation]
         return flags.retyped(Bool(a.width))
+
+    def _positive(self, x: Stream) -> Stream:
+        """[x > 0] for integers; of a growing count by falling ramps, which stay exact where the count saturates."""
+        if x.width == 1 and rising_count(linear_form(x), self.domains):
+            return 1 - _step(1 - x)
+        return _step(x)
 
     @rule.register
     def _(self, operation: ops.SameSymbol, a: Stream, b: Stream) -> Stream:
@@ -215,7 +231,10 @@ class _Rewriter:
 
     @rule.register
     def _(self, operation: ops.Select, condition: Stream, yes: Stream, no: Stream) -> Stream:
-        return no + masked(self.domains, yes - no, condition)
+        change = yes - no
+        if not self.domains.of(change).step:
+            return no + condition * change  # a mask by rectifiers is exact on a lattice only
+        return no + masked(self.domains, change, condition)
 
     @rule.register
     def _(self, operation: ops.Lookup, x: Stream) -> Stream:
@@ -350,6 +369,8 @@ class _Rewriter:
         A state is linear in what it stores, so `value = M · lanes` may be stored as the
         lanes, if these are non-negative and not more than the rectifier pairs would be.
         """
+        if not self.domains.of(value).step:
+            return _restorer(None), value  # real numbers are split by the next pass
         form = linear_form(value)
         signed = self.domains.of(value).lo < 0
         bases = [(atom, lag, matrix) for (atom, lag), matrix in form.items()]

@@ -13,12 +13,14 @@ import numpy as np
 from scipy import sparse
 
 from compiler.language import operations as ops
-from compiler.passes.domains import Domains, array_step, dyadic_gcd
+from compiler.passes.domains import Domain, Domains, power_of_two
 from compiler.passes.linear_form import ONE
+from compiler.passes.matrix_sums import array_step, dyadic_gcd
 from compiler.passes.one_channel import ChannelRows
 
 POSITIVE = 32
 NEGATIVE = 104
+HALF = 128
 _MOST_ROWS = 4096  # beyond this, the lattice bound is taken: it costs at most a larger scale
 _MOST_VALUES = 1 << 16
 
@@ -29,6 +31,11 @@ def rectifier_scale(channels: ChannelRows, domains: Domains) -> float:
     positive, negative = smallest
     needed = max(POSITIVE / positive if positive else 1, NEGATIVE / negative if negative else 1, 1)
     return float(2 ** int(np.ceil(np.log2(float(needed)))))
+
+
+def half_scale(domain: Domain) -> float:
+    """S for halves of a number: 128 for reals (exact-arithmetic E3), and so much that a lattice stays exact."""
+    return float(power_of_two(HALF / domain.step)) if domain.step else float(HALF)
 
 
 def _lattice(channels: ChannelRows, domains: Domains) -> tuple[Fraction, Fraction]:

@@ -19,11 +19,11 @@ import numpy as np
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
-from compiler.passes.linear_form import Form, linear_form
+from compiler.passes.linear_form import Form, port_form
 from compiler.passes.one_channel import is_rectified
 from compiler.ports import PortRules
 
-SOURCES = (ops.Embed, ops.Constant)
+SOURCES = (ops.Embed, ops.Constant, ops.Numbers)
 Port = Literal["written", "linear", "lanes"]
 
 
@@ -41,13 +41,6 @@ class Schedule:
     on_lanes: dict[Stream, np.ndarray]
     in_ports: dict[Stream, np.ndarray]
     forms: dict[Stream, Form] = field(repr=False)
-
-
-def port_form(stream: Stream, forms: dict[Stream, Form]) -> Form:
-    """The linear form of an operand, found once."""
-    if stream not in forms:
-        forms[stream] = linear_form(stream)
-    return forms[stream]
 
 
 def operands(stream: Stream, rules: PortRules) -> list[tuple[Stream, Port]]:
@@ -72,6 +65,11 @@ def operands(stream: Stream, rules: PortRules) -> list[tuple[Stream, Port]]:
     if isinstance(operation, ops.MemoryRead):
         value, key, query = stream.inputs
         return [(value, "written"), (key, column), (query, column)]
+    if isinstance(operation, ops.Dot):
+        return [(stream.inputs[0], column), (stream.inputs[1], column)]
+    if isinstance(operation, ops.ScaledSum):
+        value, weight, gate = stream.inputs
+        return [(value, "written"), (weight, "linear"), (gate, "lanes")]
     return []
 
 
@@ -92,7 +90,9 @@ def column_group(stream: Stream, rules: PortRules) -> tuple | None:
     if isinstance(operation, ops.MemoryRead):
         key, query = stream.inputs[1:3]
         return ("memory", id(key), id(query))  # by identity: == of streams builds a comparison
-    if isinstance(operation, (ops.Cumsum, ops.Latch, ops.GateSum)):
+    if isinstance(operation, ops.Dot):
+        return ("dot", *map(id, stream.inputs))
+    if isinstance(operation, (ops.Cumsum, ops.Latch, ops.GateSum, ops.ScaledSum)):
         return ("constant",)
     return ("no columns",) if rules.delta == "columns" else None
 
@@ -133,7 +133,7 @@ def _ask(form: Form, rows: np.ndarray, port: Port, on_lanes: dict, in_ports: dic
     """Mark the numbers of each atom that the wanted rows of a form read."""
     for (atom, lag), matrix in form.items():
         columns = np.zeros(atom.width, dtype=bool)
-        columns[matrix[np.flatnonzero(rows)].indices] = True
+        columns[matrix.indices[np.repeat(rows, np.diff(matrix.indptr))]] = True
         target = in_ports if served_in_block(atom, lag, form, port) else on_lanes
         target[atom] = target[atom] | columns if atom in target else columns
 
@@ -143,8 +143,10 @@ def _operand_rows(stream: Stream, wanted: np.ndarray) -> list[np.ndarray]:
     operation = stream.operation
     if isinstance(operation, (ops.Relu, ops.Cumsum)):
         return [wanted]
-    if isinstance(operation, ops.Multiply):
-        return [wanted, wanted]
+    if isinstance(operation, (ops.Multiply, ops.ScaledSum)):
+        return [wanted] * len(stream.inputs)
+    if isinstance(operation, ops.Dot):
+        return [np.ones(s.width, dtype=bool) for s in stream.inputs]
     if isinstance(operation, ops.MemoryRead):
         return [wanted, *(np.ones(s.width, dtype=bool) for s in stream.inputs[1:])]
     if isinstance(operation, ops.Latch):

@@ -33,7 +33,7 @@ def use_skip_path(plan: Schedule, rules: PortRules) -> Circuit:
         return circuit
     output = Stream(ops.Linear(tuple(changed.values()), circuit.output.type), [atom for atom, _ in changed], circuit.output.name)
     output.origin = circuit.output.origin
-    return Circuit(circuit.name, output, circuit.language)
+    return replace(circuit, output=output)
 
 
 def _constant_carried(form: Form, plan: Schedule, rules: PortRules) -> Form:

@@ -25,15 +25,16 @@ def is_native():
     return _library() is not None
 
 
-def native_scan(u, delta, A, B, C):
+def native_scan(u, delta, A, B, C, initial=None):
     """Returns y (b, d, l) and the last state (b, d, n), all float32; needs `is_native()`.
 
-    u, delta (b, d, l), A (d, n), B and C (b, g, n, l). Runs in the calling thread.
+    u, delta (b, d, l), A (d, n), B and C (b, g, n, l), initial (b, d, n) or None for zeros. Runs in the calling thread.
     """
     batch, channels, length = u.shape
     groups, n = B.shape[1], A.shape[1]
     inputs = [tensor.contiguous() for tensor in (u, delta, A, B, C)]
-    y, last, scratch = torch.empty_like(inputs[0]), u.new_empty(batch, channels, n), u.new_empty(2, n, _LANES)
+    last = u.new_zeros(batch, channels, n) if initial is None else initial.contiguous().clone()
+    y, scratch = torch.empty_like(inputs[0]), u.new_empty(2, n, _LANES)
     pointers = [tensor.data_ptr() for tensor in (*inputs, y, last, scratch)]
     _library().selective_scan(*pointers, batch, channels, groups, n, length)
     return y, last

@@ -5,8 +5,6 @@
 // Sixteen channels of a group are the lanes of one vector. Per state column n, h stays in a register while time
 // runs over a tile, so B and C are read in the layout they come in and nothing is summed across lanes.
 
-#include <cstring>
-
 namespace {
 
 constexpr long LANES = 16;
@@ -56,8 +54,9 @@ inline void store(float* rows, const lanes* tile, long stride, long count, long 
 
 }  // namespace
 
-// u, delta, y (batch, channels, length); A (channels, n); B, C (batch, groups, n, length); last (batch, channels, n);
-// scratch (2, n, 16). All contiguous. scratch is aligned to 64 bytes.
+// u, delta, y (batch, channels, length); A (channels, n); B, C (batch, groups, n, length); last (batch, channels, n), which
+// holds the state before the first step on entry and the one after the last step on return; scratch (2, n, 16). All
+// contiguous. scratch is aligned to 64 bytes.
 extern "C" void selective_scan(const float* u, const float* delta, const float* A, const float* B, const float* C,
                                float* y, float* last, float* scratch, long batch, long channels, long groups, long n,
                                long length) {
@@ -73,7 +72,7 @@ extern "C" void selective_scan(const float* u, const float* delta, const float* 
                 const long row = (b * channels + channel) * length;
                 const long column = (b * groups + g) * n * length;
                 load(a, A + channel * n, n, count, n);
-                std::memset(h, 0, n * sizeof(lanes));
+                load(h, last + (b * channels + channel) * n, n, count, n);
                 for (long start = 0; start < length; start += TILE) {
                     const long steps = length - start < TILE ? length - start : TILE;
                     load(step, delta + row + start, length, count, steps);

@@ -17,11 +17,13 @@ CHUNK_ELEMENTS = 2**17  # of the (steps, b, d, n) temporaries; two such float32 
 
 
 def selective_scan(
-    u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, return_last_state=False
+    u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, return_last_state=False,
+    initial_state=None,
 ):
     """Returns out (b, d, l) in u's dtype, and with `return_last_state` also h after the last step (b, d, n).
 
-    u, delta, z (b, d, l), A (d, n) real, B and C (b, n, l) or (b, g, n, l), D and delta_bias (d,).
+    u, delta, z (b, d, l), A (d, n) real, B and C (b, n, l) or (b, g, n, l), D and delta_bias (d,), initial_state
+    (b, d, n), the h before the first step (mamba_ssm's scan has no such argument), None for zeros.
     Computes in float32 (float64 if u is), whatever the inputs, and rounds once at the end, like the CUDA kernel.
     """
     _check(u, delta, A, B, C)
@@ -30,7 +32,8 @@ def selective_scan(
     u, A = u.to(dtype), A.to(dtype)
     delta = _step_sizes(delta.to(dtype), delta_bias, delta_softplus)
     B, C = _same_groups(*(m.to(dtype) if m.dim() == 4 else m.to(dtype)[:, None] for m in (B, C)))
-    y, last = _recurrence(u, delta, A, B, C)(u, delta, A, B, C)
+    initial = None if initial_state is None else initial_state.to(dtype)
+    y, last = _recurrence(u, delta, A, B, C)(u, delta, A, B, C, initial)
     if D is not None:
         y = torch.addcmul(y, u, D.to(dtype)[:, None])
     if z is not None:
@@ -82,7 +85,7 @@ def _recurrence(*inputs):
     return native_scan if native else _chunked
 
 
-def _differentiable(u, delta, A, B, C):
+def _differentiable(u, delta, A, B, C, initial=None):
     """The recurrence one step at a time, for autograd; keeps every state, so memory is b d n l.
 
     Takes and returns what `_chunked` does.
@@ -90,7 +93,7 @@ def _differentiable(u, delta, A, B, C):
     groups = B.shape[1]
     u, delta, A = u.unflatten(1, (groups, -1)), delta.unflatten(1, (groups, -1)), A.unflatten(0, (groups, -1))
     B, C = B.unsqueeze(2), C.unsqueeze(2)  # (b, g, 1, n, l)
-    h = u.new_zeros(u.shape[0], *A.shape)  # (b, g, e, n)
+    h = u.new_zeros(u.shape[0], *A.shape) if initial is None else initial.unflatten(1, (groups, -1))  # (b, g, e, n)
     ys = []
     for t in range(u.shape[-1]):
         step = delta[..., t, None]
@@ -99,10 +102,10 @@ def _differentiable(u, delta, A, B, C):
     return torch.stack(ys, dim=-1).flatten(1, 2), h.flatten(1, 2)
 
 
-def _chunked(u, delta, A, B, C):
+def _chunked(u, delta, A, B, C, initial=None):
     """The recurrence with everything but the recurrence itself done for a chunk of steps at once, in place.
 
-    u, delta (b, d, l), A (d, n), B and C (b, g, n, l), all of one dtype.
+    u, delta (b, d, l), A (d, n), B and C (b, g, n, l), initial (b, d, n) or None for zeros, all of one dtype.
     Returns y (b, d, l) and the last state (b, d, n).
     """
     batch, channels, length = u.shape
@@ -117,7 +120,7 @@ def _chunked(u, delta, A, B, C):
 
     steps = max(1, min(length, CHUNK_ELEMENTS // (batch * channels * n)))
     decay, h = u.new_empty(steps, *rows), u.new_empty(steps, *rows)
-    last = u.new_zeros(rows)
+    last = u.new_zeros(rows) if initial is None else initial.view(batch, groups, lanes, n).transpose(2, 3).contiguous()
     y = u.new_empty(length, batch, groups, 1, lanes)
     for start in range(0, length, steps):
         k = min(steps, length - start)

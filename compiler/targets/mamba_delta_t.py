@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from compiler.block import OFF, Block
+from compiler.runtime.streaming import convolved
 from compiler.targets.mamba import NO_DECAY, UNIT_DECAY, MambaSizes
 from compiler.targets.tensors import exact_float32, put
 
@@ -27,6 +28,7 @@ class MambaDeltaT(nn.Module):
 
     def __init__(self, d_model: int, d_inner: int, d_state: int, d_conv: int = 4):
         super().__init__()
+        self.d_inner, self.d_state, self.d_conv = d_inner, d_state, d_conv
         self.in_proj = nn.Linear(d_model, 2 * d_inner, bias=False)
         self.conv1d = nn.Conv1d(d_inner, d_inner, d_conv, groups=d_inner, padding=d_conv - 1)
         self.dt_proj = nn.Linear(d_inner, d_state)
@@ -37,18 +39,15 @@ class MambaDeltaT(nn.Module):
 
     def forward(self, u: Tensor) -> Tensor:
         """(batch, length, d_model) to the same shape."""
-        window, state = self.allocate_inference_cache(u.shape[0], u.shape[1])
+        window, state = self.D.new_zeros(len(u), self.d_inner, self.d_conv), self.D.new_zeros(len(u), *self.A_log.shape)
         return self.chunk(u, window, state)[0]
 
     def chunk(self, u: Tensor, window: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The next positions of a sequence: u (b, l, d_model), with the caches before them, to (out, the caches after them)."""
+        """The next positions u (b, l, d_model) of sequences with this convolution window (b, d_inner, d_conv) and state."""
         x, z = self.in_proj(u).chunk(2, dim=-1)
-        past = torch.cat([window, x.transpose(1, 2)], dim=2)
-        taps = self.conv1d.kernel_size[0]
-        mixed = nn.functional.conv1d(past[..., -(u.shape[1] + taps - 1) :], self.conv1d.weight, self.conv1d.bias, groups=x.shape[-1])
-        x = nn.functional.silu(mixed).transpose(1, 2)
+        x, window = convolved(self.conv1d, x, window)
         y, state = self._scan(x, state)
-        return self.out_proj((y + self.D * x) * nn.functional.silu(z)), past[..., -taps:], state
+        return self.out_proj((y + self.D * x) * nn.functional.silu(z)), window, state
 
     def _scan(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
         """x̂ (b, l, d_inner) and h (b, d_inner, d_state) to y (b, l, d_inner) and the last state."""
@@ -60,11 +59,6 @@ class MambaDeltaT(nn.Module):
             h = torch.exp(decay * delta[:, t, None, :]) * h + x[:, t, :, None] * b[:, t, None, :]
             ys.append((h * c[:, t, None, :]).sum(-1))
         return torch.stack(ys, dim=1), h
-
-    def allocate_inference_cache(self, batch: int, max_length: int) -> tuple[Tensor, Tensor]:
-        """(convolution window (b, d_inner, d_conv), state (b, d_inner, d_state)) before the first position."""
-        inner, taps = self.D.shape[0], self.conv1d.kernel_size[0]
-        return self.D.new_zeros(batch, inner, taps), self.D.new_zeros(batch, *self.A_log.shape)
 
     def step(self, u: Tensor, window: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """One position u (b, 1, d_model): its output and the caches after it."""

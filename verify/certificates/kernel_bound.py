@@ -52,17 +52,20 @@ class KernelBound:
         self._spread = self.logits.max(axis=1) - self.logits.min(axis=1)
         self._tables: dict[tuple, np.ndarray] = {}
         self._known: dict[tuple, tuple[float, int, int, float, float]] = {}
-        self._check(mixer, effects)
+        self._exponent = self._unit(mixer, effects)
 
-    def _check(self, mixer: Mixer, effects: np.ndarray) -> None:
-        """Every sum below is exact in float64."""
-        alpha = mixer.lattices.read.times(mixer.lattices.write)
-        scale = Lattice(np.array([alpha.bound.sum()]), np.array([alpha.exponent.min()]))
-        logit = Lattice.of(effects).through(self.head)
-        own = Lattice.of(np.array([read.own for read in self.found.reads])).through(self.head)
-        count = sum(occurrences(self.language, lag).sum() for lag in range(self.found.writes.windows.shape[1]))
-        total = Lattice(2 * (count + 2) * logit.bound * scale.bound, logit.exponent + scale.exponent)
-        total.plus(Lattice(2 * own.bound, own.exponent)).exact("the bound for logit", FLOAT64)
+    def _unit(self, mixer: Mixer, effects: np.ndarray) -> int:
+        """The exponent of the lattice on which all sums below lie, after checking the products that they are made of."""
+        products = mixer.lattices.read.times(mixer.lattices.write)
+        alpha = Lattice(products.bound.sum(keepdims=True), products.exponent.min(keepdims=True)).exact("C·B", FLOAT64)
+        logit = Lattice.of(effects).through(self.head).exact("the logit of a write,", FLOAT64)
+        own = Lattice.of(np.array([read.own for read in self.found.reads])).through(self.head).exact("the logit of a read,", FLOAT64)
+        return int(min(alpha.exponent.min() + logit.exponent.min(), own.exponent.min()))
+
+    def _exact(self, numbers: np.ndarray) -> np.ndarray:
+        """The numbers, after checking that as sums of positive or of three numbers on that lattice they are exact in float64."""
+        Lattice(np.array([np.abs(numbers).max(initial=0)]), np.array([self._exponent])).exact("the bound", FLOAT64 - 2)
+        return numbers
 
     def worst(self, read: Read) -> Worst | None:
         """The least margin over everything that the language lets stand before the read; None if it asks in vain."""
@@ -125,7 +128,7 @@ class KernelBound:
             table = self._table(answers, key)
             total += weight * table
             np.maximum(largest, scale * table, out=largest)
-        return np.minimum(total, max(positions, 0) * largest)
+        return np.minimum(self._exact(total), self._exact(max(positions, 0) * largest))
 
     def _table(self, answers: np.ndarray, key: tuple) -> np.ndarray:
         """max over a set of (α, effect) of α·(logit_u − logit_v), at least 0."""
@@ -141,7 +144,7 @@ class KernelBound:
     def _compare(self, signals: np.ndarray, own: np.ndarray, answers: np.ndarray, harm: np.ndarray) -> tuple:
         answer = signals[:, 0].astype(np.int64)
         logit = signals[:, 1:2] * self.logits[signals[:, 2].astype(np.int64)] + own
-        signal = logit[np.arange(len(answer)), answer][:, None] - logit
+        signal = self._exact(logit)[np.arange(len(answer)), answer][:, None] - logit
         taken = harm[np.searchsorted(answers, answer)]
         margin = signal - taken
         margin[np.arange(len(answer)), answer] = np.inf

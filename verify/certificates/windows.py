@@ -31,7 +31,7 @@ def histories(vocab: int, length: int) -> Windows:
     """All that may stand before the present token, the first positions of a sequence included: (n, length), column l for lag l + 1."""
     rows = []
     for n in range(length + 1):
-        tokens = np.array(list(product(range(vocab), repeat=n)), dtype=np.int64).reshape(-1, n)
+        tokens = np.array(list(product(range(vocab), repeat=n)), dtype=np.int64).reshape(vocab**n, n)
         rows.append(np.hstack([tokens, np.full((len(tokens), length - n), BEFORE)]))
     return np.vstack(rows)
 

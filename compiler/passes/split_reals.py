@@ -1,0 +1,135 @@
+"""Pass 3b, split reals: carry real numbers through silu as pairs of halves.
+
+On a lattice silu is relu; on real numbers it is not, but half(x) − half(−x) = x holds for
+half = silu(S·)/S exactly, and for relu too (exact-arithmetic E3). So wherever a real number
+meets an x̂ port, it enters as the two halves, and the difference is taken in the linear map
+behind. Products are products of such differences (four channels), so nothing cancels: each
+product is right within a few units in the last place, at every magnitude, and exact on
+integers. What has no such form (comparisons, clips, maxima of real numbers) is refused.
+
+After this pass no rectifier other than Half reads a real number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import singledispatchmethod
+
+import numpy as np
+from scipy import sparse
+
+from compiler.errors import CompileError
+from compiler.language import operations as ops
+from compiler.language.circuit import Circuit
+from compiler.language.stream import Stream, concatenate
+from compiler.passes.domains import Domains
+from compiler.ports import PortRules
+
+
+def split_reals(circuit: Circuit, domains: Domains, rules: PortRules) -> Circuit:
+    """The same circuit, in which every real number that a block writes is a pair of halves; CompileError where it cannot be."""
+    if all(domains.of(s).step for s in circuit.streams) and not any(isinstance(s.operation, ops.ScaledSum) for s in circuit.streams):
+        return circuit
+    if rules.name != "mamba":
+        real = next(s for s in circuit.streams if not domains.of(s).step or isinstance(s.operation, ops.ScaledSum))
+        raise CompileError([(real, f"real numbers and scaled sums are lowered for mamba only, and the target is {rules.name}")])
+    reasons = [
+        (s, f"{s.operation.symbol} of a real number cannot be computed exactly by silu; declare integers, Int(lo, hi)")
+        for s in circuit.streams
+        if isinstance(s.operation, ops.Relu) and not domains.of(s.inputs[0]).step
+    ]
+    if reasons:
+        raise CompileError(reasons)
+    splitter = _Splitter(domains)
+    for stream in circuit.streams:
+        splitter.split(stream)
+    return replace(circuit, output=splitter.known[circuit.output])
+
+
+class _Splitter:
+    def __init__(self, domains: Domains):
+        self.domains = domains
+        self.known: dict[Stream, Stream] = {}
+        self._halves: dict[Stream, Stream] = {}
+
+    def split(self, stream: Stream) -> None:
+        inputs = tuple(self.known[s] for s in stream.inputs)
+        result = self.rule(stream.operation, stream, *inputs)
+        if result is not stream:
+            for new in (result, *result.inputs):
+                new.name, new.origin = new.name or stream.label, stream.origin
+            self.domains.meet(result, self.domains.of(stream))
+        self.known[stream] = result
+
+    def real(self, stream: Stream) -> bool:
+        return self.domains.of(stream).step == 0
+
+    def halves(self, x: Stream) -> Stream:
+        """half(x), half(−x)."""
+        if x not in self._halves:
+            self._halves[x] = Stream(ops.Half(), (concatenate(x, -1 * x),), f"{x.label}.half")
+            self._halves[x].origin = x.origin
+        return self._halves[x]
+
+    @singledispatchmethod
+    def rule(self, operation: ops.Operation, stream: Stream, *inputs: Stream) -> Stream:
+        same = all(a is b for a, b in zip(inputs, stream.inputs, strict=True))
+        return stream if same else Stream(operation, inputs, stream.name)
+
+    @rule.register
+    def _(self, operation: ops.Multiply, stream: Stream, a: Stream, b: Stream) -> Stream:
+        if not self.real(stream):
+            return self._unsplit(operation, stream, a, b)
+        for bank, flag in ((a, b), (b, a)):
+            memory = _memory_behind(bank)
+            if memory is not None and flag.width == 1 and self.domains.of(flag).is_flag:
+                copy = Stream(memory.operation, memory.inputs, memory.name)
+                return bank.operation.matrices[0] @ Stream(ops.GateSum(), (copy, flag), stream.name)
+        a, b = (s if s.width == stream.width else np.ones((stream.width, 1)) @ s for s in (a, b))
+        if not self.real(a):
+            a, b = b, a
+        return _difference(stream.width) @ Stream(operation, (self.halves(a), concatenate(b, b)), stream.name)
+
+    @rule.register
+    def _(self, operation: ops.Cumsum, stream: Stream, value: Stream) -> Stream:
+        if not self.real(value):
+            return self._unsplit(operation, stream, value)
+        return _difference(value.width) @ Stream(operation, (self.halves(value),), stream.name)
+
+    @rule.register
+    def _(self, operation: ops.Latch, stream: Stream, value: Stream, when: Stream) -> Stream:
+        if not self.real(value):
+            return self._unsplit(operation, stream, value, when)
+        back = sparse.kron(sparse.eye_array(when.width), _difference(value.width), format="csr")
+        return back @ Stream(operation, (self.halves(value), when), stream.name)
+
+    @rule.register
+    def _(self, operation: ops.MemoryRead, stream: Stream, value: Stream, *others: Stream) -> Stream:
+        if not self.real(value):
+            return self._unsplit(operation, stream, value, *others)
+        return _difference(value.width) @ Stream(operation, (self.halves(value), *others), stream.name)
+
+    @rule.register
+    def _(self, operation: ops.ScaledSum, stream: Stream, value: Stream, weight: Stream, gate: Stream) -> Stream:
+        parts = (self.halves(value), concatenate(weight, weight), concatenate(gate, gate))
+        return _difference(value.width) @ Stream(operation, parts, stream.name)
+
+    @staticmethod
+    def _unsplit(operation: ops.Operation, stream: Stream, *inputs: Stream) -> Stream:
+        same = all(a is b for a, b in zip(inputs, stream.inputs, strict=True))
+        return stream if same else Stream(operation, inputs, stream.name)
+
+
+def _difference(width: int) -> sparse.csr_array:
+    """(width × 2·width): what is computed from half(x) minus what is computed from half(−x)."""
+    eye = sparse.eye_array(width)
+    return ops.exact_matrix(sparse.hstack([eye, -eye]))
+
+
+def _memory_behind(bank: Stream) -> Stream | None:
+    """The latches or running sums of real numbers of which a stream is the difference of halves."""
+    if not isinstance(bank.operation, ops.Linear) or len(bank.inputs) != 1:
+        return None
+    (memory,) = bank.inputs
+    stored = isinstance(memory.operation, (ops.Latch, ops.Cumsum)) and isinstance(memory.inputs[0].operation, ops.Half)
+    return memory if stored else None
