@@ -23,7 +23,7 @@ from compiler.passes.represent import represent
 from compiler.passes.schedule import Schedule, schedule
 from compiler.passes.skip_path import use_skip_path
 from compiler.passes.split_reals import split_reals
-from compiler.ports import TARGETS, PortRules
+from compiler.ports import PortRules, rules_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     Raises CompileError with every reason found when the circuit is ill-typed, does not fit
     the target, or could leave the exact range.
     """
-    rules = TARGETS[target]
+    rules = rules_of(target)
     check(circuit)
     domains = Domains(circuit.language, circuit.max_length)
     domains.all(circuit.streams)

@@ -209,7 +209,10 @@ def step_rate(stream: Stream, domains: Domains) -> float:
     value, _, gate = (domains.of(s) for s in stream.inputs)
     reach = max(domains.sum_bound(stream), Fraction(1)) * max(gate.bound, Fraction(1)) * HALF**2
     scale = Fraction(half_scale(value)) * Fraction(half_scale(gate)) / HALF**2
-    return float(min(Fraction(2) ** 60, Fraction(2) ** 119 / power_of_two(reach * scale)))
+    rate = min(Fraction(2) ** 60, Fraction(2) ** 119 / power_of_two(reach * scale))
+    if rate < HALF:
+        raise CompileError([(stream, f"its sums can reach {float(reach / HALF**2):.3g}, which leaves no range for Δ; declare smaller bounds")])
+    return float(rate)
 
 
 def _steps(builder: BlockBuilder, weight: Stream, wanted: np.ndarray, rate: float) -> dict:

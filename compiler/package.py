@@ -63,7 +63,7 @@ def bare(compiled: Compiled, mixer: str | None = None) -> Stack:
     lane_in, lane_out, d_model = _bare_lanes(compiled)
     emitter = _emitter(compiled, mixer)
     sizes = packaged_sizes(compiled, mixer)
-    d_model = max(s.d_model for s in sizes)
+    d_model = max((s.d_model for s in sizes), default=d_model)
     embedding = exact_float32(_columns(compiled.lanes.embedding, lane_in, d_model), "embedding")
     head = exact_float32(_columns(compiled.head, lane_out, d_model), "head")
     tensors = [

@@ -39,3 +39,10 @@ MAMBA2 = PortRules("mamba2", "lanes", "features")
 S4D = PortRules("s4d", "constant", "constant")
 MAMBA_DELTA_T = PortRules("mamba-delta-t", "columns", "linear")
 TARGETS = {rules.name: rules for rules in (MAMBA, MAMBA2, S4D, MAMBA_DELTA_T)}
+
+
+def rules_of(target: str) -> PortRules:
+    """The rules of a target by its name; ValueError for a name that is none."""
+    if target not in TARGETS:
+        raise ValueError(f"{target!r} is no target; there are {', '.join(TARGETS)}")
+    return TARGETS[target]

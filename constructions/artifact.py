@@ -9,10 +9,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from transformers import AutoModelForCausalLM
+from transformers.utils.logging import disable_progress_bar
+
 from compiler import checkpoint
 from compiler.compile import Compiled, compile
 from compiler.model import Stack
-from compiler.package import LanguageModel, bare_sizes, language_model, packaged_sizes, size_fields
+from compiler.package import LanguageModel, bare, bare_sizes, language_model, packaged_sizes, size_fields
+from compiler.runtime import torch_only_transformers
 from constructions.construction import Construction
 from constructions.registry import CONSTRUCTIONS
 from verify.check import Verification, check, chosen_batches
@@ -34,6 +38,11 @@ class Built:
         return in_dtype(Stack.from_language_model(self.model.config, self.model.tensors), self.compiled.dtype)
 
 
+    def bare_stack(self) -> Stack:
+        """The bare form over the real modules, at the sizes of the theorem."""
+        return in_dtype(bare(self.compiled), self.compiled.dtype)
+
+
 def build(construction: Construction) -> Built:
     """Compile and package; CompileError with every reason when the promise cannot be kept."""
     compiled = compile(construction.circuit(), construction.target, construction.dtype)
@@ -52,9 +61,17 @@ def in_dtype(stack: Stack, dtype: str) -> Stack:
     return stack
 
 
+def hugging_face(directory: Path, dtype: str) -> Callable[[torch.Tensor], torch.Tensor]:
+    """The saved checkpoint through AutoModelForCausalLM, on transformers' own PyTorch code: tokens to scores."""
+    torch_only_transformers()
+    disable_progress_bar()
+    model = AutoModelForCausalLM.from_pretrained(directory, dtype=DTYPES[dtype])
+    return lambda tokens: model(tokens).logits
+
+
 def verify(
     built: Built,
-    stack: Stack,
+    stack: Callable[[torch.Tensor], torch.Tensor],
     mode: str,
     samples: int,
     seed: int,
@@ -118,8 +135,11 @@ def sizes(built: Built) -> dict:
     }
 
 
-def report(built: Built, results: dict[str, Verification], out: str | None) -> dict:
-    """The JSON object of the command, which is also the manifest of the checkpoint."""
+def report(built: Built, results: dict[str, Verification], out: str | None, bare_results: dict[str, Verification] | None = None) -> dict:
+    """The JSON object of the command, which is also the manifest of the checkpoint.
+
+    results: of the language model that the checkpoint holds; bare_results: of the bare form.
+    """
     construction = built.construction
     total = sum(results.values(), start=Verification())
     language = built.compiled.source.language
@@ -137,14 +157,21 @@ def report(built: Built, results: dict[str, Verification], out: str | None) -> d
             "expected_failure": construction.expected_failure(),
             "domain": f"{language.description}; up to {language.max_length} tokens, {built.compiled.dtype}",
         },
-        "verification": total.to_json() | {"tasks": {name: v.to_json() for name, v in results.items()}},
+        "verification": _by_task(results) | ({"bare": _by_task(bare_results)} if bare_results else {}),
         "out": out,
     }
 
 
-def save(built: Built, results: dict[str, Verification], out: Path, overwrite: bool = False) -> None:
+def _by_task(results: dict[str, Verification]) -> dict:
+    total = sum(results.values(), start=Verification())
+    return total.to_json() | {"tasks": {name: result.to_json() for name, result in results.items()}}
+
+
+def save(
+    built: Built, results: dict[str, Verification], out: Path, bare_results: dict | None = None, overwrite: bool = False
+) -> None:
     """Write the checkpoint directory; its manifest is the report and the names of the lanes."""
-    manifest = report(built, results, None) | {"lanes": list(built.compiled.lanes.names), "blocks": block_names(built.compiled)}
+    manifest = report(built, results, None, bare_results) | {"lanes": list(built.compiled.lanes.names), "blocks": block_names(built.compiled)}
     manifest.pop("out")
     checkpoint.save(out, built.model.config, built.model.tensors, built.model.tokens, manifest, overwrite=overwrite)
 

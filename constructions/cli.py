@@ -22,6 +22,7 @@ from constructions.registry import CONSTRUCTIONS
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Compile the constructions of papers to exact weights of real Mamba modules.")
 
 Mode = Literal["auto", "exhaustive", "random", "none"]
+Runtime = Literal["mamba-ssm", "transformers"]
 Out = Annotated[Path | None, typer.Option(help="checkpoint directory [default: out/NAME]")]
 Verify = Annotated[Mode, typer.Option(help="auto: every sequence if few, else random ones")]
 Samples = Annotated[int, typer.Option(min=1, help="random sequences per task")]
@@ -33,14 +34,15 @@ Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
 def run(construction: Construction, out: Path | None, mode: Mode, samples: int, as_json: bool, force: bool) -> None:
     """Build, verify, save and report one construction; raises typer.Exit(1) when the verification fails."""
     built = artifact.build(construction)
-    stack = built.stack()
+    bare, stack = built.bare_stack(), built.stack()
     with display.progress(quiet=as_json) as bars:
+        bare_results = artifact.verify(built, bare, mode, samples, construction.seed, bars)
         results = artifact.verify(built, stack, mode, samples, construction.seed, bars)
     directory = out or Path("out") / construction.name
-    good = artifact.passed(built, results)
+    good = artifact.passed(built, results) and artifact.passed(built, bare_results)
     if good:
-        artifact.save(built, results, directory, overwrite=force or out is None)
-    report = artifact.report(built, results, str(directory) if good else None)
+        artifact.save(built, results, directory, bare_results, overwrite=force or out is None)
+    report = artifact.report(built, results, str(directory) if good else None, bare_results)
     report["contrasts"] = artifact.exact_rate_of_contrasts(built, min(samples, 1000), construction.seed)
     if as_json:
         typer.echo(json.dumps(report))
@@ -71,8 +73,11 @@ def list_constructions(as_json: Json = False) -> None:
 
 @app.command()
 def verify(
-    directory: Directory, mode: Annotated[Mode, typer.Option("--verify", help="as for the constructions")] = "auto",
-    samples: Samples = 1000, as_json: Json = False,
+    directory: Directory,
+    mode: Annotated[Mode, typer.Option("--verify", help="as for the constructions")] = "auto",
+    samples: Samples = 1000,
+    runtime: Annotated[Runtime, typer.Option(help="run mamba_ssm's modules or Hugging Face's own PyTorch code")] = "mamba-ssm",
+    as_json: Json = False,
 ) -> None:
     """Verify a saved checkpoint again, from its files alone."""
     manifest = read_manifest(directory)
@@ -88,8 +93,9 @@ def verify(
         except (CheckpointError, ValueError):
             raise typer.Exit(1) from error
     stack = artifact.in_dtype(stack, built.compiled.dtype)
+    model = stack if runtime == "mamba-ssm" else artifact.hugging_face(directory, built.compiled.dtype)
     with display.progress(quiet=as_json) as bars:
-        results = artifact.verify(built, stack, mode, samples, built.construction.seed + 1, bars)
+        results = artifact.verify(built, model, mode, samples, built.construction.seed + 1, bars)
     report = artifact.report(built, results, str(directory))
     if as_json:
         typer.echo(json.dumps(report | {"damage": damage}))

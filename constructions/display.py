@@ -34,6 +34,8 @@ def show_report(report: dict) -> None:
     for line in _promise_lines(report):
         console.print(line)
     console.print(_verification_table(report["verification"]))
+    for number, task in enumerate(report["verification"]["tasks"], start=1):
+        console.print(f"task {number}: {task}")
     for name, rate in report.get("contrasts", {}).items():
         console.print(f"on the same data, {name}: {100 * rate:.1f} % of the sequences right")
     if report["out"]:
@@ -58,12 +60,14 @@ def _promise_lines(report: dict) -> Iterator[str]:
 
 
 def _verification_table(verification: dict) -> Table:
-    table = Table("verified on", "sequences", "queries", "right", "bit-exact", "margin")
-    for name, row in verification["tasks"].items():
-        margin = "" if row["margin"] is None else f"{row['margin']:g}"
-        table.add_row(
-            name, f"{row['sequences']:,}", f"{row['queries']:,}", f"{100 * row['accuracy']:.6g} %", "yes" if row["bit_exact"] else "NO", margin
-        )
+    """One row per task and form; the tasks themselves are described below the table."""
+    table = Table("verified", "sequences", "queries", "right", "bit-exact", "margin")
+    for form, part in (("bare", verification.get("bare", {})), ("language model", verification)):
+        for number, row in enumerate(part.get("tasks", {}).values(), start=1):
+            margin = "" if row["margin"] is None else f"{row['margin']:g}"
+            exact = "yes" if row["bit_exact"] else "NO"
+            right = f"{100 * row['accuracy']:.6g} %"
+            table.add_row(f"{form}, task {number}", f"{row['sequences']:,}", f"{row['queries']:,}", right, exact, margin)
     return table
 
 

@@ -220,6 +220,14 @@ class Linear(Operation):
         return total
 
 
+@dataclass(frozen=True, eq=False)
+class Emit(Linear):
+    """Σ_i matrix_i · input_i for flags: the scores of a list of rules."""
+
+    def problems(self, *inputs: Type) -> list[str]:
+        return super().problems(*inputs) + _needs(Bool, "a Bool", *inputs)
+
+
 @dataclass(frozen=True)
 class Shift(Operation):
     """The value k ≥ 0 positions earlier; zeros before the start."""

@@ -9,16 +9,18 @@ from scipy import sparse
 
 from compiler.language.alphabet import Alphabet
 from compiler.language.codebook import Codebook
-from compiler.language.operations import Linear, exact_matrix
+from compiler.language.operations import Emit, Linear, exact_matrix
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Logits
 
 
-def _logits(alphabet: Alphabet, ids: np.ndarray, *terms: tuple[np.ndarray | sparse.sparray, Stream]) -> Stream:
+def _logits(
+    alphabet: Alphabet, ids: np.ndarray, *terms: tuple[np.ndarray | sparse.sparray, Stream], kind: type[Linear] = Linear
+) -> Stream:
     """Scores Σ matrix·stream for the listed tokens, 0 for all others."""
     place = sparse.csr_array((np.ones(len(ids)), (ids, range(len(ids)))), shape=(alphabet.size, len(ids)))
     matrices = tuple(exact_matrix(place @ exact_matrix(matrix)) for matrix, _ in terms)
-    return Stream(Linear(matrices, Logits(alphabet.size)), [stream for _, stream in terms], "logits")
+    return Stream(kind(matrices, Logits(alphabet.size)), [stream for _, stream in terms], "logits")
 
 
 def readout(stream: Stream, book: Codebook, alphabet: Alphabet, members: str) -> Stream:
@@ -80,4 +82,4 @@ def emit(alphabet: Alphabet, *rules: tuple[Stream, str], otherwise: str) -> Stre
         terms.append((column, flag))
     column = np.zeros((len(distinct), 1))
     column[rows[-1]] = 1
-    return _logits(alphabet, distinct, *terms, (column, constant(1)))
+    return _logits(alphabet, distinct, *terms, (column, constant(1)), kind=Emit)

@@ -67,7 +67,7 @@ class Stream:
         raise TypeError(f"stream {self.label!r} has no truth value while the circuit is built; use & | ~ and select()")
 
     def retyped(self, type: Type) -> Stream:
-        """The same numbers under a sharper type that the author vouches for; the domains pass checks it."""
+        """The same numbers under a sharper type; a circuit is refused where the type cannot be shown."""
         return Stream(ops.Linear((ops.scaled_identity(self.width),), type), (self,))
 
     # lanes -------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ def check(circuit: Circuit) -> None:
     reasons: list[tuple[Stream | None, str]] = []
     for stream in circuit.streams:
         reasons += [(stream, problem) for problem in stream.operation.problems(*(s.type for s in stream.inputs))]
-    reasons += _alphabet_problems(circuit)
+    reasons += _alphabet_problems(circuit) + _length_problems(circuit)
     if reasons:
         raise CompileError(reasons)
 
@@ -27,3 +27,10 @@ def _alphabet_problems(circuit: Circuit) -> list[tuple[Stream | None, str]]:
     if circuit.language and circuit.alphabet and circuit.language.alphabet != circuit.alphabet:
         reasons.append((None, "the input language is over another alphabet than the circuit"))
     return reasons
+
+
+def _length_problems(circuit: Circuit) -> list[tuple[Stream | None, str]]:
+    """What a running sum can reach depends on how long a sequence can be."""
+    if circuit.max_length >= 1:
+        return []
+    return [(None, "it promises no length; give it an input language, or, over numbers, a length of at least 1")]

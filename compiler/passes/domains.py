@@ -94,7 +94,22 @@ class Domains:
         return self._known[stream]
 
     def all(self, streams: Iterable[Stream]) -> dict[Stream, Domain]:
-        return {s: self.of(s) for s in streams}
+        """The domains of a circuit as written; CompileError where the author declared a type that cannot be shown."""
+        found = {s: self.of(s) for s in streams}
+        reasons = [(s, reason) for s in found if (reason := self._unshown(s))]
+        if reasons:
+            raise CompileError(reasons)
+        return found
+
+    def _unshown(self, stream: Stream) -> str | None:
+        """Why the declared type of a linear map does not follow from what it reads; None where it does."""
+        if not isinstance(stream.operation, ops.Linear) or stream.operation.type is None:
+            return None
+        known, claimed = self._of(stream.operation, stream), self._known[stream]
+        whole = not stream.type.integral or known.step.denominator == 1 and known.step > 0
+        if known.lo >= claimed.lo and known.hi <= claimed.hi and (known.l1 <= 1 or not isinstance(stream.type, OneHot)) and whole:
+            return None
+        return f"it is declared {stream.type}, and all that can be shown is {known.lo}…{known.hi}, Σ over lanes ≤ {known.l1}, step {known.step}"
 
     def meet(self, stream: Stream, other: Domain) -> None:
         """Record that the stream also satisfies another domain (it is known to equal another stream)."""

@@ -102,11 +102,11 @@ def _too_large(block: Block, bounds: np.ndarray, number: int, dtype: str) -> lis
     largest = LARGEST[dtype]
     reach = np.abs(block.features.taps).sum(axis=1) * (abs(block.features.rows) @ bounds) + np.abs(block.features.bias)
     gated = channel_bounds(block, bounds)
-    found = []
+    found, remedy = [], "declare smaller bounds" if dtype == "float32" else "use float32"
     for values, names, what in ((reach, block.features.names, "pre-activation"), (gated, block.channels.names, "gated output")):
         if values.size and values.max() > largest:
             at = int(values.argmax())
-            found.append(f"block {number}: the {what} of {names[at]} can reach {values[at]:g}, and {dtype} ends at {largest:g}; use float32")
+            found.append(f"block {number}: the {what} of {names[at]} can reach {values[at]:g}, and {dtype} ends at {largest:g}; {remedy}")
     return found
 
 

@@ -21,7 +21,7 @@ from compiler.passes.domains import Domains
 from compiler.passes.linear_form import ONE, Form, port_form
 from compiler.passes.one_channel import is_rectified, one_channel
 from compiler.passes.represent import masked
-from compiler.passes.spread_codes import balanced_code_memory
+from compiler.passes.spread_codes import signed_memory
 from compiler.ports import PortRules
 
 
@@ -113,12 +113,8 @@ class _Fitter:
         return self.landed(value)
 
     def column(self, stream: Stream) -> Stream:
-        """A key or query at the B or C port."""
-        if self.rules.columns == "linear":
-            return self._within_reach(stream)
-        if self.domains.of(stream).lo < 0:
-            raise NotImplementedError(f"{self.rules.name} has no lowering of signed keys: nothing linear follows silu at its B and C")
-        return self.written(stream)
+        """A key or query at the B or C port; where nothing linear follows silu it is at least 0."""
+        return self._within_reach(stream) if self.rules.columns == "linear" else self.written(stream)
 
     def threshold(self, flag: Stream) -> Stream:
         """A condition at the Δ port: softplus rectifies, so the pre-activation of a rectified flag will do."""
@@ -204,7 +200,7 @@ class _Fitter:
     def _(self, operation: ops.Latch, stream: Stream, value: Stream, when: Stream) -> Stream:
         if self.rules.delta == "columns":
             if when.width > 1:
-                return stream  # a bank is read behind a gate, which becomes the query of a memory
+                return self._rebuilt(stream, operation, (value, when))  # read behind a gate, which becomes the query of a memory
             return self._column_latch(stream, value, when, ONE)
         return self._rebuilt(stream, operation, (self.written(value), self.threshold(when)))
 
@@ -225,8 +221,8 @@ class _Fitter:
     def _(self, operation: ops.MemoryRead, stream: Stream, value: Stream, key: Stream, query: Stream) -> Stream:
         if self.rules.columns == "constant":
             return self._gated_sums(stream, value, key, query)
-        if self.rules.columns == "features" and self.domains.of(key).lo < 0:
-            rewritten = balanced_code_memory(value, key, query)
+        if self.rules.columns == "features" and min(self.domains.of(s).lo for s in (key, query)) < 0:
+            rewritten = signed_memory(value, key, query)
             for new in Circuit("", rewritten).streams:
                 if new not in self.fitted:
                     self.fit(new)

@@ -179,6 +179,8 @@ class _Rewriter:
 
     @rule.register
     def _(self, operation: ops.Clip, x: Stream) -> Stream:
+        if rising_count(linear_form(x), self.domains):  # falling ramps stay exact where the count saturates
+            return operation.hi - (operation.hi - x).relu() + (operation.lo - x).relu()
         return (x - operation.lo).relu() - (x - operation.hi).relu() + operation.lo
 
     @rule.register
@@ -263,7 +265,7 @@ class _Rewriter:
 
     @rule.register
     def _(self, operation: ops.Min, a: Stream, b: Stream) -> Stream:
-        return a - (a - b).relu()
+        return b - (b - a).relu() if rising_count(linear_form(a), self.domains) else a - (a - b).relu()
 
     @rule.register
     def _(self, operation: ops.Max, a: Stream, b: Stream) -> Stream:

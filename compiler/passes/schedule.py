@@ -89,7 +89,7 @@ def column_group(stream: Stream, rules: PortRules) -> tuple | None:
     operation = stream.operation
     if isinstance(operation, ops.MemoryRead):
         key, query = stream.inputs[1:3]
-        return ("memory", id(key), id(query))  # by identity: == of streams builds a comparison
+        return ("memory", operation.policy, id(key), id(query))  # by identity: == of streams builds a comparison
     if isinstance(operation, ops.Dot):
         return ("dot", *map(id, stream.inputs))
     if isinstance(operation, (ops.Cumsum, ops.Latch, ops.GateSum, ops.ScaledSum)):

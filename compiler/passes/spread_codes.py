@@ -1,6 +1,13 @@
-"""Keys that are ±1 codes, where nothing linear follows the rectifier of B and C (Mamba-2).
+"""Signed keys, where nothing linear follows the rectifier of B and C (Mamba-2).
 
-For balanced codes c = 2b − u (bits b, half of them 1; u: whether a key is present)
+With k = relu(k) − relu(−k) and the same for q,
+
+    <k, q> = <[relu(k), relu(−k)], [relu(q), relu(−q)]> − <[relu(k), relu(−k)], [relu(−q), relu(q)]>,
+
+so two memories with 2n non-negative columns each, in two blocks, do what the signed one does.
+
+For balanced codes c = 2b − u (bits b, half of them 1; u: whether a key is present) there is
+a smaller way:
 
     Σ_s v_s <c_s, c_q> = 4 Σ_s v_s <b_s, b_q> − p Σ_s v_s u_s u_q,
 
@@ -19,18 +26,27 @@ from compiler.language.stream import Stream, concatenate
 from compiler.language.types import Bool
 from compiler.passes.linear_form import linear_form
 
-_REFUSAL = (
-    "mamba2 has code keys only as balanced codes of one token, written one position before flags of another token "
-    "that is no key; use one-hot keys"
-)
+def signed_memory(value: Stream, key: Stream, query: Stream) -> Stream:
+    """An equal additive memory whose columns are non-negative."""
+    return balanced_code_memory(value, key, query) or _difference_of_memories(value, key, query)
 
 
-def balanced_code_memory(value: Stream, key: Stream, query: Stream) -> Stream:
-    """An equal additive memory whose columns are non-negative; NotImplementedError where the identity does not apply."""
-    (key_lanes, key_lag), (query_lanes, lag), (value_lanes, value_lag) = (_token_lanes(s) for s in (key, query, value))
+def _difference_of_memories(value: Stream, key: Stream, query: Stream) -> Stream:
+    written, asked, opposite = (concatenate(s, -1 * s).relu() for s in (key, query, -1 * query))
+    same, other = (Stream(ops.MemoryRead("sum"), (value, written, read), "memory") for read in (asked, opposite))
+    return same - other
+
+
+def balanced_code_memory(value: Stream, key: Stream, query: Stream) -> Stream | None:
+    """The memory of balanced codes of one token, written one position before flags of a token that is no key; else None."""
+    found = [_token_lanes(s) for s in (key, query, value)]
+    if any(lanes is None for lanes in found):
+        return None
+    (key_lanes, key_lag), (query_lanes, lag), (value_lanes, value_lag) = found
     length = key.width
-    _require(_is_balanced(key, key_lanes) and _is_balanced(query, query_lanes))
-    _require(lag == value_lag and key_lag == lag + 1 and _flags(value_lanes) and _disjoint(key_lanes, value_lanes, length))
+    codes = _is_balanced(key, key_lanes) and _is_balanced(query, query_lanes)
+    if not (codes and lag == value_lag and key_lag == lag + 1 and _flags(value_lanes) and _disjoint(key_lanes, value_lanes, length)):
+        return None
 
     def at(stream: Stream, k: int) -> Stream:
         return stream.shift(k) if k else stream
@@ -47,18 +63,13 @@ def balanced_code_memory(value: Stream, key: Stream, query: Stream) -> Stream:
     return 4 * memory[:width] - length * memory[width:]
 
 
-def _require(condition: bool) -> None:
-    if not condition:
-        raise NotImplementedError(_REFUSAL)
-
-
-def _token_lanes(stream: Stream) -> tuple[Stream, int]:
+def _token_lanes(stream: Stream) -> tuple[Stream, int] | None:
     """(embedding, lag) of a stream that is linear in one embedding at one lag."""
     form = linear_form(stream)
-    _require(len(form) == 1)
+    if len(form) != 1:
+        return None
     ((atom, lag),) = form
-    _require(isinstance(atom.operation, ops.Embed))
-    return atom, lag
+    return (atom, lag) if isinstance(atom.operation, ops.Embed) else None
 
 
 def _is_balanced(code: Stream, lanes: Stream) -> bool:

@@ -30,9 +30,9 @@ def next_entry() -> Stream:
     place = count(is_letter, reset=bar)  # of a letter in its word
     second = present(bar)
 
-    first_word = memory.write(numbered(place), letter, when=is_letter & ~second)
-    second_word = memory.write(numbered(place), letter, when=is_letter & second)
-    differ = ~(first_word.read(numbered(row)) @ second_word.read(numbered(column + 1)))
+    first_word = memory.write(numbered(place), letter, when=is_letter & ~second, policy="last")
+    second_word = memory.write(numbered(place), letter, when=is_letter & second, policy="last")
+    differ = first_word.read(numbered(row)) != second_word.read(numbered(column + 1))
 
     last_row = memory.write(numbered(column), value, when=is_entry, policy="last")
     up = last_row.read(numbered(column + 1))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -52,7 +53,7 @@ class Mixer:
     split: Callable[[np.ndarray, np.ndarray], Ports]
     lattices: Ports
 
-    @property
+    @cached_property
     def reach(self) -> int:
         """How many tokens the convolution reads: one more than the last lag with a nonzero tap."""
         used = ((self.taps != 0) & (self.rows != 0).any(axis=0)[:, None]).any(axis=0)
@@ -174,9 +175,10 @@ def _softplus(x: np.ndarray) -> np.ndarray:
 
 def _rectified(function: Callable, x: np.ndarray, what: str) -> np.ndarray:
     """silu or softplus of (n, width) numbers, refused where it is not relu."""
-    value = function(torch.from_numpy(x).float()).double().numpy()
-    unsafe = (value != np.maximum(x, 0)) | ((x > 0) & (x < SAFE_POSITIVE)) | ((x < 0) & (x > SAFE_NEGATIVE))
+    positive = np.maximum(x, 0)
+    value = function(torch.from_numpy(x.astype(np.float32))).numpy()
+    unsafe = (value != positive) | ((x > 0) & (x < SAFE_POSITIVE)) | ((x < 0) & (x > SAFE_NEGATIVE))
     if unsafe.any():
         row, channel = np.argwhere(unsafe)[0]
         raise Refused(f"{what} {channel} is taken of {x[row, channel]:.6g}, and it is exact at 0, from 20.1 up and from −104 down only")
-    return value
+    return positive
