@@ -28,6 +28,8 @@ from scipy import sparse
 
 SAFE_POSITIVE = 20.1
 SAFE_NEGATIVE = -104.0
+KEPT = 2.0**-26  # exp(−x) is exactly 1 up to here, in every float32 exp
+FAINT = 2.0**-40  # a decay that a step of 32 does not feel and a step of 2^50 does not survive
 OFF = -200.0  # a softplus or silu pre-activation that is 0 on every backend and dtype
 
 
@@ -103,6 +105,14 @@ def rectified(x: np.ndarray, names: tuple[str, ...], what: str, real: frozenset[
     return np.maximum(x, 0)
 
 
+def kept(exponent: np.ndarray) -> np.ndarray:
+    """exp(−Δ·decay), which must be exactly 1 (up to 2^−26) or 0 (from 104 on)."""
+    if ((exponent > KEPT) & (exponent < -SAFE_NEGATIVE)).any():
+        worst = exponent[(exponent > KEPT) & (exponent < -SAFE_NEGATIVE)][0]
+        raise UnsafePreactivation(f"a state would fade by exp(−{worst:g}); it must be kept or erased whole")
+    return np.where(exponent <= KEPT, 1.0, 0.0)
+
+
 def run(block: Block, lanes: np.ndarray) -> np.ndarray:
     """The block's output, added to nothing. lanes: (batch, time, L) float64; returns the same shape."""
     features = run_features(block.features, lanes)
@@ -118,7 +128,7 @@ def run(block: Block, lanes: np.ndarray) -> np.ndarray:
         step = delta[:, t, :, None]
         erased = own[:, t, None, :] if own is not None else step * channels.decay[:, None]
         driven = x[:, t, :, None] if own is not None else step * x[:, t, :, None]
-        state = np.where(erased == 0, 1.0, 0.0) * state + driven * write[:, t, None, :]
+        state = kept(erased) * state + driven * write[:, t, None, :]
         y[:, t] = (state * read[:, t, None, :]).sum(-1) + channels.skip * x[:, t]
     gate = rectified(_times(lanes, channels.gate), channels.names, "the gate pre-activation", channels.real_gates)
     return _times(y * gate, channels.out.T.tocsr())

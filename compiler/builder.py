@@ -79,7 +79,7 @@ class BlockBuilder:
         pre = relu.inputs[0]
         channels = _only(one_channel(self.form(pre), pre.width, self.rules.d_conv, rectified=True), wanted)
         halved = isinstance(relu.operation, ops.Half)
-        scale = half_scale(self.domains.of(pre)) if halved else rectifier_scale(channels, self.domains)
+        scale = relu.operation.scale if halved else rectifier_scale(channels, self.domains)
         return self.features(channels, scale, _numbered(relu, wanted), halved), scale
 
     def passing(self, stream: Stream, wanted: np.ndarray) -> tuple[np.ndarray, float]:

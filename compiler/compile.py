@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -79,6 +79,8 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     the target, or could leave the exact range.
     """
     rules = rules_of(target)
+    if dtype == "float16":
+        rules = replace(rules, counts=False)
     check(circuit)
     domains = Domains(circuit.language, circuit.max_length)
     domains.all(circuit.streams)

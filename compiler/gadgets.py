@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from scipy import sparse
 
-from compiler.block import OFF
+from compiler.block import FAINT, OFF
 from compiler.builder import CONSTANT, BlockBuilder
 from compiler.errors import CompileError
 from compiler.language import operations as ops
@@ -22,6 +22,8 @@ from compiler.passes.domains import Domains, power_of_two
 from compiler.passes.scale import HALF, half_scale
 
 ON = 128.0  # Δ of a channel that writes: softplus(128) = 128, and exp(−128·1) = 0 in float32
+COUNT = 32.0  # Δ of a channel that adds and keeps, although its A is not 0
+ERASE = 2.0**50  # what a reset adds to it
 GATE = 32.0  # z of an open gate: silu(32) = 32
 
 
@@ -86,6 +88,7 @@ def latch(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
 
     With A = −1, Δ = 128 erases (exp(−128) = 0) and writes 128·(1/128)·S·v; Δ = 0 leaves the state
     untouched bit for bit (exact-arithmetic E4). Before the start of the sequence the level is 0 or less.
+    A sum_where is the same with A = −0: Δ = 128 adds.
     """
     value, when = stream.inputs
     _constant_column(builder)
@@ -93,7 +96,24 @@ def latch(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
     ids, unit = _per_lane(builder, value, lanes)
     out = (_targets(stream, wanted, builder), unit * _column_gain(builder))
     gate = builder.always_open(len(ids), GATE)
-    builder.add_channels(_names(stream, wanted), ids, out, gate, decay=1.0, **_threshold(builder, when, flags))
+    decay = 1.0 if stream.operation.forgets else 0.0
+    builder.add_channels(_names(stream, wanted), ids, out, gate, decay=decay, **_threshold(builder, when, flags))
+
+
+def counter(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
+    """Increments since the last reset: a state that a small step keeps while it adds, and a huge one erases (E9).
+
+    A ≈ −2^−40. Where the flag is 0, Δ = 32 and exp(ΔA) = exp(−2e−11) rounds to 1; where it is 1, Δ = 32 + 2^50
+    and exp(ΔA) = exp(−778) = 0, while x̂ is 0 there (value = relu(when − reset)). h = Σ 32·(1/128)·S·v.
+    """
+    value, reset = stream.inputs
+    _constant_column(builder)
+    ids, unit = builder.written(value, wanted)
+    parts, bias = builder.linear(reset)
+    delta = [(r, f, ERASE * w) for r, f, w in parts]
+    out = (_targets(stream, wanted, builder), unit * _column_gain(builder) * ON / COUNT)
+    gate = builder.always_open(1, GATE)
+    builder.add_channels(_names(stream, wanted), ids, out, gate, COUNT + ERASE * bias, FAINT, delta_features=delta)
 
 
 def gated_state(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
@@ -118,7 +138,8 @@ def gated_state(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> No
     rows = (builder.on_lanes(gate)[selected] * level).tocsr()
     names = [f"{stream.label}[{k}][{i}]" for k in range(keys) for i in lanes]
     if latched:
-        builder.add_channels(names, ids, out, rows, decay=1.0, **_threshold(builder, state.inputs[1], flags))
+        decay = 1.0 if state.operation.forgets else 0.0
+        builder.add_channels(names, ids, out, rows, decay=decay, **_threshold(builder, state.inputs[1], flags))
     else:
         builder.add_channels(names, ids, out, rows, ON)
 
@@ -191,7 +212,7 @@ def scaled_sum(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> Non
     value, weight, gate = stream.inputs
     _constant_column(builder)
     ids, unit = builder.written(value, wanted)
-    level = half_scale(builder.domains.of(gate))
+    level = half_scale(builder.domains.of(gate), HALF)
     rate = step_rate(stream, builder.domains)
     row = builder.on_lanes(gate)[np.flatnonzero(wanted)]
     target = _targets(stream, wanted, builder)
@@ -206,9 +227,9 @@ def scaled_sum(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> Non
 
 def step_rate(stream: Stream, domains: Domains) -> float:
     """R of a scaled sum: the largest power of two up to 2^60 that leaves a factor of 2^8 below the largest float32."""
-    value, _, gate = (domains.of(s) for s in stream.inputs)
+    gate = domains.of(stream.inputs[2])
     reach = max(domains.sum_bound(stream), Fraction(1)) * max(gate.bound, Fraction(1)) * HALF**2
-    scale = Fraction(half_scale(value)) * Fraction(half_scale(gate)) / HALF**2
+    scale = Fraction(stream.inputs[0].operation.scale) * Fraction(half_scale(gate, HALF)) / HALF**2
     rate = min(Fraction(2) ** 60, Fraction(2) ** 119 / power_of_two(reach * scale))
     if rate < HALF:
         raise CompileError([(stream, f"its sums can reach {float(reach / HALF**2):.3g}, which leaves no range for Δ; declare smaller bounds")])
@@ -291,9 +312,11 @@ _GADGETS = {
     ops.Multiply: product,
     ops.Cumsum: running_sum,
     ops.Latch: latch,
+    ops.SumWhere: latch,
     ops.GateSum: gated_state,
     ops.MemoryRead: outer_product_memory,
     ops.Half: rectify,
     ops.Dot: inner_product,
     ops.ScaledSum: scaled_sum,
+    ops.Count: counter,
 }

@@ -22,19 +22,22 @@ class PortRules:
     columns: "linear": B and C are linear in x̂ (Mamba); "features": each is one rectified
              row, nothing after (Mamba-2); "constant": they do not see the input (S4D).
     d_conv:  taps of the convolution; a port reaches d_conv − 1 positions back.
+    counts:  whether a channel counts since a reset (exact-arithmetic E9): Δ must reach 2^50, which float16
+             does not hold; elsewhere a count is a running sum minus its latched copy.
     """
 
     name: str
     delta: Literal["features", "lanes", "constant", "columns"]
     columns: Literal["linear", "features", "constant"]
     d_conv: int = 4
+    counts: bool = False
 
     @property
     def max_lag(self) -> int:
         return self.d_conv - 1
 
 
-MAMBA = PortRules("mamba", "features", "linear")
+MAMBA = PortRules("mamba", "features", "linear", counts=True)
 MAMBA2 = PortRules("mamba2", "lanes", "features")
 S4D = PortRules("s4d", "constant", "constant")
 MAMBA_DELTA_T = PortRules("mamba-delta-t", "columns", "linear")

@@ -15,7 +15,7 @@ import typer
 
 from compiler.checkpoint import CheckpointError, load, read_manifest
 from compiler.errors import CompileError
-from constructions import artifact, display
+from constructions import artifact, commands_polynomial, display
 from constructions.construction import Construction
 from constructions.registry import CONSTRUCTIONS
 
@@ -149,6 +149,7 @@ def _command(construction: type[Construction]):
 
 for _name, _construction in CONSTRUCTIONS.items():
     app.command(_name)(_command(_construction))
+commands_polynomial.register(app)
 
 
 def main() -> None:
@@ -158,3 +159,7 @@ def main() -> None:
     except (CompileError, CheckpointError, ValueError) as error:
         typer.echo(str(error), err=True)
         raise SystemExit(2) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal
 
+from compiler.compile import Compiled
 from compiler.language.circuit import Circuit
+from compiler.model import Stack
+from verify.certificates.certificate import Certificate
 from verify.tasks.task import Task
 
 
@@ -55,6 +58,13 @@ class Construction(ABC):
     def expected_failure(self) -> float:
         """The rate of wrong answers that the promise allows (0 for "all")."""
         return 0.0
+
+    def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
+        """A proof about the bare module for every input of a domain, or None where this construction has none.
+
+        Raises Refused or Violated where the proof does not go through.
+        """
+        return None
 
     def contrasts(self) -> Sequence[Construction]:
         """Other constructions whose circuits are run on the same data, to show what goes wrong without this one."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from compiler.compile import Compiled
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.codebook import balanced
@@ -22,8 +23,11 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout
 from compiler.language.source import Tokens
 from compiler.language.stream import constant, latch
+from compiler.model import Stack
 from constructions.construction import Construction, parameter
 from verify.bounds import keep_nth_bound
+from verify.certificates.certificate import Certificate
+from verify.certificates.hold import certify_hold
 from verify.tasks.keep import Keep
 from verify.tasks.task import Task
 
@@ -62,6 +66,10 @@ class KeepNth(Construction):
 
     def tasks(self) -> list[Task]:
         return [Keep(self.n, self.vocab, max(self.length, self.n))]
+
+    def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
+        """Every answer at every length, the saturated count included; for the two-block form."""
+        return certify_hold(stack, self.n, self.vocab) if self.arch == "mamba" else None
 
     def bound(self) -> dict[str, int]:
         bound = keep_nth_bound(self.vocab, self.arch)

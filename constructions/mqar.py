@@ -20,6 +20,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from compiler.compile import Compiled
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
@@ -28,9 +29,11 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
+from compiler.model import Stack
 from constructions.construction import Construction, parameter
 from verify.arguments import at_least
 from verify.bounds import SizeBound, mqar_theorem2, mqar_theorem3, mqar_theorem4, random_code_failure
+from verify.certificates import Certificate, adjacent_pairs, certify
 from verify.tasks.task import Task
 from verify.tasks.mqar import BenchmarkLayout, PaperLayout
 
@@ -145,6 +148,13 @@ class MQAR(Construction):
         if self.guarantee == "all":
             return 0.0
         return random_code_failure(balanced_length(self.vocab), self.key_length, self.pairs or self.kappa)
+
+    def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
+        """Every answer, from the weights: sums by their kernel, the last write by latches, at every length."""
+        if self.write == "first" or self.guarantee == "random":
+            return None
+        alphabet = compiled.source.alphabet
+        return certify(stack, compiled, adjacent_pairs(alphabet.ids("k"), alphabet.ids("v"), "last" if self.write == "last" else "once"))
 
     def contrasts(self) -> list[MQAR]:
         """On the benchmark's layout: what the other write policies make of the same data."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from constructions.construction import Construction
+from constructions.count_in_row import CountInRow
 from constructions.mqar import MQAR
 
-CONSTRUCTIONS: dict[str, type[Construction]] = {c.name: c for c in (MQAR,)}
+CONSTRUCTIONS: dict[str, type[Construction]] = {c.name: c for c in (MQAR, CountInRow)}

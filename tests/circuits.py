@@ -37,9 +37,11 @@ from compiler.language.stream import (
 )
 
 Oracle = Callable[[list[str]], list]
-BOTH = ("mamba", "mamba2")
-ALL = ("mamba", "mamba2", "s4d")
+SELECTIVE = ("mamba", "mamba2", "mamba-delta-t")
+ALL = (*SELECTIVE, "s4d")
 NO_LATCH = {"s4d": "has no lowering of latch"}
+NO_BANK = {**NO_LATCH, "mamba-delta-t": "has no lowering of a bank of latches"}
+FLAGS_ONLY = {"s4d": "for keys that are flags"}
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Case:
     name: str
     build: Callable[[], Circuit]
     oracle: Oracle
-    targets: tuple[str, ...] = BOTH
+    targets: tuple[str, ...] = SELECTIVE
     refused: dict[str, str] = field(default_factory=lambda: NO_LATCH)
     exhaustive: int = 4
 
@@ -57,7 +59,7 @@ class Case:
 CASES: list[Case] = []
 
 
-def case(oracle: Oracle, targets: tuple[str, ...] = BOTH, refused: dict[str, str] | None = None, exhaustive: int = 4):
+def case(oracle: Oracle, targets: tuple[str, ...] = SELECTIVE, refused: dict[str, str] | None = None, exhaustive: int = 4):
     """Add the circuit that a function builds to the list, under the function's name."""
 
     def add(build: Callable[[], Circuit]) -> Callable[[], Circuit]:
@@ -291,7 +293,7 @@ def first_and_last_latch() -> Circuit:
     return over_abc("latches", concatenate(latch(value, when, first=True), latch(value, when)))
 
 
-@case(each(lambda w, t: tuple(max((i + 1 for i in range(t + 1) if w[i] == x), default=0) for x in "abc")))
+@case(each(lambda w, t: tuple(max((i + 1 for i in range(t + 1) if w[i] == x), default=0) for x in "abc")), SELECTIVE[:2], NO_BANK)
 def last_place_of_each_token() -> Circuit:
     return over_abc("bank", latch_bank(constant(1).cumsum(), token))
 
@@ -301,7 +303,7 @@ def _largest_lead(word: list[str], t: int) -> int:
     return min(max(leads, default=0), 3) if max(leads, default=0) > 0 else 0
 
 
-@case(each(_largest_lead))
+@case(each(_largest_lead), SELECTIVE[:2], NO_BANK)
 def largest_lead() -> Circuit:
     """The largest lead (to 3) of a's over b's seen at a c."""
     a, b = counters
@@ -390,7 +392,7 @@ def _code_keys(word: list[str], t: int) -> tuple[int, ...]:
     return (0,) * 5 + tuple(totals)
 
 
-@case(each(_code_keys), BOTH, {"s4d": "for keys that are flags"}, exhaustive=3)
+@case(each(_code_keys), SELECTIVE, FLAGS_ONLY, exhaustive=3)
 def mqar_code_keys() -> Circuit:
     """Keys as balanced ±1 codes (Theorem 3 of paper A): other keys may leak, and the leak is exact too."""
     tokens = Tokens(K4)
@@ -431,13 +433,13 @@ def printed_mqar() -> Circuit:
     return Circuit("printed_mqar", output.readout(read, book, KV, "v"), PAPER)
 
 
-@case(each(_printed), BOTH, {"s4d": "for keys that are flags"}, exhaustive=6)
+@case(each(_printed), SELECTIVE, FLAGS_ONLY, exhaustive=6)
 def mqar_as_printed() -> Circuit:
     """Theorem 2 of paper A at the block level."""
     return printed_mqar()
 
 
-@case(_answer(lambda values: values[0]), BOTH, {"s4d": "for keys that are flags"}, exhaustive=6)
+@case(_answer(lambda values: values[0]), SELECTIVE, FLAGS_ONLY, exhaustive=6)
 def mqar_as_printed_answers() -> Circuit:
     """The same circuit judged by its answers."""
     return printed_mqar()
@@ -464,6 +466,18 @@ def _last_after(word: list[str], t: int, name: str | None) -> str | None:
         return found[-1] if found else None
 
     return after(after(name))
+
+
+def _signed_recall(word: list[str], t: int) -> int:
+    numbers = {"a": 2, "b": -1, "c": 1}
+    return sum(numbers[word[s]] * numbers[word[s - 1]] for s in range(1, t + 1)) * numbers[word[t]]
+
+
+@case(each(_signed_recall), SELECTIVE, FLAGS_ONLY)
+def signed_keys() -> Circuit:
+    """Keys that are no codes: Σ_s x(s)·x(s − 1)·x(t)."""
+    x = abc.number({"a": 2, "b": -1, "c": 1})
+    return over_abc("signed_keys", memory.outer_sum(x, write=x.shift(1), read=x))
 
 
 # Outputs -----------------------------------------------------------------------------------------

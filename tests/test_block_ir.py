@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import random_circuits
 import numpy as np
 import pytest
+import random_circuits
 from circuits import CASES, Case, logits, mistakes, words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,8 +13,8 @@ from compiler.compile import Compiled, compile, run_blocks
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language.circuit import Circuit
+from compiler.ports import TARGETS
 
-TARGETS = ("mamba", "mamba2", "s4d")
 COMPILED = [pytest.param(case, target, id=f"{case.name}-{target}") for case in CASES for target in case.targets]
 REFUSED = [pytest.param(case, target, id=f"{case.name}-{target}") for case in CASES for target in case.refused]
 
@@ -55,7 +55,7 @@ def _check_equal(circuit: Circuit, compiled: Compiled, tokens: np.ndarray) -> No
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_random_circuits(target: str, data):
     """Exact on every random circuit, or refused with a CompileError."""
@@ -66,3 +66,15 @@ def test_random_circuits(target: str, data):
     except CompileError:
         return
     _check_equal(circuit, compiled, tokens)
+
+
+def test_taps_of_unequal_lags_are_exact_in_float32():
+    """3 and 1 are no multiples of each other, but both of one row of integers."""
+    from circuits import abc, over_abc
+
+    x = abc.number({"a": 2, "b": 1})
+    circuit = over_abc("taps", (3 * x + x.shift(1) - 5 * x.shift(2) - 2).relu())
+    compiled = compile(circuit, "mamba")
+    (block,) = compiled.blocks
+    assert np.array_equal(block.features.taps.astype(np.float32), block.features.taps)
+    _check_equal(circuit, compiled, words(CASES[0], circuit)[-1])

@@ -9,12 +9,14 @@ from compiler.errors import CompileError
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
-from compiler.language.source import Tokens
+from compiler.language.source import Tokens, numbers
 from compiler.language.stream import concatenate, constant, latch
+from compiler.language.types import Bool, Int
 from compiler.model import Stack
 from compiler.package import bare, bare_sizes, language_model
 from compiler.runtime.streaming import stream_scores
 from constructions.keep_nth import KeepNth
+from constructions.keep_nth_position import keep_nth_with_position
 from verify.certificates.certificate import Refused, Violated
 from verify.certificates.hold import certify_hold
 from verify.tasks.keep import Keep, keep_oracle
@@ -164,3 +166,26 @@ def test_comparisons_of_a_count(relation):
     compiled = compile(circuit)
     with torch.no_grad():
         assert np.array_equal(bare(compiled)(torch.from_numpy(tokens)).numpy(), compiled.interpret(tokens))
+
+
+@pytest.mark.parametrize("n, vocab", [(1, 1), (3, 2), (5, 128), (100, 9)])
+def test_with_the_position_as_an_input_one_block_is_enough(n, vocab):
+    built_with = keep_nth_with_position(n, vocab)
+    (size,) = bare_sizes(built_with.compiled)
+    assert size.d_inner == int(np.ceil(np.log2(vocab + 1))) + 3 and size.d_state == 1
+    tokens = np.random.default_rng(0).integers(vocab, size=(4, n + 20))
+    assert (built_with(tokens)[:, n - 1 :] == tokens[:, [n - 1]]).all()
+
+
+def test_rounded_positions_change_nothing():
+    """Positions jump to where float32 has no odd numbers any more, where the bump of A4 would open again."""
+    keep = keep_nth_with_position(5, 16)
+    late = [2**24 - 1, 2**24, 2**24 + 1, 2**24 + 3, 2**25 + 1, 2**31 + 7, 2**40]
+    tokens = np.random.default_rng(0).integers(16, size=(64, 5 + len(late)))
+    assert (keep(tokens, np.array([1, 2, 3, 4, 5, *late]))[:, 4:] == tokens[:, [4]]).all()
+
+
+def test_a_position_used_otherwise_is_refused():
+    token, position = numbers(Bool(), "token"), numbers(Int(1, 2**40), "position")
+    with pytest.raises(CompileError, match="lattice steps"):
+        compile(Circuit("bump", latch(token, when=(position - 5).one_hot(2)[0]), length=2**40))

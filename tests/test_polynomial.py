@@ -11,7 +11,7 @@ import sympy
 from compiler.errors import CompileError
 from compiler.targets.polynomial_circuit import ALWAYS, lower
 from compiler.targets.polynomial_transition import Exponential, Squashed, Taylor
-from constructions.polynomial import PolynomialModel, build, build_monomial, measured, report
+from constructions.polynomial import PolynomialModel, build, build_monomial, formula, measured, report
 from constructions.polynomial_circuits import FORMS, expected_widths, padded_length, theorem2
 from constructions.polynomial_expression import Monomial, Polynomial, from_terms, parse_polynomial
 
@@ -241,5 +241,5 @@ def test_anything_else_gets_one_sentence(text, fragment):
 def test_the_report_agrees_with_the_formulas():
     result = report(build(parse_polynomial(EXAMPLE, 3)), samples=20)
     assert result["proved"] and result["exact_on_integers"]["right"] == 20
-    assert result["formula"] == {"padded_length": result["padded_length"], "widths": result["widths"]}
+    assert formula(parse_polynomial(EXAMPLE, 3)) == {"padded_length": result["padded_length"], "widths": result["widths"]}
     assert all(row["within_bound"] for row in result["float"].values())

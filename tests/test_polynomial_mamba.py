@@ -65,7 +65,7 @@ def test_exact_on_integers(form):
 
 
 def test_degree_27_at_every_magnitude_that_float32_holds():
-    model = build_on_mamba(parse_polynomial("x1**9*x2**9*x3**9"))
+    model = build_on_mamba(parse_polynomial("x1**9*x2**9*x3**9"), bound=16.0)
     assert len(model.compiled.blocks) == 6
     rng = np.random.default_rng(3)
     for exponent in np.linspace(-1.0, 1.1, 8):
@@ -115,5 +115,5 @@ def test_inputs_and_polynomials_beyond_the_range_are_refused():
     model = build_on_mamba(parse_polynomial("x1**27"))
     with pytest.raises(ValueError, match="x"):
         model(np.array([[2 * model.bound]]))
-    with pytest.raises(CompileError, match="float32 ends at"):
+    with pytest.raises(CompileError, match="exceed|ends at"):
         build_on_mamba(parse_polynomial("x1**27"), "binary", 1024.0)

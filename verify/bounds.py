@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import ceil, comb, erfc, inf, log2, sqrt
 
 from verify.arguments import at_least, one_of
+from verify.generalization import generalization  # noqa: F401  (a bound like the others, in a file of its own)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations, islice
-from math import comb
+from math import ceil, comb, log, sqrt
 
 import numpy as np
 
@@ -116,3 +116,72 @@ def random_balanced(size: int, length: int, seed: int) -> Codebook:
             if len(seen) == size:
                 break
     return Codebook(np.stack(list(seen.values())))
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredCode:
+    """A random codebook that was measured: what a manifest records of it.
+
+    epsilon: every |<c, c'>| ≤ epsilon · p over distinct words, p the length; measured, not assumed.
+    draws:   how many codebooks were drawn, the last one with seed `seed + draws − 1`.
+    """
+
+    book: Codebook
+    epsilon: float
+    seed: int
+    draws: int
+
+    @property
+    def coherence(self) -> float:
+        """The largest |<c, c'>|/p."""
+        return self.book.coherence() / self.book.length
+
+    def to_json(self) -> dict:
+        """Seed, sizes and measured coherence."""
+        return {
+            "size": self.book.size,
+            "length": self.book.length,
+            "epsilon": self.epsilon,
+            "coherence": self.coherence,
+            "seed": self.seed,
+            "draws": self.draws,
+        }
+
+
+def jl_length(size: int, epsilon: float, delta: float) -> int:
+    """p = ⌈4 ε⁻² ln(size/δ)⌉: one draw has coherence at most ε with probability at least 1 − δ² (paper A, Lemma 4).
+
+    Hoeffding gives 2 e^(−ε²p/2) for a pair, and there are fewer than size²/2 pairs.
+    """
+    if size < 1 or not 0 < epsilon < 1 or not 0 < delta < 1:
+        raise ValueError(f"a code of {size} words with ε = {epsilon} and δ = {delta} makes no sense: size ≥ 1, 0 < ε < 1 and 0 < δ < 1 do")
+    return ceil(4 * epsilon**-2 * log(size / delta))
+
+
+def least_coherence(size: int, length: int) -> float:
+    """No `size` words of this length have a smaller |<c, c'>|/p (Welch's bound; for odd p also 1/p, by parity; 1 if two must agree up to sign)."""
+    if size > 2 ** (length - 1):
+        return 1.0
+    welch = sqrt((size - length) / (length * (size - 1))) if size > length else 0.0
+    return max(welch, 1 / length if length % 2 and size > 1 else 0.0)
+
+
+def jl(size: int, epsilon: float, delta: float = 0.5, length: int | None = None, seed: int = 0, most_draws: int = 64) -> MeasuredCode:
+    """Uniformly random ±1 words (scaled by 1/√p they are Lemma 4's projections of unit vectors), drawn until their coherence is at most ε.
+
+    length: p, by default `jl_length`. ValueError where p cannot succeed, and where no draw did.
+    """
+    needed = jl_length(size, epsilon, delta)
+    p = needed if length is None else length
+    if p < 1 or least_coherence(size, p) > epsilon:
+        raise ValueError(
+            f"no {size} words of length {p} have a coherence of {epsilon} or less: {least_coherence(size, max(1, p)):.3g} is the least possible; length {needed} succeeds"
+        )
+    best = 1.0
+    for draw in range(most_draws):
+        words = np.random.default_rng(seed + draw).choice(np.array([-1, 1], dtype=np.int8), size=(size, p))
+        book = Codebook(words)
+        best = min(best, book.coherence() / p)
+        if best <= epsilon:
+            return MeasuredCode(book, epsilon, seed, draw + 1)
+    raise ValueError(f"none of {most_draws} codes of {size} words of length {p} had a coherence of {epsilon} or less (the best {best:.3g}); length {needed} succeeds with probability {1 - delta**2:.2g} a draw")

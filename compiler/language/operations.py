@@ -59,7 +59,8 @@ def exact_matrix(matrix: Array | sparse.sparray) -> sparse.csr_array:
 @lru_cache(maxsize=1 << 16)
 def scaled_identity(width: int, factor: float = 1.0) -> sparse.csr_array:
     """factor · 1 (width × width), one shared matrix for each; not to be changed in place."""
-    return exact_matrix(sparse.diags_array(np.full(width, factor), format="csr"))
+    places = np.arange(width + 1)
+    return exact_matrix(sparse.csr_array((np.full(width, factor), places[:-1], places), shape=(width, width)))
 
 
 @lru_cache(maxsize=1 << 12)
@@ -290,8 +291,10 @@ class Half(Relu):
     """relu(x), of which only half(x) − half(−x) = x is ever used: how a block carries real numbers.
 
     Any function with that property does; a real block computes silu(Sx)/S (exact-arithmetic E3).
-    The split_reals pass alone makes these, always in such pairs.
+    The split_reals pass alone makes these, always in such pairs, and chooses the scale S.
     """
+
+    scale: float = 128.0
 
 
 @dataclass(frozen=True)
@@ -593,6 +596,11 @@ class Latch(Operation):
     exceeds 0 exactly where the flag is 1 (softplus does the rectifying).
     """
 
+    @property
+    def forgets(self) -> bool:
+        """Whether a write erases what was there."""
+        return True
+
     def result_type(self, value: Type, when: Type) -> Type:
         if isinstance(value, (OneHot, Code)) and when.width == 1:
             return value
@@ -613,6 +621,26 @@ class Latch(Operation):
             bank = _stored(value, when, t, bank)
             out[:, t] = bank.reshape(batch, -1)
         return out
+
+
+@dataclass(frozen=True)
+class SumWhere(Latch):
+    """For each flag of `when`, the sum of the values at the positions where it held so far; lanes as for Latch.
+
+    A latch that does not forget: the step Δ writes, and there is no decay (paper A, Theorem 1, with Δ for the Heaviside).
+    """
+
+    @property
+    def forgets(self) -> bool:
+        return False
+
+    def result_type(self, value: Type, when: Type) -> Type:
+        width = value.width * when.width
+        return Int(width=width) if value.integral else Real(width=width)
+
+    def evaluate(self, value: Array, when: Array) -> Array:
+        held = (when >= 1).astype(np.int64).astype(value.dtype)
+        return np.cumsum((held[..., None] * value[:, :, None, :]).reshape(*value.shape[:2], -1), axis=1)
 
 
 @dataclass(frozen=True)

@@ -256,6 +256,11 @@ def latch_bank(value: Stream, index: Stream, when: Stream | None = None) -> Stre
     return Stream(ops.Latch(), (value, index if when is None else index & when))
 
 
+def sum_where(value: Stream, when: Stream) -> Stream:
+    """For each flag, the sum of the values at positions where it held: lane k·w + i is lane i of the sum under flag k."""
+    return Stream(ops.SumWhere(), (value, when))
+
+
 def decode(code: Stream, book: Codebook) -> Stream:
     """Which codeword a stream holds, as a OneHot; absent where it holds none."""
     return Stream(ops.Decode(ops.exact_matrix(book.words)), (code,))

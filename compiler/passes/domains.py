@@ -27,6 +27,7 @@ from compiler.passes.rectified_mass import rectified_mass
 
 
 _BEYOND_FLOATS = 2**256
+_ZERO, _ONE = Fraction(0), Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -124,10 +125,10 @@ class Domains:
         type = stream.type
         lo, hi, l1 = domain.lo, domain.hi, min(domain.l1, domain.bound * stream.width)
         if isinstance(type, (Bool, OneHot)):
-            lo, hi = max(lo, Fraction(0)), min(hi, Fraction(1))
+            lo, hi = max(lo, _ZERO), min(hi, _ONE)
         if isinstance(type, OneHot):
-            l1 = min(l1, Fraction(1))
-        if isinstance(type, Int):
+            l1 = min(l1, _ONE)
+        elif isinstance(type, Int):
             lo = lo if type.lo is None else max(lo, Fraction(min(type.lo, 0)))
             hi = hi if type.hi is None else min(hi, Fraction(max(type.hi, 0)))
         bound = max(abs(lo), abs(hi))
@@ -142,7 +143,7 @@ class Domains:
     def _typed(self, type: Type) -> Domain:
         """The domain that a type alone promises (numeric inputs, flags)."""
         if isinstance(type, (Bool, OneHot)):
-            return self._interval(Fraction(1), Fraction(0), Fraction(1), type.width)
+            return self._interval(_ONE, _ZERO, _ONE, type.width)
         lo = Fraction(type.lo) if getattr(type, "lo", None) is not None else Fraction(-(2**62))
         hi = Fraction(type.hi) if getattr(type, "hi", None) is not None else Fraction(2**62)
         return self._interval(Fraction(1 if type.integral else 0), lo, hi, type.width)
@@ -223,7 +224,7 @@ class Domains:
 
     @staticmethod
     def _with_zero(d: Domain) -> Domain:
-        return replace(d, lo=min(d.lo, Fraction(0)), hi=max(d.hi, Fraction(0)))
+        return replace(d, lo=min(d.lo, _ZERO), hi=max(d.hi, _ZERO))
 
     @_of.register
     def _(self, operation: ops.Lti, stream: Stream) -> Domain:
@@ -330,6 +331,12 @@ class Domains:
         return self._interval(d.step, d.lo, d.hi, stream.width) if stream.inputs[1].width > 1 else replace(
             d, mass=d.bound * self.max_length
         )
+
+    @_of.register
+    def _(self, operation: ops.SumWhere, stream: Stream) -> Domain:
+        value, when = (self._known[s] for s in stream.inputs)
+        most = min(value.mass, value.bound * when.mass) if when.is_flag else value.mass
+        return self._interval(value.step, -most if value.lo < 0 else Fraction(0), most if value.hi > 0 else Fraction(0), stream.width)
 
     @_of.register
     def _(self, operation: ops.GateSum, stream: Stream) -> Domain:

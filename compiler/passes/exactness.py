@@ -55,6 +55,9 @@ def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[Block, ...], domains
 
 
 def _claims(plan: Schedule, domains: Domains) -> Iterator[Claim]:
+    for stream in plan.circuit.streams:
+        if isinstance(stream.operation, ops.Numbers):
+            yield from _claims_of(stream, domains)
     for operations in plan.blocks:
         for stream in operations:
             yield from _claims_of(stream, domains)

@@ -21,7 +21,8 @@ from compiler.passes.domains import Domains
 from compiler.passes.linear_form import ONE, Form, port_form
 from compiler.passes.one_channel import is_rectified, one_channel
 from compiler.passes.represent import masked
-from compiler.passes.spread_codes import signed_memory
+from compiler.passes.scale import half_scale
+from compiler.passes.signed_keys import signed_memory
 from compiler.ports import PortRules
 
 
@@ -93,7 +94,8 @@ class _Fitter:
         """What an atom held, `step` positions after `stream`: relu passes non-negative lanes, a pair of relus signed ones."""
         past = stream.shift(step)
         if not self.domains.of(atom).step:
-            carried = Stream(ops.Half(), (past,)) - Stream(ops.Half(), (-1 * past,))
+            half = ops.Half(half_scale(self.domains.of(atom)))
+            carried = Stream(half, (past,)) - Stream(half, (-1 * past,))
         else:
             carried = past.relu() - (-1 * past).relu() if self.domains.of(atom).lo < 0 else past.relu()
         carried.name, carried.origin = name, atom.origin
@@ -187,6 +189,23 @@ class _Fitter:
         return self._rebuilt(stream, operation, (self._within_reach(a), self._within_reach(b)))
 
     @rule.register
+    def _(self, operation: ops.Count, stream: Stream, when: Stream, reset: Stream) -> Stream:
+        """One channel where Δ can erase and keep; else the count since the start minus its copy latched at the last reset."""
+        if not self.rules.counts:
+            total = Stream(ops.Cumsum(), (when,))
+            return self._fitted_parts(total - Stream(ops.Latch(), (total, reset)))
+        counted = Stream(ops.Relu(), (when - reset,))
+        counted = self.rule(ops.Relu(), counted, *counted.inputs)
+        return self._rebuilt(stream, operation, (counted, self._within_reach(reset)))
+
+    def _fitted_parts(self, rewritten: Stream) -> Stream:
+        """A stream made of new streams over fitted ones, itself fitted."""
+        for new in Circuit("", rewritten).streams:
+            if new not in self.fitted:
+                self.fit(new)
+        return self.fitted[rewritten]
+
+    @rule.register
     def _(self, operation: ops.ScaledSum, stream: Stream, value: Stream, weight: Stream, gate: Stream) -> Stream:
         return self._rebuilt(stream, operation, (self.written(value), self._within_reach(weight), self.landed(gate)))
 
@@ -201,20 +220,21 @@ class _Fitter:
         if self.rules.delta == "columns":
             if when.width > 1:
                 return self._rebuilt(stream, operation, (value, when))  # read behind a gate, which becomes the query of a memory
-            return self._column_latch(stream, value, when, ONE)
+            return self._column_latch(stream, operation.forgets, value, when, ONE)
         return self._rebuilt(stream, operation, (self.written(value), self.threshold(when)))
 
-    def _column_latch(self, stream: Stream, value: Stream, when: Stream, query: Stream) -> Stream:
-        """Latches where the step belongs to the columns: a memory that keeps the last value under each flag."""
+    def _column_latch(self, stream: Stream, forgets: bool, value: Stream, when: Stream, query: Stream) -> Stream:
+        """Latches where the step belongs to the columns: a memory that keeps the last value (or the sum) under each flag."""
         flags = self._within_reach(when)
         if self.domains.of(flags).lo < 0 or not self.domains.of(flags).is_flag:
             raise NotImplementedError(f"{self.rules.name} has a lowering of latches for flags only")
-        return Stream(ops.MemoryRead("last"), (self.written(value), flags, self._within_reach(query)), stream.name)
+        return Stream(ops.MemoryRead("last" if forgets else "sum"), (self.written(value), flags, self._within_reach(query)), stream.name)
 
     @rule.register
     def _(self, operation: ops.GateSum, stream: Stream, bank: Stream, gate: Stream) -> Stream:
         if self.rules.delta == "columns":
-            return self._column_latch(stream, *bank.inputs[:2], gate)
+            forgets = bank.operation.forgets if isinstance(bank.operation, ops.Latch) else bank.operation.policy == "last"
+            return self._column_latch(stream, forgets, *bank.inputs[:2], gate)
         return self._rebuilt(stream, operation, (bank, self.landed(gate)))
 
     @rule.register

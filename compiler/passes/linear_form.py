@@ -57,7 +57,7 @@ def _folded(node: Stream, known: dict[Stream, Form]) -> Iterator[tuple[Stream, i
     elif isinstance(operation, ops.Shift):
         yield node.inputs[0], operation.k, 1.0, False
     elif isinstance(operation, ops.Constant):
-        yield ONE, 0, ops.exact_matrix([[float(v)] for v in operation.values]), True
+        yield ONE, 0, _constant_weights(operation), True
     else:
         yield node, 0, 1.0, True
 
@@ -79,6 +79,14 @@ def _foldable_region(stream: Stream, known: dict[Stream, Form]) -> list[Stream]:
 
 
 # Weights -------------------------------------------------------------------------------------------
+
+
+def _constant_weights(operation: ops.Constant) -> Weights:
+    """The multiples of ONE that a constant holds."""
+    first, width = float(operation.values[0]), len(operation.values)
+    if width == 1:
+        return first
+    return ops.copies(width, first) if len(set(operation.values)) == 1 else ops.exact_matrix([[float(v)] for v in operation.values])
 
 
 def _weights(matrix: sparse.csr_array) -> Weights:

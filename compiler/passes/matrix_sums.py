@@ -22,6 +22,8 @@ def dyadic_gcd(*numbers: Fraction) -> Fraction:
 
 def array_step(values: np.ndarray) -> Fraction:
     """The lattice step of an array of dyadic floats."""
+    if values.size == 1:
+        return Fraction(abs(float(values.flat[0])))
     return dyadic_gcd(*(Fraction(float(v)) for v in np.unique(np.abs(values))))
 
 

@@ -14,6 +14,7 @@ from scipy import sparse
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.passes.linear_form import ONE, Form
+from compiler.passes.matrix_sums import array_step
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,8 @@ def one_channel(form: Form, width: int, d_conv: int, rectified: bool) -> Channel
             return None
         else:
             lagged.setdefault(lag, {})[atom] = matrix
+    if len(lagged) <= 1:
+        return _at_one_lag(lagged, bias, d_conv)
     atoms = tuple(dict.fromkeys(atom for part in lagged.values() for atom in part))
     stacked = {lag: _stack(part, atoms, width) for lag, part in lagged.items()}
     taps = np.zeros((width, d_conv))
@@ -60,6 +63,14 @@ def one_channel(form: Form, width: int, d_conv: int, rectified: bool) -> Channel
     return ChannelRows(atoms, per_atom, taps, bias)
 
 
+def _at_one_lag(lagged: dict[int, dict[Stream, sparse.csr_array]], bias: np.ndarray, d_conv: int) -> ChannelRows:
+    taps = np.zeros((len(bias), d_conv))
+    part = {}
+    for lag, part in lagged.items():
+        taps[:, lag] = 1
+    return ChannelRows(tuple(part), tuple(part.values()), taps, bias)
+
+
 def _stack(part: dict[Stream, sparse.csr_array], atoms: tuple[Stream, ...], width: int) -> sparse.csr_array:
     blocks = [part.get(atom, sparse.csr_array((width, atom.width))) for atom in atoms]
     return ops.exact_matrix(sparse.hstack(blocks))
@@ -68,10 +79,6 @@ def _stack(part: dict[Stream, sparse.csr_array], atoms: tuple[Stream, ...], widt
 def _proportional(stacked: dict[int, sparse.csr_array], taps: np.ndarray) -> tuple[sparse.csr_array, np.ndarray]:
     """(rows, the indices of rows whose lags are no multiples of each other); fills in the taps of the others."""
     width = len(taps)
-    if len(stacked) == 1:
-        ((lag, rows),) = stacked.items()
-        taps[:, lag] = 1
-        return rows, np.zeros(0, dtype=np.int64)
     entries: list[tuple[np.ndarray, np.ndarray]] = []
     hard = []
     for i in range(width):
@@ -84,7 +91,7 @@ def _proportional(stacked: dict[int, sparse.csr_array], taps: np.ndarray) -> tup
     indptr = np.cumsum([0, *(len(indices) for indices, _ in entries)])
     indices = np.concatenate([i for i, _ in entries]) if entries else np.zeros(0, dtype=np.int64)
     data = np.concatenate([d for _, d in entries]) if entries else np.zeros(0)
-    columns = next(iter(stacked.values())).shape[1] if stacked else 0
+    columns = next(iter(stacked.values())).shape[1]
     return sparse.csr_array((data, indices, indptr), shape=(width, columns)), np.array(hard, dtype=np.int64)
 
 
@@ -95,14 +102,13 @@ def _row(matrix: sparse.csr_array, i: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _common_row(parts: dict[int, tuple[np.ndarray, np.ndarray]], taps: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """The row of which every lag is a multiple, its first entry in [1, 2) so that taps stay dyadic; None if there is none."""
+    """The row of integers without a common divisor of which every lag is a multiple, so that taps are dyadic; None if there is none."""
     if not parts:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
     indices, data = next(iter(parts.values()))
-    _, exponent = np.frexp(data[0])
-    unit = data / 2.0 ** (exponent - 1)
+    unit = data / float(array_step(data))
     for lag, (others, values) in parts.items():
-        tap = values[0] / unit[0]
+        tap = float(array_step(values)) * np.sign(values[0] * unit[0])
         if not np.array_equal(others, indices) or not np.array_equal(tap * unit, values):
             return None
         taps[lag] = tap

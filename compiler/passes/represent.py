@@ -35,7 +35,7 @@ from compiler.passes.domains import Domains, power_of_two
 from compiler.passes.linear_form import ONE, linear_form
 from compiler.passes.saturation import rising_count
 
-CORE = (ops.Embed, ops.Constant, ops.Linear, ops.Shift, ops.Relu, ops.Multiply, ops.Cumsum, ops.Latch, ops.GateSum, ops.MemoryRead, ops.Dot, ops.ScaledSum, ops.Numbers)
+CORE = (ops.Embed, ops.Constant, ops.Linear, ops.Shift, ops.Relu, ops.Multiply, ops.Cumsum, ops.Latch, ops.GateSum, ops.MemoryRead, ops.Dot, ops.ScaledSum, ops.Count, ops.Numbers)
 _SOURCES = (ops.Embed, ops.Constant, ops.Numbers, ops.Position)
 _MEMORIES = (ops.Shift, ops.Lti, ops.Cumsum, ops.Latch, ops.MemoryRead, ops.ScaledSum, ops.Count, ops.RunningMax)
 # f(0, …, 0) = 0, so these commute with a shift, before the start of the sequence too.
@@ -156,6 +156,7 @@ class _Rewriter:
     @rule.register(ops.Multiply)
     @rule.register(ops.Dot)
     @rule.register(ops.ScaledSum)
+    @rule.register(ops.Count)
     @rule.register(ops.Constant)
     @rule.register(ops.Numbers)
     def _(self, operation: ops.Operation, *inputs: Stream) -> Stream:
@@ -287,12 +288,6 @@ class _Rewriter:
     def _(self, operation: ops.Latch, value: Stream, when: Stream) -> Stream:
         back, stored = self._storable(value)
         return back(Stream(operation, (stored, when)), when.width)
-
-    @rule.register
-    def _(self, operation: ops.Count, when: Stream, reset: Stream) -> Stream:
-        """The count since the start minus its copy latched at the last reset."""
-        total = when.cumsum()
-        return total - Stream(ops.Latch(), (total, reset))
 
     @rule.register
     def _(self, operation: ops.RunningMax, value: Stream, when: Stream) -> Stream:

@@ -1,7 +1,7 @@
 """Pass 7a, saturation: counts that outgrow the dtype, and what may still be asked of them.
 
-A running sum c of non-negative lattice values, and the position, are exact up to 2^p lattice
-steps, p the significand of the dtype. Beyond, the computed c̃ is wrong, but never below 2^p
+A running sum c of non-negative lattice values, or a non-negative lattice input (a position), is exact
+up to 2^p lattice steps, p the significand of the dtype. Beyond, the computed c̃ is wrong, but never below 2^p
 steps, in whatever order it is summed: rounding is monotone and 2^p steps is representable. (A
 sequential float32 count stops at 2^24, a parallel scan goes on in larger strides.) So a falling
 ramp relu(k − w·c), w > 0 a power of two, is exact at *every* length if k/w lies below 2^p steps:
@@ -25,14 +25,14 @@ from compiler.passes.schedule import Schedule
 
 
 def grows(stream: Stream, domains: Domains) -> bool:
-    """Whether a stream never falls along a sequence and is summed of non-negative lattice values."""
-    if isinstance(stream.operation, ops.Position):
-        return True
-    return isinstance(stream.operation, ops.Cumsum) and domains.of(stream.inputs[0]).lo >= 0 and domains.of(stream).step > 0
+    """Whether a stream is a numeric input, or a running sum, of non-negative lattice values."""
+    domain = domains.of(stream)
+    summed = domains.of(stream.inputs[0]) if isinstance(stream.operation, ops.Cumsum) else domain
+    return isinstance(stream.operation, (ops.Cumsum, ops.Numbers)) and summed.lo >= 0 and domain.step > 0
 
 
 def rising_count(form: Form, domains: Domains) -> bool:
-    """Whether a linear form is a sum of growing counts with non-negative weights, up to constants."""
+    """Whether a linear form is a sum of such counts with non-negative weights, up to constants."""
     counts = [(atom, matrix) for (atom, _), matrix in form.items() if atom is not ONE]
     return bool(counts) and all(grows(atom, domains) and (matrix.data >= 0).all() for atom, matrix in counts)
 

@@ -21,6 +21,7 @@ from compiler.passes.one_channel import ChannelRows
 POSITIVE = 32
 NEGATIVE = 104
 HALF = 128
+WIDEST = Fraction(2) ** 40
 _MOST_ROWS = 4096  # beyond this, the lattice bound is taken: it costs at most a larger scale
 _MOST_VALUES = 1 << 16
 
@@ -33,9 +34,15 @@ def rectifier_scale(channels: ChannelRows, domains: Domains) -> float:
     return float(2 ** int(np.ceil(np.log2(float(needed)))))
 
 
-def half_scale(domain: Domain) -> float:
-    """S for halves of a number: 128 for reals (exact-arithmetic E3), and so much that a lattice stays exact."""
-    return float(power_of_two(HALF / domain.step)) if domain.step else float(HALF)
+def half_scale(domain: Domain, most: Fraction = WIDEST) -> float:
+    """S for halves silu(±S·v) of a number: so much that a lattice stays exact; for reals 128 (exact-arithmetic E3) or more.
+
+    Beyond |S·v| = 20 silu rounds nothing, so S is as large as keeps S·|v| below 2^59: a product of
+    two such then keeps within float32. `most` limits it where more than two meet.
+    """
+    if domain.step:
+        return float(power_of_two(HALF / domain.step))
+    return float(max(Fraction(HALF), min(most, Fraction(2) ** 59 / power_of_two(domain.bound))))
 
 
 def _lattice(channels: ChannelRows, domains: Domains) -> tuple[Fraction, Fraction]:

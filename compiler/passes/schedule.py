@@ -65,6 +65,8 @@ def operands(stream: Stream, rules: PortRules) -> list[tuple[Stream, Port]]:
     if isinstance(operation, ops.MemoryRead):
         value, key, query = stream.inputs
         return [(value, "written"), (key, column), (query, column)]
+    if isinstance(operation, ops.Count):
+        return [(stream.inputs[0], "written"), (stream.inputs[1], "linear")]
     if isinstance(operation, ops.Dot):
         return [(stream.inputs[0], column), (stream.inputs[1], column)]
     if isinstance(operation, ops.ScaledSum):
@@ -92,7 +94,7 @@ def column_group(stream: Stream, rules: PortRules) -> tuple | None:
         return ("memory", operation.policy, id(key), id(query))  # by identity: == of streams builds a comparison
     if isinstance(operation, ops.Dot):
         return ("dot", *map(id, stream.inputs))
-    if isinstance(operation, (ops.Cumsum, ops.Latch, ops.GateSum, ops.ScaledSum)):
+    if isinstance(operation, (ops.Cumsum, ops.Latch, ops.GateSum, ops.ScaledSum, ops.Count)):
         return ("constant",)
     return ("no columns",) if rules.delta == "columns" else None
 
@@ -143,7 +145,7 @@ def _operand_rows(stream: Stream, wanted: np.ndarray) -> list[np.ndarray]:
     operation = stream.operation
     if isinstance(operation, (ops.Relu, ops.Cumsum)):
         return [wanted]
-    if isinstance(operation, (ops.Multiply, ops.ScaledSum)):
+    if isinstance(operation, (ops.Multiply, ops.ScaledSum, ops.Count)):
         return [wanted] * len(stream.inputs)
     if isinstance(operation, ops.Dot):
         return [np.ones(s.width, dtype=bool) for s in stream.inputs]

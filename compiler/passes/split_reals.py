@@ -13,6 +13,7 @@ After this pass no rectifier other than Half reads a real number.
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from functools import singledispatchmethod
 
 import numpy as np
@@ -23,6 +24,7 @@ from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream, concatenate
 from compiler.passes.domains import Domains
+from compiler.passes.scale import HALF, WIDEST, half_scale
 from compiler.ports import PortRules
 
 
@@ -50,7 +52,7 @@ class _Splitter:
     def __init__(self, domains: Domains):
         self.domains = domains
         self.known: dict[Stream, Stream] = {}
-        self._halves: dict[Stream, Stream] = {}
+        self._halves: dict[tuple[Stream, float], Stream] = {}
 
     def split(self, stream: Stream) -> None:
         inputs = tuple(self.known[s] for s in stream.inputs)
@@ -64,12 +66,13 @@ class _Splitter:
     def real(self, stream: Stream) -> bool:
         return self.domains.of(stream).step == 0
 
-    def halves(self, x: Stream) -> Stream:
-        """half(x), half(−x)."""
-        if x not in self._halves:
-            self._halves[x] = Stream(ops.Half(), (concatenate(x, -1 * x),), f"{x.label}.half")
-            self._halves[x].origin = x.origin
-        return self._halves[x]
+    def halves(self, x: Stream, most: int | Fraction = WIDEST) -> Stream:
+        """half(x), half(−x), with a scale of at most `most` for a real x."""
+        key = (x, half_scale(self.domains.of(x), most))
+        if key not in self._halves:
+            self._halves[key] = Stream(ops.Half(key[1]), (concatenate(x, -1 * x),), f"{x.label}.half")
+            self._halves[key].origin = x.origin
+        return self._halves[key]
 
     @singledispatchmethod
     def rule(self, operation: ops.Operation, stream: Stream, *inputs: Stream) -> Stream:
@@ -107,11 +110,11 @@ class _Splitter:
     def _(self, operation: ops.MemoryRead, stream: Stream, value: Stream, *others: Stream) -> Stream:
         if not self.real(value):
             return self._unsplit(operation, stream, value, *others)
-        return _difference(value.width) @ Stream(operation, (self.halves(value), *others), stream.name)
+        return _difference(value.width) @ Stream(operation, (self.halves(value, HALF), *others), stream.name)
 
     @rule.register
     def _(self, operation: ops.ScaledSum, stream: Stream, value: Stream, weight: Stream, gate: Stream) -> Stream:
-        parts = (self.halves(value), concatenate(weight, weight), concatenate(gate, gate))
+        parts = (self.halves(value, HALF), concatenate(weight, weight), concatenate(gate, gate))
         return _difference(value.width) @ Stream(operation, parts, stream.name)
 
     @staticmethod

@@ -95,7 +95,13 @@ def _check(circuit: PolynomialCircuit, transition: Transition) -> None:
     for number, layer in enumerate(circuit.layers, start=1):
         for channel in layer.channels:
             first.setdefault(channel.need, f"block {number}, channel {channel.name}")
-    reasons = [(None, f"{where}: {reason}.") for need, where in first.items() if (reason := transition.refusal(need))]
+    plain = (ALWAYS,)
+    reasons = [
+        (None, f"block {number}: its B or C is not 1, so no channel can pass the lanes of the constant on; use the residual.")
+        for number, layer in enumerate(circuit.layers, start=1)
+        if (tuple(layer.write), tuple(layer.read)) != (plain, plain) and (layer.constant or not circuit.residual and number < len(circuit.layers))
+    ]
+    reasons += [(None, f"{where}: {reason}.") for need, where in first.items() if (reason := transition.refusal(need))]
     if reasons:
         raise CompileError(reasons)
 

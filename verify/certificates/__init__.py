@@ -2,6 +2,7 @@
 
 from verify.certificates.ask import Ask, adjacent_pairs
 from verify.certificates.certificate import Certificate, Refused, Violated
+from verify.certificates.certify import certify
 from verify.certificates.inductive import InductiveCertificate, certify_latches
 from verify.certificates.kernel import KernelCertificate, certify_kernel
 
@@ -13,6 +14,7 @@ __all__ = [
     "Refused",
     "Violated",
     "adjacent_pairs",
+    "certify",
     "certify_kernel",
     "certify_latches",
 ]

@@ -14,7 +14,6 @@ the place in a batch, and is about `step()`; the scans compute the same where E4
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -22,12 +21,12 @@ import numpy as np
 
 from compiler.compile import Compiled
 from compiler.model import Stack
-from verify.certificates.ask import Ask, Windows
-from verify.certificates.certificate import Certificate, Refused, Violated
+from verify.certificates.ask import Ask
+from verify.certificates.certificate import Certificate, Refused
 from verify.certificates.latch_answers import Answers
-from verify.certificates.latch_rule import Compared, Rule, last_block, rule, seats
+from verify.certificates.latch_rule import Comparison, last_block, rule
 from verify.certificates.lattice import Lattice
-from verify.certificates.stepper import Stepped, Stepper
+from verify.certificates.stepper import Stepper
 from verify.certificates.windows import after
 
 MOST_VALUES = 8
@@ -49,24 +48,73 @@ def certify_latches(stack: Stack, compiled: Compiled, ask: Ask | None = None) ->
 
     Raises Violated, naming a channel and a window, where a step is wrong, and Refused where the module holds no latches.
     """
-    block, vocab = last_block(compiled), compiled.source.alphabet.size
-    stepper = Stepper(stack, vocab, ask.reach if ask else 1)
-    at = seats(compiled, stack.blocks[-1])
-    last_map = _last_map(stack, compiled, at)
-    compared = Compared(compiled, at)
-    values = _values(stepper, compiled, compared)
-    answers = Answers(stack, ask, values, compiled) if ask else None
-    largest = Lattice.of(np.zeros((1, stepper.channels)))
-    for windows, steps, ruled in _steps(stepper, compiled, values):
+    block, tokens = last_block(compiled), _tokens(compiled)
+    stepper = Stepper(stack, tokens, ask.reach if ask else 1)
+    comparison = Comparison(stack, compiled)
+    values = _values(stepper, comparison)
+    answers = Answers(stack, ask, values, comparison) if ask else None
+    gated, passing = _Seen(stepper.channels), _Seen(stack.embedding.embedding_dim)
+    for token in tokens:
+        windows = after(stepper.histories, token)
+        ruled = rule(compiled, windows)
+        steps = [stepper.step(token, state) for state in values]
         for real in steps:
-            compared.check(real, ruled, windows)
-            _check_latch(real, ruled, values, compared, windows)
-            seen = Lattice.of(real.gated.astype(np.float64))
-            largest = Lattice(np.maximum(largest.bound, seen.bound), np.minimum(largest.exponent, seen.exponent))
+            comparison.check(real, ruled, windows)
+            gated.add(real.gated)
+            passing.add(real.stream)
         if answers:
-            answers.collect(windows, steps)
-    stream = Lattice.of(stack.embedding.weight.detach().double().numpy())
-    largest.through(stack.blocks[-1].out_proj.weight.detach().double().numpy()).plus(stream).exact("out_proj row").through(last_map).exact("logit")
+            answers.collect(windows, steps, ruled)
+    _check_last_sums(stack, gated.lattice, passing.lattice)
+    count = len(tokens) * len(stepper.histories)
+    domain = f"every sequence of {len(tokens)} tokens, of every length, by step(); float32"
     margin = answers.margin() if answers else None
-    count = vocab * len(stepper.histories)
-    return InductiveCertificate(margin, "every sequence over the alphabet, of every length; float32", count, count * values.shape[1], len(block.channels.names), values.shape[1])
+    return InductiveCertificate(margin, domain, count, count * len(values), len(block.channels.names), len(values))
+
+
+def _tokens(compiled: Compiled) -> list[int]:
+    """The tokens that the input language uses at all."""
+    language = compiled.source.language
+    return np.flatnonzero(language.occurrences).tolist() if language else list(range(compiled.source.alphabet.size))
+
+
+def _values(stepper: Stepper, comparison: Comparison) -> np.ndarray:
+    """S_c of every channel, 0 first and 0 where a channel has fewer: (most values, channels) float32."""
+    known = np.zeros((1, stepper.channels), dtype=np.float32)
+    for token in stepper.tokens:
+        found = stepper.step(token, known[0]).after
+        while True:
+            new = ~(found[None] == known[:, None]).any(axis=0)
+            if not new.any():
+                break
+            first = np.take_along_axis(found, new.argmax(axis=0)[None], axis=0)[0]
+            known = _with(known, np.where(new.any(axis=0), first, 0))
+            if len(known) > MOST_VALUES:
+                channel = int(new.any(axis=0).argmax())
+                raise Refused(f"channel {comparison.name(channel)} holds more than {MOST_VALUES} values, and the certificate goes through no more")
+    return known
+
+
+def _with(known: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """The values with one more, where it is not 0, in each channel's first free place."""
+    grown = np.vstack([known, np.zeros_like(new)[None]])
+    free = 1 + (grown[1:] == 0).argmax(axis=0)
+    channels = np.flatnonzero(new)
+    grown[free[channels], channels] = new[channels]
+    return grown[: 1 + int((grown[1:] != 0).any(axis=1).sum())]
+
+
+class _Seen:
+    """The lattice of all rows seen so far."""
+
+    def __init__(self, width: int):
+        self.lattice = Lattice.of(np.zeros((1, width)))
+
+    def add(self, rows: np.ndarray) -> None:
+        new, old = Lattice.of(rows.astype(np.float64)), self.lattice
+        self.lattice = Lattice(np.maximum(old.bound, new.bound), np.minimum(old.exponent, new.exponent))
+
+
+def _check_last_sums(stack: Stack, gated: Lattice, passing: Lattice) -> None:
+    """Refuse if out_proj or the head could round in float32."""
+    out, head = (layer.weight.detach().double().numpy() for layer in (stack.blocks[-1].out_proj, stack.head))
+    gated.through(out).plus(passing).exact("out_proj row").through(head).exact("logit")

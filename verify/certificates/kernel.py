@@ -11,7 +11,9 @@ Exactness. No float32 sum of the module rounds, in any order of summation, so th
 enters the state is checked in `mixer.py`, the state and what is read from it here (`lattice.py` for the argument). Rests on: a
 softplus, silu and exp that are exact at 0 and on the safe set, and exp(−0) = 1.
 
-The margin is a lower bound. It is attained if the worst windows fit into one sequence, as in Theorem 2's circuit, where it is exact.
+The margin is a lower bound, attained if the worst windows fit into one sequence, as they do in the circuits of Theorems 2 and 4. A
+margin of 0 or less proves nothing, neither right nor wrong: writes that always come in cancelling pairs, as those of key codes in
+one group of Mamba-2 do, are counted as if each could come alone.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def scan(mixer: Mixer, language: InputLanguage, ask: Ask, stream: np.ndarray) ->
     vocab = language.alphabet.size
     reach = max(mixer.reach, ask.reach)
     check_count(vocab, reach)
-    past = histories(vocab, reach - 1)
+    past = histories(range(vocab), reach - 1)
     writes, stores, reads, count, total = [], {}, {}, 0, 0
     for token in range(vocab):
         windows = after(past, token)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
-from compiler.block import Block, UnsafePreactivation, rectified, run, run_features
+from compiler.block import Block, UnsafePreactivation, kept, rectified, run, run_features
 from compiler.compile import Compiled
+from compiler.model import Stack
 from compiler.targets.mamba2 import channel_seats
 from verify.certificates.ask import BEFORE, Windows
 from verify.certificates.certificate import Refused, Violated
@@ -17,13 +19,17 @@ from verify.certificates.windows import spell
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """h ← keep·h + added; out_proj then reads (read·h + skipped)·gate. All arrays (n windows, channels) but read: (n, 1)."""
+    """h ← keep·h + added; out_proj then reads (read·h + skipped)·gate. Arrays (n windows, channels) but read: (n, 1).
+
+    lanes: (n, lanes) what stands on the lanes before the last block.
+    """
 
     keep: np.ndarray
     added: np.ndarray
     read: np.ndarray
     skipped: np.ndarray
     gate: np.ndarray
+    lanes: np.ndarray
 
 
 def last_block(compiled: Compiled) -> Block:
@@ -31,13 +37,11 @@ def last_block(compiled: Compiled) -> Block:
     block = compiled.blocks[-1]
     if block.d_state > 1:
         raise Refused(f"the last block has {block.d_state} state columns, and the inductive certificate is for latches, which have one")
+    if block.columns.step is not None:
+        raise Refused("the columns of the last block have steps of their own, and the inductive certificate is for real Mamba and Mamba-2 modules")
+    if any(b.features.real or b.channels.real_gates or b.channels.real_steps for b in compiled.blocks):
+        raise Refused("a block carries real numbers as pairs of halves, which are right to rounding only, and the inductive certificate is about bits")
     return block
-
-
-def seats(compiled: Compiled, module) -> np.ndarray:
-    """Where each channel of the last block stands in the module."""
-    block = compiled.blocks[-1]
-    return channel_seats(block, module.headdim) if hasattr(module, "headdim") else np.arange(len(block.channels.names))
 
 
 def rule(compiled: Compiled, windows: Windows) -> Rule:
@@ -56,7 +60,7 @@ def rule(compiled: Compiled, windows: Windows) -> Rule:
 
 
 def _rule(compiled: Compiled, tokens: np.ndarray) -> tuple[np.ndarray, ...]:
-    """keep, added, read, skipped, gate at the last of (n, time) tokens."""
+    """The fields of the rule at the last of (n, time) tokens."""
     lanes = compiled.lanes.embedding[tokens.reshape(-1)].toarray().reshape(*tokens.shape, -1)
     for earlier in compiled.blocks[:-1]:
         lanes = lanes + run(earlier, lanes)
@@ -67,30 +71,71 @@ def _rule(compiled: Compiled, tokens: np.ndarray) -> tuple[np.ndarray, ...]:
     delta = rectified(step, channels.names, "the Δ pre-activation")
     gate = rectified((channels.gate @ present.T).T, channels.names, "the gate pre-activation")
     write, read = ((port @ features.T).T for port in (block.columns.write, block.columns.read))
-    keep = np.where(delta * channels.decay == 0, 1.0, 0.0)
-    return keep, delta * x * write, read, channels.skip * x, gate
+    keep = kept(delta * channels.decay)
+    return keep, delta * x * write, read, channels.skip * x, gate, present
 
 
-class Compared:
-    """Checks real steps against the rule, channel by channel."""
+class Comparison:
+    """Checks real steps against the rule, channel by channel. at: where the IR's channels stand in the module."""
 
-    def __init__(self, compiled: Compiled, at: np.ndarray):
-        self.names, self.at = compiled.blocks[-1].channels.names, at
-        self.tokens = compiled.source.alphabet.tokens
+    def __init__(self, stack: Stack, compiled: Compiled):
+        module, channels = stack.blocks[-1], compiled.blocks[-1].channels
+        self.names, self.tokens = channels.names, compiled.source.alphabet.tokens
+        self.at = channel_seats(compiled.blocks[-1], module.headdim) if hasattr(module, "headdim") else np.arange(len(self.names))
+        self.head, self.right_head = _array(stack.head.weight), compiled.head
+        self.last_map = self.head @ _array(module.out_proj.weight)
+        self._check_last_map(sparse.csr_array(compiled.head @ channels.out.T).toarray())
+
+    def _check_last_map(self, right: np.ndarray) -> None:
+        """head · out_proj is the IR's, and reads none but the IR's channels."""
+        expected = np.zeros_like(self.last_map)
+        expected[: len(right), self.at] = right
+        wrong = self.last_map != expected
+        if wrong.any():
+            token, channel = np.argwhere(wrong)[0]
+            raise Violated(
+                f"channel {self.name(int(channel))} counts {self.last_map[token, channel]:g} in the logit of token {token} in every window, and must count {expected[token, channel]:g}"
+            )
 
     def check(self, real: Stepped, rule: Rule, windows: Windows) -> None:
-        """Raise Violated at the first channel and window where a state or a gated output is not the rule's."""
+        """Raise Violated at the first channel and window where a state, a gated output or a passing lane is not the rule's."""
+        self._check_latches(rule, windows)
         state = rule.keep * real.before[:, self.at] + rule.added
         gated = (rule.read * state + rule.skipped) * rule.gate
+        foreign = np.delete(real.after, self.at, axis=1)
+        if foreign.any():
+            raise Violated(f"a channel that the block IR does not have writes to its state at the window '{self.spell(windows[np.argwhere(foreign)[0][0]])}'")
         self._equal(real.after[:, self.at], state, "state", windows, real)
         self._equal(real.gated[:, self.at], gated, "gated output", windows, real)
+        passing, right = real.stream @ self.head.T, (self.right_head @ rule.lanes.T).T
+        if (passing[:, : right.shape[1]] != right).any() or passing[:, right.shape[1] :].any():
+            row = np.argwhere((passing[:, : right.shape[1]] != right).any(axis=1)).min(initial=len(passing) - 1)
+            raise Violated(f"what passes by the last block is not the lanes of the block IR after the window '{self.spell(windows[row])}'")
+
+    def _check_latches(self, rule: Rule, windows: Windows) -> None:
+        adds = (rule.keep == 1) & (rule.added != 0)
+        if adds.any():
+            row, channel = np.argwhere(adds)[0]
+            raise Refused(
+                f"channel {self.names[channel]} adds to its state at the window '{self.spell(windows[row])}': it is a counter, and the certificate is for latches"
+            )
 
     def _equal(self, real: np.ndarray, right: np.ndarray, what: str, windows: Windows, step: Stepped) -> None:
         wrong = real != right
         if wrong.any():
             row, channel = np.argwhere(wrong)[0]
-            held = step.before[row, self.at[channel]]
             raise Violated(
-                f"the {what} of channel {self.names[channel]} is {real[row, channel]:g} after the window "
-                f"'{spell(windows[row].tolist(), self.tokens)}' from the state {held:g}, and must be {right[row, channel]:g}"
+                f"the {what} of channel {self.names[channel]} is {real[row, channel]:g} after the window '{self.spell(windows[row])}' "
+                f"from the state {step.before[row, self.at[channel]]:g}, and must be {right[row, channel]:g}"
             )
+
+    def name(self, place: int) -> str:
+        """The name of the channel at a place of the module."""
+        return dict(zip(self.at.tolist(), self.names, strict=True)).get(place, f"number {place}, which the block IR does not have,")
+
+    def spell(self, window: np.ndarray) -> str:
+        return spell(window.tolist(), self.tokens)
+
+
+def _array(tensor) -> np.ndarray:
+    return tensor.detach().double().numpy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,12 +32,12 @@ class Stepper:
     reach: how many tokens decide all but the state; histories: (n, reach − 1) what may stand before the present token.
     """
 
-    def __init__(self, stack: Stack, vocab: int, reach: int):
+    def __init__(self, stack: Stack, tokens: Sequence[int], reach: int):
         _check_kind(stack)
-        self.stack, self.vocab = stack, vocab
+        self.stack, self.tokens = stack, tokens
         self.reach = max(reach, 1 + sum(_lags(block) for block in stack.blocks))
-        check_count(vocab, self.reach)
-        self.histories: Windows = histories(vocab, self.reach - 1)
+        check_count(len(tokens), self.reach)
+        self.histories: Windows = histories(tokens, self.reach - 1)
         self._caches = self._fill()
         self.channels = self._flat(self._caches[-1][1]).shape[1]
 

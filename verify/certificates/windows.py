@@ -27,12 +27,12 @@ def _history_count(vocab: int, length: int) -> int:
     return sum(vocab**n for n in range(length + 1))
 
 
-def histories(vocab: int, length: int) -> Windows:
+def histories(tokens: Sequence[int], length: int) -> Windows:
     """All that may stand before the present token, the first positions of a sequence included: (n, length), column l for lag l + 1."""
     rows = []
     for n in range(length + 1):
-        tokens = np.array(list(product(range(vocab), repeat=n)), dtype=np.int64).reshape(vocab**n, n)
-        rows.append(np.hstack([tokens, np.full((len(tokens), length - n), BEFORE)]))
+        past = np.array(list(product(tokens, repeat=n)), dtype=np.int64).reshape(len(tokens) ** n, n)
+        rows.append(np.hstack([past, np.full((len(past), length - n), BEFORE)]))
     return np.vstack(rows)
 
 

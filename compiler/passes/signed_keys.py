@@ -28,7 +28,8 @@ from compiler.passes.linear_form import linear_form
 
 def signed_memory(value: Stream, key: Stream, query: Stream) -> Stream:
     """An equal additive memory whose columns are non-negative."""
-    return balanced_code_memory(value, key, query) or _difference_of_memories(value, key, query)
+    smaller = balanced_code_memory(value, key, query)
+    return _difference_of_memories(value, key, query) if smaller is None else smaller
 
 
 def _difference_of_memories(value: Stream, key: Stream, query: Stream) -> Stream:

@@ -1,0 +1,141 @@
+"""Write the measured tables of the docs: `python examples/tables.py`. Each stands between two comments that name it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from compiler.compile import compile
+from compiler.package import bare, bare_sizes
+from constructions.construction import Construction
+from constructions.haar import build_haar
+from constructions.haar_bases import theorem_report
+from constructions.induction_heads import InductionHeads
+from constructions.keep_nth import KeepNth
+from constructions.approximation_rate import rate_report
+from verify.bounds import induction_heads_information_bits
+from verify.tasks.task import IGNORED
+
+DOCS = Path(__file__).parent.parent / "docs"
+SAMPLES = 64
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence]) -> str:
+    """A table in Markdown."""
+    lines = [header, ["---"] * len(header), *([str(cell) for cell in row] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def accuracy(construction: Construction, samples: int = SAMPLES) -> tuple[float, bool]:
+    """(the share of right answers, whether all scores equal the interpreter's) of the bare real module on its first task."""
+    compiled = compile(construction.circuit(), construction.target)
+    stack, right, asked, exact = bare(compiled), 0, 0, True
+    for batch in construction.tasks()[0].random(samples, seed=0, batch_size=16):
+        with torch.no_grad():
+            scores = stack(torch.from_numpy(batch.tokens)).numpy()
+        wanted = batch.labels != IGNORED
+        right += int((scores.argmax(-1) == batch.labels)[wanted].sum())
+        asked += int(wanted.sum())
+        exact &= bool(np.array_equal(scores, compiled.interpret(batch.tokens)))
+    return right / asked, exact
+
+
+def sizes_row(construction: Construction) -> tuple[str, str, str]:
+    """Bound and built size of the widest block, and accuracy."""
+    sizes = bare_sizes(compile(construction.circuit(), construction.target))
+    bound = construction.bound()
+    built = {name: max(getattr(s, name) for s in sizes) for name in ("d_model", "d_inner", "d_state")} | {"layers": len(sizes)}
+    told = lambda values: " · ".join(str(values[name]) for name in ("d_model", "d_inner", "d_state", "layers"))
+    share, exact = accuracy(construction)
+    return told(bound), told(built), f"{share:.3f}{', bit-exact' if exact else ''}"
+
+
+def induction_heads() -> str:
+    """Figure 3 of the paper: V = 5 … 40, T = 100, with the hard setting of Appendix D.4."""
+    kinds = [("mamba", False), ("mamba", True), ("mamba2", False), ("mamba-delta-t", False)]
+    rows = []
+    for vocab in (5, 10, 20, 40):
+        for arch, codes in kinds:
+            bits = f"{induction_heads_information_bits(vocab):.0f}"
+            rows.append([vocab, arch + (" --codes" if codes else ""), *sizes_row(InductionHeads(vocab=vocab, arch=arch, codes=codes)), bits])
+    return markdown(["V", "arch", "bound d · d_inner · N · layers", "built", "accuracy", "bits to hold"], rows)
+
+
+def keep_nth() -> str:
+    """Table 1 of the paper: T = 50, V = 128, n = 5; and n = 1 (KEEP FIRST)."""
+    rows = [[n, arch, *sizes_row(KeepNth(n=n, arch=arch))] for n in (1, 5) for arch in ("mamba", "mamba2")]
+    return markdown(["n", "arch", "bound d · d_inner · N · layers", "built", "accuracy"], rows)
+
+
+def haar_errors() -> str:
+    """Theorem 1: the errors of ψ(2,1) against |w|."""
+    rows = [
+        [f"{r['slope']:g}", f"{r['neighbourhood']:.3f}", f"{r['error']:.1e}", f"{r['bound']:.1e}", f"{r['grid_error']:.1e}" if r["grid_error"] else "0"]
+        for r in theorem_report()["rows"]
+    ]
+    return markdown(["slope |w|", "left out before each jump", "largest error elsewhere", "bound", "error on 64 bins"], rows)
+
+
+def haar_layers() -> str:
+    """The transform layer: sizes, and errors against float64 for standard normal samples."""
+    rows = []
+    for levels in (2, 4, 6):
+        for form in ("steps", "bumps"):
+            layer = build_haar(levels, form)
+            (size,) = bare_sizes(layer.compiled)
+            samples = np.float32(np.random.default_rng(0).standard_normal((64, layer.length))).astype(float)
+            exact = samples @ _orthonormal(levels).T
+            error = np.abs(layer(samples) - exact).max()
+            rows.append([layer.length, form, size.d_inner, size.d_state, size.dt_rank, f"{error:.0e}"])
+    return markdown(["T", "form", "d_inner", "N", "dt_rank", "largest error"], rows)
+
+
+def _orthonormal(levels: int) -> np.ndarray:
+    """The orthonormal Haar matrix in float64, by its definition."""
+    rows = [np.ones(2**levels)]
+    for j in range(levels):
+        pulse = np.repeat([1.0, -1.0], 2 ** (levels - j - 1))
+        rows += [np.concatenate([np.zeros(k * len(pulse)), pulse, np.zeros((2**j - 1 - k) * len(pulse))]) for k in range(2**j)]
+    return np.array([row / np.linalg.norm(row) for row in rows])
+
+
+def rates() -> str:
+    """Corollary 1: fitted slopes of the squared errors."""
+    cases = [(["1/3"], [1, -1]), (["1/3", "0.7"], [0, 1, "1/2"]), (["1/7", "1/3", "5/7"], [1, 0, 2, -1])]
+    rows = []
+    for breaks, values in cases:
+        report = rate_report(breaks, values)
+        fitted, stated = report["slopes"], report["corollary"]
+        rows.append([", ".join(breaks), f"{fitted['mamba']:.3f}", f"{stated['mamba']:.3f}", f"{fitted['s4d']:.2f}", f"{stated['s4d']:.0f}"])
+    return markdown(["jumps at", "Mamba: log2 error² per base", "−1/(3m)", "S4D: log error² per log N", "−1"], rows)
+
+
+TABLES: dict[str, dict[str, Callable[[], str]]] = {
+    "induction-heads.md": {"induction-heads": induction_heads},
+    "keep-nth.md": {"keep-nth": keep_nth},
+    "haar.md": {"haar-errors": haar_errors, "haar-layers": haar_layers, "rates": rates},
+}
+
+
+def written(text: str, name: str, table: str) -> str:
+    """The page with the table between its two comments replaced; ValueError where they are missing."""
+    pattern = re.compile(rf"(<!-- table {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
+    if not pattern.search(text):
+        raise ValueError(f"the page has no place for table {name}")
+    return pattern.sub(lambda found: f"{found[1]}{table}\n{found[2]}", text)
+
+
+def main() -> None:
+    for page, tables in TABLES.items():
+        text = (DOCS / page).read_text()
+        for name, make in tables.items():
+            text = written(text, name, make())
+        (DOCS / page).write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""The generalisation bound of selective layers (paper C, Theorems 3, 4 and 5): what of it can be evaluated.
+
+Our text of the paper has lost its formulas. The shape below is recovered from the prose and from the
+lemmas it cites; three constants are RECONSTRUCTED and not the paper's: the argument of the logarithm
+(here 2·channels·states·classes; the paper has some polynomial of these), the factor 2√2 of the margin
+lemma, and the norms behind rho. Use the value for how it scales, never as the paper's number.
+
+`magnitude` is a substitute that is proved in its docstring and independent of what was lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, sqrt
+
+from verify.arguments import at_least
+
+RECONSTRUCTED = ("the argument of the logarithm", "the factor 2√2", "the norms in rho")
+
+
+@dataclass(frozen=True)
+class GeneralizationBound:
+    """err_D − err_S^margin ≤ complexity + confidence, with probability 1 − delta."""
+
+    complexity: float
+    confidence: float
+    reconstructed: tuple[str, ...] = RECONSTRUCTED
+
+    @property
+    def total(self) -> float:
+        return self.complexity + self.confidence
+
+
+def generalization(
+    rho: float,
+    contraction: float,
+    margin: float,
+    samples: int,
+    delta: float,
+    channels: int,
+    states: int,
+    classes: int,
+    data_norm: float | None = None,
+) -> GeneralizationBound:
+    """The recoverable form of Theorem 3/5 for a layer with |Ā| ≤ contraction < 1; the length does not enter.
+
+    complexity = (2√2/(margin·m))·(rho + 1)·(1 + √(2 ln(2·channels·states·classes)))·data_norm/(1 − contraction)
+    confidence = 3·√(ln(2(rho + 2)²/delta)/(2m))
+
+    rho:       product of the norms of S_A, S_B, S_C and the classifier (Eq 35-36).
+    data_norm: max over positions and coordinates of √(Σ_j ‖·‖²) over the m samples; √m where Eq 12 holds (None).
+    """
+    _between("contraction", contraction, "the states then grow without bound")
+    _between("delta", delta, "it is a probability of failure")
+    for name, value in (("samples", samples), ("channels", channels), ("states", states), ("classes", classes)):
+        at_least(name, value, 1, "there is at least one")
+    at_least("rho", rho, 0, "it is a product of norms")
+    if not margin > 0:
+        raise ValueError(f"margin = {margin} is no margin; it must be positive.")
+    return GeneralizationBound(
+        2 * sqrt(2) / margin * rademacher(rho + 1, contraction, samples, channels, states, classes, data_norm),
+        3 * sqrt(log(2 * (rho + 2) ** 2 / delta) / (2 * samples)),
+    )
+
+
+def rademacher(
+    rho: float, contraction: float, samples: int, channels: int, states: int, classes: int, data_norm: float | None = None
+) -> float:
+    """Theorem 4: a bound on the Rademacher complexity of the layers with norm product at most rho (constants as above)."""
+    data = sqrt(samples) if data_norm is None else data_norm
+    return rho / samples * (1 + sqrt(2 * log(2 * channels * states * classes))) * data / (1 - contraction)
+
+
+def magnitude(classifier: float, write: float, read: float, contraction: float) -> float:
+    """‖W_c‖₂·‖S_B‖_F·‖S_C‖_F/(1 − contraction), which |<W_c, y_L>| never exceeds if every ‖x_t‖₂ ≤ 1 and |Ā| ≤ contraction.
+
+    Proof: y_L[d] = Σ_s (Π_{k>s} Ā_k[d])·<S_C x_L, S_B x_s>·x_s[d] up to the transitions, which are at most
+    contraction^(L−s) in absolute value, coordinate by coordinate. So ‖y_L‖ ≤ Σ_s contraction^(L−s)·‖S_C‖·‖S_B‖,
+    a geometric sum, for every length L.
+    """
+    _between("contraction", contraction, "the states then grow without bound")
+    return classifier * write * read / (1 - contraction)
+
+
+def _between(name: str, value: float, otherwise: str) -> None:
+    if not 0 <= value < 1 or (name == "delta" and value == 0):
+        raise ValueError(f"{name} = {value} must lie between 0 and 1, because {otherwise}.")

@@ -1,0 +1,141 @@
+"""How much the state still feels an early input: Lemmas 1 and 2 of paper A, on any Mamba or S4D layer.
+
+For one state h of the layer (channel d, column n; λ = exp(A_log)) and the inputs x̂_j of its scan,
+
+    ∂h_t/∂x̂_j = exp(−λ Σ_{r=j+1}^t Δ(x̂_r)) · c̃_j,   t ≥ j,
+    c̃_j = ∂(B_n Δ_d x̂_d)/∂x̂_j − λ e^(−λΔ_d(j)) h_{j−1} ∂Δ_d/∂x̂_j,
+
+an equality, not a bound (Lemma 1): c̃_j does not depend on t. For S4D Δ and B are parameters and
+only the exponential is left. If λ Σ_r Δ(x̂_r) ≤ c at every t, then |∂h_t/∂x̂_j| ≥ e^(−c) |c̃_j| for ever
+(Lemma 2). The lemma is printed without the second term of c̃_j, which is where Δ's own
+dependence on x̂_j enters; without it the bound is wrong in general, see `printed_bound`.
+
+The left side is computed by autograd through the recurrence, the right side in closed form; both
+in float64 from the layer's own weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """Euclidean norms over the components of x̂_j, (T, T) with t first; 0 for j > t.
+
+    measured:  |∂h_t/∂x̂_j| by autograd.
+    predicted: the closed form.
+    exponent:  λ Σ_{r=j+1}^t Δ(x̂_r), (T, T).
+    total:     λ Σ_{r≤t} Δ(x̂_r), (T,): Lemma 2 asks for its supremum c.
+    prefactor: |c̃_j|, (T,); printed: |∂(BΔx̂)/∂x̂_j| alone, (T,).
+    """
+
+    measured: Tensor
+    predicted: Tensor
+    exponent: Tensor
+    total: Tensor
+    prefactor: Tensor
+    printed: Tensor
+
+    @property
+    def lower_bound(self) -> Tensor:
+        """e^(−c) |c̃_j| with c the largest total: what Lemma 2 says of every t, (T,)."""
+        return torch.exp(-self.total.max()) * self.prefactor
+
+    @property
+    def printed_bound(self) -> Tensor:
+        """e^(−c) |∂(BΔx̂)/∂x̂_j| as equation (13) prints it, (T,)."""
+        return torch.exp(-self.total.max()) * self.printed
+
+    def disagreement(self) -> float:
+        """The largest |measured − predicted| over the largest measured value."""
+        return float((self.measured - self.predicted).abs().max() / self.measured.abs().max().clamp_min(1e-300))
+
+    def by_distance(self) -> tuple[Tensor, Tensor]:
+        """The measured and the predicted sensitivity of the last state to x̂_{T−k}, k = 0 … T − 1."""
+        return self.measured[-1].flip(0), self.predicted[-1].flip(0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scan:
+    """What one state of a layer sees. x: (T, d_inner) inputs; channel d; λ; functions of one x̂: Δ_d and B_n, both differentiable."""
+
+    x: Tensor
+    channel: int
+    rate: Tensor
+    delta: callable
+    write: callable
+
+
+def sensitivity(layer: nn.Module, u: Tensor, channel: int = 0, column: int = 0) -> Sensitivity:
+    """The sensitivities of state (channel, column) of a layer to the inputs of its scan, for the block input u (T, d_model).
+
+    layer: `mamba_ssm.Mamba` or our `S4DMixer`, compiled, trained or random. ValueError for other layers and places.
+    """
+    scan = _scan_of(layer, u, channel, column)
+    x = scan.x.clone().requires_grad_(True)
+    state, states = torch.zeros((), dtype=torch.float64), []
+    for t in range(len(x)):
+        step = scan.delta(x[t])
+        state = torch.exp(-scan.rate * step) * state + step * scan.write(x[t]) * x[t, channel]
+        states.append(state)
+    rows = [torch.autograd.grad(h, x, retain_graph=True)[0].norm(dim=1) for h in states]
+    return _beside(scan, torch.stack(rows), torch.stack(states).detach())
+
+
+def _scan_of(layer: nn.Module, u: Tensor, channel: int, column: int) -> _Scan:
+    if not hasattr(layer, "A_log") or layer.A_log.dim() != 2 or not hasattr(layer, "conv1d"):
+        raise ValueError(f"{type(layer).__name__} is no Mamba or S4D layer; the lemmas speak of these.")
+    inner, columns = layer.A_log.shape
+    if not (0 <= channel < inner and 0 <= column < columns):
+        raise ValueError(f"there is no state ({channel}, {column}): the layer has {inner} channels and {columns} columns.")
+    weights = {name: p.detach().double() for name, p in layer.named_parameters()}
+    mixed = F.linear(u.detach().double(), weights["in_proj.weight"], weights.get("in_proj.bias"))[:, :inner]
+    taps = weights["conv1d.weight"].shape[-1]
+    padded = F.pad(mixed.T[None], (taps - 1, 0))
+    x = F.silu(F.conv1d(padded, weights["conv1d.weight"], weights.get("conv1d.bias"), groups=inner))[0].T
+    rate = torch.exp(weights["A_log"][channel, column])
+    if "x_proj.weight" in weights:
+        delta, write = _selective(weights, layer.dt_rank, channel, column)
+    else:
+        step, b = F.softplus(weights["dt_bias"][channel]), weights["B"][channel, column]
+        delta, write = (lambda x: step + 0 * x.sum()), (lambda x: b + 0 * x.sum())
+    return _Scan(x, channel, rate, delta, write)
+
+
+def _selective(weights: dict[str, Tensor], rank: int, channel: int, column: int):
+    """Δ_d and B_n of a Mamba layer as functions of x̂ (d_inner,)."""
+    row = weights["dt_proj.weight"][channel] @ weights["x_proj.weight"][:rank]
+    bias, b_row = weights["dt_proj.bias"][channel], weights["x_proj.weight"][rank + column]
+    return (lambda x: F.softplus(x @ row + bias)), (lambda x: x @ b_row)
+
+
+def _beside(scan: _Scan, measured: Tensor, states: Tensor) -> Sensitivity:
+    """The closed form next to what was measured."""
+    steps = torch.stack([scan.delta(x) for x in scan.x]).detach()
+    total = scan.rate * torch.cumsum(steps, 0)
+    exponent = (total[:, None] - total[None, :]).tril()
+    full, printed = _prefactors(scan, steps, states)
+    predicted = (torch.exp(-exponent) * full[None, :]).tril()
+    return Sensitivity(measured, predicted, exponent, total, full, printed)
+
+
+def _prefactors(scan: _Scan, steps: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
+    """(|c̃_j|, its first term alone) for every j, from the derivatives of Δ and B at single positions."""
+    before = torch.cat([states.new_zeros(1), states[:-1]])
+    full, printed = [], []
+    for j in range(len(scan.x)):
+        x = scan.x[j].clone().requires_grad_(True)
+        (d_delta,) = torch.autograd.grad(scan.delta(x), x)
+        (d_write,) = torch.autograd.grad(scan.write(x), x)
+        own = x.detach()[scan.channel]
+        first = own * (scan.write(x).detach() * d_delta + steps[j] * d_write)
+        first[scan.channel] += steps[j] * scan.write(x).detach()
+        second = -scan.rate * torch.exp(-scan.rate * steps[j]) * before[j] * d_delta
+        full.append((first + second).norm())
+        printed.append(first.norm())
+    return torch.stack(full), torch.stack(printed)
