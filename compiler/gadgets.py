@@ -8,36 +8,35 @@ multiplies by powers of two and adds lattice values: nothing rounds.
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 from scipy import sparse
 
 from compiler.block import FAINT, OFF
-from compiler.builder import CONSTANT, BlockBuilder
-from compiler.errors import CompileError
+from compiler.builder import BlockBuilder
+from compiler.gadget_parts import (
+    GATE,
+    ON,
+    column_entries,
+    column_gain,
+    constant_column,
+    names,
+    per_lane,
+    single_features,
+    targets,
+    threshold,
+)
+from compiler.gadgets_real import inner_product, scaled_sum
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
-from compiler.passes.domains import Domains, power_of_two
-from compiler.passes.scale import HALF, half_scale
+from compiler.passes.scale import half_scale
 
-ON = 128.0  # Δ of a channel that writes: softplus(128) = 128, and exp(−128·1) = 0 in float32
 COUNT = 32.0  # Δ of a channel that adds and keeps, although its A is not 0
 ERASE = 2.0**50  # what a reset adds to it
-GATE = 32.0  # z of an open gate: silu(32) = 32
 
 
 def lower(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
     """Add the wanted numbers of an operation to the block."""
     _GADGETS[type(stream.operation)](stream, wanted, builder)
-
-
-def _targets(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> np.ndarray:
-    return builder.lanes.index[stream][np.flatnonzero(wanted)]
-
-
-def _names(stream: Stream, wanted: np.ndarray) -> list[str]:
-    return [stream.label if stream.width == 1 else f"{stream.label}[{i}]" for i in np.flatnonzero(wanted)]
 
 
 def rectify(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
@@ -47,8 +46,8 @@ def rectify(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
     the gate is silu(32·one) = 32, so out = (1/S)·32·(1/32)·S·relu(v) = relu(v).
     """
     ids, scale = builder.rectifier(stream, wanted)
-    out = (_targets(stream, wanted, builder), np.full(len(ids), 1 / scale))
-    builder.add_channels(_names(stream, wanted), ids, out, builder.always_open(len(ids), GATE), OFF, skip=1 / GATE)
+    out = (targets(stream, wanted, builder), np.full(len(ids), 1 / scale))
+    builder.add_channels(names(stream, wanted), ids, out, builder.always_open(len(ids), GATE), OFF, skip=1 / GATE)
 
 
 def product(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
@@ -64,11 +63,11 @@ def product(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
     single = domain.lo >= 0 and domain.step > 0
     level = float(GATE / domain.step) if single else half_scale(domain)
     row = builder.on_lanes(b)[np.flatnonzero(wanted)]
-    target = _targets(stream, wanted, builder)
+    target = targets(stream, wanted, builder)
     for sign in (1.0,) if single else (1.0, -1.0):
         gate = (row * sign * level).tocsr()
         builder.add_channels(
-            _names(stream, wanted), ids, (target, sign * unit / level), gate, OFF, skip=1.0, real_gate=not domain.step
+            names(stream, wanted), ids, (target, sign * unit / level), gate, OFF, skip=1.0, real_gate=not domain.step
         )
 
 
@@ -77,10 +76,10 @@ def running_sum(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> No
 
     h = Σ 128·(1/128)·S·v and out = (1/S)·32·(1/32)·h (exact-arithmetic E1, E5).
     """
-    _constant_column(builder)
+    constant_column(builder)
     ids, unit = builder.written(stream.inputs[0], wanted)
-    out = (_targets(stream, wanted, builder), unit * _column_gain(builder))
-    builder.add_channels(_names(stream, wanted), ids, out, builder.always_open(len(ids), GATE), ON)
+    out = (targets(stream, wanted, builder), unit * column_gain(builder))
+    builder.add_channels(names(stream, wanted), ids, out, builder.always_open(len(ids), GATE), ON)
 
 
 def latch(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
@@ -91,13 +90,13 @@ def latch(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
     A sum_where is the same with A = −0: Δ = 128 adds.
     """
     value, when = stream.inputs
-    _constant_column(builder)
+    constant_column(builder)
     flags, lanes = np.divmod(np.flatnonzero(wanted), value.width)
-    ids, unit = _per_lane(builder, value, lanes)
-    out = (_targets(stream, wanted, builder), unit * _column_gain(builder))
+    ids, unit = per_lane(builder, value, lanes)
+    out = (targets(stream, wanted, builder), unit * column_gain(builder))
     gate = builder.always_open(len(ids), GATE)
     decay = 1.0 if stream.operation.forgets else 0.0
-    builder.add_channels(_names(stream, wanted), ids, out, gate, decay=decay, **_threshold(builder, when, flags))
+    builder.add_channels(names(stream, wanted), ids, out, gate, decay=decay, **threshold(builder, when, flags))
 
 
 def counter(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
@@ -107,13 +106,13 @@ def counter(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
     and exp(ΔA) = exp(−778) = 0, while x̂ is 0 there (value = relu(when − reset)). h = Σ 32·(1/128)·S·v.
     """
     value, reset = stream.inputs
-    _constant_column(builder)
+    constant_column(builder)
     ids, unit = builder.written(value, wanted)
     parts, bias = builder.linear(reset)
     delta = [(r, f, ERASE * w) for r, f, w in parts]
-    out = (_targets(stream, wanted, builder), unit * _column_gain(builder) * ON / COUNT)
+    out = (targets(stream, wanted, builder), unit * column_gain(builder) * ON / COUNT)
     gate = builder.always_open(1, GATE)
-    builder.add_channels(_names(stream, wanted), ids, out, gate, COUNT + ERASE * bias, FAINT, delta_features=delta)
+    builder.add_channels(names(stream, wanted), ids, out, gate, COUNT + ERASE * bias, FAINT, delta_features=delta)
 
 
 def gated_state(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
@@ -129,19 +128,19 @@ def gated_state(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> No
     lanes = np.flatnonzero(wanted)
     at = (np.arange(keys)[:, None] * per_key + lanes).reshape(-1)
     selected = np.repeat(np.arange(keys), len(lanes))
-    _constant_column(builder)
+    constant_column(builder)
     latched = isinstance(state.operation, ops.Latch)
     flags, at_value = np.divmod(at, value.width) if latched else (None, at)
-    ids, unit = _per_lane(builder, value, at_value)
+    ids, unit = per_lane(builder, value, at_value)
     level = GATE / float(builder.domains.of(gate).step)
-    out = (np.tile(_targets(stream, wanted, builder), keys), unit * _column_gain(builder) * GATE / level)
+    out = (np.tile(targets(stream, wanted, builder), keys), unit * column_gain(builder) * GATE / level)
     rows = (builder.on_lanes(gate)[selected] * level).tocsr()
-    names = [f"{stream.label}[{k}][{i}]" for k in range(keys) for i in lanes]
+    entries = [f"{stream.label}[{k}][{i}]" for k in range(keys) for i in lanes]
     if latched:
         decay = 1.0 if state.operation.forgets else 0.0
-        builder.add_channels(names, ids, out, rows, decay=decay, **_threshold(builder, state.inputs[1], flags))
+        builder.add_channels(entries, ids, out, rows, decay=decay, **threshold(builder, state.inputs[1], flags))
     else:
-        builder.add_channels(names, ids, out, rows, ON)
+        builder.add_channels(entries, ids, out, rows, ON)
 
 
 def outer_product_memory(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
@@ -155,17 +154,17 @@ def outer_product_memory(stream: Stream, wanted: np.ndarray, builder: BlockBuild
         return column_memory(stream, wanted, builder)
     ids, unit = builder.written(value, wanted)
     if builder.rules.columns == "linear":
-        write = [(r, f, w / ON) for r, f, w in _column_entries(builder, key)]
-        read = [(r, f, w / GATE) for r, f, w in _column_entries(builder, query)]
+        write = [(r, f, w / ON) for r, f, w in column_entries(builder, key)]
+        read = [(r, f, w / GATE) for r, f, w in column_entries(builder, query)]
         gain = 1.0
     else:
-        write, key_unit = _single_features(builder, key)
-        read, query_unit = _single_features(builder, query)
+        write, key_unit = single_features(builder, key)
+        read, query_unit = single_features(builder, query)
         gain = key_unit * query_unit / (ON * GATE)
     builder.set_columns([f"{stream.label}.column[{n}]" for n in range(key.width)], write, read)
-    out = (_targets(stream, wanted, builder), unit * gain)
+    out = (targets(stream, wanted, builder), unit * gain)
     skip = float(stream.operation.skip) / (GATE * gain)
-    builder.add_channels(_names(stream, wanted), ids, out, builder.always_open(len(ids), GATE), ON, skip=skip)
+    builder.add_channels(names(stream, wanted), ids, out, builder.always_open(len(ids), GATE), ON, skip=skip)
 
 
 def column_memory(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
@@ -177,134 +176,15 @@ def column_memory(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> 
     """
     value, key, query = stream.inputs
     ids, unit = builder.written(value, wanted)
-    write = _column_entries(builder, key)
-    read = [(r, f, w / GATE) for r, f, w in _column_entries(builder, query)]
+    write = column_entries(builder, key)
+    read = [(r, f, w / GATE) for r, f, w in column_entries(builder, query)]
     last = stream.operation.policy == "last"
     step = [(r, f, 2 * ON * w) for r, f, w in write] if last else []
     bias = np.full(key.width, -ON if last else OFF)
     builder.set_columns([f"{stream.label}.column[{n}]" for n in range(key.width)], write, read, (step, bias))
-    out = (_targets(stream, wanted, builder), unit)
+    out = (targets(stream, wanted, builder), unit)
     gate, skip = builder.always_open(len(ids), GATE), float(stream.operation.skip) / GATE
-    builder.add_channels(_names(stream, wanted), ids, out, gate, OFF, skip=skip)
-
-
-def inner_product(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
-    """Σ_n a_n·b_n in one channel: x̂ = 32 everywhere, B = a/128, C = b/32, Δ = 128 and A = −1.
-
-    Δ·|A| = 128 erases the state at every position, so h_n = 128·(a_n/128)·32 and y = Σ a_n b_n; gate 32.
-    B and C are linear in x̂, hence signed.
-    """
-    a, b = stream.inputs
-    write = [(r, f, w / ON) for r, f, w in _column_entries(builder, a)]
-    read = [(r, f, w / GATE) for r, f, w in _column_entries(builder, b)]
-    builder.set_columns([f"{stream.label}.column[{n}]" for n in range(a.width)], write, read)
-    out = (_targets(stream, wanted, builder), np.array([1 / GATE]))
-    builder.add_channels(_names(stream, wanted), np.array([builder.constant()]), out, builder.always_open(1, GATE), ON, decay=1.0)
-
-
-def scaled_sum(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
-    """gate·Σ value·weight in a state that never fades: Δ = softplus(±R·weight), x̂ = half(value), z = ±S·gate.
-
-    softplus(u) − softplus(−u) = u, so the four channels (Δ±, z±) of each half of the value sum to R·S times
-    the product. The step is right within an absolute error of about 2^−22/R of the weight (softplus of a small
-    number is near ln 2), so R is as large as the range of float32 leaves room for.
-    """
-    value, weight, gate = stream.inputs
-    _constant_column(builder)
-    ids, unit = builder.written(value, wanted)
-    level = half_scale(builder.domains.of(gate), HALF)
-    rate = step_rate(stream, builder.domains)
-    row = builder.on_lanes(gate)[np.flatnonzero(wanted)]
-    target = _targets(stream, wanted, builder)
-    gain = _column_gain(builder) * ON * GATE / (rate * level)
-    for step_sign in (1.0, -1.0):
-        delta = _steps(builder, weight, wanted, step_sign * rate)
-        for gate_sign in (1.0, -1.0):
-            out = (target, step_sign * gate_sign * unit * gain)
-            z = (row * gate_sign * level).tocsr()
-            builder.add_channels(_names(stream, wanted), ids, out, z, real_gate=True, real_step=True, **delta)
-
-
-def step_rate(stream: Stream, domains: Domains) -> float:
-    """R of a scaled sum: the largest power of two up to 2^60 that leaves a factor of 2^8 below the largest float32."""
-    gate = domains.of(stream.inputs[2])
-    reach = max(domains.sum_bound(stream), Fraction(1)) * max(gate.bound, Fraction(1)) * HALF**2
-    scale = Fraction(stream.inputs[0].operation.scale) * Fraction(half_scale(gate, HALF)) / HALF**2
-    rate = min(Fraction(2) ** 60, Fraction(2) ** 119 / power_of_two(reach * scale))
-    if rate < HALF:
-        raise CompileError([(stream, f"its sums can reach {float(reach / HALF**2):.3g}, which leaves no range for Δ; declare smaller bounds")])
-    return float(rate)
-
-
-def _steps(builder: BlockBuilder, weight: Stream, wanted: np.ndarray, rate: float) -> dict:
-    """The Δ port of one channel per wanted number: rate·weight."""
-    rows = np.flatnonzero(wanted)
-    seat = np.full(weight.width, -1)
-    seat[rows] = np.arange(len(rows))
-    parts, bias = builder.linear(weight)
-    entries = [(seat[r][seat[r] >= 0], f[seat[r] >= 0], rate * w[seat[r] >= 0]) for r, f, w in parts]
-    return {"delta_features": entries, "delta_bias": rate * bias[rows]}
-
-
-# Shared parts -------------------------------------------------------------------------------------
-
-
-def _per_lane(builder: BlockBuilder, value: Stream, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """x̂ features and units for the listed (repeated) numbers of a value."""
-    used = np.zeros(value.width, dtype=bool)
-    used[lanes] = True
-    ids, unit = builder.written(value, used)
-    position = np.cumsum(used) - 1
-    return ids[position[lanes]], unit[position[lanes]]
-
-
-def _constant_column(builder: BlockBuilder) -> None:
-    """The one column of running sums and latches: B = 1/128 and C = 1/32 at every position (x̂ = 32 where nothing follows silu)."""
-    on = np.array([builder.constant()])
-    linear = builder.rules.columns != "features"
-    write, read = (1 / (ON * CONSTANT), 1 / (GATE * CONSTANT)) if linear else (1.0, 1.0)
-    row = np.zeros(1, dtype=np.int64)
-    builder.set_columns(["constant"], [(row, on, np.array([write]))], [(row, on, np.array([read]))])
-
-
-def _column_gain(builder: BlockBuilder) -> float:
-    """What undoes 128·B·C·32 of the constant column."""
-    return 1.0 if builder.rules.columns != "features" else 1 / (ON * CONSTANT * CONSTANT * GATE)
-
-
-def _threshold(builder: BlockBuilder, when: Stream, flags: np.ndarray) -> dict:
-    """The Δ port of one channel per listed flag: 256·level − 128."""
-    if builder.rules.delta == "lanes":
-        rows = builder.on_lanes(when)[flags]
-        return {"delta_lanes": ops.exact_matrix(2 * ON * rows), "delta_bias": -ON}
-    parts, bias = builder.linear(when)
-    count = np.bincount(flags, minlength=when.width)
-    order = np.argsort(flags, kind="stable")
-    start = np.cumsum(count) - count
-    entries = []
-    for row, feature, weight in parts:
-        repeat = count[row]
-        offset = np.concatenate([np.arange(n) for n in repeat]) if len(repeat) else np.zeros(0, dtype=np.int64)
-        channel = order[np.repeat(start[row], repeat) + offset.astype(np.int64)]
-        entries.append((channel, np.repeat(feature, repeat), np.repeat(2 * ON * weight, repeat)))
-    return {"delta_features": entries, "delta_bias": (2 * ON * bias - ON)[flags]}
-
-
-def _column_entries(builder: BlockBuilder, stream: Stream) -> list[tuple]:
-    """(column, feature, weight) triples of a key or query; its constants come from the channel that is always on."""
-    parts, bias = builder.linear(stream)
-    constant = np.flatnonzero(bias)
-    if len(constant):
-        parts.append((constant, np.full(len(constant), builder.constant()), bias[constant] / CONSTANT))
-    return parts
-
-
-def _single_features(builder: BlockBuilder, stream: Stream) -> tuple[list[tuple], float]:
-    """Columns that are one feature each, and their common unit."""
-    ids, unit = builder.written(stream, np.ones(stream.width, dtype=bool))
-    if len(set(unit)) != 1:
-        raise CompileError([(stream, f"its columns stand at {len(set(unit))} different scales, and {builder.rules.name} needs one for all")])
-    return [(np.arange(stream.width), ids, np.ones(stream.width))], float(unit[0])
+    builder.add_channels(names(stream, wanted), ids, out, gate, OFF, skip=skip)
 
 
 _GADGETS = {

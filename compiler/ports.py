@@ -24,6 +24,7 @@ class PortRules:
     d_conv:  taps of the convolution; a port reaches d_conv − 1 positions back.
     counts:  whether a channel counts since a reset (exact-arithmetic E9): Δ must reach 2^50, which float16
              does not hold; elsewhere a count is a running sum minus its latched copy.
+    checkpoint: whether Hugging Face has a language model of this mixer (S4D: as a Mamba with constant Δ, B, C).
     """
 
     name: str
@@ -31,6 +32,7 @@ class PortRules:
     columns: Literal["linear", "features", "constant"]
     d_conv: int = 4
     counts: bool = False
+    checkpoint: bool = True
 
     @property
     def max_lag(self) -> int:
@@ -40,7 +42,7 @@ class PortRules:
 MAMBA = PortRules("mamba", "features", "linear", counts=True)
 MAMBA2 = PortRules("mamba2", "lanes", "features")
 S4D = PortRules("s4d", "constant", "constant")
-MAMBA_DELTA_T = PortRules("mamba-delta-t", "columns", "linear")
+MAMBA_DELTA_T = PortRules("mamba-delta-t", "columns", "linear", checkpoint=False)
 TARGETS = {rules.name: rules for rules in (MAMBA, MAMBA2, S4D, MAMBA_DELTA_T)}
 
 

@@ -19,6 +19,7 @@ from compiler.package import LanguageModel, bare, bare_sizes, language_model, pa
 from compiler.runtime import torch_only_transformers
 from constructions.construction import Construction
 from constructions.registry import CONSTRUCTIONS
+from verify.certificates import Refused
 from verify.check import Verification, check, chosen_batches
 from verify.probe import first_divergence
 
@@ -27,14 +28,16 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A compiled construction and its language model, in memory."""
+    """A compiled construction and its language model (None where Hugging Face has none of this mixer), in memory."""
 
     construction: Construction
     compiled: Compiled
-    model: LanguageModel
+    model: LanguageModel | None
 
-    def stack(self) -> Stack:
+    def stack(self) -> Stack | None:
         """The language model over the real modules, in the dtype that the promise is made for."""
+        if self.model is None:
+            return None
         return in_dtype(Stack.from_language_model(self.model.config, self.model.tensors), self.compiled.dtype)
 
 
@@ -46,7 +49,7 @@ class Built:
 def build(construction: Construction) -> Built:
     """Compile and package; CompileError with every reason when the promise cannot be kept."""
     compiled = compile(construction.circuit(), construction.target, construction.dtype)
-    return Built(construction, compiled, language_model(compiled))
+    return Built(construction, compiled, language_model(compiled) if compiled.rules.checkpoint else None)
 
 
 def in_dtype(stack: Stack, dtype: str) -> Stack:
@@ -98,6 +101,25 @@ def passed(built: Built, results: dict[str, Verification]) -> bool:
     return total.bit_exact and (built.construction.promise() == "random" or total.passed)
 
 
+def certificate(built: Built, bare_stack: Stack) -> tuple[dict | None, str]:
+    """(the certificate, one sentence): a proof for every input of its domain, or why there is none.
+
+    Raises Violated when the weights fail a step of the proof.
+    """
+    if built.compiled.dtype != "float32":
+        return None, f"certificates are for float32, and the promise is for {built.compiled.dtype}"
+    try:
+        found = built.construction.certificate(bare_stack, built.compiled)
+    except Refused as reason:
+        return None, str(reason)
+    if found is None:
+        return None, "this form of the construction has no certificate; its answers are tested"
+    if not found.holds:
+        return found.to_json(), f"the certificate's margin is {found.margin:g}, which proves nothing: it is a lower bound"
+    margin = "" if found.margin is None else f" with margin {found.margin:g}"
+    return found.to_json(), f"every answer is right{margin}, on {found.domain}"
+
+
 def exact_rate_of_contrasts(built: Built, samples: int, seed: int) -> dict[str, float]:
     """The rate of sequences that each contrasting circuit answers completely, on the construction's first task."""
     task, rates = built.construction.tasks()[0], {}
@@ -118,27 +140,38 @@ def divergence(built: Built, stack: Stack, verification: Verification) -> str | 
 
 def sizes(built: Built) -> dict:
     """Sizes of the bare stack as it runs, what each of its blocks uses of them, and of the packaged language model."""
-    compiled, config = built.compiled, built.model.config
+    compiled = built.compiled
     blocks = [size_fields(size) for size in bare_sizes(compiled)]
     packaged = [size_fields(size) for size in packaged_sizes(compiled)]
     return {
         **{name: max(block[name] for block in packaged) for name in ("d_model", "d_inner", "d_state")},
         "layers": len(blocks),
-        "parameters": sum(t.numel() for t in built.model.tensors.values()),
         "blocks": blocks,
-        "packaged": {
-            "d_model": config["hidden_size"],
-            "d_inner": config["intermediate_size"],
-            "d_state": config["state_size"],
-            "layers": config["num_hidden_layers"],
-        },
+        **_packaged_sizes(built.model),
     }
 
 
-def report(built: Built, results: dict[str, Verification], out: str | None, bare_results: dict[str, Verification] | None = None) -> dict:
+def _packaged_sizes(model: LanguageModel | None) -> dict:
+    if model is None:
+        return {"parameters": None, "packaged": None}
+    names = {"d_model": "hidden_size", "d_inner": "intermediate_size", "d_state": "state_size", "layers": "num_hidden_layers"}
+    return {
+        "parameters": sum(t.numel() for t in model.tensors.values()),
+        "packaged": {ours: model.config[theirs] for ours, theirs in names.items()},
+    }
+
+
+def report(
+    built: Built,
+    results: dict[str, Verification],
+    out: str | None,
+    bare_results: dict[str, Verification] | None = None,
+    proof: tuple[dict | None, str] = (None, "not asked for"),
+) -> dict:
     """The JSON object of the command, which is also the manifest of the checkpoint.
 
-    results: of the language model that the checkpoint holds; bare_results: of the bare form.
+    results: of the language model that the checkpoint holds; bare_results: of the bare form;
+    proof: what `certificate` returned.
     """
     construction = built.construction
     total = sum(results.values(), start=Verification())
@@ -155,6 +188,8 @@ def report(built: Built, results: dict[str, Verification], out: str | None, bare
             "level": "bit-exact" if total.bit_exact and total.sequences else "unverified",
             "answers": construction.promise(),
             "expected_failure": construction.expected_failure(),
+            "certificate": proof[0],
+            "proof": proof[1],
             "domain": f"{language.description}; up to {language.max_length} tokens, {built.compiled.dtype}",
         },
         "verification": _by_task(results) | ({"bare": _by_task(bare_results)} if bare_results else {}),
@@ -168,10 +203,15 @@ def _by_task(results: dict[str, Verification]) -> dict:
 
 
 def save(
-    built: Built, results: dict[str, Verification], out: Path, bare_results: dict | None = None, overwrite: bool = False
+    built: Built,
+    results: dict[str, Verification],
+    out: Path,
+    bare_results: dict | None = None,
+    proof: tuple[dict | None, str] = (None, "not asked for"),
+    overwrite: bool = False,
 ) -> None:
     """Write the checkpoint directory; its manifest is the report and the names of the lanes."""
-    manifest = report(built, results, None, bare_results) | {"lanes": list(built.compiled.lanes.names), "blocks": block_names(built.compiled)}
+    manifest = report(built, results, None, bare_results, proof) | {"lanes": list(built.compiled.lanes.names), "blocks": block_names(built.compiled)}
     manifest.pop("out")
     checkpoint.save(out, built.model.config, built.model.tensors, built.model.tokens, manifest, overwrite=overwrite)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect as inspection
 import json
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -17,7 +17,9 @@ from compiler.checkpoint import CheckpointError, load, read_manifest
 from compiler.errors import CompileError
 from constructions import artifact, commands_polynomial, display
 from constructions.construction import Construction
+from constructions import reproduce as experiments
 from constructions.registry import CONSTRUCTIONS
+from verify.certificates import Violated
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Compile the constructions of papers to exact weights of real Mamba modules.")
 
@@ -26,30 +28,34 @@ Runtime = Literal["mamba-ssm", "transformers"]
 Out = Annotated[Path | None, typer.Option(help="checkpoint directory [default: out/NAME]")]
 Verify = Annotated[Mode, typer.Option(help="auto: every sequence if few, else random ones")]
 Samples = Annotated[int, typer.Option(min=1, help="random sequences per task")]
+Certify = Annotated[bool, typer.Option(help="prove the answers for every input, where there is a certificate")]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 Force = Annotated[bool, typer.Option(help="replace an earlier checkpoint at --out")]
 Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
 
 
-def run(construction: Construction, out: Path | None, mode: Mode, samples: int, as_json: bool, force: bool) -> None:
+def run(construction: Construction, out: Path | None, mode: Mode, samples: int, certify: bool, as_json: bool, force: bool) -> None:
     """Build, verify, save and report one construction; raises typer.Exit(1) when the verification fails."""
     built = artifact.build(construction)
     bare, stack = built.bare_stack(), built.stack()
     with display.progress(quiet=as_json) as bars:
         bare_results = artifact.verify(built, bare, mode, samples, construction.seed, bars)
-        results = artifact.verify(built, stack, mode, samples, construction.seed, bars)
-    directory = out or Path("out") / construction.name
+        results = artifact.verify(built, stack, mode, samples, construction.seed, bars) if stack else bare_results
+    proof = artifact.certificate(built, bare) if certify else (None, "not asked for")
     good = artifact.passed(built, results) and artifact.passed(built, bare_results)
-    if good:
-        artifact.save(built, results, directory, bare_results, overwrite=force or out is None)
-    report = artifact.report(built, results, str(directory) if good else None, bare_results)
+    directory = (out or Path("out") / construction.name) if good and stack else None
+    if directory:
+        artifact.save(built, results, directory, bare_results, proof, overwrite=force or out is None)
+    report = artifact.report(built, results, str(directory) if directory else None, bare_results, proof)
     report["contrasts"] = artifact.exact_rate_of_contrasts(built, min(samples, 1000), construction.seed)
     if as_json:
         typer.echo(json.dumps(report))
     else:
         display.show_report(report)
+    if not artifact.passed(built, results):
+        _fail(built, stack or bare, results)
     if not good:
-        _fail(built, stack, results)
+        _fail(built, bare, bare_results)
 
 
 def _fail(built: artifact.Built, stack, results) -> None:
@@ -117,6 +123,23 @@ def inspect(directory: Directory, as_json: Json = False) -> None:
         display.show_manifest(manifest)
 
 
+@app.command()
+def reproduce(
+    experiment: Annotated[Literal["figure-2", "table-1", "figure-3"], typer.Argument(help="of paper A")],
+    samples: Samples = 100,
+    seed: Annotated[int, typer.Option(help="seed of the sequences")] = 0,
+    as_json: Json = False,
+) -> None:
+    """An experiment of paper A with built weights: accuracy, paper's bound, built size, information bound."""
+    rows = list(experiments.rows(experiment, samples, seed))
+    if as_json:
+        typer.echo(json.dumps([asdict(row) for row in rows]))
+    else:
+        display.show_experiment(experiment, rows)
+    if any(row.accuracy < 1 or not row.bit_exact for row in rows):
+        raise typer.Exit(1)
+
+
 def _summary(construction: type[Construction]) -> str:
     module = inspection.getmodule(construction)
     return (module.__doc__ or "").strip().splitlines()[0]
@@ -126,8 +149,8 @@ def _command(construction: type[Construction]):
     """A typer command whose options are the construction's fields and the common ones."""
 
     def command(**values: Any) -> None:
-        common = {name: values.pop(name) for name in ("out", "verify", "samples", "as_json", "force")}
-        run(construction(**values), common["out"], common["verify"], common["samples"], common["as_json"], common["force"])
+        common = {name: values.pop(name) for name in ("out", "verify", "samples", "certify", "as_json", "force")}
+        run(construction(**values), common["out"], common["verify"], common["samples"], common["certify"], common["as_json"], common["force"])
 
     hints = get_type_hints(construction)
     parameters = [
@@ -139,7 +162,7 @@ def _command(construction: type[Construction]):
         )
         for field in sorted(fields(construction), key=lambda field: field.kw_only)
     ]
-    common = (("out", Out, None), ("verify", Verify, "auto"), ("samples", Samples, 10_000), ("as_json", Json, False), ("force", Force, False))
+    common = (("out", Out, None), ("verify", Verify, "auto"), ("samples", Samples, 10_000), ("certify", Certify, True), ("as_json", Json, False), ("force", Force, False))
     parameters += [inspection.Parameter(n, inspection.Parameter.KEYWORD_ONLY, default=d, annotation=a) for n, a, d in common]
     command.__signature__ = inspection.Signature(parameters)
     command.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -156,6 +179,9 @@ def main() -> None:
     """The entry point: refusals become one sentence per reason and exit code 2."""
     try:
         app()
+    except Violated as error:
+        typer.echo(f"the certificate fails: {error}", err=True)
+        raise SystemExit(1) from None
     except (CompileError, CheckpointError, ValueError) as error:
         typer.echo(str(error), err=True)
         raise SystemExit(2) from None

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from constructions import degree_gap, linear_attention, polynomial, polynomial_mamba
+from constructions import degree_gap, linear_attention, polynomial, polynomial_mamba, polynomial_mamba_report
 from constructions.display import console
 from constructions.polynomial_expression import parse_polynomial
 from verify.generalization import generalization
@@ -38,7 +38,7 @@ def polynomial_command(
     form: Annotated[S6_FORMS, typer.Option(help="circuit on the polynomial S6")] = "paper",
     arch: Annotated[Literal["s6", "mamba"], typer.Option(help="polynomial S6 (Theorem 2) or real Mamba blocks")] = "s6",
     factors: Annotated[Literal["2", "3"], typer.Option(help="mamba: factors per product; 3 needs fewer blocks and is fragile near 0")] = "2",
-    samples: Samples = 200,
+    samples: Samples = 50,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -47,7 +47,7 @@ def polynomial_command(
     if arch == "s6":
         result = polynomial.report(polynomial.build(p, form), samples, seed) | {"formula": polynomial.formula(p, form)}
     else:
-        result = polynomial_mamba.report(polynomial_mamba.build_on_mamba(p, "binary" if factors == "2" else "ternary"), samples, seed)
+        result = polynomial_mamba_report.report(polynomial_mamba.build_on_mamba(p, "binary" if factors == "2" else "ternary"), samples, seed)
     _show(result, as_json, good=_good(result))
 
 
@@ -57,7 +57,7 @@ def monomial_command(
     coefficient: Annotated[str, typer.Option(help="a rational number")] = "1",
     length: Length = 0,
     position: Annotated[int, typer.Option(min=0, help="where the answer stands (0: the first place that can hold it)")] = 0,
-    samples: Samples = 200,
+    samples: Samples = 50,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:

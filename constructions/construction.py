@@ -55,6 +55,10 @@ class Construction(ABC):
         """Which answers are right: "all" on the input language, or "random" (most, at a measured rate)."""
         return "all"
 
+    def information_bits(self) -> float:
+        """How many bits any state must hold to answer every input; 0 where no bound is stated."""
+        return 0.0
+
     def expected_failure(self) -> float:
         """The rate of wrong answers that the promise allows (0 for "all")."""
         return 0.0

@@ -33,7 +33,7 @@ def show_report(report: dict) -> None:
     console.print(_sizes_table(report))
     for line in _promise_lines(report):
         console.print(line)
-    console.print(_verification_table(report["verification"]))
+    console.print(_verification_table(report["verification"], bool(report["sizes"]["packaged"])))
     for number, task in enumerate(report["verification"]["tasks"], start=1):
         console.print(f"task {number}: {task}")
     for name, rate in report.get("contrasts", {}).items():
@@ -44,10 +44,13 @@ def show_report(report: dict) -> None:
 
 def _sizes_table(report: dict) -> Table:
     sizes, bound = report["sizes"], report["bound"]
-    table = Table("", "theorem's bound", "bare", "language model")
+    table = Table("", "theorem's bound", "in use", "bare", *(["language model"] if sizes["packaged"] else []))
     for name in ("d_model", "d_inner", "d_state", "layers"):
-        table.add_row(name, str(bound.get(name, "")), str(sizes[name]), str(sizes["packaged"][name]))
-    table.add_row("parameters", "", "", f"{sizes['parameters']:,}")
+        packaged = [str(sizes["packaged"][name])] if sizes["packaged"] else []
+        used = str(len(sizes["blocks"]) if name == "layers" else max(block[name] for block in sizes["blocks"]))
+        table.add_row(name, str(bound.get(name, "")), used, str(sizes[name]), *packaged)
+    if sizes["packaged"]:
+        table.add_row("parameters", "", "", "", f"{sizes['parameters']:,}")
     return table
 
 
@@ -55,20 +58,36 @@ def _promise_lines(report: dict) -> Iterator[str]:
     guarantee = report["guarantee"]
     yield f"promise: {guarantee['level']}; answers right: {guarantee['answers']}"
     yield f"domain: {guarantee['domain']}"
+    yield f"proof: {guarantee['proof']}"
     if guarantee["expected_failure"]:
         yield f"rate of wrong answers by the failure law: {guarantee['expected_failure']:.4f}"
 
 
-def _verification_table(verification: dict) -> Table:
+def _verification_table(verification: dict, packaged: bool) -> Table:
     """One row per task and form; the tasks themselves are described below the table."""
     table = Table("verified", "sequences", "queries", "right", "bit-exact", "margin")
-    for form, part in (("bare", verification.get("bare", {})), ("language model", verification)):
+    bare = verification.get("bare", {})
+    forms = [("bare", bare), ("language model", verification)] if packaged else [("bare", verification)]
+    for form, part in forms:
         for number, row in enumerate(part.get("tasks", {}).values(), start=1):
             margin = "" if row["margin"] is None else f"{row['margin']:g}"
             exact = "yes" if row["bit_exact"] else "NO"
             right = f"{100 * row['accuracy']:.6g} %"
             table.add_row(f"{form}, task {number}", f"{row['sequences']:,}", f"{row['queries']:,}", right, exact, margin)
     return table
+
+
+def show_experiment(name: str, rows: list) -> None:
+    """One row per built model; sizes as d_inner × d_state."""
+    table = Table("mixer", "model", "right", "bits", "bound", "built", "state", "needed", title=name)
+    for row in rows:
+        bound = "·".join(str(row.bound.get(key, "")) for key in ("d_inner", "d_state"))
+        built = "·".join(str(row.used[key]) for key in ("d_inner", "d_state"))
+        bits = "exact" if row.bit_exact else "DIFFER"
+        right = f"{100 * row.accuracy:.4g} %"
+        table.add_row(row.arch, row.parameters, right, bits, bound, built, str(row.state_entries), f"{row.information_bits:.0f} bit")
+    console.print(table)
+    console.print("bound, built: d_inner·d_state in use; state: numbers carried; needed: the least any state must hold")
 
 
 def show_list(rows: list[dict]) -> None:

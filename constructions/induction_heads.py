@@ -26,8 +26,9 @@ from compiler.language.source import Tokens
 from compiler.language.stream import Stream, decode
 from compiler.model import Stack
 from constructions.construction import Construction, parameter
-from verify.bounds import induction_heads_bound
+from verify.bounds import induction_heads_bound, induction_heads_information_bits
 from verify.certificates import Certificate, adjacent_pairs, certify
+from verify.certificates.columns import certify_columns
 from verify.tasks.induction import Induction
 from verify.tasks.task import Task
 
@@ -80,11 +81,14 @@ class InductionHeads(Construction):
         return [Induction(self.vocab, self.length)]
 
     def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
-        """Every answer at every length, by latches; Lemma 3 as printed forgets by columns, of which that proof does not speak."""
-        if self.arch == "mamba-delta-t":
-            return None
+        """Every answer at every length: by latches, and for Lemma 3 as printed by columns."""
         tokens = compiled.source.alphabet.ids("v")
+        if self.arch == "mamba-delta-t":
+            return certify_columns(stack, tokens, compiled.source.alphabet.index(BLANK))
         return certify(stack, compiled, adjacent_pairs(tokens, tokens, "last", otherwise=compiled.source.alphabet.index(BLANK)))
+
+    def information_bits(self) -> float:
+        return induction_heads_information_bits(self.vocab)
 
     def bound(self) -> dict[str, int]:
         bound = induction_heads_bound(self.vocab, self.arch, self.codes)

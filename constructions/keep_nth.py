@@ -13,6 +13,7 @@ it (`passes/saturation.py`); then the answer is right at every length.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log2
 from typing import ClassVar, Literal
 
 from compiler.compile import Compiled
@@ -70,6 +71,10 @@ class KeepNth(Construction):
     def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
         """Every answer at every length, the saturated count included; for the two-block form."""
         return certify_hold(stack, self.n, self.vocab) if self.arch == "mamba" else None
+
+    def information_bits(self) -> float:
+        """One token, and how many of the first n have come."""
+        return log2(self.vocab) + log2(self.n + 1)
 
     def bound(self) -> dict[str, int]:
         bound = keep_nth_bound(self.vocab, self.arch)

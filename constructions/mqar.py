@@ -32,7 +32,7 @@ from compiler.language.stream import Stream
 from compiler.model import Stack
 from constructions.construction import Construction, parameter
 from verify.arguments import at_least
-from verify.bounds import SizeBound, mqar_theorem2, mqar_theorem3, mqar_theorem4, random_code_failure
+from verify.bounds import SizeBound, information_bound_bits, mqar_theorem2, mqar_theorem3, mqar_theorem4, random_code_failure
 from verify.certificates import Certificate, adjacent_pairs, certify
 from verify.tasks.task import Task
 from verify.tasks.mqar import BenchmarkLayout, PaperLayout
@@ -101,8 +101,7 @@ class MQAR(Construction):
         edges = [
             ("pairs", "key", "k", True),
             ("key", "pairs", "v"),
-            ("pairs", "queries", noise),
-            ("pairs", "queries", "k", True),
+            ("key", "queries", "v"),
             ("queries", "queries", noise),
             ("queries", "queries", "k", True),
         ]
@@ -142,6 +141,9 @@ class MQAR(Construction):
 
     def promise(self) -> str:
         return self.guarantee
+
+    def information_bits(self) -> float:
+        return information_bound_bits(self.kappa, self.vocab)
 
     def expected_failure(self) -> float:
         """The law of A8 for sums of balanced codes: (p/2)²·Q(√(2N/(κ−1))), over the live pairs."""

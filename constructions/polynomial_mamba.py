@@ -24,15 +24,14 @@ from typing import Any
 import numpy as np
 
 from compiler.compile import Compiled, compile
-from compiler.gadgets import step_rate
+from compiler.gadgets_real import step_rate
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.source import numbers
 from compiler.language.stream import Stream, constant, latch_bank, scaled_sum
 from compiler.language.types import OneHot, Real
 from compiler.numeric import NumericStack
-from compiler.package import packaged_sizes, size_fields
-from constructions.polynomial_expression import Polynomial
+from constructions.polynomial_expression import Monomial, Polynomial
 
 ARITY = {"binary": 2, "ternary": 3}
 PRODUCT_ERROR = 12 * 2.0**-24  # relative, of a binary product; see `forward_error`
@@ -153,15 +152,14 @@ def _rounded(polynomial: Polynomial) -> Polynomial:
     return Polynomial(
         polynomial.length,
         _float32(polynomial.constant),
-        tuple(type(m)(c, m.factors) for m in polynomial.monomials if (c := _float32(m.coefficient))),
+        tuple(Monomial(c, m.factors) for m in polynomial.monomials if (c := _float32(m.coefficient))),
     )
 
 
 def _float32(number: Fraction) -> Fraction:
-    nearest = np.float32(float(number))
-    if not np.isfinite(nearest):
-        raise ValueError(f"the coefficient {number} is beyond the range of float32.")
-    return Fraction(float(nearest))
+    if abs(number) >= 2**127:
+        raise ValueError(f"a coefficient of {len(str(abs(number.numerator // number.denominator)))} digits is beyond the range of float32.")
+    return Fraction(float(np.float32(float(number))))
 
 
 def _output(polynomial: Polynomial, form: str, x: Stream, places: Stream) -> Stream:
@@ -187,55 +185,3 @@ def _gathered(polynomial: Polynomial, form: str, x: Stream, places: Stream) -> d
 
 def _product(*factors: Stream) -> Stream:
     return factors[0] * factors[1] if len(factors) == 2 else scaled_sum(factors[0], factors[1], factors[2])
-
-
-# Reports --------------------------------------------------------------------------------------------
-
-
-def report(model: PolynomialOnMamba, samples: int = 200, seed: int = 0) -> dict[str, Any]:
-    """Blocks and sizes, answers on integers, errors on real numbers against their bound; JSON-able."""
-    sizes = [size_fields(size) for size in packaged_sizes(model.compiled)]
-    return {
-        "polynomial": str(model.polynomial),
-        "form": model.form,
-        "blocks": len(model.compiled.blocks),
-        "formula": {"blocks": depth(model.polynomial, model.form)},
-        "sizes": {name: max((size[name] for size in sizes), default=0) for name in ("d_model", "d_inner", "d_state", "dt_rank")},
-        "degree": model.polynomial.degree,
-        "largest_input": model.bound,
-        "exact_on_integers": _exact_on_integers(model, samples, seed),
-        "float32": measured(model, samples, seed),
-    }
-
-
-def _exact_on_integers(model: PolynomialOnMamba, samples: int, seed: int) -> dict[str, int]:
-    """Integer inputs whose terms add up to less than 2^24 lattice steps, and how many come out exactly equal."""
-    rng = np.random.default_rng(seed)
-    largest = min(9.0, max(1.0, floor(2 ** (20 / max(model.polynomial.degree, 1)))), model.bound)
-    x = rng.integers(-int(largest), int(largest) + 1, (samples, model.polynomial.length))
-    steps = [_steps_of(model.polynomial, row) for row in x.tolist()]
-    inside = [s < 2**24 for s in steps]
-    right = [Fraction(float(y)) == model.polynomial.at(row) for y, row in zip(model(x), x.tolist(), strict=True)]
-    return {"inputs": sum(inside), "right": sum(r for r, i in zip(right, inside, strict=True) if i)}
-
-
-def _steps_of(polynomial: Polynomial, row: list[int]) -> Fraction:
-    """Σ |terms| in steps of the finest coefficient: what a float32 sum must hold."""
-    coefficients = [polynomial.constant, *(m.coefficient for m in polynomial.monomials)]
-    finest = max(c.denominator for c in coefficients)
-    return finest * Polynomial(polynomial.length, abs(polynomial.constant), tuple(type(m)(abs(m.coefficient), m.factors) for m in polynomial.monomials)).at([abs(v) for v in row])
-
-
-def measured(model: PolynomialOnMamba, samples: int, seed: int) -> dict[str, float]:
-    """The largest error relative to Σ |terms| on inputs between 2^−6 and 4 in size, and as a share of the forward error bound."""
-    rng = np.random.default_rng(seed)
-    shape = (samples, model.polynomial.length)
-    x = (rng.choice([-1, 1], shape) * 2.0 ** rng.uniform(-6, 2, shape)).clip(-model.bound, model.bound).astype(np.float32)
-    relative, share = [0.0], [0.0]
-    for answer, row in zip(model(x), x, strict=True):
-        exact = [Fraction(float(v)) for v in row]
-        error = float(abs(Fraction(float(answer)) - model.polynomial.at(exact)))
-        terms = abs(model.polynomial.constant) + sum(abs(type(model.polynomial)(model.polynomial.length, Fraction(0), (m,)).at(exact)) for m in model.polynomial.monomials)
-        relative.append(error / float(terms) if terms > Fraction(1, 2**90) else 0.0)
-        share.append(error / bound if (bound := model.forward_error(row)) else error)
-    return {"largest_relative_error": max(relative), "share_of_bound": max(share), "within_bound": max(share) <= 1}

@@ -14,12 +14,14 @@ import numpy as np
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
+from compiler.language.codebook import signs
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
 from compiler.language.stream import (
     Stream,
     concatenate,
     count,
+    decode,
     latch,
     latch_bank,
     lti,
@@ -28,9 +30,11 @@ from compiler.language.stream import (
     present,
     running_max,
     select,
+    sum_where,
 )
 
 ALPHABET = Alphabet.of("a", "b", "c")
+BOOK = signs(3)
 LENGTH = 12
 Choose = Callable[[int], int]
 
@@ -105,6 +109,8 @@ NUMBERS = [
     lambda p: count(p.flag(), p.flag()),
     lambda p: running_max(p.number().clip(0, 3), p.flag()),
     lambda p: latch_bank(p.number(), p.symbol(), p.when())[p.choose(3)],
+    lambda p: sum_where(p.number(), p.symbol())[p.choose(3)],
+    lambda p: sum_where(p.number(), p.flag()),
     lambda p: memory.write(p.symbol(), p.number(), p.when(), p.policy()).read(p.symbol()),
     lambda p: memory.outer_sum(p.number(), write=p.symbol(), read=p.symbol()),
     lambda p: memory.outer_sum(p.number(), write=p.number(), read=p.number()),
@@ -115,6 +121,7 @@ SYMBOLS = [
     lambda p: p.symbol().shift(1 + p.choose(4)),
     lambda p: p.number().one_hot(3),
     lambda p: latch(p.symbol(), p.flag()),
+    lambda p: decode(Tokens(ALPHABET).code(None, BOOK).shift(p.choose(3)), BOOK),
     lambda p: memory.write(p.symbol(), p.symbol(), p.when(), ("first", "last")[p.choose(2)]).read(p.symbol()),
 ]
 

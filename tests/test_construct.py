@@ -17,6 +17,7 @@ from compiler.checkpoint.manifest import canonical_json, read_manifest, sealed
 from compiler.runtime import torch_only_transformers
 from constructions import artifact, cli
 from constructions.mqar import MQAR
+from constructions.registry import CONSTRUCTIONS
 
 JSON_KEYS = {"construction", "theorem", "params", "arch", "sizes", "bound", "guarantee", "verification", "out"}
 SMALL = ("mqar", "--kappa", "3", "--vocab", "6", "--samples", "40")
@@ -115,6 +116,21 @@ def test_inspect_names_lanes_and_columns(checkpoint: Path, capsys: pytest.Captur
 def test_list(capsys: pytest.CaptureFixture) -> None:
     assert run("list") == 0
     assert "mqar" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", sorted(CONSTRUCTIONS))
+def test_every_construction_builds_verifies_and_reloads(name: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert run(name, "--samples", "10", "--verify", "random", "--no-certify", "--out", str(tmp_path / "c"), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["construction"] == name
+    assert run("verify", str(tmp_path / "c"), "--samples", "5", "--verify", "random", "--json") == 0
+
+
+@pytest.mark.parametrize("experiment", ["table-1", "figure-3"])
+def test_experiments_come_out_right(experiment: str, capsys: pytest.CaptureFixture) -> None:
+    assert run("reproduce", experiment, "--samples", "5", "--json") == 0
+    for row in json.loads(capsys.readouterr().out):
+        assert row["accuracy"] == 1 and row["bit_exact"] and row["state_entries"] >= row["information_bits"] / 24
+        assert all(row["used"][size] <= row["bound"][size] for size in ("d_inner", "d_state"))
 
 
 # Planted errors: every tensor that matters, one weight -------------------------------------------------

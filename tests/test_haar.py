@@ -9,7 +9,7 @@ from scipy.integrate import quad
 
 from compiler.package import bare_sizes
 from constructions.approximation_rate import PiecewiseConstant, fourier_errors, haar_energies, mamba_errors, rate_report, slopes
-from constructions.haar import build_haar, haar_matrix, orthonormal_factors
+from constructions.haar import build_haar, haar_matrix, haar_pyramid, haar_report, orthonormal_factors
 from constructions.haar_bases import (
     approximation,
     basis,
@@ -51,6 +51,18 @@ def test_the_orthonormal_transform_is_that_of_pywavelets(levels, form, ulps):
     error = np.abs(layer(samples) - by_pywavelets(samples)).max(axis=1)
     allowed = ulps * 2.0**-23 * np.abs(samples).sum(axis=1) * 2 ** (-levels / 2) * 2
     assert (error <= allowed).all()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_report(form):
+    report = haar_report(5, form, samples=32)
+    assert report["integers_exact"] and report["largest_error"] < 2e-7
+    assert all(report["sizes"][name] <= bound for name, bound in report["bound"].items())
+
+
+def test_the_pyramid_is_that_of_pywavelets():
+    samples = np.random.default_rng(0).standard_normal((5, 64))
+    np.testing.assert_allclose(haar_pyramid(samples), by_pywavelets(samples), atol=1e-12)
 
 
 def test_sizes():

@@ -12,7 +12,7 @@ from compiler.targets.s4d import S4DMixer
 from constructions.induction_heads import InductionHeads
 from constructions.keep_nth import KeepNth
 from verify.attention_sensitivity import attention_sensitivity
-from verify.sensitivity import sensitivity
+from verify.sensitivity import sensitivity, stack_sensitivity
 
 
 def random_mamba(seed=0, d_model=6, **options):
@@ -123,10 +123,8 @@ def test_a_latch_never_forgets_what_it_kept():
     compiled = compile(KeepNth(n=3, vocab=4).circuit())
     stack = bare(compiled)
     tokens = torch.from_numpy(np.random.default_rng(0).integers(0, 4, (1, 50)))
-    with torch.no_grad():
-        _, streams = stack(tokens, return_stream=True)
     kept = next(c for c, name in enumerate(compiled.blocks[-1].channels.names) if name.startswith("kept"))
-    result = sensitivity(stack.blocks[-1], streams[1][0], kept)
+    result = stack_sensitivity(stack, tokens[0], 1, kept)
     assert (result.exponent[2:, 2] == 0).all() and (result.measured[2:, 2] == result.measured[2, 2]).all() and result.measured[2, 2] > 0
     assert (result.measured[2:, :2] < 1e-50).all()  # e^(-128) in float64
 
@@ -149,3 +147,8 @@ def test_attention(query_key, value):
 def test_attention_fades_like_one_over_t():
     result = attention_sensitivity(torch.ones(100), 0.5, 1.0)
     torch.testing.assert_close(result.measured[1:, 0], 1.0 / torch.arange(2, 101, dtype=torch.float64))
+
+
+def test_the_report_is_plain():
+    report = sensitivity(random_mamba(), random_input(), 1, 1).to_json()
+    assert len(report["measured"]) == len(report["predicted"]) == 24 and report["disagreement"] < 1e-12

@@ -55,6 +55,18 @@ class Sensitivity:
         """The largest |measured − predicted| over the largest measured value."""
         return float((self.measured - self.predicted).abs().max() / self.measured.abs().max().clamp_min(1e-300))
 
+    def to_json(self) -> dict:
+        """Plain numbers: both curves over the distance t − j, how far they agree, and Lemma 2's c and bounds."""
+        measured, predicted = self.by_distance()
+        return {
+            "measured": measured.tolist(),
+            "predicted": predicted.tolist(),
+            "disagreement": self.disagreement(),
+            "c": float(self.total.max()),
+            "lower_bound": self.lower_bound.tolist(),
+            "lower_bound_as_printed": self.printed_bound.tolist(),
+        }
+
     def by_distance(self) -> tuple[Tensor, Tensor]:
         """The measured and the predicted sensitivity of the last state to x̂_{T−k}, k = 0 … T − 1."""
         return self.measured[-1].flip(0), self.predicted[-1].flip(0)
@@ -85,6 +97,14 @@ def sensitivity(layer: nn.Module, u: Tensor, channel: int = 0, column: int = 0) 
         states.append(state)
     rows = [torch.autograd.grad(h, x, retain_graph=True)[0].norm(dim=1) for h in states]
     return _beside(scan, torch.stack(rows), torch.stack(states).detach())
+
+
+def stack_sensitivity(stack: nn.Module, tokens: Tensor, block: int, channel: int = 0, column: int = 0) -> Sensitivity:
+    """The same for one block of a `compiler.model.Stack`, bare or a language model, while it reads tokens (T,)."""
+    with torch.no_grad():
+        _, streams = stack(tokens[None], return_stream=True)
+        u = stack.norms[block](streams[block]) if stack.norms is not None else streams[block]
+    return sensitivity(stack.blocks[block], u[0], channel, column)
 
 
 def _scan_of(layer: nn.Module, u: Tensor, channel: int, column: int) -> _Scan:

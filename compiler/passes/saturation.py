@@ -58,7 +58,7 @@ def saturating(plan: Schedule, domains: Domains, limit: int) -> set[Stream]:
 
 def _falling_ramps(form: Form, read: set[Stream], domains: Domains, limit: int) -> bool:
     """Whether each row is k − w·c for one of the counts, or reads none of them, with k/w below the limit of its steps."""
-    if any(atom is not ONE and atom not in read for atom, _ in form):
+    if any(lag if atom is ONE else atom not in read for atom, lag in form):
         return False
     starts = form[(ONE, 0)].toarray()[:, 0] if (ONE, 0) in form else np.zeros(next(iter(form.values())).shape[0])
     weights = [(atom, sparse.csr_array(matrix)) for (atom, _), matrix in form.items() if atom is not ONE]

@@ -35,10 +35,16 @@ class Affine:
         if x.dtype != object:
             return x @ self.weight.astype(x.dtype).T + self.bias.astype(x.dtype)
         out = np.zeros((*x.shape[:-1], self.weight.shape[0]), dtype=object)
-        for i, j in zip(*np.nonzero(self.weight), strict=True):
-            out[..., i] = out[..., i] + self.weight[i, j] * x[..., j]
-        for i in np.flatnonzero(self.bias):
-            out[..., i] = out[..., i] + self.bias[i]
+        known: dict[tuple, int] = {}  # equal rows, such as the constant's, are computed once
+        for i, row in enumerate(self.weight):
+            used = np.flatnonzero(row)
+            first = known.setdefault((*used, *row[used], self.bias[i]), i)
+            if first == i:
+                out[..., i] = self.bias[i]
+                for j in used:
+                    out[..., i] = out[..., i] + row[j] * x[..., j]
+            else:
+                out[..., i] = out[..., first]
         return out
 
     @property

@@ -1,0 +1,99 @@
+"""The experiments of *Understanding Input Selectivity in Mamba*, with built weights in place of trained ones.
+
+Figures 2, A.2 and A.3 (MQAR over a grid), Table 1 (KEEP FIFTH) and Figure 3 (induction heads, with
+the hard setting of App. D.4). Each row compares the paper's bound, the size that was built and the
+information bound: the bits that any state must hold, beside the state entries that ours has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import torch
+
+from compiler.block import OFF, Block
+from compiler.compile import compile
+from compiler.package import bare, bare_sizes
+from compiler.ports import PortRules
+from constructions.construction import Construction
+from constructions.induction_heads import InductionHeads
+from constructions.keep_nth import KeepNth
+from constructions.mqar import MQAR
+from verify.check import check, chosen_batches
+
+
+def figure_2() -> Iterator[Construction]:
+    for arch, vocab, kappa in product(("mamba", "mamba2", "s4d"), (128, 256, 512), (4, 8, 16, 32)):
+        yield MQAR(kappa=kappa, vocab=vocab, arch=arch, length=100)
+
+
+def table_1() -> Iterator[Construction]:
+    for arch in ("mamba", "mamba2"):
+        yield KeepNth(n=5, vocab=128, length=50, arch=arch)
+
+
+def figure_3() -> Iterator[Construction]:
+    for arch, vocab in product(("mamba", "mamba-delta-t", "mamba2"), (5, 10, 20, 40)):
+        yield InductionHeads(vocab=vocab, length=100, arch=arch)
+
+
+EXPERIMENTS: dict[str, Callable[[], Iterator[Construction]]] = {"figure-2": figure_2, "table-1": table_1, "figure-3": figure_3}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One built model of an experiment."""
+
+    arch: str
+    parameters: str
+    accuracy: float
+    bit_exact: bool
+    bound: dict[str, int]
+    used: dict[str, int]
+    state_entries: int
+    information_bits: float
+
+
+def rows(experiment: str, samples: int, seed: int) -> Iterator[Row]:
+    """Build and run every model of an experiment: adversarial cases and `samples` random sequences each."""
+    for construction in EXPERIMENTS[experiment]():
+        compiled = compile(construction.circuit(), construction.target)
+        stack, vocabulary = bare(compiled), compiled.source.alphabet.size
+
+        def scores(tokens: np.ndarray) -> np.ndarray:
+            with torch.no_grad():
+                return stack(torch.from_numpy(tokens)).numpy()
+
+        results = []
+        for task in construction.tasks():
+            _, batches = chosen_batches(task, "random", samples, seed, vocabulary)
+            results.append(check(scores, compiled.interpret, batches))
+        total = results[0] if len(results) == 1 else sum(results[1:], start=results[0])
+        sizes = bare_sizes(compiled)
+        yield Row(
+            construction.target,
+            _parameters(construction),
+            total.accuracy,
+            total.bit_exact,
+            construction.bound(),
+            {name: max(getattr(size, name) for size in sizes) for name in ("d_model", "d_inner", "d_state")},
+            sum(state_entries(block, compiled.rules) for block in compiled.blocks),
+            construction.information_bits(),
+        )
+
+
+def state_entries(block: Block, rules: PortRules) -> int:
+    """Numbers that the block carries from one position to the next: channels that ever write, times columns."""
+    channels = block.channels
+    if rules.delta == "columns":
+        return len(channels.names) * block.d_state
+    writes = (channels.delta_bias > OFF) | (np.diff(channels.delta_features.indptr) > 0) | (np.diff(channels.delta_lanes.indptr) > 0)
+    return int(writes.sum()) * block.d_state
+
+
+def _parameters(construction: Construction) -> str:
+    shown = ("kappa", "vocab", "n")
+    return " ".join(f"{name}={value}" for name, value in construction.params().items() if name in shown)
