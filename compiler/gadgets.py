@@ -9,7 +9,6 @@ multiplies by powers of two and adds lattice values: nothing rounds.
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from compiler.block import FAINT, OFF
 from compiler.builder import BlockBuilder

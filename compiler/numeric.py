@@ -31,6 +31,8 @@ class NumericStack(nn.Module):
 
     def __init__(self, compiled: Compiled):
         super().__init__()
+        if compiled.source.alphabet is not None:
+            raise ValueError("the circuit reads tokens; `package.bare` runs it.")
         stack = bare(compiled)
         self.blocks, self.head, self.residual = stack.blocks, stack.head, stack.residual
         self.register_buffer("constant", stack.embedding.weight.detach()[0].clone())

@@ -160,6 +160,8 @@ def language_model(compiled: Compiled) -> LanguageModel:
     Its vocabulary is the alphabet and then the special tokens, whose embedding and head rows
     are those of an absent token.
     """
+    if compiled.source.alphabet is None:
+        raise CompileError([(None, "a circuit over numbers has no vocabulary, so there is no language model of it; `numeric.NumericStack` runs it")])
     if compiled.rules.name == "mamba-delta-t":
         raise CompileError([(None, "no library ships Mamba-Δᵀ, so there is no language model of it; the bare stack (`package.bare`) runs it")])
     kind = "mamba2" if compiled.rules.name == "mamba2" else "mamba"

@@ -13,12 +13,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from compiler.compile import Compiled
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout_integer
 from compiler.language.stream import constant, minimum
+from compiler.model import Stack
 from constructions.construction import Construction, parameter
+from verify.certificates.certificate import Certificate
+from verify.certificates.clock import certify_clock
 from verify.tasks.clock import Clock
 from verify.tasks.task import Task
 
@@ -43,7 +47,7 @@ class AbsoluteTime(Construction):
         alphabet = Alphabet.of(v=self.vocab, t=[f"t{i}" for i in range(1, self.horizon + 1)])
         time = minimum(constant(1).cumsum().named("time"), self.horizon)
         logits = readout_integer(time, alphabet, {f"t{i}": i for i in range(1, self.horizon + 1)})
-        text = f"every sequence of at most {self.reach} of {self.vocab} tokens"
+        text = f"every sequence of the {self.vocab} input tokens"
         return Circuit(self.name, logits, InputLanguage.of(alphabet, "any", [("any", "any", "v")], self.reach, text))
 
     @property
@@ -53,6 +57,12 @@ class AbsoluteTime(Construction):
 
     def tasks(self) -> list[Task]:
         return [Clock(self.vocab, self.horizon, self.length)]
+
+    def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
+        """Every answer at every length, the saturated count included; for the Mamba form."""
+        if self.arch != "mamba":
+            return None
+        return certify_clock(stack, compiled.source.alphabet.ids("t"), self.vocab)
 
     def bound(self) -> dict[str, int]:
         """A channel that counts, then the ramp; lanes: the constant, the count, the ramp."""

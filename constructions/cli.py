@@ -15,7 +15,7 @@ import typer
 
 from compiler.checkpoint import CheckpointError, load, read_manifest
 from compiler.errors import CompileError
-from constructions import artifact, commands_polynomial, display
+from constructions import artifact, commands_polynomial, commands_selectivity, display
 from constructions.construction import Construction
 from constructions import reproduce as experiments
 from constructions.registry import CONSTRUCTIONS
@@ -172,6 +172,7 @@ def _command(construction: type[Construction]):
 
 for _name, _construction in CONSTRUCTIONS.items():
     app.command(_name)(_command(_construction))
+commands_selectivity.register(app)
 commands_polynomial.register(app)
 
 

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from constructions import degree_gap, linear_attention, polynomial, polynomial_mamba, polynomial_mamba_report
 from constructions.display import console
+from constructions.reporting import show
 from constructions.polynomial_expression import parse_polynomial
 from verify.generalization import generalization
 
@@ -48,7 +49,7 @@ def polynomial_command(
         result = polynomial.report(polynomial.build(p, form), samples, seed) | {"formula": polynomial.formula(p, form)}
     else:
         result = polynomial_mamba_report.report(polynomial_mamba.build_on_mamba(p, "binary" if factors == "2" else "ternary"), samples, seed)
-    _show(result, as_json, good=_good(result))
+    show(result, as_json, good=_good(result))
 
 
 def monomial_command(
@@ -64,7 +65,7 @@ def monomial_command(
     """Lemma 3: c·x_i^P at one position and 0 elsewhere, in three blocks of the polynomial S6."""
     c = parse_polynomial(coefficient).constant
     result = polynomial.report(polynomial.build_monomial(variable, power, c, length, position), samples, seed)
-    _show(result, as_json, good=_good(result))
+    show(result, as_json, good=_good(result))
 
 
 def degree_gap_command(
@@ -96,7 +97,7 @@ def linear_attention_command(
     head = linear_attention.random_head(d, d_k, d_v, seed) if weights is None else _loaded(weights)
     result = linear_attention.report(head, length, seed)
     checks = [result[target]["exact_on_integers"] for target in ("polynomial_s6", "mamba")]
-    _show(result, as_json, good=False not in checks)
+    show(result, as_json, good=False not in checks)
 
 
 def generalization_command(
@@ -112,7 +113,7 @@ def generalization_command(
 ) -> None:
     """Theorems 3 and 5: the recoverable form of the generalisation bound, with reconstructed constants."""
     bound = generalization(rho, contraction, margin, samples, delta, channels, states, classes)
-    _show(asdict(bound) | {"total": bound.total, "reconstructed": list(bound.reconstructed)}, as_json, good=True)
+    show(asdict(bound) | {"total": bound.total, "reconstructed": list(bound.reconstructed)}, as_json, good=True)
 
 
 def _good(result: dict[str, Any]) -> bool:
@@ -134,30 +135,6 @@ def _loaded(path: Path) -> linear_attention.Head:
         raise ValueError(f"{path} holds weights that are infinite or no numbers.")
     return linear_attention.Head(*matrices)
 
-
-def _show(result: dict[str, Any], as_json: bool, good: bool) -> None:
-    """The report, flat, as a table of two columns or as JSON; exit code 1 where a check failed."""
-    if as_json:
-        typer.echo(json.dumps(result))
-    else:
-        table = Table("", "", show_header=False)
-        for name, value in _flat(result):
-            table.add_row(name, value)
-        console.print(table)
-    if not good:
-        typer.echo("a check failed: the values above do not agree with the statement", err=True)
-        raise typer.Exit(1)
-
-
-def _flat(result: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    rows = []
-    for key, value in result.items():
-        name = f"{prefix}{key.replace('_', ' ')}"
-        if isinstance(value, dict):
-            rows += _flat(value, f"{name}: ")
-        else:
-            rows.append((name, f"{value:.4g}" if isinstance(value, float) else str(value)))
-    return rows
 
 
 def _table(*headers: str, rows: list[dict], keys: tuple[str, ...]) -> Table:

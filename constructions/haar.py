@@ -29,7 +29,7 @@ from compiler.language.types import Int, Real
 from compiler.numeric import NumericStack
 from compiler.package import bare_sizes, size_fields
 
-LARGEST = 2.0**40  # |x| of real samples; beyond, sums could leave the range that the halves need
+LARGEST = 2.0**80  # |x| of real samples; the scaled halves and their sums stay in the range of float32
 LARGEST_LEVELS = 10
 
 
@@ -89,7 +89,7 @@ class HaarLayer:
 
 
 def build_haar(levels: int, form: Literal["steps", "bumps"] = "steps", orthonormal: bool = True, largest: float = 0) -> HaarLayer:
-    """Compile the transform of 2^levels samples with |x| ≤ largest (default: 2^40, or 2^(21 − levels) for integers)."""
+    """Compile the transform of 2^levels samples with |x| ≤ largest (default: 2^80, or 2^(21 − levels) for integers)."""
     if not 1 <= levels <= LARGEST_LEVELS:
         raise ValueError(f"levels = {levels} is outside 1 … {LARGEST_LEVELS}: the layer has 3·2^levels channels")
     if form not in ("steps", "bumps"):

@@ -54,7 +54,7 @@ class InductionHeads(Construction):
         """The token at t − 1 is the key, the token at t its value; the token at t asks."""
         alphabet = Alphabet.of(BLANK, v=self.vocab)
         x = Tokens(alphabet)
-        text = f"every sequence of at most {self.max_length} of {self.vocab} tokens"
+        text = f"every sequence of the {self.vocab} tokens"
         language = InputLanguage.of(alphabet, "any", [("any", "any", "v")], self.max_length, text)
         return Circuit(self.name, self.printed(x) if self.arch == "mamba-delta-t" else self.latches(x), language)
 

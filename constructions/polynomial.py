@@ -19,7 +19,7 @@ from sympy.polys.rings import ring
 from compiler.targets.polynomial_circuit import PolynomialCircuit, lower
 from compiler.targets.polynomial_s6 import PolynomialNetwork, torch_network
 from constructions.polynomial_circuits import expected_widths, lemma3, padded_length, theorem2
-from constructions.polynomial_expression import Polynomial, from_terms
+from constructions.polynomial_terms import Polynomial, from_terms
 from verify.forward_error import Majorant
 
 _LARGEST_COEFFICIENT = 2**60

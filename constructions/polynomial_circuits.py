@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from compiler.targets.polynomial_circuit import ALWAYS, Channel, Layer, PolynomialCircuit
-from constructions.polynomial_expression import Monomial, Polynomial
+from constructions.polynomial_terms import Monomial, Polynomial
 
 FORMS = ("paper", "cancellation-free", "three-block")
 

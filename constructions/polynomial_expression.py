@@ -9,72 +9,19 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
 
 import sympy
 from sympy.polys.rings import PolyElement, PolyRing, ring
 
+from constructions.polynomial_terms import Polynomial, from_terms
+
 LONGEST_TEXT = 20_000
 MOST_TERMS = 20_000
 LARGEST_EXPONENT = 1_000
 LARGEST_BITS = 4_096
 _VARIABLE = re.compile(r"x([1-9][0-9]{0,5})")
-
-
-@dataclass(frozen=True)
-class Monomial:
-    """coefficient · Π x_i^p over factors (i, p), variables in increasing order, every p ≥ 1."""
-
-    coefficient: Fraction
-    factors: tuple[tuple[int, int], ...]
-
-    @property
-    def degree(self) -> int:
-        return sum(p for _, p in self.factors)
-
-
-@dataclass(frozen=True)
-class Polynomial:
-    """constant + Σ monomials, in the variables x_1 … x_length; monomials distinct, coefficients nonzero."""
-
-    length: int
-    constant: Fraction
-    monomials: tuple[Monomial, ...]
-
-    @property
-    def factors(self) -> int:
-        """F: factors over all monomials."""
-        return sum(len(m.factors) for m in self.monomials)
-
-    @property
-    def variables(self) -> tuple[int, ...]:
-        """The variables that occur, in increasing order."""
-        return tuple(sorted({i for m in self.monomials for i, _ in m.factors}))
-
-    @property
-    def degree(self) -> int:
-        return max((m.degree for m in self.monomials), default=0)
-
-    @property
-    def largest_exponent(self) -> int:
-        return max((p for m in self.monomials for _, p in m.factors), default=1)
-
-    def at(self, x) -> object:
-        """The value at x_1 … x_length, by the definition: the oracle of every test."""
-        total = self.constant
-        for monomial in self.monomials:
-            product = monomial.coefficient
-            for i, p in monomial.factors:
-                product = product * x[i - 1] ** p
-            total = total + product
-        return total
-
-    def __str__(self) -> str:
-        symbols = sympy.symbols(f"x1:{self.length + 1}")
-        return str(sum((_rational(m.coefficient) * sympy.prod(symbols[i - 1] ** p for i, p in m.factors) for m in self.monomials),
-                       start=_rational(self.constant)))
 
 
 def parse_polynomial(expression: str | sympy.Expr, length: int = 0) -> Polynomial:
@@ -89,19 +36,6 @@ def parse_polynomial(expression: str | sympy.Expr, length: int = 0) -> Polynomia
         raise ValueError(f"variable x{highest} is beyond --length {length}; raise --length to {highest}.")
     generators = ring(list(names), sympy.QQ)[0] if names else ring("x1", sympy.QQ)[0]
     return _polynomial(_evaluate(_tree(text).body, generators), generators, length or highest)
-
-
-def from_terms(length: int, terms: dict[tuple[tuple[int, int], ...], Fraction | int]) -> Polynomial:
-    """A polynomial from {((i, p), …): coefficient}; () is the constant; equal monomials add up, variables may repeat."""
-    collected: dict[tuple[tuple[int, int], ...], Fraction] = {}
-    for factors, coefficient in terms.items():
-        powers: dict[int, int] = {}
-        for i, p in factors:
-            powers[i] = powers.get(i, 0) + p
-        key = tuple(sorted((i, p) for i, p in powers.items() if p))
-        collected[key] = collected.get(key, Fraction(0)) + Fraction(coefficient)
-    constant = collected.pop((), Fraction(0))
-    return Polynomial(length, constant, tuple(Monomial(c, key) for key, c in sorted(collected.items()) if c))
 
 
 def _tree(text: str) -> ast.Expression:
@@ -208,10 +142,6 @@ def _polynomial(value: PolyElement, field: PolyRing, length: int) -> Polynomial:
         if max(exponents, default=0) > LARGEST_EXPONENT:
             raise ValueError(f"the exponent {max(exponents)} is too large; at most {LARGEST_EXPONENT} is built.")
     return from_terms(length, terms)
-
-
-def _rational(number: Fraction) -> sympy.Rational:
-    return sympy.Rational(number.numerator, number.denominator)
 
 
 def _shown(text: str) -> str:

@@ -31,7 +31,7 @@ from compiler.language.source import numbers
 from compiler.language.stream import Stream, constant, latch_bank, scaled_sum
 from compiler.language.types import OneHot, Real
 from compiler.numeric import NumericStack
-from constructions.polynomial_expression import Monomial, Polynomial
+from constructions.polynomial_terms import Monomial, Polynomial
 
 ARITY = {"binary": 2, "ternary": 3}
 PRODUCT_ERROR = 12 * 2.0**-24  # relative, of a binary product; see `forward_error`

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from compiler.package import packaged_sizes, size_fields
-from constructions.polynomial_expression import Polynomial
 from constructions.polynomial_mamba import PolynomialOnMamba, depth
+from constructions.polynomial_terms import Polynomial
 
 
 def report(model: PolynomialOnMamba, samples: int = 50, seed: int = 0) -> dict[str, Any]:

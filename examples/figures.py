@@ -1,4 +1,4 @@
-"""Draw every picture of docs/figures: `python examples/figures.py [FOLDER]`."""
+"""Draw the pictures of the pages on paper A: `python examples/figures.py docs/figures` (default: figures, here)."""
 
 from __future__ import annotations
 
@@ -69,4 +69,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent / "docs" / "figures")
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "figures"))

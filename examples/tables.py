@@ -1,8 +1,12 @@
-"""Write the measured tables of the docs: `python examples/tables.py`. Each stands between two comments that name it."""
+"""The measured tables of the pages on paper A: `python examples/tables.py` prints them, with `docs` it writes them into the pages.
+
+Each table stands between two comments that name it.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -20,8 +24,7 @@ from constructions.approximation_rate import rate_report
 from verify.bounds import induction_heads_information_bits
 from verify.tasks.task import IGNORED
 
-DOCS = Path(__file__).parent.parent / "docs"
-SAMPLES = 64
+SAMPLES = 16
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence]) -> str:
@@ -129,13 +132,17 @@ def written(text: str, name: str, table: str) -> str:
     return pattern.sub(lambda found: f"{found[1]}{table}\n{found[2]}", text)
 
 
-def main() -> None:
+def main(folder: Path | None) -> None:
     for page, tables in TABLES.items():
-        text = (DOCS / page).read_text()
-        for name, make in tables.items():
-            text = written(text, name, make())
-        (DOCS / page).write_text(text)
+        made = {name: make() for name, make in tables.items()}
+        if folder is None:
+            print("\n\n".join(f"{page}, {name}\n{table}" for name, table in made.items()), end="\n\n")
+            continue
+        text = (folder / page).read_text()
+        for name, table in made.items():
+            text = written(text, name, table)
+        (folder / page).write_text(text)
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)

@@ -8,6 +8,8 @@ from compiler.compile import compile
 from compiler.model import Stack
 from compiler.package import bare, bare_sizes, language_model
 from constructions.absolute_time import AbsoluteTime
+from verify.certificates.certificate import Refused, Violated
+from verify.certificates.clock import certify_clock
 
 
 def built(**parameters):
@@ -35,6 +37,24 @@ def test_sizes_keep_to_the_bound(arch):
     assert len(sizes) == bound["layers"]
     for name in ("d_model", "d_inner", "d_state"):
         assert max(getattr(size, name) for size in sizes) <= max(bound[name], 8 if (arch, name) == ("mamba2", "d_model") else 0)
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 64, 2000])
+def test_certified_at_every_length(horizon):
+    construction, compiled, model = built(horizon=horizon)
+    certificate = construction.certificate(model, compiled)
+    assert certificate.holds and certificate.margin == 1 and certificate.shut <= -104
+
+
+def test_the_certificate_sees_planted_errors():
+    construction, compiled, model = built(horizon=8)
+    answers = compiled.source.alphabet.ids("t")
+    with pytest.raises(Violated, match="at the horizon"):
+        certify_clock(model, answers[:7], 4)
+    assert not certify_clock(model, [answers[0], *answers[:7]], 4).holds
+    model.head.weight.data[0, model.blocks[0].out_proj.weight.abs().sum(1).nonzero()[0]] = 1
+    with pytest.raises(Refused, match="sees the count"):
+        certify_clock(model, answers, 4)
 
 
 @pytest.mark.parametrize("count", [63.0, 64.0, 2.0**24, 2.0**24 + 2048, 2.0**40])

@@ -9,6 +9,7 @@ from compiler.errors import CompileError
 from compiler.package import bare, bare_sizes, language_model
 from compiler.model import Stack
 from constructions.induction_heads import InductionHeads
+from verify.bounds import induction_heads_bound, induction_heads_information_bits
 from verify.tasks.induction import BLANK, Induction, induction_oracle
 
 ARCHS = ("mamba", "mamba2", "mamba-delta-t")
@@ -114,3 +115,13 @@ def test_as_a_language_model(arch):
 def test_no_language_model_of_a_mixer_that_no_library_ships():
     with pytest.raises(CompileError, match="no library ships"):
         language_model(built(vocab=3, arch="mamba-delta-t")[1])
+
+
+def test_bounds_by_hand():
+    """V = 20: five bits a value, so 20·5 latches, 20 previous tokens and one constant; with codes 5 + 1 signs instead of 20."""
+    assert induction_heads_bound(20, "mamba").d_inner == 121 and induction_heads_bound(20, "mamba", codes=True).d_inner == 107
+    printed = induction_heads_bound(20, "mamba-delta-t")
+    assert (printed.d_model, printed.d_inner, printed.d_state, printed.layers) == (40, 40, 20, 1)
+    assert induction_heads_information_bits(7) == 21
+    with pytest.raises(ValueError, match="arch"):
+        induction_heads_bound(20, "s4d")

@@ -104,6 +104,18 @@ def test_the_certificate_sees_broken_weights():
         certify_hold(stack, 5, 4)
 
 
+def test_the_certificate_sees_a_head_that_reads_the_count():
+    stack = built(n=5, vocab=4)[2]
+    lane = stack.blocks[0].out_proj.weight.abs().sum(1).nonzero()[0, 0]
+    stack.head.weight.data[0, lane] = 2.0**-30
+    with pytest.raises(Refused, match="sees the count"):
+        certify_hold(stack, 5, 4)
+    stack.head.weight.data[0, lane] = 0
+    stack.blocks[0].A_log.data[:] = -20
+    with pytest.raises(Refused, match="forgets"):
+        certify_hold(stack, 5, 4)
+
+
 @pytest.mark.parametrize("count", [2.0**24 - 2, 2.0**24, 2.0**24 + 2048, 2.0**31, 2.0**40])
 @pytest.mark.parametrize("packaged", [False, True])
 def test_saturated_counts_change_nothing(packaged, count):

@@ -87,7 +87,7 @@ def test_pages_show_figures_that_exist():
 def test_tables_of_the_docs_come_from_a_run(page, name):
     tables = example("tables")
     text = (ROOT / "docs" / page).read_text()
-    assert tables.written(text, name, tables.TABLES[page][name]()) == text, "run examples/tables.py"
+    assert tables.written(text, name, tables.TABLES[page][name]()) == text, "run examples/tables.py docs"
 
 
 def test_sizes_of_induction_heads_in_the_docs(monkeypatch):
@@ -95,4 +95,4 @@ def test_sizes_of_induction_heads_in_the_docs(monkeypatch):
     tables = example("tables")
     monkeypatch.setattr(tables, "accuracy", lambda construction: (1.0, True))
     text = (ROOT / "docs" / "induction-heads.md").read_text()
-    assert tables.written(text, "induction-heads", tables.induction_heads()) == text, "run examples/tables.py"
+    assert tables.written(text, "induction-heads", tables.induction_heads()) == text, "run examples/tables.py docs"

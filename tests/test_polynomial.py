@@ -13,7 +13,8 @@ from compiler.targets.polynomial_circuit import ALWAYS, lower
 from compiler.targets.polynomial_transition import Exponential, Squashed, Taylor
 from constructions.polynomial import PolynomialModel, build, build_monomial, formula, measured, report
 from constructions.polynomial_circuits import FORMS, expected_widths, padded_length, theorem2
-from constructions.polynomial_expression import Monomial, Polynomial, from_terms, parse_polynomial
+from constructions.polynomial_expression import parse_polynomial
+from constructions.polynomial_terms import Monomial, Polynomial, from_terms
 
 EXAMPLE = "5*x1**2*x3**3 - x2 + 7"
 

@@ -4,12 +4,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.test_polynomial import POLYNOMIALS
 
 from compiler.errors import CompileError
 from compiler.runtime import mamba_classes
 from constructions.polynomial_expression import parse_polynomial
 from constructions.polynomial_mamba import build_on_mamba, depth, product_tree
+from tests.test_polynomial import POLYNOMIALS
 
 EXAMPLE = "5*x1**2*x3**3 - x2 + 7"
 

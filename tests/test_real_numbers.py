@@ -10,8 +10,10 @@ from compiler.block import run
 from compiler.compile import compile
 from compiler.errors import CompileError
 from compiler.language import memory
+from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
-from compiler.language.source import numbers
+from compiler.language.input_language import InputLanguage
+from compiler.language.source import Tokens, numbers
 from compiler.language.stream import (
     concatenate,
     constant,
@@ -26,12 +28,14 @@ from compiler.language.stream import (
 )
 from compiler.language.types import Bool, Int, OneHot, Real
 from compiler.numeric import NumericStack, reference
+from compiler.package import language_model
 
 LENGTH, BATCH = 6, 8
 X = numbers(Real(-1024, 1024, 2), "x")
 W = numbers(Real(-1024, 1024, 2), "w")
 FLAG = numbers(Bool(), "flag")
 N = numbers(Int(-9, 9), "n")
+KEY = numbers(OneHot(3), "key")
 Q = np.array([[1, -2], [3, 0.5]])
 
 CIRCUITS = {
@@ -52,6 +56,9 @@ CIRCUITS = {
     "dot": (dot(X, W), 1),
     "quadratic-form": (dot(X, Q @ X), 1),
     "linear-attention": (memory.outer_sum(X, write=Q @ X, read=W), 1),
+    "last-value": (memory.write(KEY, X, FLAG, "last").read(KEY), 1),
+    "first-latched": (latch(X, FLAG, first=True), None),
+    "memory": (memory.write(KEY, X, FLAG).read(KEY), 1),
     "scaled-sum": (scaled_sum(X, W, N * constant(1)[[0, 0]]), None),
     "scaled-sum-of-real": (scaled_sum(X, W, X - W), 1),
     "integers-through-scaled-sum": (scaled_sum(N, N - 1, N), 1),
@@ -67,6 +74,7 @@ def random_inputs(seed, draw):
         W: draw(rng, (*shape, 2)),
         FLAG: rng.integers(0, 2, (*shape, 1)).astype(float),
         N: rng.integers(-9, 10, (*shape, 1)).astype(float),
+        KEY: np.eye(3)[rng.integers(0, 3, shape)],
     }
 
 
@@ -154,7 +162,7 @@ def test_equal_powers_are_computed_once():
     [X.relu(), X.clip(0, 3), maximum(X, W), running_max(X[0], FLAG), X.relu() * W],
 )
 def test_rectifiers_of_real_numbers_are_refused(stream):
-    with pytest.raises((CompileError)):
+    with pytest.raises(CompileError):
         compile(Circuit("t", stream, length=LENGTH))
 
 
@@ -162,6 +170,17 @@ def test_rectifiers_of_real_numbers_are_refused(stream):
 def test_other_targets_refuse_real_numbers(target):
     with pytest.raises(CompileError, match="for mamba only"):
         compile(Circuit("t", X * W, length=LENGTH), target)
+
+
+def test_numbers_and_tokens_do_not_mix():
+    alphabet = Alphabet.of("a", "b")
+    token = Tokens(alphabet).is_in("a")
+    with pytest.raises(CompileError, match="tokens or numbers, not both"):
+        compile(Circuit("t", token * X, InputLanguage.everything(alphabet, LENGTH)))
+    with pytest.raises(CompileError, match="no vocabulary"):
+        language_model(compile(Circuit("t", X * W, length=LENGTH)))
+    with pytest.raises(ValueError, match="reads tokens"):
+        NumericStack(compile(Circuit("t", token.cumsum(), InputLanguage.everything(alphabet, LENGTH))))
 
 
 def test_a_product_beyond_float32_is_refused():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler.errors import CompileError
 from compiler.language.circuit import Circuit
-from compiler.language.operations import Embed
+from compiler.language.operations import Embed, Numbers
 from compiler.language.stream import Stream
 
 
@@ -19,9 +19,11 @@ def check(circuit: Circuit) -> None:
 
 
 def _alphabet_problems(circuit: Circuit) -> list[tuple[Stream | None, str]]:
-    """One circuit reads one token sequence, so all its embeddings share an alphabet, the language's."""
+    """One circuit reads one token sequence, so all its embeddings share an alphabet, the language's, or it reads numbers."""
     reasons = []
     for stream in circuit.streams:
+        if isinstance(stream.operation, Numbers) and circuit.alphabet:
+            reasons.append((stream, "it is a numeric input of a circuit that reads tokens; a circuit reads tokens or numbers, not both"))
         if isinstance(stream.operation, Embed) and stream.operation.alphabet != circuit.alphabet:
             reasons.append((stream, "it embeds another alphabet than the circuit's first embedding does"))
     if circuit.language and circuit.alphabet and circuit.language.alphabet != circuit.alphabet:

@@ -107,6 +107,14 @@ class _Splitter:
         return back @ Stream(operation, (self.halves(value), when), stream.name)
 
     @rule.register
+    def _(self, operation: ops.GateSum, stream: Stream, bank: Stream, gate: Stream) -> Stream:
+        memory = _memory_behind(bank)
+        if memory is None:
+            return self._unsplit(operation, stream, bank, gate)
+        copy = Stream(memory.operation, memory.inputs, memory.name)
+        return _difference(stream.width) @ Stream(operation, (copy, gate), stream.name)
+
+    @rule.register
     def _(self, operation: ops.MemoryRead, stream: Stream, value: Stream, *others: Stream) -> Stream:
         if not self.real(value):
             return self._unsplit(operation, stream, value, *others)

@@ -1,0 +1,36 @@
+"""Reports of commands whose answers are numbers: a table of two columns for people, one object for machines."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import typer
+from rich.table import Table
+
+from constructions.display import console
+
+
+def show(result: dict[str, Any], as_json: bool, good: bool) -> None:
+    """The report, flat, as a table of two columns or as JSON; exit code 1 where a check failed."""
+    if as_json:
+        typer.echo(json.dumps(result))
+    else:
+        table = Table("", "", show_header=False)
+        for name, value in _flat(result):
+            table.add_row(name, value)
+        console.print(table)
+    if not good:
+        typer.echo("a check failed: the values above do not agree with the statement", err=True)
+        raise typer.Exit(1)
+
+
+def _flat(result: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    rows = []
+    for key, value in result.items():
+        name = f"{prefix}{key.replace('_', ' ')}"
+        if isinstance(value, dict):
+            rows += _flat(value, f"{name}: ")
+        else:
+            rows.append((name, f"{value:.4g}" if isinstance(value, float) else str(value)))
+    return rows
