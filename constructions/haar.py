@@ -30,7 +30,8 @@ from compiler.numeric import NumericStack
 from compiler.package import bare_sizes, size_fields
 
 LARGEST = 2.0**80  # |x| of real samples; the scaled halves and their sums stay in the range of float32
-LARGEST_LEVELS = 10
+LARGEST_LEVELS = 8  # compiling T·T weights takes minutes beyond
+_NUMBERS_PER_RUN = 1 << 22  # batch · positions · T at a time: the block holds several arrays of this size
 
 
 def haar_matrix(levels: int) -> np.ndarray:
@@ -80,7 +81,9 @@ class HaarLayer:
         samples = np.asarray(samples, dtype=np.float64)
         if samples.ndim != 2 or samples.shape[1] != self.length:
             raise ValueError(f"the samples have shape {samples.shape}, and (batch, {self.length}) is needed.")
-        return self.stack.run(self.inputs(samples))[:, -1]
+        rows = max(1, _NUMBERS_PER_RUN // self.length**2)
+        parts = [samples[start : start + rows] for start in range(0, len(samples), rows)]
+        return np.concatenate([self.stack.run(self.inputs(part))[:, -1] for part in parts])
 
     def inputs(self, samples: np.ndarray) -> dict[Stream, np.ndarray]:
         """The values of the two input streams."""
