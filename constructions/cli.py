@@ -71,6 +71,8 @@ def _fail(built: artifact.Built, stack, results) -> None:
 def list_constructions(as_json: Json = False) -> None:
     """The constructions, and the theorem of each."""
     rows = [{"construction": name, "theorem": c.theorem, "summary": _summary(c)} for name, c in CONSTRUCTIONS.items()]
+    for family in (commands_selectivity, commands_polynomial):
+        rows += [{"construction": name, "theorem": family.PAPER, "summary": command.__doc__} for name, command in family.COMMANDS.items()]
     if as_json:
         typer.echo(json.dumps(rows))
     else:

@@ -24,13 +24,13 @@ Length = Annotated[int, typer.Option(min=0, help="number of inputs x1 … xL (0:
 S6_FORMS = Literal["paper", "cancellation-free", "three-block"]
 
 
+PAPER = "On the Expressivity of Selective State-Space Layers"
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands to the `construct` application."""
-    app.command("polynomial")(polynomial_command)
-    app.command("monomial")(monomial_command)
-    app.command("degree-gap")(degree_gap_command)
-    app.command("linear-attention")(linear_attention_command)
-    app.command("generalization")(generalization_command)
+    for name, command in COMMANDS.items():
+        app.command(name)(command)
 
 
 def polynomial_command(
@@ -142,3 +142,12 @@ def _table(*headers: str, rows: list[dict], keys: tuple[str, ...]) -> Table:
     for row in rows:
         table.add_row(*(str(row[key]) for key in keys))
     return table
+
+
+COMMANDS = {
+    "polynomial": polynomial_command,
+    "monomial": monomial_command,
+    "degree-gap": degree_gap_command,
+    "linear-attention": linear_attention_command,
+    "generalization": generalization_command,
+}

@@ -28,12 +28,13 @@ Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
 Input = Annotated[str, typer.Option("--input", help='tokens, such as "k0 v3 k0"')]
 
 
+PAPER = "Understanding Input Selectivity in Mamba"
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands to the `construct` application."""
-    app.command("haar")(haar_command)
-    app.command("approximation-rate")(rate_command)
-    app.command("plot")(plot_command)
-    app.command("sensitivity")(sensitivity_command)
+    for name, command in {**COMMANDS, "plot": plot_command, "sensitivity": sensitivity_command}.items():
+        app.command(name)(command)
 
 
 def haar_command(
@@ -118,3 +119,6 @@ def sensitivity_command(
     for k, (measured, predicted) in enumerate(zip(told["measured"], told["predicted"], strict=True)):
         table.add_row(str(k), f"{measured:.6g}", f"{predicted:.6g}")
     console.print(table)
+
+
+COMMANDS = {"haar": haar_command, "approximation-rate": rate_command}

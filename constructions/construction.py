@@ -60,7 +60,7 @@ class Construction(ABC):
         return 0.0
 
     def expected_failure(self) -> float:
-        """The rate of wrong answers that the promise allows (0 for "all")."""
+        """The rate of wrong answers to expect of a "random" promise, by the theory; 0 for "all"."""
         return 0.0
 
     def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:

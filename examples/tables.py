@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
+from math import ceil, log2
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +16,16 @@ import torch
 
 from compiler.compile import compile
 from compiler.package import bare, bare_sizes
+from constructions.approximation_rate import rate_report
 from constructions.construction import Construction
 from constructions.haar import build_haar
 from constructions.haar_bases import theorem_report
 from constructions.induction_heads import InductionHeads
 from constructions.keep_nth import KeepNth
-from constructions.approximation_rate import rate_report
+from constructions.mqar import MQAR
 from verify.bounds import induction_heads_information_bits
+from verify.check import check
+from verify.tasks.mqar import BenchmarkLayout
 from verify.tasks.task import IGNORED
 
 SAMPLES = 16
@@ -117,7 +121,37 @@ def rates() -> str:
     return markdown(["jumps at", "Mamba: log2 error² per base", "−1/(3m)", "S4D: log error² per log N", "−1"], rows)
 
 
+def mqar_sizes() -> str:
+    """Theorems 2, 3 and 4 and what goes beyond them, at κ = 16, V = 512."""
+    kinds = [("mamba", "sum"), ("mamba2", "sum"), ("s4d", "sum"), ("mamba", "first"), ("mamba", "last")]
+    rows = [[arch, write, *sizes_row(MQAR(arch=arch, write=write))] for arch, write in kinds]
+    return markdown(["arch", "write", "bound d · d_inner · N · layers", "built", "accuracy"], rows)
+
+
+def mqar_benchmark() -> str:
+    """The public layout: κ = 255, V = 256, L = 256, 16 pairs, filler from the whole vocabulary; 500 sequences."""
+    task = BenchmarkLayout(kappa=255, vocab=256, length=256, pairs=16, filler="vocabulary")
+    rows = []
+    for write in ("sum", "last", "first"):
+        circuit = compile(MQAR(kappa=255, vocab=256, write=write).circuit())
+        result = check(circuit.interpret, circuit.interpret, task.random(500, seed=0, batch_size=50))
+        rows.append([write, f"{100 * result.exact_sequences / result.sequences:.1f} %", f"{100 * result.accuracy:.1f} %"])
+    return markdown(["write policy", "sequences right", "queries right"], rows)
+
+
+def mqar_codes() -> str:
+    """Theorem 3's key codes at V = 512: measured accuracy against the failure law, 200 sequences each."""
+    rows = []
+    for kappa in (4, 8, 16, 32):
+        for factor in (4, 8, 16):
+            construction = MQAR(kappa=kappa, vocab=512, arch="mamba2", guarantee="random", key_code=factor * ceil(log2(kappa)), max_length=1000)
+            share, _ = accuracy(construction, samples=200)
+            rows.append([kappa, f"{factor}⌈log2 κ⌉ = {construction.key_code}", f"{share:.3f}", f"{1 - construction.expected_failure():.3f}"])
+    return markdown(["κ", "key code", "queries right", "the law, on average over codes"], rows)
+
+
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
+    "mqar.md": {"mqar-sizes": mqar_sizes, "mqar-benchmark": mqar_benchmark, "mqar-codes": mqar_codes},
     "induction-heads.md": {"induction-heads": induction_heads},
     "keep-nth.md": {"keep-nth": keep_nth},
     "haar.md": {"haar-errors": haar_errors, "haar-layers": haar_layers, "rates": rates},

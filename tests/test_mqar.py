@@ -197,6 +197,16 @@ def test_a_large_vocabulary() -> None:
     assert result.passed and result.queries == 3
 
 
+@pytest.mark.parametrize("kappa", [1, 3, 16])
+def test_the_tasks_sequences_are_in_the_promised_language(kappa: int) -> None:
+    construction = MQAR(kappa=kappa, vocab=5)
+    language = construction.circuit().language
+    (task,) = construction.tasks()
+    for batch in [*task.adversarial(), *task.random(50, seed=0)]:
+        assert all(language.accepts(row) for row in batch.tokens.tolist())
+    assert not language.accepts([1, kappa + 1, 1, kappa + 1, 1])  # a key queried twice
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -1,0 +1,87 @@
+"""The operations of the language: for each, its typing rules and its one meaning.
+
+`evaluate` is the definition that every lowering is tested against. It maps arrays of
+shape (batch, time, width) to an array of that kind, and uses only additions, products,
+comparisons and selections, so that the same code is exact on Python integers and
+Fractions (object arrays) and on float64 within the integer range of float64.
+
+`problems` gives the reasons why an operation is ill-typed or not causal; the check
+pass gathers them over the whole circuit.
+"""
+
+from compiler.language.operations.base import (
+    Array,
+    Operation,
+    apply,
+    copies,
+    exact_matrix,
+    exact_number,
+    is_dyadic,
+    scaled_identity,
+    with_width,
+)
+from compiler.language.operations.linear import Emit, Linear, Lti, Shift
+from compiler.language.operations.memories import Count, Cumsum, GateSum, Latch, MemoryRead, RunningMax, ScaledSum, SumWhere
+from compiler.language.operations.pointwise import (
+    And,
+    Clip,
+    Compare,
+    Decode,
+    Dot,
+    Half,
+    Lookup,
+    Max,
+    Min,
+    Multiply,
+    Not,
+    OneHotOf,
+    Or,
+    Relu,
+    SameSymbol,
+    Select,
+)
+from compiler.language.operations.sources import Constant, Embed, Numbers, Position
+
+__all__ = [
+    "And",
+    "Array",
+    "Clip",
+    "Compare",
+    "Constant",
+    "Count",
+    "Cumsum",
+    "Decode",
+    "Dot",
+    "Embed",
+    "Emit",
+    "GateSum",
+    "Half",
+    "Latch",
+    "Linear",
+    "Lookup",
+    "Lti",
+    "Max",
+    "MemoryRead",
+    "Min",
+    "Multiply",
+    "Not",
+    "Numbers",
+    "OneHotOf",
+    "Operation",
+    "Or",
+    "Position",
+    "Relu",
+    "RunningMax",
+    "SameSymbol",
+    "ScaledSum",
+    "Select",
+    "Shift",
+    "SumWhere",
+    "apply",
+    "copies",
+    "exact_matrix",
+    "exact_number",
+    "is_dyadic",
+    "scaled_identity",
+    "with_width",
+]

@@ -1,0 +1,115 @@
+"""What operations share: the class they derive from, exact weights, and how a matrix acts on arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from numbers import Rational
+
+import numpy as np
+from scipy import sparse
+
+from compiler.language.types import Bool, Int, OneHot, Real, Type
+
+Array = np.ndarray
+
+
+def exact_number(value: Rational) -> float:
+    """The float64 equal to a rational; ValueError when there is none (exact-arithmetic E12)."""
+    exact = Fraction(value)
+    if not is_dyadic(exact):
+        raise ValueError(f"weight {value} is not a dyadic rational, so no float holds it exactly; use k/2^n")
+    return float(exact)
+
+
+def is_dyadic(value: Rational) -> bool:
+    """Whether a float64 holds the number exactly."""
+    return Fraction(float(value)) == Fraction(value)
+
+
+def not_dyadic(what: str, values: tuple[Fraction, ...]) -> list[str]:
+    """The complaint about numbers that no float holds; [] where there are none."""
+    bad = [str(v) for v in values if not is_dyadic(v)]
+    return [f"{what} {', '.join(bad)} is no dyadic rational, so no float holds it exactly; use k/2^n"] if bad else []
+
+
+def exact_matrix(matrix: Array | sparse.sparray) -> sparse.csr_array:
+    """A matrix of dyadic rationals as sparse float64, every entry exact."""
+    if not sparse.issparse(matrix) and np.asarray(matrix).dtype == object:
+        matrix = np.vectorize(exact_number, otypes=[float])(matrix)
+    result = sparse.csr_array(matrix, dtype=np.float64)
+    result.sum_duplicates()
+    result.eliminate_zeros()
+    if not np.isfinite(result.data).all():
+        raise ValueError("a matrix holds an infinity or a NaN, and weights must be numbers")
+    return result
+
+
+@lru_cache(maxsize=1 << 16)
+def scaled_identity(width: int, factor: float = 1.0) -> sparse.csr_array:
+    """factor · 1 (width × width), one shared matrix for each; not to be changed in place."""
+    places = np.arange(width + 1)
+    return exact_matrix(sparse.csr_array((np.full(width, factor), places[:-1], places), shape=(width, width)))
+
+
+@lru_cache(maxsize=1 << 12)
+def copies(width: int, factor: float = 1.0) -> sparse.csr_array:
+    """The (width × 1) matrix that copies factor · a single lane to every lane, shared as well."""
+    return exact_matrix(np.full((width, 1), factor))
+
+
+def with_width(type: Type, width: int) -> Type:
+    """The type of some of the lanes of a stream of this type."""
+    if isinstance(type, (Bool, OneHot)):
+        return Bool(width)
+    if type.integral:
+        return Int(width=width)
+    return Real(width=width)
+
+
+def apply(matrix: sparse.csr_array, x: Array) -> Array:
+    """matrix · x over the last axis: (batch, time, w_in) to (batch, time, w_out), exactly."""
+    if x.dtype != object:
+        flat = x.reshape(-1, x.shape[-1])
+        return np.asarray((matrix @ flat.T).T).reshape(*x.shape[:-1], matrix.shape[0])
+    out = np.zeros((*x.shape[:-1], matrix.shape[0]), dtype=object)
+    coo = matrix.tocoo()
+    for i, j, weight in zip(coo.row, coo.col, coo.data, strict=True):
+        exact = Fraction(float(weight))
+        out[..., i] += (int(exact) if exact.denominator == 1 else exact) * x[..., j]
+    return out
+
+
+def shifted(x: Array, k: int) -> Array:
+    out = np.zeros_like(x)
+    if k < x.shape[1]:
+        out[:, k:] = x[:, : x.shape[1] - k]
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """One node of a circuit; subclasses are the words of the language."""
+
+    @property
+    def symbol(self) -> str:
+        return type(self).__name__.lower()
+
+    def result_type(self, *inputs: Type) -> Type:
+        raise NotImplementedError
+
+    def problems(self, *inputs: Type) -> list[str]:
+        return []
+
+    def evaluate(self, *inputs: Array) -> Array:
+        raise NotImplementedError
+
+
+def needs(kind: type | tuple[type, ...], what: str, *inputs: Type) -> list[str]:
+    return [f"input {i} is {t}, and {what} is needed" for i, t in enumerate(inputs) if not isinstance(t, kind)]
+
+
+def same_width(*inputs: Type) -> list[str]:
+    widths = [t.width for t in inputs]
+    return [] if len(set(widths)) == 1 else [f"its inputs have {' and '.join(map(str, widths))} lanes; they must agree"]

@@ -1,0 +1,231 @@
+"""Operations that remember: running sums, latches, keyed memories, counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from compiler.language.operations.base import (
+    Array,
+    Operation,
+    needs,
+    same_width,
+)
+from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
+
+
+@dataclass(frozen=True)
+class Cumsum(Operation):
+    """The running sum, the present position included (a state column with A = 0)."""
+
+    def result_type(self, x: Type) -> Type:
+        return Int(width=x.width) if x.integral else Real(width=x.width)
+
+    def evaluate(self, x: Array) -> Array:
+        return np.cumsum(x, axis=1)
+
+
+@dataclass(frozen=True)
+class ScaledSum(Operation):
+    """gate_t · Σ_{s≤t} value_s · weight_s, lane by lane: a state column written through Δ and read through the gate."""
+
+    def result_type(self, value: Type, weight: Type, gate: Type) -> Type:
+        whole = value.integral and weight.integral and gate.integral
+        return Int(width=value.width) if whole else Real(width=value.width)
+
+    def problems(self, value: Type, weight: Type, gate: Type) -> list[str]:
+        return same_width(value, weight, gate)
+
+    def evaluate(self, value: Array, weight: Array, gate: Array) -> Array:
+        return gate * np.cumsum(value * weight, axis=1)
+
+
+def _stored(value: Array, when: Array, t: int, bank: Array) -> Array:
+    """The bank (batch, flags, width) after step t, whose flagged entries take the value."""
+    flag = when[:, t][:, :, None]
+    return np.where(flag, value[:, t][:, None, :], bank)
+
+
+@dataclass(frozen=True)
+class Latch(Operation):
+    """For each flag of `when`, the value at the last position where it held; zeros before.
+
+    inputs: value (w lanes), when (K flags); output K·w lanes, the flag's index outermost.
+    A flag holds where it is at least 1, so that passes may hand over an integer that
+    exceeds 0 exactly where the flag is 1 (softplus does the rectifying).
+    """
+
+    @property
+    def forgets(self) -> bool:
+        """Whether a write erases what was there."""
+        return True
+
+    def result_type(self, value: Type, when: Type) -> Type:
+        if isinstance(value, (OneHot, Code)) and when.width == 1:
+            return value
+        width = value.width * when.width
+        if isinstance(value, Bool):
+            return Bool(width)
+        return Int(width=width) if value.integral else Real(width=width)
+
+    def problems(self, value: Type, when: Type) -> list[str]:
+        return needs((Bool, OneHot), "a Bool or OneHot condition", when)
+
+    def evaluate(self, value: Array, when: Array) -> Array:
+        when = when >= 1
+        batch, length, width = value.shape
+        bank = np.zeros((batch, when.shape[-1], width), dtype=value.dtype)
+        out = np.empty((batch, length, when.shape[-1] * width), dtype=value.dtype)
+        for t in range(length):
+            bank = _stored(value, when, t, bank)
+            out[:, t] = bank.reshape(batch, -1)
+        return out
+
+
+@dataclass(frozen=True)
+class SumWhere(Latch):
+    """For each flag of `when`, the sum of the values at the positions where it held so far; lanes as for Latch.
+
+    A latch that does not forget: the step Δ writes, and there is no decay (paper A, Theorem 1, with Δ for the Heaviside).
+    """
+
+    @property
+    def forgets(self) -> bool:
+        return False
+
+    def result_type(self, value: Type, when: Type) -> Type:
+        width = value.width * when.width
+        return Int(width=width) if value.integral else Real(width=width)
+
+    def evaluate(self, value: Array, when: Array) -> Array:
+        held = (when >= 1).astype(np.int64).astype(value.dtype)
+        return np.cumsum((held[..., None] * value[:, :, None, :]).reshape(*value.shape[:2], -1), axis=1)
+
+
+@dataclass(frozen=True)
+class GateSum(Operation):
+    """Σ_k gate_k · bank_k: of a bank of K·w lanes, the entry (w lanes) that a one-hot gate selects."""
+
+    def result_type(self, bank: Type, gate: Type) -> Type:
+        width = bank.width // gate.width
+        return Int(width=width) if bank.integral else Real(width=width)
+
+    def problems(self, bank: Type, gate: Type) -> list[str]:
+        found = needs((Bool, OneHot), "a Bool or OneHot gate", gate)
+        if bank.width % gate.width:
+            found.append(f"its bank has {bank.width} lanes, which {gate.width} gates do not divide")
+        return found
+
+    def evaluate(self, bank: Array, gate: Array) -> Array:
+        entries = bank.reshape(*gate.shape, -1)
+        return (gate[..., None] * entries).sum(axis=2)
+
+
+@dataclass(frozen=True)
+class MemoryRead(Operation):
+    """What a keyed memory answers to a query; a read sees the write of its own position.
+
+    inputs: value (w lanes), key (n), query (n) and, optionally, a flag `when`.
+    policy "sum":   Σ_{s≤t} when_s · value_s · <key_s, query_t>   (an outer-product state, A = 0)
+    policy "first": the first value written under the queried alternative
+    policy "last":  the last one
+    Nothing written under the query reads as zeros.
+
+    writes: a bound on the number of writes under one key, where the author can prove a
+    better one than the input language gives; None leaves it to the domains pass.
+    skip: adds skip · value_t to what is read (y = C·h + D·x̂); the skip-path pass sets it.
+    """
+
+    policy: str
+    writes: int | None = None
+    skip: Fraction = Fraction(0)
+
+    @property
+    def symbol(self) -> str:
+        return f"memory[{self.policy}]"
+
+    def result_type(self, value: Type, key: Type, query: Type, *when: Type) -> Type:
+        if self.skip:
+            return Real(width=value.width)
+        if self.policy != "sum" or isinstance(value, Code):
+            return value
+        return Int(width=value.width) if value.integral and key.integral else Real(width=value.width)
+
+    def problems(self, value: Type, key: Type, query: Type, *when: Type) -> list[str]:
+        found = same_width(key, query)
+        if self.policy not in ("sum", "first", "last"):
+            found.append(f"its write policy is {self.policy!r}, and it must be 'sum', 'first' or 'last'")
+        elif self.policy != "sum":
+            found += needs(OneHot, f"a OneHot key (the policy is {self.policy!r})", key, query)
+        for flag in when:
+            found += needs(Bool, "a Bool condition", flag)
+            found += [] if flag.width == 1 else [f"its condition has {flag.width} lanes, and one is needed"]
+        return found
+
+    def evaluate(self, value: Array, key: Array, query: Array, *when: Array) -> Array:
+        masked = key * when[0] if when else key
+        step = self._add if self.policy == "sum" else self._store
+        state = np.zeros((value.shape[0], key.shape[-1], value.shape[-1]), dtype=value.dtype)
+        written = np.zeros((value.shape[0], key.shape[-1], 1), dtype=bool)
+        out = np.empty_like(value)
+        for t in range(value.shape[1]):
+            state, written = step(state, written, masked[:, t], value[:, t])
+            out[:, t] = (query[:, t, :, None] * state).sum(axis=1)
+        if not self.skip:
+            return out
+        return out + (self.skip if value.dtype == object else float(self.skip)) * value
+
+    def _add(self, state: Array, written: Array, key: Array, value: Array) -> tuple[Array, Array]:
+        return state + key[:, :, None] * value[:, None, :], written
+
+    def _store(self, state: Array, written: Array, key: Array, value: Array) -> tuple[Array, Array]:
+        here = (key != 0)[:, :, None]
+        taken = here & ~written if self.policy == "first" else here
+        return np.where(taken, value[:, None, :], state), written | here
+
+
+@dataclass(frozen=True)
+class Count(Operation):
+    """How often the first flag held since the second last did (a reset itself counts 0)."""
+
+    def result_type(self, when: Type, reset: Type) -> Type:
+        return Int(0, None)
+
+    def problems(self, when: Type, reset: Type) -> list[str]:
+        found = needs(Bool, "a Bool", when, reset)
+        return found if when.width == reset.width == 1 else [*found, "it counts single flags, and its inputs have more lanes"]
+
+    def evaluate(self, when: Array, reset: Array) -> Array:
+        out = np.empty_like(when)
+        running = np.zeros_like(when[:, 0])
+        for t in range(when.shape[1]):
+            running = (running + when[:, t]) * (1 - reset[:, t])
+            out[:, t] = running
+        return out
+
+
+@dataclass(frozen=True)
+class RunningMax(Operation):
+    """The largest value so far at positions where the flag holds; 0 before there is one."""
+
+    def result_type(self, value: Type, when: Type) -> Type:
+        if isinstance(value, (Bool, OneHot)):
+            return Bool(value.width)
+        return Int(width=value.width) if value.integral else Real(width=value.width)
+
+    def problems(self, value: Type, when: Type) -> list[str]:
+        found = needs(Bool, "a Bool condition", when)
+        return found if when.width in (1, value.width) else found + same_width(value, when)
+
+    def evaluate(self, value: Array, when: Array) -> Array:
+        out = np.empty_like(value)
+        best = np.zeros_like(value[:, 0])
+        seen = np.zeros(best.shape, dtype=bool)
+        for t in range(value.shape[1]):
+            flag = np.broadcast_to(when[:, t] != 0, best.shape)
+            best = np.where(flag & (~seen | (value[:, t] > best)), value[:, t], best)
+            seen = seen | flag
+            out[:, t] = best
+        return out

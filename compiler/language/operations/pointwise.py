@@ -1,0 +1,294 @@
+"""Functions of one position: rectifiers, comparisons, logic, look-ups, products."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import sparse
+
+from compiler.language.operations.base import (
+    Array,
+    Operation,
+    apply,
+    needs,
+    same_width,
+)
+from compiler.language.types import Bool, Int, OneHot, Real, Type
+
+
+@dataclass(frozen=True)
+class Relu(Operation):
+    """max(x, 0) on every lane."""
+
+    def result_type(self, x: Type) -> Type:
+        return Int(0, None, x.width) if x.integral else Real(0, None, x.width)
+
+    def evaluate(self, x: Array) -> Array:
+        return np.maximum(x, 0)
+
+
+@dataclass(frozen=True)
+class Half(Relu):
+    """relu(x), of which only half(x) − half(−x) = x is ever used: how a block carries real numbers.
+
+    Any function with that property does; a real block computes silu(Sx)/S (exact-arithmetic E3).
+    The split_reals pass alone makes these, always in such pairs, and chooses the scale S.
+    """
+
+    scale: float = 128.0
+
+
+@dataclass(frozen=True)
+class Clip(Operation):
+    """min(max(x, lo), hi) on every lane."""
+
+    lo: int
+    hi: int
+
+    def result_type(self, x: Type) -> Type:
+        return Int(self.lo, self.hi, x.width) if x.integral else Real(self.lo, self.hi, x.width)
+
+    def problems(self, x: Type) -> list[str]:
+        return [f"clip({self.lo}, {self.hi}) has its bounds the wrong way round"] if self.lo > self.hi else []
+
+    def evaluate(self, x: Array) -> Array:
+        return np.minimum(np.maximum(x, self.lo), self.hi)
+
+
+_COMPARISONS = {
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
+}
+
+
+@dataclass(frozen=True)
+class Compare(Operation):
+    """Whether a ∘ b, lane by lane, for integers."""
+
+    relation: str
+
+    @property
+    def symbol(self) -> str:
+        return f"compare[{self.relation}]"
+
+    def result_type(self, a: Type, b: Type) -> Type:
+        return Bool(a.width)
+
+    def problems(self, a: Type, b: Type) -> list[str]:
+        found = same_width(a, b)
+        if not (a.integral and b.integral):
+            found.append(f"it compares {a} with {b}; comparisons are exact on integers only")
+        return found
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return _COMPARISONS[self.relation](a, b).astype(np.int64).astype(a.dtype)
+
+
+@dataclass(frozen=True)
+class SameSymbol(Operation):
+    """1 where two OneHots of the same alternatives are both present and equal: Σ_i a_i·b_i."""
+
+    def result_type(self, a: Type, b: Type) -> Type:
+        return Bool()
+
+    def problems(self, a: Type, b: Type) -> list[str]:
+        return needs(OneHot, "a OneHot", a, b) + same_width(a, b)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return (a * b).sum(axis=-1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class And(Operation):
+    """Both flags; a single flag is shared by all lanes of the other operand. Some of a one-hot is one-hot."""
+
+    def result_type(self, a: Type, b: Type) -> Type:
+        width = max(a.width, b.width)
+        some_of_one_hot = any(isinstance(t, OneHot) and t.width == width for t in (a, b))
+        return OneHot(width) if some_of_one_hot else Bool(width)
+
+    def problems(self, a: Type, b: Type) -> list[str]:
+        found = needs((Bool, OneHot), "a Bool or a OneHot", a, b)
+        return found if 1 in (a.width, b.width) else found + same_width(a, b)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return a * b
+
+
+@dataclass(frozen=True)
+class Or(Operation):
+    """Either flag, lane by lane."""
+
+    def result_type(self, a: Type, b: Type) -> Type:
+        return Bool(a.width)
+
+    def problems(self, a: Type, b: Type) -> list[str]:
+        return needs((Bool, OneHot), "a Bool or a OneHot", a, b) + same_width(a, b)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return np.maximum(a, b)
+
+
+@dataclass(frozen=True)
+class Not(Operation):
+    """1 − flag at every position of the sequence."""
+
+    def result_type(self, a: Type) -> Type:
+        return Bool(a.width)
+
+    def problems(self, a: Type) -> list[str]:
+        return needs((Bool, OneHot), "a Bool or a OneHot", a)
+
+    def evaluate(self, a: Array) -> Array:
+        return 1 - a
+
+
+@dataclass(frozen=True)
+class Select(Operation):
+    """The second input where the condition holds, else the third."""
+
+    def result_type(self, condition: Type, yes: Type, no: Type) -> Type:
+        flags = (Bool, OneHot)
+        if isinstance(yes, flags) and isinstance(no, flags):
+            whole = isinstance(yes, OneHot) and isinstance(no, OneHot) and condition.width == 1
+            return OneHot(yes.width) if whole else Bool(yes.width)
+        return Int(width=yes.width) if yes.integral and no.integral else Real(width=yes.width)
+
+    def problems(self, condition: Type, yes: Type, no: Type) -> list[str]:
+        found = needs(Bool, "a Bool condition", condition) + same_width(yes, no)
+        if condition.width not in (1, yes.width):
+            found.append(f"its condition has {condition.width} lanes, and 1 or {yes.width} are needed")
+        return found
+
+    def evaluate(self, condition: Array, yes: Array, no: Array) -> Array:
+        return no + condition * (yes - no)
+
+
+@dataclass(frozen=True)
+class Lookup(Operation):
+    """table[x] of an Int (the last entry beyond the table, the first below 0), or of a OneHot (0 if absent).
+
+    symbols: whether x is a OneHot.
+    """
+
+    table: tuple[int, ...]
+    symbols: bool = False
+
+    def result_type(self, x: Type) -> Type:
+        return Int(min(self.table + (0,)), max(self.table + (0,)))
+
+    def problems(self, x: Type) -> list[str]:
+        if not self.table or any(v != int(v) for v in self.table):
+            return [f"its table {self.table} must hold integers, at least one"]
+        if self.symbols:
+            return [] if x.width == len(self.table) else [f"its table has {len(self.table)} entries for OneHot({x.width})"]
+        return needs((Int, Bool), "an Int, a Bool or a OneHot", x) + ([] if x.width == 1 else ["it looks up one lane at a time"])
+
+    def evaluate(self, x: Array) -> Array:
+        entries = np.array(self.table, dtype=x.dtype)
+        if self.symbols:
+            return (x * entries).sum(axis=-1, keepdims=True)
+        index = np.clip(x, 0, len(self.table) - 1).astype(np.int64)
+        return entries[index]
+
+
+@dataclass(frozen=True)
+class OneHotOf(Operation):
+    """OneHot(n) of an Int; absent where the value is outside 0…n−1."""
+
+    n: int
+
+    def result_type(self, x: Type) -> Type:
+        return OneHot(self.n)
+
+    def problems(self, x: Type) -> list[str]:
+        return needs((Int, Bool), "an Int", x) + ([] if x.width == 1 else [f"it has {x.width} lanes, and one is needed"])
+
+    def evaluate(self, x: Array) -> Array:
+        return (x == np.arange(self.n)).astype(np.int64).astype(x.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Decode(Operation):
+    """OneHot of the codeword that is present: relu(<c, x> − q + 1) for words c with <c, c> = q and <c, c'> ≤ q − 1.
+
+    That is 1 for x = c, and 0 for every other word and for absence.
+    """
+
+    words: sparse.csr_array = field(repr=False)
+
+    def result_type(self, x: Type) -> Type:
+        return OneHot(self.words.shape[0])
+
+    def problems(self, x: Type) -> list[str]:
+        if x.width != self.words.shape[1]:
+            return [f"it decodes words of {self.words.shape[1]} lanes, and its input has {x.width}"]
+        gram = (self.words @ self.words.T).toarray()
+        others = gram - np.diag(np.full(len(gram), np.inf))
+        if (np.diag(gram) != self.norm).any() or others.max() > self.norm - 1:
+            return ["its words must have one length <c, c> = q and <c, c'> ≤ q − 1; use codebook.signs or codebook.balanced"]
+        return []
+
+    @property
+    def norm(self) -> int:
+        """q = <c, c>."""
+        return int(abs(self.words[[0]]).sum())
+
+    def evaluate(self, x: Array) -> Array:
+        return np.maximum(apply(self.words, x) - (self.norm - 1), 0)
+
+
+@dataclass(frozen=True)
+class Min(Operation):
+    """The smaller of two integers, lane by lane."""
+
+    def result_type(self, a: Type, b: Type) -> Type:
+        return Int(width=a.width) if a.integral and b.integral else Real(width=a.width)
+
+    def problems(self, a: Type, b: Type) -> list[str]:
+        return same_width(a, b)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return np.minimum(a, b)
+
+
+@dataclass(frozen=True)
+class Max(Min):
+    """The larger of two integers, lane by lane."""
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return np.maximum(a, b)
+
+
+@dataclass(frozen=True)
+class Multiply(Operation):
+    """The product, lane by lane; a single lane multiplies all lanes of the other operand."""
+
+    def result_type(self, a: Type, b: Type) -> Type:
+        width = max(a.width, b.width)
+        return Int(width=width) if a.integral and b.integral else Real(width=width)
+
+    def problems(self, a: Type, b: Type) -> list[str]:
+        return [] if 1 in (a.width, b.width) else same_width(a, b)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return a * b
+
+
+@dataclass(frozen=True)
+class Dot(Operation):
+    """Σ_n a_n · b_n over the lanes of one position: one number. Quadratic forms xᵀQx are dot(x, Qx)."""
+
+    def result_type(self, a: Type, b: Type) -> Type:
+        return Int() if a.integral and b.integral else Real()
+
+    def problems(self, a: Type, b: Type) -> list[str]:
+        return same_width(a, b)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return (a * b).sum(axis=-1, keepdims=True)

@@ -1,0 +1,88 @@
+"""Sources: where the numbers of a circuit come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from scipy import sparse
+
+from compiler.language.alphabet import Alphabet
+from compiler.language.operations.base import (
+    Array,
+    Operation,
+    not_dyadic,
+)
+from compiler.language.types import Bool, Int, Real, Type
+
+
+@dataclass(frozen=True, eq=False)
+class Embed(Operation):
+    """A function of the present token: row `id` of a (vocabulary × width) table of dyadic numbers."""
+
+    alphabet: Alphabet
+    table: sparse.csr_array = field(repr=False)
+    type: Type = None  # type: ignore[assignment]
+
+    def result_type(self) -> Type:
+        return self.type
+
+    def problems(self) -> list[str]:
+        if self.table.shape != (self.alphabet.size, self.type.width):
+            return [f"its table is {self.table.shape}, and {self.alphabet.size} tokens × {self.type.width} lanes are needed"]
+        return []
+
+    def evaluate(self, tokens: Array) -> Array:
+        """tokens: (batch, time) ids."""
+        return self.table[tokens.reshape(-1)].toarray().reshape(*tokens.shape, self.table.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers(Operation):
+    """A numeric input (no tokens), one value a position, in the declared range of its type."""
+
+    type: Type
+
+    def result_type(self) -> Type:
+        return self.type
+
+
+@dataclass(frozen=True)
+class Constant(Operation):
+    """The same numbers at every position; before the start of the sequence they are 0 like all else."""
+
+    values: tuple[Fraction, ...]
+
+    @property
+    def symbol(self) -> str:
+        return "one" if set(self.values) == {1} else "constant"
+
+    def result_type(self) -> Type:
+        if set(self.values) <= {0, 1}:
+            return Bool(len(self.values))
+        if all(v.denominator == 1 for v in self.values):
+            return Int(int(min(self.values)), int(max(self.values)), len(self.values))
+        return Real(float(min(self.values)), float(max(self.values)), len(self.values))
+
+    def problems(self) -> list[str]:
+        return not_dyadic("its value", self.values)
+
+    def evaluate(self, like: Array) -> Array:
+        """like: any (batch, time, …) array of the run; gives its dtype and shape."""
+        out = np.zeros((*like.shape[:2], len(self.values)), dtype=like.dtype)
+        for i, value in enumerate(self.values):
+            out[..., i] = value if like.dtype == object else float(value)
+        return out
+
+
+@dataclass(frozen=True)
+class Position(Operation):
+    """The position itself, 1 at the first token; stock language models have no lane for it, so the compiler counts."""
+
+    def result_type(self) -> Type:
+        return Int(1, None)
+
+    def evaluate(self, like: Array) -> Array:
+        steps = np.arange(1, like.shape[1] + 1).astype(like.dtype)
+        return np.broadcast_to(steps[None, :, None], (like.shape[0], like.shape[1], 1)).copy()
