@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-
 from transformers import AutoModelForCausalLM
 from transformers.utils.logging import disable_progress_bar
 

@@ -16,8 +16,8 @@ import typer
 from compiler.checkpoint import CheckpointError, load, read_manifest
 from compiler.errors import CompileError
 from constructions import artifact, commands_polynomial, commands_selectivity, display
-from constructions.construction import Construction
 from constructions import reproduce as experiments
+from constructions.construction import Construction
 from constructions.registry import CONSTRUCTIONS
 from verify.certificates import Violated
 
@@ -26,7 +26,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 Mode = Literal["auto", "exhaustive", "random", "none"]
 Runtime = Literal["mamba-ssm", "transformers"]
 Out = Annotated[Path | None, typer.Option(help="checkpoint directory [default: out/NAME]")]
-Verify = Annotated[Mode, typer.Option(help="auto: every sequence if few, else random ones")]
+Verify = Annotated[Mode, typer.Option(help="auto: every sequence if few, else random ones (fewer if huge)")]
 Samples = Annotated[int, typer.Option(min=1, help="random sequences per task")]
 Certify = Annotated[bool, typer.Option(help="prove the answers for every input, where there is a certificate")]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]

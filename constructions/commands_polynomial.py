@@ -13,8 +13,8 @@ from rich.table import Table
 
 from constructions import degree_gap, linear_attention, polynomial, polynomial_mamba, polynomial_mamba_report
 from constructions.display import console
-from constructions.reporting import show
 from constructions.polynomial_expression import parse_polynomial
+from constructions.reporting import show
 from verify.generalization import generalization
 
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]

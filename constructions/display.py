@@ -71,8 +71,8 @@ def _verification_table(verification: dict, packaged: bool) -> Table:
     for form, part in forms:
         for number, row in enumerate(part.get("tasks", {}).values(), start=1):
             margin = "" if row["margin"] is None else f"{row['margin']:g}"
-            exact = "yes" if row["bit_exact"] else "NO"
-            right = f"{100 * row['accuracy']:.6g} %"
+            exact = {True: "yes", False: "NO", None: "not run"}[row["bit_exact"]]
+            right = "not run" if row["accuracy"] is None else f"{100 * row['accuracy']:.6g} %"
             table.add_row(f"{form}, task {number}", f"{row['sequences']:,}", f"{row['queries']:,}", right, exact, margin)
     return table
 

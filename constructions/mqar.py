@@ -34,8 +34,8 @@ from constructions.construction import Construction, parameter
 from verify.arguments import at_least
 from verify.bounds import SizeBound, information_bound_bits, mqar_theorem2, mqar_theorem3, mqar_theorem4, random_code_failure
 from verify.certificates import Certificate, adjacent_pairs, certify
-from verify.tasks.task import Task
 from verify.tasks.mqar import BenchmarkLayout, PaperLayout
+from verify.tasks.task import Task
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,13 @@ def test_json_report(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert {"level", "domain"} <= report["guarantee"].keys()
 
 
+def test_nothing_is_claimed_where_nothing_was_run(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert run(*SMALL, "--verify", "none", "--out", str(tmp_path / "a"), "--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["verification"]["accuracy"] is None and report["verification"]["bit_exact"] is None
+    assert report["guarantee"]["level"] == "unverified"
+
+
 def test_main_job_sizes(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     arguments = ("mqar", "--kappa", "16", "--vocab", "512", "--samples", "20", "--json")
     assert run(*arguments, "--out", str(tmp_path / "a")) == 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import random_circuits
 import pytest
+import random_circuits
 from circuits import CASES, Case, words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -6,8 +6,8 @@ import torch
 
 from compiler.compile import compile, run_blocks
 from compiler.errors import CompileError
-from compiler.package import bare, bare_sizes, language_model
 from compiler.model import Stack
+from compiler.package import bare, bare_sizes, language_model
 from constructions.induction_heads import InductionHeads
 from verify.bounds import induction_heads_bound, induction_heads_information_bits
 from verify.tasks.induction import BLANK, Induction, induction_oracle

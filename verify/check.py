@@ -15,6 +15,7 @@ Scores = Callable[[np.ndarray], np.ndarray]
 
 EXHAUSTIVE_LIMIT = 20_000
 _SCORES_PER_BATCH = 1 << 24
+_SCORES_OF_AUTO = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,13 @@ class Verification:
         )
 
     def to_json(self) -> dict:
+        """Plain values; None for what nothing was run for."""
         return {
             "sequences": self.sequences,
             "queries": self.queries,
-            "accuracy": self.accuracy,
+            "accuracy": self.accuracy if self.queries else None,
             "exact_sequences": self.exact_sequences,
-            "bit_exact": self.bit_exact,
+            "bit_exact": self.bit_exact if self.sequences else None,
             "margin": self.margin if np.isfinite(self.margin) else None,
         }
 
@@ -112,8 +114,9 @@ def chosen_batches(
 ) -> tuple[int, Iterator[Batch]]:
     """(how many sequences, their batches): adversarial cases first, then every sequence or random ones.
 
-    mode: "exhaustive", "random", "none", or "auto": exhaustive up to 20,000 sequences. `tokens` is the
-    vocabulary, which bounds the batch size. A promise about random inputs leaves the adversarial cases out.
+    mode: "exhaustive", "random", "none", or "auto": exhaustive up to 20,000 sequences, else random ones, fewer
+    than `samples` where they would have more than 2^31 scores. `tokens` is the vocabulary, which
+    bounds the batch size. A promise about random inputs leaves the adversarial cases out.
     """
     if mode == "none":
         return 0, iter(())
@@ -122,6 +125,8 @@ def chosen_batches(
     count = sum(len(batch) for batch in cases)
     if mode == "exhaustive" or (mode == "auto" and task.exhaustive_count() <= EXHAUSTIVE_LIMIT):
         return count + task.exhaustive_count(), chain(_split(cases, size), task.exhaustive(batch_size=size))
+    if mode == "auto":
+        samples = min(samples, max(1, _SCORES_OF_AUTO // (task.length * tokens)))
     return count + samples, chain(_split(cases, size), task.random(samples, seed, batch_size=size))
 
 

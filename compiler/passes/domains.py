@@ -25,7 +25,6 @@ from compiler.passes.linear_form import Form, port_form
 from compiler.passes.matrix_sums import MatrixSumsCache, array_step, dyadic_gcd
 from compiler.passes.rectified_mass import rectified_mass
 
-
 _BEYOND_FLOATS = 2**256
 _ZERO, _ONE = Fraction(0), Fraction(1)
 

@@ -26,6 +26,7 @@ from compiler.language.stream import Stream, concatenate
 from compiler.language.types import Bool
 from compiler.passes.linear_form import linear_form
 
+
 def signed_memory(value: Stream, key: Stream, query: Stream) -> Stream:
     """An equal additive memory whose columns are non-negative."""
     smaller = balanced_code_memory(value, key, query)
