@@ -16,7 +16,7 @@ from compiler.language.stream import Stream
 from compiler.passes.allocate import Lanes, allocate
 from compiler.passes.check import check
 from compiler.passes.domains import Domains
-from compiler.passes.exactness import check_exact, lane_bounds
+from compiler.passes.exactness import SIGNIFICAND, check_exact, lane_bounds
 from compiler.passes.fit_ports import fit_ports
 from compiler.passes.linear_form import ONE, linear_form
 from compiler.passes.represent import represent
@@ -79,6 +79,8 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     the target, or could leave the exact range.
     """
     rules = rules_of(target)
+    if dtype not in SIGNIFICAND:
+        raise ValueError(f"dtype {dtype!r} is unknown; it must be one of {', '.join(SIGNIFICAND)}")
     if dtype == "float16":
         rules = replace(rules, counts=False)
     check(circuit)

@@ -153,9 +153,11 @@ class Stack(nn.Module):
         if tokens.dtype != torch.int64 or tokens.dim() != 2:
             raise ValueError(f"tokens must be an int64 tensor of shape (batch, length), "
                              f"not {tokens.dtype} of shape {tuple(tokens.shape)}.")
+        if not tokens.numel():
+            raise ValueError(f"tokens of shape {tuple(tokens.shape)} hold no token; a batch needs at least one sequence of one token.")
         vocab = self.embedding.num_embeddings
         # Out-of-range ids kill a CUDA context with an assertion that names nothing.
-        if tokens.numel() and not 0 <= tokens.min() <= tokens.max() < vocab:
+        if not 0 <= tokens.min() <= tokens.max() < vocab:
             raise ValueError(f"token ids must lie in 0…{vocab - 1}, "
                              f"but they range from {tokens.min()} to {tokens.max()}.")
         return self.embedding(tokens)

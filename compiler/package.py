@@ -164,6 +164,8 @@ def language_model(compiled: Compiled) -> LanguageModel:
         raise CompileError([(None, "a circuit over numbers has no vocabulary, so there is no language model of it; `numeric.NumericStack` runs it")])
     if compiled.rules.name == "mamba-delta-t":
         raise CompileError([(None, "no library ships Mamba-Δᵀ, so there is no language model of it; the bare stack (`package.bare`) runs it")])
+    if not compiled.blocks:
+        raise CompileError([(compiled.source.output, "it is a function of the present token alone and needs no block; package it with bare()")])
     kind = "mamba2" if compiled.rules.name == "mamba2" else "mamba"
     emitter = mamba2 if kind == "mamba2" else mamba
     tokens = with_special_tokens(list(compiled.source.alphabet.tokens))
@@ -188,7 +190,8 @@ def language_model(compiled: Compiled) -> LanguageModel:
             seats = mamba2.channel_seats(block, size.headdim)[: len(compiled.blocks[i].channels.names)]
             tensors[f"{prefix}.mixer.norm.weight"] = _norm_weight(size.d_inner, seats, inner_ballast[i])
     _check_representable(tensors, compiled.dtype)
-    return LanguageModel(_config(kind, size, len(tokens), len(blocks)), tensors, tokens, lane_of, ballast)
+    config = _config(kind, size, len(tokens), len(blocks)) | {"dtype": compiled.dtype}
+    return LanguageModel(config, tensors, tokens, lane_of, ballast)
 
 
 def _check_representable(tensors: dict[str, torch.Tensor], dtype: str) -> None:

@@ -12,6 +12,7 @@ from transformers import AutoModelForCausalLM
 from transformers.utils.logging import disable_progress_bar
 
 from compiler import checkpoint
+from compiler.checkpoint import CheckpointError
 from compiler.compile import Compiled, compile
 from compiler.model import Stack
 from compiler.package import LanguageModel, bare, bare_sizes, language_model, packaged_sizes, size_fields
@@ -46,7 +47,14 @@ class Built:
 
 
 def build(construction: Construction) -> Built:
-    """Compile and package; CompileError with every reason when the promise cannot be kept."""
+    """Compile and package; CompileError with every reason when the promise cannot be kept.
+
+    ValueError where a task would verify on sequences that the promise does not cover.
+    """
+    for task in construction.tasks():
+        longest = construction.circuit().language.max_length
+        if task.length > longest:
+            raise ValueError(f"length = {task.length} is beyond max_length = {longest}, so nothing is promised there; the largest length that works is {longest}")
     compiled = compile(construction.circuit(), construction.target, construction.dtype)
     return Built(construction, compiled, language_model(compiled) if compiled.rules.checkpoint else None)
 
@@ -221,6 +229,30 @@ def block_names(compiled: Compiled) -> list[dict]:
 
 
 def rebuild(manifest: dict) -> Built:
-    """Compile again what a manifest says was compiled: the independent side of `construct verify`."""
-    construction = CONSTRUCTIONS[manifest["construction"]](**manifest["params"])
-    return build(construction)
+    """Compile again what a manifest says was compiled: the independent side of `construct verify`.
+
+    CheckpointError where the manifest names no construction of ours.
+    """
+    name, params = manifest.get("construction"), manifest.get("params")
+    if name not in CONSTRUCTIONS:
+        raise CheckpointError(f"the checkpoint's construction is {name!r}, and it must be one of {', '.join(CONSTRUCTIONS)}.")
+    try:
+        construction = CONSTRUCTIONS[name](**params)
+        return build(construction)
+    except (TypeError, AttributeError) as reason:
+        raise CheckpointError(f"the checkpoint's params are not those of {name}: {reason}.") from reason
+
+
+def differences(built: Built, stack: Stack, manifest: dict) -> list[str]:
+    """Where a loaded checkpoint is not what its own parameters compile to: tokens, config, weights, claims."""
+    model = built.model
+    found = [] if list(stack.tokens) == model.tokens else ["its tokenizer has other tokens"]
+    found += [f"its config has {k} = {stack.config.get(k)!r}, not {v!r}" for k, v in model.config.items() if stack.config.get(k) != v]
+    ours = dict(Stack.from_language_model(model.config, model.tensors).named_parameters())
+    found += [f"its weights {name} differ" for name, tensor in stack.named_parameters() if not torch.equal(tensor, ours[name])]
+    claims = report(built, {}, None)
+    told = {**{k: claims[k] for k in ("theorem", "arch", "dtype", "sizes", "bound")}, "lanes": list(built.compiled.lanes.names)}
+    found += [f"its manifest claims another {key}" for key, value in told.items() if manifest.get(key) != value]
+    if manifest.get("guarantee", {}).get("domain") != claims["guarantee"]["domain"]:
+        found.append("its manifest claims another domain")
+    return found

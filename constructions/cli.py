@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from compiler.checkpoint import CheckpointError, load, read_manifest
+from compiler.checkpoint import CheckpointError, check_target, load, read_manifest
 from compiler.errors import CompileError
 from constructions import artifact, commands_polynomial, commands_selectivity, display
 from constructions import reproduce as experiments
@@ -36,6 +36,8 @@ Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
 
 def run(construction: Construction, out: Path | None, mode: Mode, samples: int, certify: bool, as_json: bool, force: bool) -> None:
     """Build, verify, save and report one construction; raises typer.Exit(1) when the verification fails."""
+    directory = out or Path("out") / construction.name
+    check_target(directory, overwrite=force or out is None)
     built = artifact.build(construction)
     bare, stack = built.bare_stack(), built.stack()
     with display.progress(quiet=as_json) as bars:
@@ -43,10 +45,10 @@ def run(construction: Construction, out: Path | None, mode: Mode, samples: int, 
         results = artifact.verify(built, stack, mode, samples, construction.seed, bars) if stack else bare_results
     proof = artifact.certificate(built, bare) if certify else (None, "not asked for")
     good = artifact.passed(built, results) and artifact.passed(built, bare_results)
-    directory = (out or Path("out") / construction.name) if good and stack else None
-    if directory:
+    saved = good and stack is not None
+    if saved:
         artifact.save(built, results, directory, bare_results, proof, overwrite=force or out is None)
-    report = artifact.report(built, results, str(directory) if directory else None, bare_results, proof)
+    report = artifact.report(built, results, str(directory) if saved else None, bare_results, proof)
     report["contrasts"] = artifact.exact_rate_of_contrasts(built, min(samples, 1000), construction.seed)
     if as_json:
         typer.echo(json.dumps(report))
@@ -98,8 +100,11 @@ def verify(
         typer.echo(damage, err=True)
         try:
             stack = load(directory, sealed=False)
-        except (CheckpointError, ValueError):
+        except (CheckpointError, ValueError, OSError):
             raise typer.Exit(1) from error
+    differing = artifact.differences(built, stack, manifest)
+    for sentence in differing:
+        typer.echo(f"the checkpoint is not what its parameters compile to: {sentence}", err=True)
     stack = artifact.in_dtype(stack, built.compiled.dtype)
     model = stack if runtime == "mamba-ssm" else artifact.hugging_face(directory, built.compiled.dtype)
     with display.progress(quiet=as_json) as bars:
@@ -111,7 +116,7 @@ def verify(
         display.show_report(report)
     if not artifact.passed(built, results):
         _fail(built, stack, results)
-    if damage:
+    if damage or differing:
         raise typer.Exit(1)
 
 
@@ -119,6 +124,8 @@ def verify(
 def inspect(directory: Directory, as_json: Json = False) -> None:
     """Sizes, promise, and the names of lanes, channels and state columns of a checkpoint."""
     manifest = read_manifest(directory)
+    if manifest.get("construction") not in CONSTRUCTIONS and not as_json:
+        raise CheckpointError(f"{directory} holds a circuit that is no construction of ours; --json shows its manifest.")
     if as_json:
         typer.echo(json.dumps(manifest))
     else:

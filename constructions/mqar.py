@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from math import ceil, log2
 from typing import ClassVar, Literal
 
-import numpy as np
+from scipy import sparse
 
 from compiler.compile import Compiled
 from compiler.language import memory
@@ -177,7 +177,7 @@ def printed_theorem2(alphabet: Alphabet, x: Tokens) -> Stream:
     at all. Its limit: at adjacent keys (k', q) the read also sees h[k']/96, so k' must
     not have been written 96 times.
     """
-    keys = x.rows("k", 20 * np.eye(len(alphabet.ids("k"))), "key")
+    keys = x.rows("k", 20 * sparse.eye_array(len(alphabet.ids("k"))), "key")
     values = x.rows("v", balanced(len(alphabet.ids("v"))).words + 2, "value")
 
     def convolved(lanes: Stream) -> Stream:

@@ -7,6 +7,6 @@ claims. `config` and `tokenizer` make the two inputs of `save` that are neither 
 from compiler.checkpoint.errors import CheckpointError
 from compiler.checkpoint.load import load
 from compiler.checkpoint.manifest import read_manifest
-from compiler.checkpoint.save import save
+from compiler.checkpoint.save import check_target, save
 
-__all__ = ["CheckpointError", "load", "read_manifest", "save"]
+__all__ = ["CheckpointError", "load", "read_manifest", "check_target", "save"]

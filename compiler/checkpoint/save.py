@@ -35,7 +35,7 @@ def save(directory: str | Path, config: Mapping, tensors: Mapping[str, Tensor], 
     if len(tokens) != config["vocab_size"]:
         raise CheckpointError(f"there are {len(tokens)} token names for a vocabulary of {config['vocab_size']}.")
     texts = _texts(config, tokens)
-    _check_target(target, overwrite)
+    check_target(target, overwrite)
     try:
         with _staging(target) as staging:
             for name, text in texts.items():
@@ -80,7 +80,8 @@ def _own_storage(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return own
 
 
-def _check_target(target: Path, overwrite: bool) -> None:
+def check_target(target: Path, overwrite: bool) -> None:
+    """Raise CheckpointError where `save` must not write: anything there but, with `overwrite`, a checkpoint of ours."""
     if not os.path.lexists(target):
         return
     try:
@@ -88,7 +89,7 @@ def _check_target(target: Path, overwrite: bool) -> None:
     except CheckpointError as reason:
         raise CheckpointError(f"{target} exists and is not a checkpoint of ours, so it is left alone.") from reason
     if not overwrite:
-        raise CheckpointError(f"{target} holds a checkpoint already: pass overwrite=True to replace it.")
+        raise CheckpointError(f"{target} holds a checkpoint already: pass overwrite=True (--force) to replace it.")
     foreign = sorted({entry.name for entry in target.iterdir()} - {MANIFEST, *SEALED_FILES})
     if foreign:
         raise CheckpointError(f"{target} also holds {foreign[0]}, which is not ours and would be lost.")

@@ -18,6 +18,13 @@ class Codebook:
 
     words: np.ndarray
 
+    def __post_init__(self) -> None:
+        entries = set(np.unique(self.words).tolist())
+        if not (entries <= {-1, 1} or entries <= {0, 1}):
+            raise ValueError(f"a codebook's entries must be −1 and +1, or 0 and 1, and these are {sorted(entries)}")
+        if len(np.unique(self.words, axis=0)) < len(self.words) or not self.words.any(axis=1).all():
+            raise ValueError("a codebook's words must be distinct and none of them all zeros")
+
     @property
     def size(self) -> int:
         return self.words.shape[0]

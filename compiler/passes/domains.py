@@ -102,14 +102,19 @@ class Domains:
         return found
 
     def _unshown(self, stream: Stream) -> str | None:
-        """Why the declared type of a linear map does not follow from what it reads; None where it does."""
-        if not isinstance(stream.operation, ops.Linear) or stream.operation.type is None:
+        """Why the type of a stream does not follow from its operation and what it reads; None where it does."""
+        operation, type = stream.operation, stream.type
+        if isinstance(operation, ops.Decode):
+            known = self._known[stream.inputs[0]]
+            return None if known.bound <= 1 else f"it decodes numbers up to {known.bound}; a codeword has entries −1, 0 and 1"
+        if isinstance(operation, ops.Linear) and operation.type is None:
             return None
-        known, claimed = self._of(stream.operation, stream), self._known[stream]
-        whole = not stream.type.integral or known.step.denominator == 1 and known.step > 0
-        if known.lo >= claimed.lo and known.hi <= claimed.hi and (known.l1 <= 1 or not isinstance(stream.type, OneHot)) and whole:
+        known, claimed = self._of(operation, stream), self._known[stream]
+        within = known.lo >= claimed.lo and known.hi <= claimed.hi or not isinstance(operation, (ops.Linear, ops.Embed))
+        single = known.l1 <= 1 or not isinstance(type, OneHot) or not isinstance(operation, (ops.Linear, ops.Embed))
+        if within and single and (not type.integral or known.step > 0 and known.step.denominator == 1):
             return None
-        return f"it is declared {stream.type}, and all that can be shown is {known.lo}…{known.hi}, Σ over lanes ≤ {known.l1}, step {known.step}"
+        return f"it is declared {type}, and all that can be shown is {known.lo}…{known.hi}, Σ over lanes ≤ {known.l1}, step {known.step}"
 
     def meet(self, stream: Stream, other: Domain) -> None:
         """Record that the stream also satisfies another domain (it is known to equal another stream)."""
@@ -255,7 +260,7 @@ class Domains:
     def _(self, operation: ops.Clip, stream: Stream) -> Domain:
         d = self._known[stream.inputs[0]]
         lo, hi = Fraction(operation.lo), Fraction(operation.hi)
-        step = dyadic_gcd(Fraction(1), d.step) if d.step else Fraction(0)
+        step = dyadic_gcd(Fraction(1), d.step, lo, hi) if d.step else Fraction(0)
         return self._interval(step, max(lo, min(d.lo, hi)), min(hi, max(d.hi, lo)), stream.width)
 
     @_of.register(ops.Compare)

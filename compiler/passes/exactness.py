@@ -18,7 +18,8 @@ from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.passes.allocate import Lanes
-from compiler.passes.domains import Domains
+from compiler.passes.domains import Domains, array_step, dyadic_gcd
+from compiler.passes.linear_form import Form, linear_form
 from compiler.passes.saturation import saturating
 from compiler.passes.schedule import Schedule
 
@@ -47,9 +48,12 @@ def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[Block, ...], domains
     bounds = lane_bounds(plan, lanes, domains)
     for number, block in enumerate(blocks):
         reasons += [(None, reason) for reason in _too_large(block, bounds, number, dtype)]
-    scores = domains.of(plan.circuit.output)
-    if scores.steps > limit:
-        reasons.append((plan.circuit.output, _refusal(Claim(plan.circuit.output, "a score", scores.steps), limit, domains.max_length, dtype)))
+    named = {stream for stream, _ in reasons}
+    reasons += [
+        (claim.stream, _refusal(claim, limit, domains.max_length, dtype))
+        for claim in _partial_sums(plan, domains, saturated)
+        if claim.steps > limit and claim.stream not in named
+    ]
     if reasons:
         raise CompileError(reasons)
 
@@ -82,10 +86,41 @@ def _claims_of(stream: Stream, domains: Domains) -> Iterator[Claim]:
         yield from _claims_of(stream.inputs[0], domains)
 
 
+def _partial_sums(plan: Schedule, domains: Domains, saturated: set[Stream]) -> Iterator[Claim]:
+    """What each linear map adds up before anything cancels: of every operand, and of the scores.
+
+    The order of a sum is the kernel's, so every partial sum counts: it lies between the sum
+    of the negative terms and that of the positive ones. Falling ramps of saturated counts
+    are exempt (`saturation`).
+    """
+    output = plan.circuit.output
+    for stream, form in {**plan.forms, output: plan.forms.get(output) or linear_form(output)}.items():
+        atoms = [atom for atom, _ in form]
+        if any(domains.of(atom).step == 0 for atom in atoms) or saturated & set(atoms):
+            continue
+        steps = [array_step(matrix.data) * domains.of(atom).step for (atom, _), matrix in form.items()]
+        if steps:
+            what = "a score, or a term of it," if stream is output else "a sum of its terms"
+            yield Claim(stream, what, _largest_partial_sum(form, stream.width, domains) / dyadic_gcd(*steps))
+
+
+def _largest_partial_sum(form: Form, width: int, domains: Domains) -> Fraction:
+    up, down = np.zeros(width), np.zeros(width)
+    for (atom, _), matrix in form.items():
+        domain = domains.of(atom)
+        high, low = float(max(domain.hi, 0)), float(max(-domain.lo, 0))
+        gains = np.asarray(matrix.maximum(0).sum(axis=1)).reshape(-1)
+        losses = -np.asarray(matrix.minimum(0).sum(axis=1)).reshape(-1)
+        cap = np.asarray(abs(matrix).max(axis=1).todense()).reshape(-1) * float(domain.l1)
+        up += np.minimum(gains * high + losses * low, cap)
+        down += np.minimum(gains * low + losses * high, cap)
+    return Fraction(float(max(up.max(initial=0), down.max(initial=0))))
+
+
 def _refusal(claim: Claim, limit: int, max_length: int, dtype: str) -> str:
     fits = max(1, int(max_length * limit / claim.steps))
     wider = " or use float32" if dtype != "float32" else ""
-    return f"{claim.what} can reach {int(claim.steps)} lattice steps, and {dtype} adds exactly up to {limit}; a max_length of {fits} would fit{wider}"
+    return f"{claim.what} can reach {int(claim.steps)} lattice steps, and {dtype} adds exactly up to {limit}; if that grows with the length, a max_length of {fits} would fit{wider}"
 
 
 def lane_bounds(plan: Schedule, lanes: Lanes, domains: Domains) -> np.ndarray:

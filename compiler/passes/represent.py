@@ -424,8 +424,7 @@ def _step(x: Stream) -> Stream:
 
 def _and(a: Stream, b: Stream) -> Stream:
     """Both flags: relu(a + b − 1); a single flag is shared by all lanes."""
-    kind = OneHot if OneHot in (type(a.type), type(b.type)) else Bool
-    return (a + b - 1).relu().retyped(kind(max(a.width, b.width)))
+    return (a + b - 1).relu().retyped(ops.And().result_type(a.type, b.type))
 
 
 def _conjunction(flags: list[Stream]) -> Stream:

@@ -151,7 +151,7 @@ class MemoryRead(Operation):
             return Real(width=value.width)
         if self.policy != "sum" or isinstance(value, Code):
             return value
-        return Int(width=value.width) if value.integral and key.integral else Real(width=value.width)
+        return Int(width=value.width) if value.integral and key.integral and query.integral else Real(width=value.width)
 
     def problems(self, value: Type, key: Type, query: Type, *when: Type) -> list[str]:
         found = same_width(key, query)
