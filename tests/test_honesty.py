@@ -1,0 +1,180 @@
+"""Exact, or refused: circuits and checkpoints that an attack once got past the compiler or the verifier."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from compiler import Alphabet, Circuit, Codebook, CompileError, InputLanguage, Stream, Tokens, bare, compile, memory, present
+from compiler import concatenate, language_model, readout_integer, readout_one_hot, select
+from compiler.checkpoint.manifest import canonical_json, read_manifest, sealed
+from tests.test_construct import checkpoint, run  # noqa: F401 (a fixture)
+
+LETTERS = ("a", "b", "c", "d", "e")
+ALPHABET = Alphabet.of(*LETTERS, *(str(i) for i in range(10)))
+X = Tokens(ALPHABET)
+LANGUAGE = InputLanguage.of(ALPHABET, "any", [("any", "any", LETTERS)], 7, "letters")
+
+
+def scores(stream: Stream) -> Circuit:
+    return Circuit("attack", readout_integer(stream, ALPHABET, {str(i): i for i in range(10)}), LANGUAGE)
+
+
+def balance(amount: int) -> Stream:
+    return X.number({"a": amount + 1, "b": -amount}).cumsum()
+
+
+CANCELLING = {
+    "clip": lambda n: n.clip(0, 9),
+    "nine times a flag": lambda n: 9 * (n > 100),
+    "look-up": lambda n: n.lookup([9, 3, 7, 5]),
+    "one-hot": lambda n: 5 * n.one_hot(3)[1] + 7 * n.one_hot(3)[2],
+    "select": lambda n: select(n > 100, 5, 2),
+}
+
+
+@pytest.mark.parametrize("target", ["mamba", "mamba2", "s4d"])
+@pytest.mark.parametrize("amount", [3, 1_000, 300_000, 2_000_000])
+@pytest.mark.parametrize("name", CANCELLING)
+def test_terms_that_cancel_are_exact_or_refused(name: str, amount: int, target: str) -> None:
+    """relu(n) − relu(n − 1) is a flag, but its terms are as large as n."""
+    circuit = scores(CANCELLING[name](balance(amount)))
+    try:
+        compiled = compile(circuit, target)
+    except CompileError as refusal:
+        assert amount > 1_000 and "lattice steps" in str(refusal)
+        return
+    tokens = np.array(list(product(range(3), repeat=5)))
+    with torch.no_grad():
+        assert np.array_equal(bare(compiled)(torch.from_numpy(tokens)).numpy(), compiled.interpret(tokens))
+
+
+def test_a_flag_among_several_is_no_one_hot() -> None:
+    flags = concatenate(*(present(X.is_in(t)) for t in LETTERS)) & X.one_hot(("a",))
+    compiled = compile(scores(select(present(X.is_in("c")).shift(1), flags.sum(), 0)))
+    tokens = np.array(list(product(range(5), repeat=4)))
+    with torch.no_grad():
+        assert np.array_equal(bare(compiled)(torch.from_numpy(tokens)).numpy(), compiled.interpret(tokens))
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        lambda: X.is_in(("a", "a")),
+        lambda: X.one_hot(("a", "a", "b")).sum(),
+        lambda: X.number({"a": 1.5}),
+        lambda: X.is_in("a").cumsum().clip(0, Fraction(1, 2)) > 0,
+    ],
+)
+def test_a_type_that_does_not_hold_is_refused(stream) -> None:
+    with pytest.raises(CompileError, match="declared|clip|integer|compares"):
+        compile(scores(stream()))
+
+
+def test_half_of_a_query_gives_no_integer() -> None:
+    letters = X.one_hot(LETTERS)
+    half = memory.write(letters.shift(1), X.is_in("a"), policy="sum").read(letters * Fraction(1, 2))
+    with pytest.raises(CompileError, match="integers only"):
+        compile(scores(half > 0))
+
+
+@pytest.mark.parametrize("words", [[[1, 0, -1]], [[2, -1]], [[1, -1], [1, -1]], [[0, 0], [0, 1]]])
+def test_a_codebook_is_checked(words: list) -> None:
+    with pytest.raises(ValueError, match="codebook"):
+        Codebook(np.array(words))
+
+
+def test_a_language_whose_start_leads_nowhere_is_refused() -> None:
+    with pytest.raises(ValueError, match="no edge leaves the start state 'strat'"):
+        InputLanguage.of(ALPHABET, "strat", [("any", "any", LETTERS)], 5, "a typo")
+
+
+def test_unknown_dtype_and_empty_input_get_a_sentence() -> None:
+    with pytest.raises(ValueError, match="dtype 'fp16' is unknown"):
+        compile(scores(X.is_in("a")), dtype="fp16")
+    with pytest.raises(ValueError, match="hold no token"):
+        bare(compile(scores(X.is_in("a").cumsum())))(torch.zeros(1, 0, dtype=torch.int64))
+
+
+def test_a_circuit_without_blocks_is_no_language_model() -> None:
+    with pytest.raises(CompileError, match="needs no block"):
+        language_model(compile(Circuit("identity", readout_one_hot(X.one_hot(), ALPHABET), LANGUAGE)))
+
+
+# Checkpoints whose manifest was written anew around other files --------------------------------------
+
+
+def reseal(directory: Path, **changes) -> None:
+    manifest = read_manifest(directory) | changes
+    (directory / "construction.json").write_text(canonical_json(sealed(manifest, directory)))
+
+
+def swap_two_tokens(directory: Path) -> None:
+    path = directory / "tokenizer.json"
+    text = json.loads(path.read_text())
+    words = text["model"]["vocab"]
+    words["v3"], words["v4"] = words["v4"], words["v3"]
+    path.write_text(json.dumps(text))
+
+
+def raise_the_end_token(directory: Path) -> None:
+    tensors = load_file(directory / "model.safetensors")
+    tensors["lm_head.weight"][-3] = 1000
+    save_file(tensors, directory / "model.safetensors", metadata={"format": "pt"})
+
+
+@pytest.mark.parametrize("change", [swap_two_tokens, raise_the_end_token])
+def test_a_resealed_checkpoint_that_is_another_model_fails(change, checkpoint: Path, capsys: pytest.CaptureFixture) -> None:  # noqa: F811
+    change(checkpoint)
+    reseal(checkpoint)
+    capsys.readouterr()
+    assert run("verify", str(checkpoint), "--samples", "5", "--json") == 1
+    assert "is not what its parameters compile to" in capsys.readouterr().err
+
+
+def test_a_resealed_claim_fails(checkpoint: Path, capsys: pytest.CaptureFixture) -> None:  # noqa: F811
+    reseal(checkpoint, guarantee=read_manifest(checkpoint)["guarantee"] | {"domain": "every input whatsoever"})
+    assert run("verify", str(checkpoint), "--samples", "5", "--json") == 1
+    assert "claims another domain" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("changes", [{"construction": "unheard-of"}, {"params": {"kappa": 3, "colour": 1}}, {"params": None}])
+def test_a_manifest_of_no_construction_is_refused(changes: dict, checkpoint: Path, capsys: pytest.CaptureFixture) -> None:  # noqa: F811
+    reseal(checkpoint, **changes)
+    assert run("verify", str(checkpoint), "--json") == 2
+    assert "the checkpoint's" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "model.safetensors", "config.json"])
+def test_a_missing_file_fails_in_one_sentence(name: str, checkpoint: Path, capsys: pytest.CaptureFixture) -> None:  # noqa: F811
+    (checkpoint / name).unlink()
+    assert run("verify", str(checkpoint), "--json") == 1
+    assert f"{name} is missing" in capsys.readouterr().err
+
+
+def test_sequences_beyond_the_promise_are_refused(capsys: pytest.CaptureFixture) -> None:
+    assert run("mqar", "--max-length", "50") == 2
+    assert "length = 100 is beyond max_length = 50" in capsys.readouterr().err
+
+
+def test_an_occupied_out_is_refused_at_once(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    assert run("mqar", "--out", str(tmp_path)) == 2
+    assert "is not a checkpoint of ours" in capsys.readouterr().err and (tmp_path / "notes.txt").exists()
+
+
+def test_a_narrow_promise_is_loaded_in_its_dtype(tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM
+
+    from compiler.runtime import torch_only_transformers
+
+    torch_only_transformers()
+    assert run("mqar", "--kappa", "4", "--vocab", "8", "--dtype", "bfloat16", "--samples", "5", "--out", str(tmp_path / "c"), "--json") == 0
+    assert AutoModelForCausalLM.from_pretrained(tmp_path / "c").dtype == torch.bfloat16
