@@ -13,6 +13,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from compiler import checkpoint
 from compiler.checkpoint import CheckpointError
+from compiler.checkpoint.config import cuda_limits
 from compiler.compile import Compiled, compile
 from compiler.model import Stack
 from compiler.package import LanguageModel, bare, bare_sizes, language_model, packaged_sizes, size_fields
@@ -200,6 +201,7 @@ def report(
             "domain": f"{language.description}; up to {language.max_length} tokens, {built.compiled.dtype}",
         },
         "verification": _by_task(results) | ({"bare": _by_task(bare_results)} if bare_results else {}),
+        "cuda_limits": cuda_limits(built.model.config) if built.model else [],
         "out": out,
     }
 

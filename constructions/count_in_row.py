@@ -27,6 +27,7 @@ from constructions.construction import Construction, parameter
 from constructions.degree_gap import channel
 from verify.certificates.certificate import Certificate
 from verify.certificates.runs import certify_runs
+from verify.arguments import at_least
 from verify.tasks.count_in_row import CountInRow as Task
 
 _LONGEST_CERTIFIED = 1 << 17
@@ -40,6 +41,9 @@ class CountInRow(Construction):
     largest: int = parameter("largest count that is told apart", default=64)
     arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba")
     length: int = parameter("digits in a sequence", default=256)
+
+    def __post_init__(self) -> None:
+        at_least("largest", self.largest, 1, "a count of nothing tells nothing")
 
     @property
     def target(self) -> str:

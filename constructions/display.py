@@ -34,6 +34,8 @@ def show_report(report: dict) -> None:
     for line in _promise_lines(report):
         console.print(line)
     console.print(_verification_table(report["verification"], bool(report["sizes"]["packaged"])))
+    for sentence in report.get("cuda_limits", []):
+        console.print(f"not for the CUDA kernels of mamba_ssm: {sentence}")
     for number, task in enumerate(report["verification"]["tasks"], start=1):
         console.print(f"task {number}: {task}")
     for name, rate in report.get("contrasts", {}).items():
