@@ -92,8 +92,9 @@ def test_a_codebook_is_checked(words: list) -> None:
 
 
 def test_a_language_whose_start_leads_nowhere_is_refused() -> None:
-    with pytest.raises(ValueError, match="no edge leaves the start state 'strat'"):
-        InputLanguage.of(ALPHABET, "strat", [("any", "any", LETTERS)], 5, "a typo")
+    language = InputLanguage.of(ALPHABET, "strat", [("any", "any", LETTERS)], 5, "a typo")
+    with pytest.raises(CompileError, match="no edge leaves the start state 'strat'"):
+        compile(Circuit("typo", readout_one_hot(X.one_hot(), ALPHABET), language))
 
 
 def test_unknown_dtype_and_empty_input_get_a_sentence() -> None:

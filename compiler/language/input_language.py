@@ -54,10 +54,6 @@ class InputLanguage:
         built = tuple(Edge(s, t, frozenset(alphabet.ids(members)), *rest) for s, t, members, *rest in edges)
         return cls(alphabet, start, built, max_length, description)
 
-    def __post_init__(self) -> None:
-        if not any(edge.source == self.start for edge in self.edges):
-            raise ValueError(f"no edge leaves the start state {self.start!r}, so the language is empty; states are {sorted({e.source for e in self.edges})}")
-
     def with_length(self, max_length: int) -> InputLanguage:
         return InputLanguage(self.alphabet, self.start, self.edges, max_length, self.description)
 

@@ -13,7 +13,7 @@ def check(circuit: Circuit) -> None:
     reasons: list[tuple[Stream | None, str]] = []
     for stream in circuit.streams:
         reasons += [(stream, problem) for problem in stream.operation.problems(*(s.type for s in stream.inputs))]
-    reasons += _alphabet_problems(circuit) + _length_problems(circuit)
+    reasons += _alphabet_problems(circuit) + _language_problems(circuit) + _length_problems(circuit)
     if reasons:
         raise CompileError(reasons)
 
@@ -29,6 +29,15 @@ def _alphabet_problems(circuit: Circuit) -> list[tuple[Stream | None, str]]:
     if circuit.language and circuit.alphabet and circuit.language.alphabet != circuit.alphabet:
         reasons.append((None, "the input language is over another alphabet than the circuit"))
     return reasons
+
+
+def _language_problems(circuit: Circuit) -> list[tuple[Stream | None, str]]:
+    """A promise over no sequence at all is a slip, not a promise."""
+    language = circuit.language
+    if language is None or any(edge.source == language.start for edge in language.edges):
+        return []
+    states = sorted({edge.source for edge in language.edges})
+    return [(None, f"no edge leaves the start state {language.start!r} of its input language; edges leave {states}")]
 
 
 def _length_problems(circuit: Circuit) -> list[tuple[Stream | None, str]]:
