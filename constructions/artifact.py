@@ -52,11 +52,12 @@ def build(construction: Construction) -> Built:
 
     ValueError where a task would verify on sequences that the promise does not cover.
     """
+    circuit = construction.circuit()
+    longest = circuit.language.max_length
     for task in construction.tasks():
-        longest = construction.circuit().language.max_length
         if task.length > longest:
             raise ValueError(f"length = {task.length} is beyond max_length = {longest}, so nothing is promised there; the largest length that works is {longest}")
-    compiled = compile(construction.circuit(), construction.target, construction.dtype)
+    compiled = compile(circuit, construction.target, construction.dtype)
     return Built(construction, compiled, language_model(compiled) if compiled.rules.checkpoint else None)
 
 

@@ -25,9 +25,9 @@ from compiler.model import Stack
 from compiler.targets.polynomial_s6 import PolynomialNetwork
 from constructions.construction import Construction, parameter
 from constructions.degree_gap import channel
+from verify.arguments import at_least
 from verify.certificates.certificate import Certificate
 from verify.certificates.runs import certify_runs
-from verify.arguments import at_least
 from verify.tasks.count_in_row import CountInRow as Task
 
 _LONGEST_CERTIFIED = 1 << 17

@@ -22,7 +22,7 @@ from constructions.construction import Construction
 from constructions.induction_heads import InductionHeads
 from constructions.keep_nth import KeepNth
 from constructions.mqar import MQAR
-from verify.check import check, chosen_batches
+from verify.check import Verification, check, chosen_batches
 
 
 def figure_2() -> Iterator[Construction]:
@@ -71,7 +71,7 @@ def rows(experiment: str, samples: int, seed: int) -> Iterator[Row]:
         for task in construction.tasks():
             _, batches = chosen_batches(task, "random", samples, seed, vocabulary)
             results.append(check(scores, compiled.interpret, batches))
-        total = results[0] if len(results) == 1 else sum(results[1:], start=results[0])
+        total = sum(results, start=Verification())
         sizes = bare_sizes(compiled)
         yield Row(
             construction.target,

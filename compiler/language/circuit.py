@@ -10,7 +10,7 @@ import networkx as nx
 from compiler.language.alphabet import Alphabet
 from compiler.language.input_language import InputLanguage
 from compiler.language.operations import Embed
-from compiler.language.stream import Stream
+from compiler.language.stream import Stream, inputs_first
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +46,7 @@ class Circuit:
     @cached_property
     def streams(self) -> tuple[Stream, ...]:
         """Every stream the output depends on, inputs before readers, in an order fixed by the circuit's text."""
-        order, seen = [], set()
-        stack = [(self.output, False)]
-        while stack:
-            node, done = stack.pop()
-            if done:
-                order.append(node)
-            elif node not in seen:
-                seen.add(node)
-                stack.append((node, True))
-                stack.extend((source, False) for source in reversed(node.inputs))
-        return tuple(order)
+        return tuple(inputs_first(self.output, lambda node: tuple(reversed(node.inputs))))
 
     @property
     def max_length(self) -> int:

@@ -8,7 +8,7 @@ Building never raises for ill-typed operands: the check pass reports all of them
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from numbers import Rational
 
@@ -185,6 +185,21 @@ class Stream:
 
     def __invert__(self) -> Stream:
         return Stream(ops.Not(), (self,))
+
+
+def inputs_first(stream: Stream, read: Callable[[Stream], Iterable[Stream]]) -> list[Stream]:
+    """The streams that are reached from this one along `read`, each after all that it reads; without recursion."""
+    order, seen = [], set()
+    stack = [(stream, False)]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            order.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((source, False) for source in read(node))
+    return order
 
 
 def constant(value: Rational, width: int = 1) -> Stream:

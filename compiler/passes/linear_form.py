@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.language import operations as ops
-from compiler.language.stream import Stream, constant
+from compiler.language.stream import Stream, constant, inputs_first
 
 ONE = constant(1).named("one")
 Form = dict[tuple[Stream, int], sparse.csr_array]
@@ -64,18 +64,11 @@ def _folded(node: Stream, known: dict[Stream, Form]) -> Iterator[tuple[Stream, i
 
 def _foldable_region(stream: Stream, known: dict[Stream, Form]) -> list[Stream]:
     """The streams between this one and its atoms (or known forms), these included, inputs first."""
-    order, seen = [], set()
-    stack = [(stream, False)]
-    while stack:
-        node, done = stack.pop()
-        if done:
-            order.append(node)
-        elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            if isinstance(node.operation, (ops.Linear, ops.Shift)) and node not in known:
-                stack.extend((source, False) for source in node.inputs)
-    return order
+
+    def read(node: Stream) -> tuple[Stream, ...]:
+        return node.inputs if isinstance(node.operation, (ops.Linear, ops.Shift)) and node not in known else ()
+
+    return inputs_first(stream, read)
 
 
 # Weights -------------------------------------------------------------------------------------------

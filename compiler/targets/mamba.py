@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.block import FAINT, OFF, Block
-from compiler.targets.tensors import exact_float32, put
+from compiler.targets.tensors import exact_tensors, put
 
 NO_DECAY = -200.0  # A_log: A = −exp(−200) = −0.0 in float32, so exp(Δ·A) = 1 (exact-arithmetic E1)
 UNIT_DECAY = 0.0  # A_log: A = −1
@@ -28,15 +28,6 @@ class MambaSizes:
     d_state: int
     dt_rank: int
     d_conv: int = 4
-
-    def covering(self, other: MambaSizes) -> MambaSizes:
-        """The least sizes that hold both."""
-        pairs = zip(_fields(self), _fields(other), strict=True)
-        return MambaSizes(*(max(a, b) for a, b in pairs))
-
-
-def _fields(sizes: MambaSizes) -> tuple[int, ...]:
-    return sizes.d_model, sizes.d_inner, sizes.d_state, sizes.dt_rank, sizes.d_conv
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +114,8 @@ def emit(block: Block, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarr
     out_proj = np.zeros((inner, size.d_model))
     put(out_proj[:recorded], channels.out, lane_out)
 
-    return {
-        name: exact_float32(array, name)
-        for name, array in {
+    return exact_tensors(
+        {
             "in_proj.weight": in_proj,
             "conv1d.weight": conv,
             "conv1d.bias": conv_bias,
@@ -135,5 +125,5 @@ def emit(block: Block, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarr
             "A_log": a_log,
             "D": skip,
             "out_proj.weight": out_proj.T,
-        }.items()
-    }
+        }
+    )

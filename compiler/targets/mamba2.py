@@ -13,7 +13,7 @@ from scipy import sparse
 
 from compiler.block import OFF, Block
 from compiler.targets.mamba import NO_DECAY, UNIT_DECAY
-from compiler.targets.tensors import exact_float32, put
+from compiler.targets.tensors import exact_tensors, put
 
 HEAD_DIMS = (64, 32, 16, 8, 4, 2, 1)
 
@@ -67,9 +67,7 @@ def emit(block: Block, size: Mamba2Sizes, lane_in: np.ndarray, lane_out: np.ndar
     n = block.d_state
 
     in_proj = np.zeros((2 * inner + 2 * state + heads, size.d_model))
-    gate = np.zeros((inner, size.d_model))
-    put(gate, channels.gate, lane_in, place)
-    in_proj[:inner] = gate
+    put(in_proj[:inner], channels.gate, lane_in, place)
     conv = np.zeros((inner + 2 * state, 1, size.d_conv))
     conv_bias = np.zeros(inner + 2 * state)
     for at, feature in ((place, channels.feature), (inner + np.arange(n), write), (inner + state + np.arange(n), read)):
@@ -86,9 +84,8 @@ def emit(block: Block, size: Mamba2Sizes, lane_in: np.ndarray, lane_out: np.ndar
     out_proj = np.zeros((inner, size.d_model))
     put(out_proj, channels.out, lane_out, place)
 
-    return {
-        name: exact_float32(array, name)
-        for name, array in {
+    return exact_tensors(
+        {
             "in_proj.weight": in_proj,
             "conv1d.weight": conv,
             "conv1d.bias": conv_bias,
@@ -96,8 +93,8 @@ def emit(block: Block, size: Mamba2Sizes, lane_in: np.ndarray, lane_out: np.ndar
             "A_log": a_log,
             "D": skip,
             "out_proj.weight": out_proj.T,
-        }.items()
-    }
+        }
+    )
 
 
 def _seats(block: Block, headdim: int) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from compiler.block import OFF, Block
 from compiler.runtime.streaming import convolved
 from compiler.targets.mamba import NO_DECAY, UNIT_DECAY, MambaSizes
-from compiler.targets.tensors import exact_float32, put
+from compiler.targets.tensors import exact_tensors, put
 
 
 class MambaDeltaT(nn.Module):
@@ -119,4 +119,4 @@ def emit(block: Block, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarr
         "D": skip,
         "out_proj.weight": out_proj.T,
     }
-    return {name: exact_float32(array, name) for name, array in arrays.items()}
+    return exact_tensors(arrays)

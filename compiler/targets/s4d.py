@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from compiler.block import OFF, Block
 from compiler.runtime import selective_scan
 from compiler.targets.mamba import NO_DECAY, MambaSizes
-from compiler.targets.tensors import exact_float32, put
+from compiler.targets.tensors import exact_tensors, put
 
 
 class S4DMixer(nn.Module):
@@ -77,7 +77,7 @@ def emit(block: Block, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarr
         "D": skip,
         "out_proj.weight": out_proj.T,
     }
-    return {name: exact_float32(array, name) for name, array in arrays.items()}
+    return exact_tensors(arrays)
 
 
 def _constants(block: Block, d_state: int) -> tuple[np.ndarray, np.ndarray]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import torch
 from scipy import sparse
@@ -17,6 +19,11 @@ def exact_float32(array: np.ndarray, name: str) -> torch.Tensor:
         value = float(np.asarray(array)[wrong][0])
         raise CompileError([(None, f"{name} would need the weight {value!r}, which no float32 holds exactly; use dyadic weights of at most 24 bits")])
     return torch.from_numpy(single)
+
+
+def exact_tensors(arrays: Mapping[str, np.ndarray]) -> dict[str, torch.Tensor]:
+    """A state dict of float32 tensors equal to the arrays; CompileError names the first that has none."""
+    return {name: exact_float32(array, name) for name, array in arrays.items()}
 
 
 def put(target: np.ndarray, matrix: sparse.csr_array, column_of: np.ndarray, row_of: np.ndarray | None = None) -> None:
