@@ -23,10 +23,10 @@ SIZES = [(16, 512), (64, 512), (256, 4096), (1024, 512), (1024, 50257)]
 def measure(kappa: int, vocab: int) -> dict:
     """One row: seconds to compile and to package, peak memory, and tokens verified per second."""
     from compiler import compile
-    from compiler.model import Stack
-    from compiler.package import language_model
+    from compiler.artifact.model import Stack
+    from compiler.artifact.package import language_model
     from compiler.runtime import mamba_classes
-    from constructions.mqar import MQAR
+    from constructions.selectivity.mqar import MQAR
     from verify.check import check
 
     mamba_classes()  # importing mamba_ssm is not compiling
@@ -48,7 +48,9 @@ def measure(kappa: int, vocab: int) -> dict:
         "peak_over_weights": peak / weights,
     }
     if kappa <= 64:
-        row["tokens_per_s"] = _verification_speed(construction, compiled, Stack.from_language_model(model.config, model.tensors), check)
+        row["tokens_per_s"] = _verification_speed(
+            construction, compiled, Stack.from_language_model(model.config, model.tensors), check
+        )
     return row
 
 

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from compiler.runtime import mamba_classes, native, selective_scan, torch_only_transformers
-from tests.runtime_lattice import exact_scan, scan_inputs
+from tests.runtime.lattice import exact_scan, scan_inputs
 
 SIZES = [  # batch, d_inner, d_state, length
     (1, 8, 4, 4096),

@@ -11,17 +11,17 @@ import random
 from collections.abc import Callable
 from time import process_time
 
+from compiler.analysis.domains import Domains
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream, concatenate, latch
 from compiler.passes.check import check
-from compiler.passes.domains import Domains
 from compiler.passes.fit_ports import fit_ports
 from compiler.passes.represent import represent
 from compiler.passes.schedule import Schedule, schedule
-from compiler.ports import MAMBA
+from compiler.targets.ports import MAMBA
 
 SIZES = (2_500, 10_000)
 ALPHABET = Alphabet.of("a", "b", "c")
@@ -99,7 +99,9 @@ def main() -> None:
             blocks = len(schedule(core, MAMBA).blocks)
             end = process_time()
             ratio = f"{(end - start) / before:8.1f}" if before else ""
-            print(f"{build.__name__:18}{size:12,}{blocks:9,}{end - start:10.2f} s{end - middle:8.2f} s{ratio}", flush=True)
+            print(
+                f"{build.__name__:18}{size:12,}{blocks:9,}{end - start:10.2f} s{end - middle:8.2f} s{ratio}", flush=True
+            )
             before = end - start
 
 

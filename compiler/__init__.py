@@ -1,6 +1,7 @@
 """Compile circuits of state-space models to exact weights of real Mamba modules.
 
-    from compiler import Alphabet, Circuit, InputLanguage, Tokens, bare, compile, memory, readout_one_hot
+    from compiler import Alphabet, Circuit, InputLanguage, Tokens, bare, memory, readout_one_hot
+    from compiler import compile
 
     letters = Alphabet.of("a", "b", "c")
     x = Tokens(letters).one_hot()
@@ -21,8 +22,9 @@ The letters of the field, used everywhere with one meaning:
     head               the last linear map, or (Mamba-2) channels that share Δ, A and D
 """
 
-from compiler.checkpoint import CheckpointError, load, save
-from compiler.compile import Compiled, compile
+from compiler.artifact import CheckpointError, load, save
+from compiler.artifact.package import bare, language_model
+from compiler.driver import Compiled, compile
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language import memory
@@ -47,7 +49,6 @@ from compiler.language.stream import (
     select,
 )
 from compiler.language.types import Bool, Code, Int, Logits, OneHot, Real
-from compiler.package import bare, language_model
 
 __all__ = [
     "Alphabet", "Bool", "CheckpointError", "Circuit", "Code", "Codebook", "CompileError", "Compiled", "Edge", "InputLanguage",

@@ -11,12 +11,12 @@ import torch
 from transformers import AutoModelForCausalLM
 from transformers.utils.logging import disable_progress_bar
 
-from compiler import checkpoint
-from compiler.checkpoint import CheckpointError
-from compiler.checkpoint.config import cuda_limits
-from compiler.compile import Compiled, compile
-from compiler.model import Stack
-from compiler.package import LanguageModel, bare, bare_sizes, language_model, packaged_sizes, size_fields
+from compiler.artifact import CheckpointError
+from compiler.artifact import save as save_checkpoint
+from compiler.artifact.config import cuda_limits
+from compiler.artifact.model import Stack
+from compiler.artifact.package import LanguageModel, bare, bare_sizes, language_model, packaged_sizes, size_fields
+from compiler.driver import Compiled, compile
 from compiler.runtime import torch_only_transformers
 from constructions.construction import Construction
 from constructions.registry import CONSTRUCTIONS
@@ -41,7 +41,6 @@ class Built:
             return None
         return in_dtype(Stack.from_language_model(self.model.config, self.model.tensors), self.compiled.dtype)
 
-
     def bare_stack(self) -> Stack:
         """The bare form over the real modules, at the sizes of the theorem."""
         return in_dtype(bare(self.compiled), self.compiled.dtype)
@@ -56,7 +55,9 @@ def build(construction: Construction) -> Built:
     longest = circuit.language.max_length
     for task in construction.tasks():
         if task.length > longest:
-            raise ValueError(f"length = {task.length} is beyond max_length = {longest}, so nothing is promised there; the largest length that works is {longest}")
+            raise ValueError(
+                f"length = {task.length} is beyond max_length = {longest}, so nothing is promised there; the largest length that works is {longest}"
+            )
     compiled = compile(circuit, construction.target, construction.dtype)
     return Built(construction, compiled, language_model(compiled) if compiled.rules.checkpoint else None)
 
@@ -124,7 +125,10 @@ def certificate(built: Built, bare_stack: Stack) -> tuple[dict | None, str]:
     if found is None:
         return None, "this form of the construction has no certificate; its answers are tested"
     if not found.holds:
-        return found.to_json(), f"the certificate's margin is {found.margin:g}, which proves nothing: it is a lower bound"
+        return (
+            found.to_json(),
+            f"the certificate's margin is {found.margin:g}, which proves nothing: it is a lower bound",
+        )
     margin = "" if found.margin is None else f" with margin {found.margin:g}"
     return found.to_json(), f"every answer is right{margin}, on {found.domain}"
 
@@ -163,7 +167,12 @@ def sizes(built: Built) -> dict:
 def _packaged_sizes(model: LanguageModel | None) -> dict:
     if model is None:
         return {"parameters": None, "packaged": None}
-    names = {"d_model": "hidden_size", "d_inner": "intermediate_size", "d_state": "state_size", "layers": "num_hidden_layers"}
+    names = {
+        "d_model": "hidden_size",
+        "d_inner": "intermediate_size",
+        "d_state": "state_size",
+        "layers": "num_hidden_layers",
+    }
     return {
         "parameters": sum(t.numel() for t in model.tensors.values()),
         "packaged": {ours: model.config[theirs] for ours, theirs in names.items()},
@@ -221,9 +230,12 @@ def save(
     overwrite: bool = False,
 ) -> None:
     """Write the checkpoint directory; its manifest is the report and the names of the lanes."""
-    manifest = report(built, results, None, bare_results, proof) | {"lanes": list(built.compiled.lanes.names), "blocks": block_names(built.compiled)}
+    manifest = report(built, results, None, bare_results, proof) | {
+        "lanes": list(built.compiled.lanes.names),
+        "blocks": block_names(built.compiled),
+    }
     manifest.pop("out")
-    checkpoint.save(out, built.model.config, built.model.tensors, built.model.tokens, manifest, overwrite=overwrite)
+    save_checkpoint(out, built.model.config, built.model.tensors, built.model.tokens, manifest, overwrite=overwrite)
 
 
 def block_names(compiled: Compiled) -> list[dict]:
@@ -238,7 +250,9 @@ def rebuild(manifest: dict) -> Built:
     """
     name, params = manifest.get("construction"), manifest.get("params")
     if name not in CONSTRUCTIONS:
-        raise CheckpointError(f"the checkpoint's construction is {name!r}, and it must be one of {', '.join(CONSTRUCTIONS)}.")
+        raise CheckpointError(
+            f"the checkpoint's construction is {name!r}, and it must be one of {', '.join(CONSTRUCTIONS)}."
+        )
     try:
         construction = CONSTRUCTIONS[name](**params)
         return build(construction)
@@ -250,11 +264,20 @@ def differences(built: Built, stack: Stack, manifest: dict) -> list[str]:
     """Where a loaded checkpoint is not what its own parameters compile to: tokens, config, weights, claims."""
     model = built.model
     found = [] if list(stack.tokens) == model.tokens else ["its tokenizer has other tokens"]
-    found += [f"its config has {k} = {stack.config.get(k)!r}, not {v!r}" for k, v in model.config.items() if stack.config.get(k) != v]
+    found += [
+        f"its config has {k} = {stack.config.get(k)!r}, not {v!r}"
+        for k, v in model.config.items()
+        if stack.config.get(k) != v
+    ]
     ours = dict(Stack.from_language_model(model.config, model.tensors).named_parameters())
-    found += [f"its weights {name} differ" for name, tensor in stack.named_parameters() if not torch.equal(tensor, ours[name])]
+    found += [
+        f"its weights {name} differ" for name, tensor in stack.named_parameters() if not torch.equal(tensor, ours[name])
+    ]
     claims = report(built, {}, None)
-    told = {**{k: claims[k] for k in ("theorem", "arch", "dtype", "sizes", "bound")}, "lanes": list(built.compiled.lanes.names)}
+    told = {
+        **{k: claims[k] for k in ("theorem", "arch", "dtype", "sizes", "bound")},
+        "lanes": list(built.compiled.lanes.names),
+    }
     found += [f"its manifest claims another {key}" for key, value in told.items() if manifest.get(key) != value]
     if manifest.get("guarantee", {}).get("domain") != claims["guarantee"]["domain"]:
         found.append("its manifest claims another domain")

@@ -13,15 +13,22 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from compiler.checkpoint import CheckpointError, check_target, load, read_manifest
+from compiler.artifact import CheckpointError, check_target, load, read_manifest
 from compiler.errors import CompileError
-from constructions import artifact, commands_polynomial, commands_selectivity, display
+from constructions import artifact, display
 from constructions import reproduce as experiments
 from constructions.construction import Construction
+from constructions.polynomials import commands as commands_polynomial
 from constructions.registry import CONSTRUCTIONS
+from constructions.selectivity import commands as commands_selectivity
 from verify.certificates import Violated
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Compile the constructions of papers to exact weights of real Mamba modules.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Compile the constructions of papers to exact weights of real Mamba modules.",
+)
 
 Mode = Literal["auto", "exhaustive", "random", "none"]
 Runtime = Literal["mamba-ssm", "transformers"]
@@ -34,7 +41,9 @@ Force = Annotated[bool, typer.Option(help="replace an earlier checkpoint at --ou
 Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
 
 
-def run(construction: Construction, out: Path | None, mode: Mode, samples: int, certify: bool, as_json: bool, force: bool) -> None:
+def run(
+    construction: Construction, out: Path | None, mode: Mode, samples: int, certify: bool, as_json: bool, force: bool
+) -> None:
     """Build, verify, save and report one construction; raises typer.Exit(1) when the verification fails."""
     directory = out or Path("out") / construction.name
     check_target(directory, overwrite=force or out is None)
@@ -65,7 +74,10 @@ def _fail(built: artifact.Built, stack, results) -> None:
         if not result.passed:
             typer.echo(display.failure_sentence(built, name, result), err=True)
             where = artifact.divergence(built, stack, result)
-            typer.echo(where or "the model follows the circuit to the end: the circuit itself gives the wrong answer there", err=True)
+            typer.echo(
+                where or "the model follows the circuit to the end: the circuit itself gives the wrong answer there",
+                err=True,
+            )
     raise typer.Exit(1)
 
 
@@ -74,7 +86,10 @@ def list_constructions(as_json: Json = False) -> None:
     """The constructions, and the theorem of each."""
     rows = [{"construction": name, "theorem": c.theorem, "summary": _summary(c)} for name, c in CONSTRUCTIONS.items()]
     for family in (commands_selectivity, commands_polynomial):
-        rows += [{"construction": name, "theorem": family.PAPER, "summary": command.__doc__} for name, command in family.COMMANDS.items()]
+        rows += [
+            {"construction": name, "theorem": family.PAPER, "summary": command.__doc__}
+            for name, command in family.COMMANDS.items()
+        ]
     if as_json:
         typer.echo(json.dumps(rows))
     else:
@@ -86,7 +101,9 @@ def verify(
     directory: Directory,
     mode: Annotated[Mode, typer.Option("--verify", help="as for the constructions")] = "auto",
     samples: Samples = 1000,
-    runtime: Annotated[Runtime, typer.Option(help="run mamba_ssm's modules or Hugging Face's own PyTorch code")] = "mamba-ssm",
+    runtime: Annotated[
+        Runtime, typer.Option(help="run mamba_ssm's modules or Hugging Face's own PyTorch code")
+    ] = "mamba-ssm",
     as_json: Json = False,
 ) -> None:
     """Verify a saved checkpoint again, from its files alone."""
@@ -125,7 +142,9 @@ def inspect(directory: Directory, as_json: Json = False) -> None:
     """Sizes, promise, and the names of lanes, channels and state columns of a checkpoint."""
     manifest = read_manifest(directory)
     if manifest.get("construction") not in CONSTRUCTIONS and not as_json:
-        raise CheckpointError(f"{directory} holds a circuit that is no construction of ours; --json shows its manifest.")
+        raise CheckpointError(
+            f"{directory} holds a circuit that is no construction of ours; --json shows its manifest."
+        )
     if as_json:
         typer.echo(json.dumps(manifest))
     else:
@@ -159,7 +178,15 @@ def _command(construction: type[Construction]):
 
     def command(**values: Any) -> None:
         common = {name: values.pop(name) for name in ("out", "verify", "samples", "certify", "as_json", "force")}
-        run(construction(**values), common["out"], common["verify"], common["samples"], common["certify"], common["as_json"], common["force"])
+        run(
+            construction(**values),
+            common["out"],
+            common["verify"],
+            common["samples"],
+            common["certify"],
+            common["as_json"],
+            common["force"],
+        )
 
     hints = get_type_hints(construction)
     parameters = [
@@ -171,8 +198,17 @@ def _command(construction: type[Construction]):
         )
         for field in sorted(fields(construction), key=lambda field: field.kw_only)
     ]
-    common = (("out", Out, None), ("verify", Verify, "auto"), ("samples", Samples, 10_000), ("certify", Certify, True), ("as_json", Json, False), ("force", Force, False))
-    parameters += [inspection.Parameter(n, inspection.Parameter.KEYWORD_ONLY, default=d, annotation=a) for n, a, d in common]
+    common = (
+        ("out", Out, None),
+        ("verify", Verify, "auto"),
+        ("samples", Samples, 10_000),
+        ("certify", Certify, True),
+        ("as_json", Json, False),
+        ("force", Force, False),
+    )
+    parameters += [
+        inspection.Parameter(n, inspection.Parameter.KEYWORD_ONLY, default=d, annotation=a) for n, a, d in common
+    ]
     command.__signature__ = inspection.Signature(parameters)
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     command.__doc__ = f"{_summary(construction)}"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal
 
-from compiler.compile import Compiled
+from compiler.artifact.model import Stack
+from compiler.driver import Compiled
 from compiler.language.circuit import Circuit
-from compiler.model import Stack
 from verify.certificates.certificate import Certificate
 from verify.tasks.task import Task
 
@@ -30,7 +30,9 @@ class Construction(ABC):
     name: ClassVar[str]
     theorem: ClassVar[str]
 
-    dtype: Literal["float32", "bfloat16", "float16"] = parameter("arithmetic that the promise is made for", default="float32", kw_only=True)
+    dtype: Literal["float32", "bfloat16", "float16"] = parameter(
+        "arithmetic that the promise is made for", default="float32", kw_only=True
+    )
     max_length: int = parameter("longest sequence that the promise covers", default=65536, kw_only=True)
     seed: int = parameter("seed of everything that is drawn", default=0, kw_only=True)
 

@@ -75,7 +75,9 @@ def _verification_table(verification: dict, packaged: bool) -> Table:
             margin = "" if row["margin"] is None else f"{row['margin']:g}"
             exact = {True: "yes", False: "NO", None: "not run"}[row["bit_exact"]]
             right = "not run" if row["accuracy"] is None else f"{100 * row['accuracy']:.6g} %"
-            table.add_row(f"{form}, task {number}", f"{row['sequences']:,}", f"{row['queries']:,}", right, exact, margin)
+            table.add_row(
+                f"{form}, task {number}", f"{row['sequences']:,}", f"{row['queries']:,}", right, exact, margin
+            )
     return table
 
 
@@ -87,7 +89,16 @@ def show_experiment(name: str, rows: list) -> None:
         built = "·".join(str(row.used[key]) for key in ("d_inner", "d_state"))
         bits = "exact" if row.bit_exact else "DIFFER"
         right = f"{100 * row.accuracy:.4g} %"
-        table.add_row(row.arch, row.parameters, right, bits, bound, built, str(row.state_entries), f"{row.information_bits:.0f} bit")
+        table.add_row(
+            row.arch,
+            row.parameters,
+            right,
+            bits,
+            bound,
+            built,
+            str(row.state_entries),
+            f"{row.information_bits:.0f} bit",
+        )
     console.print(table)
     console.print("bound, built: d_inner·d_state in use; state: numbers carried; needed: the least any state must hold")
 

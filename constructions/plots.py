@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from constructions.haar_bases import basis, jumps, wavelet
+from constructions.selectivity.haar_bases import basis, jumps, wavelet
 from constructions.state_history import StateHistory
 from verify.attention_sensitivity import AttentionSensitivity
 from verify.sensitivity import Sensitivity
@@ -25,9 +25,13 @@ def draw_state(history: StateHistory, path: str | Path) -> None:
     """
     rows = sum(len(g.rows) for g in history.groups)
     if rows > MOST_ROWS:
-        raise ValueError(f"the state has {rows} numbers, and a picture shows at most {MOST_ROWS}; draw a smaller instance")
+        raise ValueError(
+            f"the state has {rows} numbers, and a picture shows at most {MOST_ROWS}; draw a smaller instance"
+        )
     steps = len(history.tokens)
-    figure = Figure(figsize=(1.4 + 0.42 * steps, 1.0 + max(0.14 * rows, 0.34 * len(history.groups))), dpi=_DPI, layout="constrained")
+    figure = Figure(
+        figsize=(1.4 + 0.42 * steps, 1.0 + max(0.14 * rows, 0.34 * len(history.groups))), dpi=_DPI, layout="constrained"
+    )
     axes = figure.add_subplot()
     picture = np.concatenate([g.values.T / max(1e-30, np.abs(g.values).max()) for g in history.groups])
     axes.imshow(picture, cmap="RdBu_r", vmin=-2.2, vmax=2.2, aspect="auto", interpolation="nearest")
@@ -44,7 +48,11 @@ def draw_state(history: StateHistory, path: str | Path) -> None:
     figure.savefig(path)
 
 
-def draw_bases(path: str | Path, wavelets: tuple[tuple[int, int], ...] = ((0, 0), (1, 1), (2, 2)), slopes: tuple[float, ...] = (30, 300, 3000)) -> None:
+def draw_bases(
+    path: str | Path,
+    wavelets: tuple[tuple[int, int], ...] = ((0, 0), (1, 1), (2, 2)),
+    slopes: tuple[float, ...] = (30, 300, 3000),
+) -> None:
     """The paper's Figure A.1: Haar wavelets, the three bases of one of them for a finite slope, and their combination as it grows."""
     s = np.linspace(0, 1, 1601)
     figure = Figure(figsize=(10, 2.8), dpi=_DPI, layout="constrained")
@@ -58,7 +66,11 @@ def draw_bases(path: str | Path, wavelets: tuple[tuple[int, int], ...] = ((0, 0)
         first, second, third = (basis(s, at, slope, j) for at in jumps(j, k))
         right.plot(s, first - 2 * second + third, label=f"|w| = {slope:g}")
     right.plot(s, wavelet(s, j, k), color="black", linewidth=0.8, label=f"ψ({j},{k})")
-    for axes, title in ((left, "Haar wavelets"), (middle, f"three bases, |w| = {slopes[1]:g}"), (right, "g1 − 2 g2 + g3")):
+    for axes, title in (
+        (left, "Haar wavelets"),
+        (middle, f"three bases, |w| = {slopes[1]:g}"),
+        (right, "g1 − 2 g2 + g3"),
+    ):
         axes.set_title(title, fontsize=10)
         axes.set_xlabel("s")
         axes.legend(fontsize=7)
@@ -73,7 +85,9 @@ def draw_rates(report: Mapping, path: str | Path) -> None:
     mamba, fourier = (np.array(report[key]) for key in ("mamba_squared_error", "s4d_squared_error"))
     axes.semilogy(n, np.where(mamba > 0, mamba, np.nan), drawstyle="steps-post", label="Mamba: best Haar wavelets")
     axes.semilogy(n, fourier, label="S4D: best Fourier bases")
-    axes.semilogy(n, mamba[0] * 2.0 ** (-n / (3 * report["jumps"])), "k:", linewidth=0.9, label=f"2^(−N/{3 * report['jumps']})")
+    axes.semilogy(
+        n, mamba[0] * 2.0 ** (-n / (3 * report["jumps"])), "k:", linewidth=0.9, label=f"2^(−N/{3 * report['jumps']})"
+    )
     axes.semilogy(n, fourier[-1] * n[-1] / n, "k--", linewidth=0.9, label="1/N")
     axes.set_xlabel("bases N")
     axes.set_ylabel("squared L² error")

@@ -14,14 +14,14 @@ from itertools import product
 import numpy as np
 import torch
 
-from compiler.block import OFF, Block
-from compiler.compile import compile
-from compiler.package import bare, bare_sizes
-from compiler.ports import PortRules
+from compiler.artifact.package import bare, bare_sizes
+from compiler.driver import compile
+from compiler.ir.block import OFF, Block
+from compiler.targets.ports import PortRules
 from constructions.construction import Construction
-from constructions.induction_heads import InductionHeads
-from constructions.keep_nth import KeepNth
-from constructions.mqar import MQAR
+from constructions.selectivity.induction_heads import InductionHeads
+from constructions.selectivity.keep_nth import KeepNth
+from constructions.selectivity.mqar import MQAR
 from verify.check import Verification, check, chosen_batches
 
 
@@ -40,7 +40,11 @@ def figure_3() -> Iterator[Construction]:
         yield InductionHeads(vocab=vocab, length=100, arch=arch)
 
 
-EXPERIMENTS: dict[str, Callable[[], Iterator[Construction]]] = {"figure-2": figure_2, "table-1": table_1, "figure-3": figure_3}
+EXPERIMENTS: dict[str, Callable[[], Iterator[Construction]]] = {
+    "figure-2": figure_2,
+    "table-1": table_1,
+    "figure-3": figure_3,
+}
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,11 @@ def state_entries(block: Block, rules: PortRules) -> int:
     channels = block.channels
     if rules.delta == "columns":
         return len(channels.names) * block.d_state
-    writes = (channels.delta_bias > OFF) | (np.diff(channels.delta_features.indptr) > 0) | (np.diff(channels.delta_lanes.indptr) > 0)
+    writes = (
+        (channels.delta_bias > OFF)
+        | (np.diff(channels.delta_features.indptr) > 0)
+        | (np.diff(channels.delta_lanes.indptr) > 0)
+    )
     return int(writes.sum()) * block.d_state
 
 

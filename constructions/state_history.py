@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from compiler.builder import CONSTANT
-from compiler.compile import Compiled
-from compiler.gadgets import GATE
+from compiler.analysis.linear_form import ONE, linear_form
+from compiler.artifact.model import Stack
+from compiler.driver import Compiled
+from compiler.gadgets.integers import GATE
+from compiler.ir.builder import CONSTANT
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
-from compiler.model import Stack
-from compiler.passes.linear_form import ONE, linear_form
 from compiler.targets.mamba2 import channel_seats
 
 _STATEFUL = (ops.Cumsum, ops.Latch, ops.GateSum, ops.MemoryRead)
@@ -107,7 +107,9 @@ def _groups(compiled: Compiled, stream: Stream, states: np.ndarray, block: int) 
             values, places = held[:, own, 0], at[own]
         else:
             values, places = held[:, :, 0], at
-        yield Group(name, tuple(f"{stream.label}[{i}]" for i in places), values, _answers(compiled, stream, values, places))
+        yield Group(
+            name, tuple(f"{stream.label}[{i}]" for i in places), values, _answers(compiled, stream, values, places)
+        )
 
 
 def _selectors(compiled: Compiled, stream: Stream) -> list[str]:

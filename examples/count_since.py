@@ -38,7 +38,9 @@ def main() -> None:
         expected = [LETTERS.index(str(plain_python(string))) for string in strings]
         assert np.array_equal(answers.numpy(), expected)
         checked += len(strings)
-    print(f"right on all {checked:,} strings of up to 8 letters; {len(model.blocks)} blocks of {type(model.blocks[0]).__name__}")
+    print(
+        f"right on all {checked:,} strings of up to 8 letters; {len(model.blocks)} blocks of {type(model.blocks[0]).__name__}"
+    )
 
 
 if __name__ == "__main__":

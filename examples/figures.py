@@ -7,16 +7,16 @@ from pathlib import Path
 
 import torch
 
-from compiler.compile import compile
-from compiler.package import bare
+from compiler.artifact.package import bare
+from compiler.driver import compile
 from compiler.runtime import mamba_classes
 from compiler.targets.s4d import S4DMixer
-from constructions.approximation_rate import rate_report
 from constructions.construction import Construction
-from constructions.induction_heads import InductionHeads
-from constructions.keep_nth import KeepNth
-from constructions.mqar import MQAR
 from constructions.plots import draw_bases, draw_rates, draw_sensitivity, draw_state
+from constructions.selectivity.approximation_rate import rate_report
+from constructions.selectivity.induction_heads import InductionHeads
+from constructions.selectivity.keep_nth import KeepNth
+from constructions.selectivity.mqar import MQAR
 from constructions.state_history import state_history
 from verify.attention_sensitivity import attention_sensitivity
 from verify.sensitivity import sensitivity

@@ -12,7 +12,7 @@ from torch import nn
 
 import compiler
 from constructions.artifact import build, save
-from constructions.mqar import MQAR
+from constructions.selectivity.mqar import MQAR
 
 
 class WithRecall(nn.Module):
@@ -33,7 +33,7 @@ def main(directory: Path) -> None:
     circuit = compiler.load(directory)
     print("blocks:", [type(block).__module__ + "." + type(block).__name__ for block in circuit.blocks])
     names = {name: i for i, name in enumerate(circuit.tokens)}
-    prompt = torch.tensor([[names[t] for t in "k0 v3 k1 v9 _ k0".split()]])
+    prompt = torch.tensor([[names[t] for t in ["k0", "v3", "k1", "v9", "_", "k0"]]])
     print("k0 is bound to", circuit.tokens[circuit(prompt)[0, -1].argmax()])
     print("your model's output:", tuple(WithRecall(circuit, classes=2)(prompt).shape))
 

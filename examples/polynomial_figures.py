@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from constructions.degree_gap import attention_degree, s6_degree
-from constructions.polynomial import build, build_monomial
-from constructions.polynomial_expression import parse_polynomial
-from constructions.polynomial_mamba import build_on_mamba
-from constructions.polynomial_mamba_report import measured
+from constructions.polynomials.degree_gap import attention_degree, s6_degree
+from constructions.polynomials.polynomial import build, build_monomial
+from constructions.polynomials.polynomial_expression import parse_polynomial
+from constructions.polynomials.polynomial_mamba import build_on_mamba
+from constructions.polynomials.polynomial_mamba_report import measured
 
 FIGURES = Path(__file__).parent.parent / "docs" / "figures"
 SAMPLES = 100
@@ -32,7 +32,12 @@ def degrees(path: Path) -> None:
         x, side = (1, "left") if n == 3 else (25, "right")
         axes.axhline(degree, ls="--", color="gray", lw=1)
         axes.annotate(text, (x, degree), xytext=(0, 3), textcoords="offset points", ha=side)
-    axes.set(xlabel="length L", ylabel="total degree of the last output", title="Degree against layers (Lemma 1)", ylim=(0, 30))
+    axes.set(
+        xlabel="length L",
+        ylabel="total degree of the last output",
+        title="Degree against layers (Lemma 1)",
+        ylim=(0, 30),
+    )
     axes.legend(loc="center left")
     figure.savefig(path, dpi=110)
 
@@ -47,7 +52,12 @@ def stages(path: Path) -> None:
     for k, (parts, block, name) in enumerate(zip(inside, model.network.blocks, names, strict=True)):
         shown = [i for i, c in enumerate(block.channels) if not c.startswith("p[")]
         for row, (what, values) in enumerate((("state", parts["state"][..., 0]), ("gated output", parts["gated"]))):
-            _grid(figure.add_subplot(2, 3, 1 + k + 3 * row), values[0][:, shown].T, [block.channels[i].split("[0]")[0] for i in shown], f"block {name}: {what}")
+            _grid(
+                figure.add_subplot(2, 3, 1 + k + 3 * row),
+                values[0][:, shown].T,
+                [block.channels[i].split("[0]")[0] for i in shown],
+                f"block {name}: {what}",
+            )
     figure.savefig(path, dpi=110)
 
 

@@ -14,15 +14,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from compiler.compile import compile
-from compiler.package import bare, bare_sizes
-from constructions.approximation_rate import rate_report
+from compiler.artifact.package import bare, bare_sizes
+from compiler.driver import compile
 from constructions.construction import Construction
-from constructions.haar import build_haar
-from constructions.haar_bases import theorem_report
-from constructions.induction_heads import InductionHeads
-from constructions.keep_nth import KeepNth
-from constructions.mqar import MQAR
+from constructions.selectivity.approximation_rate import rate_report
+from constructions.selectivity.haar import build_haar
+from constructions.selectivity.haar_bases import theorem_report
+from constructions.selectivity.induction_heads import InductionHeads
+from constructions.selectivity.keep_nth import KeepNth
+from constructions.selectivity.mqar import MQAR
 from verify.bounds import induction_heads_information_bits
 from verify.check import check
 from verify.tasks.mqar import BenchmarkLayout
@@ -55,7 +55,9 @@ def sizes_row(construction: Construction) -> tuple[str, str, str]:
     """Bound and built size of the widest block, and accuracy."""
     sizes = bare_sizes(compile(construction.circuit(), construction.target))
     bound = construction.bound()
-    built = {name: max(getattr(s, name) for s in sizes) for name in ("d_model", "d_inner", "d_state")} | {"layers": len(sizes)}
+    built = {name: max(getattr(s, name) for s in sizes) for name in ("d_model", "d_inner", "d_state")} | {
+        "layers": len(sizes)
+    }
     told = lambda values: " · ".join(str(values[name]) for name in ("d_model", "d_inner", "d_state", "layers"))
     share, exact = accuracy(construction)
     return told(bound), told(built), f"{share:.3f}{', bit-exact' if exact else ''}"
@@ -68,7 +70,14 @@ def induction_heads() -> str:
     for vocab in (5, 10, 20, 40):
         for arch, codes in kinds:
             bits = f"{induction_heads_information_bits(vocab):.0f}"
-            rows.append([vocab, arch + (" --codes" if codes else ""), *sizes_row(InductionHeads(vocab=vocab, arch=arch, codes=codes)), bits])
+            rows.append(
+                [
+                    vocab,
+                    arch + (" --codes" if codes else ""),
+                    *sizes_row(InductionHeads(vocab=vocab, arch=arch, codes=codes)),
+                    bits,
+                ]
+            )
     return markdown(["V", "arch", "bound d · d_inner · N · layers", "built", "accuracy", "bits to hold"], rows)
 
 
@@ -81,10 +90,18 @@ def keep_nth() -> str:
 def haar_errors() -> str:
     """Theorem 1: the errors of ψ(2,1) against |w|."""
     rows = [
-        [f"{r['slope']:g}", f"{r['neighbourhood']:.3f}", f"{r['error']:.1e}", f"{r['bound']:.1e}", f"{r['grid_error']:.1e}" if r["grid_error"] else "0"]
+        [
+            f"{r['slope']:g}",
+            f"{r['neighbourhood']:.3f}",
+            f"{r['error']:.1e}",
+            f"{r['bound']:.1e}",
+            f"{r['grid_error']:.1e}" if r["grid_error"] else "0",
+        ]
         for r in theorem_report()["rows"]
     ]
-    return markdown(["slope |w|", "left out before each jump", "largest error elsewhere", "bound", "error on 64 bins"], rows)
+    return markdown(
+        ["slope |w|", "left out before each jump", "largest error elsewhere", "bound", "error on 64 bins"], rows
+    )
 
 
 def haar_layers() -> str:
@@ -106,7 +123,10 @@ def _orthonormal(levels: int) -> np.ndarray:
     rows = [np.ones(2**levels)]
     for j in range(levels):
         pulse = np.repeat([1.0, -1.0], 2 ** (levels - j - 1))
-        rows += [np.concatenate([np.zeros(k * len(pulse)), pulse, np.zeros((2**j - 1 - k) * len(pulse))]) for k in range(2**j)]
+        rows += [
+            np.concatenate([np.zeros(k * len(pulse)), pulse, np.zeros((2**j - 1 - k) * len(pulse))])
+            for k in range(2**j)
+        ]
     return np.array([row / np.linalg.norm(row) for row in rows])
 
 
@@ -117,7 +137,15 @@ def rates() -> str:
     for breaks, values in cases:
         report = rate_report(breaks, values)
         fitted, stated = report["slopes"], report["corollary"]
-        rows.append([", ".join(breaks), f"{fitted['mamba']:.3f}", f"{stated['mamba']:.3f}", f"{fitted['s4d']:.2f}", f"{stated['s4d']:.0f}"])
+        rows.append(
+            [
+                ", ".join(breaks),
+                f"{fitted['mamba']:.3f}",
+                f"{stated['mamba']:.3f}",
+                f"{fitted['s4d']:.2f}",
+                f"{stated['s4d']:.0f}",
+            ]
+        )
     return markdown(["jumps at", "Mamba: log2 error² per base", "−1/(3m)", "S4D: log error² per log N", "−1"], rows)
 
 
@@ -135,7 +163,9 @@ def mqar_benchmark() -> str:
     for write in ("sum", "last", "first"):
         circuit = compile(MQAR(kappa=255, vocab=256, write=write).circuit())
         result = check(circuit.interpret, circuit.interpret, task.random(500, seed=0, batch_size=50))
-        rows.append([write, f"{100 * result.exact_sequences / result.sequences:.1f} %", f"{100 * result.accuracy:.1f} %"])
+        rows.append(
+            [write, f"{100 * result.exact_sequences / result.sequences:.1f} %", f"{100 * result.accuracy:.1f} %"]
+        )
     return markdown(["write policy", "sequences right", "queries right"], rows)
 
 
@@ -144,9 +174,23 @@ def mqar_codes() -> str:
     rows = []
     for kappa in (4, 8, 16, 32):
         for factor in (4, 8, 16):
-            construction = MQAR(kappa=kappa, vocab=512, arch="mamba2", guarantee="random", key_code=factor * ceil(log2(kappa)), max_length=1000)
+            construction = MQAR(
+                kappa=kappa,
+                vocab=512,
+                arch="mamba2",
+                guarantee="random",
+                key_code=factor * ceil(log2(kappa)),
+                max_length=1000,
+            )
             share, _ = accuracy(construction, samples=200)
-            rows.append([kappa, f"{factor}⌈log2 κ⌉ = {construction.key_code}", f"{share:.3f}", f"{1 - construction.expected_failure():.3f}"])
+            rows.append(
+                [
+                    kappa,
+                    f"{factor}⌈log2 κ⌉ = {construction.key_code}",
+                    f"{share:.3f}",
+                    f"{1 - construction.expected_failure():.3f}",
+                ]
+            )
     return markdown(["κ", "key code", "queries right", "the law, on average over codes"], rows)
 
 

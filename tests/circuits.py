@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from compiler.compile import Compiled, run_blocks
+from compiler.driver import Compiled, run_blocks
 from compiler.language import memory, output
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
@@ -59,7 +59,9 @@ class Case:
 CASES: list[Case] = []
 
 
-def case(oracle: Oracle, targets: tuple[str, ...] = SELECTIVE, refused: dict[str, str] | None = None, exhaustive: int = 4):
+def case(
+    oracle: Oracle, targets: tuple[str, ...] = SELECTIVE, refused: dict[str, str] | None = None, exhaustive: int = 4
+):
     """Add the circuit that a function builds to the list, under the function's name."""
 
     def add(build: Callable[[], Circuit]) -> Callable[[], Circuit]:
@@ -198,7 +200,11 @@ counters = is_a.cumsum(), is_b.cumsum()
 
 
 @case(
-    each(lambda w, t: (lambda a, b: tuple(map(int, (a > b, a >= b, a < b, a <= b, a == b, a != b, a > 2))))(*_counts(w, t))),
+    each(
+        lambda w, t: (lambda a, b: tuple(map(int, (a > b, a >= b, a < b, a <= b, a == b, a != b, a > 2))))(
+            *_counts(w, t)
+        )
+    ),
     ALL,
 )
 def comparisons_of_counters() -> Circuit:
@@ -293,7 +299,11 @@ def first_and_last_latch() -> Circuit:
     return over_abc("latches", concatenate(latch(value, when, first=True), latch(value, when)))
 
 
-@case(each(lambda w, t: tuple(max((i + 1 for i in range(t + 1) if w[i] == x), default=0) for x in "abc")), SELECTIVE[:2], NO_BANK)
+@case(
+    each(lambda w, t: tuple(max((i + 1 for i in range(t + 1) if w[i] == x), default=0) for x in "abc")),
+    SELECTIVE[:2],
+    NO_BANK,
+)
 def last_place_of_each_token() -> Circuit:
     return over_abc("bank", latch_bank(constant(1).cumsum(), token))
 
@@ -321,7 +331,9 @@ def _successor(word: list[str], t: int) -> str | None:
 @case(each(_successor), exhaustive=5)
 def induction_heads() -> Circuit:
     """The token after the last earlier place of the present token."""
-    return over_abc("induction_heads", output.readout_one_hot(memory.write(token.shift(1), token, policy="last").read(token), ABC))
+    return over_abc(
+        "induction_heads", output.readout_one_hot(memory.write(token.shift(1), token, policy="last").read(token), ABC)
+    )
 
 
 KV = Alphabet.of(".", k=2, v=3)
@@ -330,7 +342,13 @@ anything = InputLanguage.everything(KV, 12)
 PAPER = InputLanguage.of(
     KV,
     "pairs",
-    [("pairs", "value", "k", True), ("value", "pairs", "v"), ("pairs", "rest", "."), ("rest", "rest", "."), ("rest", "rest", "k", True)],
+    [
+        ("pairs", "value", "k", True),
+        ("value", "pairs", "v"),
+        ("pairs", "rest", "."),
+        ("rest", "rest", "."),
+        ("rest", "rest", "k", True),
+    ],
     12,
     "MQAR: pairs of distinct keys, then filler and queries, each key asked at most once",
 )
@@ -413,7 +431,10 @@ def _printed(word: list[str], t: int) -> tuple[int, ...]:
         return keys, [x + 2 for x in VALUE_CODES[int(name[1])]] if name[0] == "v" else [0] * len(VALUE_CODES[0])
 
     def convolved(s: int) -> tuple[list[int], list[int]]:
-        return tuple([max(0, 8 * x + 160 * y - 128) for x, y in zip(*pair, strict=True)] for pair in zip(embedded(s - 1), embedded(s), strict=True))
+        return tuple(
+            [max(0, 8 * x + 160 * y - 128) for x, y in zip(*pair, strict=True)]
+            for pair in zip(embedded(s - 1), embedded(s), strict=True)
+        )
 
     def product_(x: list[int], y: list[int]) -> int:
         return sum(a * b for a, b in zip(x, y, strict=True))

@@ -12,10 +12,26 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from compiler import Alphabet, Circuit, Codebook, CompileError, InputLanguage, Stream, Tokens, bare, compile, memory, present
-from compiler import concatenate, language_model, readout_integer, readout_one_hot, select
-from compiler.checkpoint.manifest import canonical_json, read_manifest, sealed
-from tests.test_construct import checkpoint, run  # noqa: F401 (a fixture)
+from compiler import (
+    Alphabet,
+    Circuit,
+    Codebook,
+    CompileError,
+    InputLanguage,
+    Stream,
+    Tokens,
+    bare,
+    compile,
+    concatenate,
+    language_model,
+    memory,
+    present,
+    readout_integer,
+    readout_one_hot,
+    select,
+)
+from compiler.artifact.manifest import canonical_json, read_manifest, sealed
+from tests.constructions.test_construct import checkpoint, run  # noqa: F401 (a fixture)
 
 LETTERS = ("a", "b", "c", "d", "e")
 ALPHABET = Alphabet.of(*LETTERS, *(str(i) for i in range(10)))
@@ -132,7 +148,9 @@ def raise_the_end_token(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [swap_two_tokens, raise_the_end_token])
-def test_a_resealed_checkpoint_that_is_another_model_fails(change, checkpoint: Path, capsys: pytest.CaptureFixture) -> None:  # noqa: F811
+def test_a_resealed_checkpoint_that_is_another_model_fails(
+    change, checkpoint: Path, capsys: pytest.CaptureFixture
+) -> None:
     change(checkpoint)
     reseal(checkpoint)
     capsys.readouterr()
@@ -146,8 +164,12 @@ def test_a_resealed_claim_fails(checkpoint: Path, capsys: pytest.CaptureFixture)
     assert "claims another domain" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("changes", [{"construction": "unheard-of"}, {"params": {"kappa": 3, "colour": 1}}, {"params": None}])
-def test_a_manifest_of_no_construction_is_refused(changes: dict, checkpoint: Path, capsys: pytest.CaptureFixture) -> None:  # noqa: F811
+@pytest.mark.parametrize(
+    "changes", [{"construction": "unheard-of"}, {"params": {"kappa": 3, "colour": 1}}, {"params": None}]
+)
+def test_a_manifest_of_no_construction_is_refused(
+    changes: dict, checkpoint: Path, capsys: pytest.CaptureFixture
+) -> None:
     reseal(checkpoint, **changes)
     assert run("verify", str(checkpoint), "--json") == 2
     assert "the checkpoint's" in capsys.readouterr().err
@@ -177,5 +199,21 @@ def test_a_narrow_promise_is_loaded_in_its_dtype(tmp_path: Path) -> None:
     from compiler.runtime import torch_only_transformers
 
     torch_only_transformers()
-    assert run("mqar", "--kappa", "4", "--vocab", "8", "--dtype", "bfloat16", "--samples", "5", "--out", str(tmp_path / "c"), "--json") == 0
+    assert (
+        run(
+            "mqar",
+            "--kappa",
+            "4",
+            "--vocab",
+            "8",
+            "--dtype",
+            "bfloat16",
+            "--samples",
+            "5",
+            "--out",
+            str(tmp_path / "c"),
+            "--json",
+        )
+        == 0
+    )
     assert AutoModelForCausalLM.from_pretrained(tmp_path / "c").dtype == torch.bfloat16

@@ -6,10 +6,18 @@ from itertools import product
 
 import numpy as np
 import pytest
-from circuits import logits
 
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, interpret
-from examples.programs import best_match, copy_with_pointer, edit_distance_step, haar, induction_heads, keep_nth, polynomial
+from examples.programs import (
+    best_match,
+    copy_with_pointer,
+    edit_distance_step,
+    haar,
+    induction_heads,
+    keep_nth,
+    polynomial,
+)
+from tests.circuits import logits
 
 TARGETS = ("mamba", "mamba2")
 DIGITS = Alphabet.of(*(f"{v:+d}" for v in range(-3, 4)))

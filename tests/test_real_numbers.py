@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from compiler.block import run
-from compiler.compile import compile
+from compiler.artifact.numeric import NumericStack, reference
+from compiler.artifact.package import language_model
+from compiler.driver import compile
 from compiler.errors import CompileError
+from compiler.ir.block import run
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
@@ -27,8 +29,6 @@ from compiler.language.stream import (
     select,
 )
 from compiler.language.types import Bool, Int, OneHot, Real
-from compiler.numeric import NumericStack, reference
-from compiler.package import language_model
 
 LENGTH, BATCH = 6, 8
 X = numbers(Real(-1024, 1024, 2), "x")
@@ -119,7 +119,16 @@ def test_within_a_few_units_on_real_numbers(name):
 def magnitude(circuit, values):
     """A scale for the error of each number: products alone are compared with themselves, sums with their largest run."""
     expected = np.abs(reference(circuit, exact(values)).astype(float))
-    alone = circuit.source.name in ("product", "square", "power", "power-of-two", "product-with-flag", "shifted-product", "latch", "latched-product")
+    alone = circuit.source.name in (
+        "product",
+        "square",
+        "power",
+        "power-of-two",
+        "product-with-flag",
+        "shifted-product",
+        "latch",
+        "latched-product",
+    )
     return expected if alone else expected.max()
 
 
@@ -129,7 +138,13 @@ def test_the_block_ir_computes_the_same(name):
     stack = NumericStack(circuit)
     lanes = stack.pack(values).double().numpy()[..., : circuit.lanes.count]
     if not stack.residual:  # one block without residual packs its lanes more tightly
-        lanes = np.concatenate([lanes[..., : circuit.lanes.n_inputs], np.zeros((*lanes.shape[:2], circuit.lanes.count - circuit.lanes.n_inputs))], -1)
+        lanes = np.concatenate(
+            [
+                lanes[..., : circuit.lanes.n_inputs],
+                np.zeros((*lanes.shape[:2], circuit.lanes.count - circuit.lanes.n_inputs)),
+            ],
+            -1,
+        )
     for block in circuit.blocks:
         lanes = lanes + run(block, lanes)
     assert np.array_equal(lanes @ circuit.head.toarray().T, stack.run(values))
@@ -191,7 +206,10 @@ def test_a_product_beyond_float32_is_refused():
         compile(Circuit("t", scaled_sum(wide, wide, wide), length=LENGTH))
 
 
-@pytest.mark.parametrize("values, fragment", [(np.full((1, 2, 1), 2.5), "2.5"), (np.full((1, 2, 1), 10.0), "10"), (np.full((1, 2, 1), np.nan), "nan")])
+@pytest.mark.parametrize(
+    "values, fragment",
+    [(np.full((1, 2, 1), 2.5), "2.5"), (np.full((1, 2, 1), 10.0), "10"), (np.full((1, 2, 1), np.nan), "nan")],
+)
 def test_inputs_outside_their_type_are_refused(values, fragment):
     stack = NumericStack(compile(Circuit("t", N + 1, length=LENGTH)))
     with pytest.raises(ValueError, match=fragment):

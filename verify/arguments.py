@@ -4,7 +4,9 @@
 def at_least(name: str, value: float, least: float, because: str) -> None:
     """Raise ValueError unless value >= least; `because` says where the limit comes from."""
     if not value >= least:
-        raise ValueError(f"{name} = {value} is too small, because {because}; the smallest {name} that works is {least}.")
+        raise ValueError(
+            f"{name} = {value} is too small, because {because}; the smallest {name} that works is {least}."
+        )
 
 
 def at_most(name: str, value: float, most: float, because: str) -> None:

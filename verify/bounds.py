@@ -120,7 +120,9 @@ def keep_nth_bound(vocab: int, arch: str = "mamba", position: bool = False) -> L
     one_of("arch", arch, ("mamba", "mamba2"))
     p = code_length(vocab)
     later = arch == "mamba2"
-    return LayerBound(2 * p + (3 if position else 2) + 2 * later, p + (0 if later else 3), 1, (1 if position else 2) + later)
+    return LayerBound(
+        2 * p + (3 if position else 2) + 2 * later, p + (0 if later else 3), 1, (1 if position else 2) + later
+    )
 
 
 def information_bound_bits(kappa: int, vocab: int) -> float:

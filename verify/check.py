@@ -68,7 +68,9 @@ class Verification:
         }
 
 
-def check(model: Scores, reference: Scores, batches: Iterable[Batch], progress: Callable[[int], None] = lambda n: None) -> Verification:
+def check(
+    model: Scores, reference: Scores, batches: Iterable[Batch], progress: Callable[[int], None] = lambda n: None
+) -> Verification:
     """Run every batch; `progress` is told how many sequences each step finished."""
     total = Verification()
     for batch in batches:

@@ -64,7 +64,13 @@ def generalization(
 
 
 def rademacher(
-    rho: float, contraction: float, samples: int, channels: int, states: int, classes: int, data_norm: float | None = None
+    rho: float,
+    contraction: float,
+    samples: int,
+    channels: int,
+    states: int,
+    classes: int,
+    data_norm: float | None = None,
 ) -> float:
     """Theorem 4: a bound on the Rademacher complexity of the layers with norm product at most rho (constants as above)."""
     data = sqrt(samples) if data_norm is None else data_norm

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from compiler.compile import Compiled
-from compiler.model import Stack
-from compiler.passes.linear_form import ONE
+from compiler.analysis.linear_form import ONE
+from compiler.artifact.model import Stack
+from compiler.driver import Compiled
 
 
 def first_divergence(stack: Stack, compiled: Compiled, tokens: np.ndarray) -> str | None:
@@ -52,9 +52,16 @@ def _first(values: np.ndarray, expected: np.ndarray) -> tuple[int, int, int] | N
     return tuple(int(i) for i in wrong[np.lexsort((wrong[:, 2], wrong[:, 0], wrong[:, 1]))[0]])
 
 
-def _sentence(stage: str, compiled: Compiled, lane: int, value: float, expected: float, at: tuple[int, int, int]) -> str:
+def _sentence(
+    stage: str, compiled: Compiled, lane: int, value: float, expected: float, at: tuple[int, int, int]
+) -> str:
     origin = next(
-        (f" ({s.label}, {s.origin})" for s, index in compiled.lanes.index.items() if s is not ONE and (index == lane).any()), ""
+        (
+            f" ({s.label}, {s.origin})"
+            for s, index in compiled.lanes.index.items()
+            if s is not ONE and (index == lane).any()
+        ),
+        "",
     )
     return (
         f"the model first leaves the circuit in {stage}, lane {compiled.lanes.names[lane]}{origin}: "

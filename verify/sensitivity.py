@@ -100,7 +100,7 @@ def sensitivity(layer: nn.Module, u: Tensor, channel: int = 0, column: int = 0) 
 
 
 def stack_sensitivity(stack: nn.Module, tokens: Tensor, block: int, channel: int = 0, column: int = 0) -> Sensitivity:
-    """The same for one block of a `compiler.model.Stack`, bare or a language model, while it reads tokens (T,)."""
+    """The same for one block of a `compiler.artifact.model.Stack`, bare or a language model, while it reads tokens (T,)."""
     with torch.no_grad():
         _, streams = stack(tokens[None], return_stream=True)
         u = stack.norms[block](streams[block]) if stack.norms is not None else streams[block]
@@ -112,7 +112,9 @@ def _scan_of(layer: nn.Module, u: Tensor, channel: int, column: int) -> _Scan:
         raise ValueError(f"{type(layer).__name__} is no Mamba or S4D layer; the lemmas speak of these.")
     inner, columns = layer.A_log.shape
     if not (0 <= channel < inner and 0 <= column < columns):
-        raise ValueError(f"there is no state ({channel}, {column}): the layer has {inner} channels and {columns} columns.")
+        raise ValueError(
+            f"there is no state ({channel}, {column}): the layer has {inner} channels and {columns} columns."
+        )
     weights = {name: p.detach().double() for name, p in layer.named_parameters()}
     mixed = F.linear(u.detach().double(), weights["in_proj.weight"], weights.get("in_proj.bias"))[:, :inner]
     taps = weights["conv1d.weight"].shape[-1]

@@ -55,7 +55,9 @@ class Alphabet:
     def index(self, token: str) -> int:
         """The id of a token; ValueError when it is not in the alphabet."""
         if token not in self._positions:
-            raise ValueError(f"token {token!r} is not in the alphabet of {self.size} tokens ({self.tokens[0]} … {self.tokens[-1]})")
+            raise ValueError(
+                f"token {token!r} is not in the alphabet of {self.size} tokens ({self.tokens[0]} … {self.tokens[-1]})"
+            )
         return self._positions[token][0]
 
     def ids(self, members: str | Iterable[str] | None = None) -> range | tuple[int, ...]:

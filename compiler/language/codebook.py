@@ -161,7 +161,9 @@ def jl_length(size: int, epsilon: float, delta: float) -> int:
     Hoeffding gives 2 e^(−ε²p/2) for a pair, and there are fewer than size²/2 pairs.
     """
     if size < 1 or not 0 < epsilon < 1 or not 0 < delta < 1:
-        raise ValueError(f"a code of {size} words with ε = {epsilon} and δ = {delta} makes no sense: size ≥ 1, 0 < ε < 1 and 0 < δ < 1 do")
+        raise ValueError(
+            f"a code of {size} words with ε = {epsilon} and δ = {delta} makes no sense: size ≥ 1, 0 < ε < 1 and 0 < δ < 1 do"
+        )
     return ceil(4 * epsilon**-2 * log(size / delta))
 
 
@@ -173,7 +175,9 @@ def least_coherence(size: int, length: int) -> float:
     return max(welch, 1 / length if length % 2 and size > 1 else 0.0)
 
 
-def jl(size: int, epsilon: float, delta: float = 0.5, length: int | None = None, seed: int = 0, most_draws: int = 64) -> MeasuredCode:
+def jl(
+    size: int, epsilon: float, delta: float = 0.5, length: int | None = None, seed: int = 0, most_draws: int = 64
+) -> MeasuredCode:
     """Uniformly random ±1 words (scaled by 1/√p they are Lemma 4's projections of unit vectors), drawn until their coherence is at most ε.
 
     length: p, by default `jl_length`. ValueError where p cannot succeed, and where no draw did.
@@ -191,4 +195,6 @@ def jl(size: int, epsilon: float, delta: float = 0.5, length: int | None = None,
         best = min(best, book.coherence() / p)
         if best <= epsilon:
             return MeasuredCode(book, epsilon, seed, draw + 1)
-    raise ValueError(f"none of {most_draws} codes of {size} words of length {p} had a coherence of {epsilon} or less (the best {best:.3g}); length {needed} succeeds with probability {1 - delta**2:.2g} a draw")
+    raise ValueError(
+        f"none of {most_draws} codes of {size} words of length {p} had a coherence of {epsilon} or less (the best {best:.3g}); length {needed} succeeds with probability {1 - delta**2:.2g} a draw"
+    )

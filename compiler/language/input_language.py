@@ -135,7 +135,9 @@ class InputLanguage:
                     free = [t for t in edge.tokens if not (edge.distinct and (i, t) in used)]
                     options += [(i, edge, free)] if free else []
             if not options:
-                raise ValueError(f"no sequence of length {length} could be drawn: after {len(word)} tokens no token may follow")
+                raise ValueError(
+                    f"no sequence of length {length} could be drawn: after {len(word)} tokens no token may follow"
+                )
             i, edge, free = options[rng.integers(len(options))]
             token = sorted(free)[rng.integers(len(free))]
             used.add((i, token))

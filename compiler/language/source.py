@@ -22,7 +22,9 @@ class Tokens:
     def __init__(self, alphabet: Alphabet):
         self.alphabet = alphabet
 
-    def _embed(self, rows: Iterable[int], lanes: Iterable[int], values: Iterable[float], type: Type, name: str) -> Stream:
+    def _embed(
+        self, rows: Iterable[int], lanes: Iterable[int], values: Iterable[float], type: Type, name: str
+    ) -> Stream:
         table = sparse.csr_array(
             (np.asarray(list(values), dtype=float), (list(rows), list(lanes))), shape=(self.alphabet.size, type.width)
         )
@@ -45,7 +47,9 @@ class Tokens:
             raise ValueError(f"the codebook has {book.size} words for {len(ids)} tokens; they must agree")
         rows = np.repeat(ids, book.length)
         lanes = np.tile(np.arange(book.length), len(ids))
-        table = sparse.csr_array((book.words.reshape(-1).astype(float), (rows, lanes)), shape=(self.alphabet.size, book.length))
+        table = sparse.csr_array(
+            (book.words.reshape(-1).astype(float), (rows, lanes)), shape=(self.alphabet.size, book.length)
+        )
         return Stream(ops.Embed(self.alphabet, table, Code(book)), (), name or f"{self._name(members, 'token')}.code")
 
     def number(self, values: Mapping[str, int], name: str | None = None) -> Stream:

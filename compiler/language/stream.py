@@ -235,9 +235,7 @@ def concatenate(*streams: Stream) -> Stream:
     widths = [s.width for s in streams]
     starts = np.cumsum([0, *widths])
     matrices = tuple(
-        sparse.csr_array(
-            (np.ones(w), (range(start, start + w), range(w))), shape=(sum(widths), w)
-        )
+        sparse.csr_array((np.ones(w), (range(start, start + w), range(w))), shape=(sum(widths), w))
         for start, w in zip(starts, widths, strict=False)
     )
     flags = all(isinstance(s.type, Bool) for s in streams)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.linear_form import ONE
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
-from compiler.passes.linear_form import ONE
 from compiler.passes.schedule import Schedule
 
 

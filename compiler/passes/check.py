@@ -23,7 +23,12 @@ def _alphabet_problems(circuit: Circuit) -> list[tuple[Stream | None, str]]:
     reasons = []
     for stream in circuit.streams:
         if isinstance(stream.operation, Numbers) and circuit.alphabet:
-            reasons.append((stream, "it is a numeric input of a circuit that reads tokens; a circuit reads tokens or numbers, not both"))
+            reasons.append(
+                (
+                    stream,
+                    "it is a numeric input of a circuit that reads tokens; a circuit reads tokens or numbers, not both",
+                )
+            )
         if isinstance(stream.operation, Embed) and stream.operation.alphabet != circuit.alphabet:
             reasons.append((stream, "it embeds another alphabet than the circuit's first embedding does"))
     if circuit.language and circuit.alphabet and circuit.language.alphabet != circuit.alphabet:

@@ -13,17 +13,17 @@ from functools import singledispatchmethod
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.domains import Domains
+from compiler.analysis.linear_form import ONE, Form, port_form
+from compiler.analysis.one_channel import is_rectified, one_channel
+from compiler.analysis.scale import half_scale
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream, concatenate
-from compiler.passes.domains import Domains
-from compiler.passes.linear_form import ONE, Form, port_form
-from compiler.passes.one_channel import is_rectified, one_channel
 from compiler.passes.represent import masked
-from compiler.passes.scale import half_scale
 from compiler.passes.signed_keys import signed_memory
-from compiler.ports import PortRules
+from compiler.targets.ports import PortRules
 
 
 def fit_ports(circuit: Circuit, domains: Domains, rules: PortRules) -> Circuit:
@@ -160,7 +160,12 @@ class _Fitter:
     @rule.register
     def _(self, operation: ops.Linear, stream: Stream, *inputs: Stream) -> Stream:
         result = self._rebuilt(stream, operation, inputs)
-        if operation.type is not None and len(inputs) == 1 and inputs[0] in self._unrectified and _is_identity(operation.matrices[0]):
+        if (
+            operation.type is not None
+            and len(inputs) == 1
+            and inputs[0] in self._unrectified
+            and _is_identity(operation.matrices[0])
+        ):
             self._unrectified[result] = self._unrectified[inputs[0]]
         return result
 
@@ -185,7 +190,9 @@ class _Fitter:
     @rule.register
     def _(self, operation: ops.Dot, stream: Stream, a: Stream, b: Stream) -> Stream:
         if self.rules.columns != "linear" or self.rules.delta == "columns":
-            raise NotImplementedError(f"{self.rules.name} has no lowering of dot: its B and C are not linear in x̂; write (a * b).sum()")
+            raise NotImplementedError(
+                f"{self.rules.name} has no lowering of dot: its B and C are not linear in x̂; write (a * b).sum()"
+            )
         return self._rebuilt(stream, operation, (self._within_reach(a), self._within_reach(b)))
 
     @rule.register
@@ -219,7 +226,9 @@ class _Fitter:
     def _(self, operation: ops.Latch, stream: Stream, value: Stream, when: Stream) -> Stream:
         if self.rules.delta == "columns":
             if when.width > 1:
-                return self._rebuilt(stream, operation, (value, when))  # read behind a gate, which becomes the query of a memory
+                return self._rebuilt(
+                    stream, operation, (value, when)
+                )  # read behind a gate, which becomes the query of a memory
             return self._column_latch(stream, operation.forgets, value, when, ONE)
         return self._rebuilt(stream, operation, (self.written(value), self.threshold(when)))
 
@@ -228,12 +237,18 @@ class _Fitter:
         flags = self._within_reach(when)
         if self.domains.of(flags).lo < 0 or not self.domains.of(flags).is_flag:
             raise NotImplementedError(f"{self.rules.name} has a lowering of latches for flags only")
-        return Stream(ops.MemoryRead("last" if forgets else "sum"), (self.written(value), flags, self._within_reach(query)), stream.name)
+        return Stream(
+            ops.MemoryRead("last" if forgets else "sum"),
+            (self.written(value), flags, self._within_reach(query)),
+            stream.name,
+        )
 
     @rule.register
     def _(self, operation: ops.GateSum, stream: Stream, bank: Stream, gate: Stream) -> Stream:
         if self.rules.delta == "columns":
-            forgets = bank.operation.forgets if isinstance(bank.operation, ops.Latch) else bank.operation.policy == "last"
+            forgets = (
+                bank.operation.forgets if isinstance(bank.operation, ops.Latch) else bank.operation.policy == "last"
+            )
             return self._column_latch(stream, forgets, *bank.inputs[:2], gate)
         return self._rebuilt(stream, operation, (bank, self.landed(gate)))
 
@@ -255,7 +270,9 @@ class _Fitter:
         Each (key, lane) pair has a channel relu(value + M(key − 1)); the gate opens the queried key's channels.
         """
         if not self.domains.of(key).is_flag or self.domains.of(query).lo < 0:
-            raise NotImplementedError(f"{self.rules.name} has a lowering of {stream.operation.symbol} for keys that are flags and queries of at least 0 only")
+            raise NotImplementedError(
+                f"{self.rules.name} has a lowering of {stream.operation.symbol} for keys that are flags and queries of at least 0 only"
+            )
         keys, lanes = key.width, value.width
         spread = sparse.kron(np.ones((keys, 1)), sparse.eye_array(lanes), format="csr") @ value
         flags = sparse.kron(sparse.eye_array(keys), np.ones((lanes, 1)), format="csr") @ key

@@ -12,7 +12,7 @@ decided here:
   lane has weight 0 and is dropped later;
 - other signed values are carried as the pair relu(x), relu(−x).
 
-Each rewriting is an identity of exact arithmetic; `tests/test_represent.py` checks it
+Each rewriting is an identity of exact arithmetic; `tests/passes/test_represent.py` checks it
 against the operation's own definition.
 """
 
@@ -25,17 +25,32 @@ from functools import singledispatchmethod
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.domains import Domains, power_of_two
+from compiler.analysis.linear_form import ONE, linear_form
 from compiler.errors import CompileError
+from compiler.exactness.saturation import rising_count
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream, concatenate, constant
 from compiler.language.types import Bool, Code, OneHot
-from compiler.passes.domains import Domains, power_of_two
-from compiler.passes.linear_form import ONE, linear_form
-from compiler.passes.saturation import rising_count
 
-CORE = (ops.Embed, ops.Constant, ops.Linear, ops.Shift, ops.Relu, ops.Multiply, ops.Cumsum, ops.Latch, ops.GateSum, ops.MemoryRead, ops.Dot, ops.ScaledSum, ops.Count, ops.Numbers)
+CORE = (
+    ops.Embed,
+    ops.Constant,
+    ops.Linear,
+    ops.Shift,
+    ops.Relu,
+    ops.Multiply,
+    ops.Cumsum,
+    ops.Latch,
+    ops.GateSum,
+    ops.MemoryRead,
+    ops.Dot,
+    ops.ScaledSum,
+    ops.Count,
+    ops.Numbers,
+)
 _SOURCES = (ops.Embed, ops.Constant, ops.Numbers, ops.Position)
 _MEMORIES = (ops.Shift, ops.Lti, ops.Cumsum, ops.Latch, ops.MemoryRead, ops.ScaledSum, ops.Count, ops.RunningMax)
 # f(0, …, 0) = 0, so these commute with a shift, before the start of the sequence too.
@@ -97,7 +112,9 @@ class _Rewriter:
         pending = [stream]
         while pending:
             node = pending[-1]
-            missing = [] if isinstance(node.operation, _TABLE_ENDS) else [s for s in node.inputs if s not in self._tables]
+            missing = (
+                [] if isinstance(node.operation, _TABLE_ENDS) else [s for s in node.inputs if s not in self._tables]
+            )
             if missing and node not in self._tables:
                 pending += missing
             else:
@@ -294,7 +311,9 @@ class _Rewriter:
         """The number of levels reached: Σ_v [was a value ≥ v seen], one latch per level (unary)."""
         domain = self.domains.of(value)
         if value.width != 1 or domain.lo < 0 or domain.step.denominator != 1:
-            raise NotImplementedError(f"there is a lowering of {operation.symbol} for single integers of at least 0 only")
+            raise NotImplementedError(
+                f"there is a lowering of {operation.symbol} for single integers of at least 0 only"
+            )
         if domain.hi == 0:
             return 0 * value
         levels = Stream(ops.Constant(tuple(Fraction(v) for v in range(int(domain.hi)))))
@@ -400,7 +419,9 @@ def _as_bits(operation: ops.Embed) -> Stream:
     length = table.shape[1]
     bits = table.maximum(0)
     here = sparse.csr_array((abs(table).sum(axis=1) > 0).astype(float).reshape(-1, 1))
-    lanes = Stream(ops.Embed(operation.alphabet, ops.exact_matrix(sparse.hstack([bits, here])), Bool(length + 1)), (), "bits")
+    lanes = Stream(
+        ops.Embed(operation.alphabet, ops.exact_matrix(sparse.hstack([bits, here])), Bool(length + 1)), (), "bits"
+    )
     back = sparse.hstack([2 * sparse.eye_array(length), -np.ones((length, 1))])
     return Stream(ops.Linear((ops.exact_matrix(back),), operation.type), (lanes,))
 

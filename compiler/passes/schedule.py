@@ -16,12 +16,12 @@ from typing import Literal
 
 import numpy as np
 
+from compiler.analysis.linear_form import Form, port_form
+from compiler.analysis.one_channel import is_rectified
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
-from compiler.passes.linear_form import Form, port_form
-from compiler.passes.one_channel import is_rectified
-from compiler.ports import PortRules
+from compiler.targets.ports import PortRules
 
 SOURCES = (ops.Embed, ops.Constant, ops.Numbers)
 Port = Literal["written", "linear", "lanes"]

@@ -21,10 +21,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from compiler.analysis.linear_form import linear_form
 from compiler.language import operations as ops
 from compiler.language.stream import Stream, concatenate
 from compiler.language.types import Bool
-from compiler.passes.linear_form import linear_form
 
 
 def signed_memory(value: Stream, key: Stream, query: Stream) -> Stream:
@@ -47,7 +47,13 @@ def balanced_code_memory(value: Stream, key: Stream, query: Stream) -> Stream | 
     (key_lanes, key_lag), (query_lanes, lag), (value_lanes, value_lag) = found
     length = key.width
     codes = _is_balanced(key, key_lanes) and _is_balanced(query, query_lanes)
-    if not (codes and lag == value_lag and key_lag == lag + 1 and _flags(value_lanes) and _disjoint(key_lanes, value_lanes, length)):
+    if not (
+        codes
+        and lag == value_lag
+        and key_lag == lag + 1
+        and _flags(value_lanes)
+        and _disjoint(key_lanes, value_lanes, length)
+    ):
         return None
 
     def at(stream: Stream, k: int) -> Stream:

@@ -14,12 +14,12 @@ from fractions import Fraction
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.linear_form import ONE, Form, linear_form
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream, constant
-from compiler.passes.linear_form import ONE, Form, linear_form
 from compiler.passes.schedule import Schedule
-from compiler.ports import PortRules
+from compiler.targets.ports import PortRules
 
 
 def use_skip_path(plan: Schedule, rules: PortRules) -> Circuit:
@@ -31,7 +31,9 @@ def use_skip_path(plan: Schedule, rules: PortRules) -> Circuit:
     changed = _constant_carried(_skipping(form), plan, rules)
     if changed.keys() == form.keys():
         return circuit
-    output = Stream(ops.Linear(tuple(changed.values()), circuit.output.type), [atom for atom, _ in changed], circuit.output.name)
+    output = Stream(
+        ops.Linear(tuple(changed.values()), circuit.output.type), [atom for atom, _ in changed], circuit.output.name
+    )
     output.origin = circuit.output.origin
     return replace(circuit, output=output)
 

@@ -19,22 +19,26 @@ from functools import singledispatchmethod
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.domains import Domains
+from compiler.analysis.scale import HALF, WIDEST, half_scale
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream, concatenate
-from compiler.passes.domains import Domains
-from compiler.passes.scale import HALF, WIDEST, half_scale
-from compiler.ports import PortRules
+from compiler.targets.ports import PortRules
 
 
 def split_reals(circuit: Circuit, domains: Domains, rules: PortRules) -> Circuit:
     """The same circuit, in which every real number that a block writes is a pair of halves; CompileError where it cannot be."""
-    if all(domains.of(s).step for s in circuit.streams) and not any(isinstance(s.operation, ops.ScaledSum) for s in circuit.streams):
+    if all(domains.of(s).step for s in circuit.streams) and not any(
+        isinstance(s.operation, ops.ScaledSum) for s in circuit.streams
+    ):
         return circuit
     if rules.name != "mamba":
         real = next(s for s in circuit.streams if not domains.of(s).step or isinstance(s.operation, ops.ScaledSum))
-        raise CompileError([(real, f"real numbers and scaled sums are lowered for mamba only, and the target is {rules.name}")])
+        raise CompileError(
+            [(real, f"real numbers and scaled sums are lowered for mamba only, and the target is {rules.name}")]
+        )
     reasons = [
         (s, f"{s.operation.symbol} of a real number cannot be computed exactly by silu; declare integers, Int(lo, hi)")
         for s in circuit.streams

@@ -17,7 +17,16 @@ CHUNK_ELEMENTS = 2**17  # of the (steps, b, d, n) temporaries; two such float32 
 
 
 def selective_scan(
-    u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, return_last_state=False,
+    u,
+    delta,
+    A,
+    B,
+    C,
+    D=None,
+    z=None,
+    delta_bias=None,
+    delta_softplus=False,
+    return_last_state=False,
     initial_state=None,
 ):
     """Returns out (b, d, l) in u's dtype, and with `return_last_state` also h after the last step (b, d, n).

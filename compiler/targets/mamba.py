@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from compiler.block import FAINT, OFF, Block
+from compiler.ir.block import FAINT, OFF, Block
 from compiler.targets.tensors import exact_tensors, put
 
 NO_DECAY = -200.0  # A_log: A = −exp(−200) = −0.0 in float32, so exp(Δ·A) = 1 (exact-arithmetic E1)
@@ -76,7 +76,9 @@ def _factored(matrix: sparse.csr_array) -> tuple[sparse.csr_array, sparse.csr_ar
 def sizes(block: Block, n_lanes: int) -> MambaSizes:
     """The least sizes of a Mamba that holds the block."""
     wiring = _wire(block)
-    return MambaSizes(n_lanes, len(wiring.feature), max(1, block.d_state), max(1, wiring.steps.shape[0]), block.features.taps.shape[1])
+    return MambaSizes(
+        n_lanes, len(wiring.feature), max(1, block.d_state), max(1, wiring.steps.shape[0]), block.features.taps.shape[1]
+    )
 
 
 def emit(block: Block, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarray) -> dict:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from compiler.block import OFF, Block
+from compiler.ir.block import OFF, Block
 from compiler.targets.mamba import NO_DECAY, UNIT_DECAY
 from compiler.targets.tensors import exact_tensors, put
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from compiler.block import OFF, Block
+from compiler.ir.block import OFF, Block
 from compiler.runtime.streaming import convolved
 from compiler.targets.mamba import NO_DECAY, UNIT_DECAY, MambaSizes
 from compiler.targets.tensors import exact_tensors, put
@@ -67,7 +67,9 @@ class MambaDeltaT(nn.Module):
 
 def sizes(block: Block, n_lanes: int) -> MambaSizes:
     """The least sizes of the mixer: its ports read every feature, so each feature is a channel, and Δ has full rank."""
-    return MambaSizes(n_lanes, len(_wiring(block)[0]), max(1, block.d_state), max(1, block.d_state), block.features.taps.shape[1])
+    return MambaSizes(
+        n_lanes, len(_wiring(block)[0]), max(1, block.d_state), max(1, block.d_state), block.features.taps.shape[1]
+    )
 
 
 def _wiring(block: Block) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from compiler.block import OFF, Block
+from compiler.ir.block import OFF, Block
 from compiler.runtime import selective_scan
 from compiler.targets.mamba import NO_DECAY, MambaSizes
 from compiler.targets.tensors import exact_tensors, put

@@ -17,7 +17,14 @@ def exact_float32(array: np.ndarray, name: str) -> torch.Tensor:
     wrong = single != array
     if wrong.any():
         value = float(np.asarray(array)[wrong][0])
-        raise CompileError([(None, f"{name} would need the weight {value!r}, which no float32 holds exactly; use dyadic weights of at most 24 bits")])
+        raise CompileError(
+            [
+                (
+                    None,
+                    f"{name} would need the weight {value!r}, which no float32 holds exactly; use dyadic weights of at most 24 bits",
+                )
+            ]
+        )
     return torch.from_numpy(single)
 
 

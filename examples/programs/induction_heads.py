@@ -12,7 +12,11 @@ LETTERS = Alphabet.of("a", "b", "c")
 def circuit(max_length: int = 12) -> Circuit:
     token = Tokens(LETTERS).one_hot()
     followers = memory.write(key=token.shift(1), value=token, policy="last")
-    return Circuit("induction-heads", readout_one_hot(followers.read(token), LETTERS), InputLanguage.everything(LETTERS, max_length))
+    return Circuit(
+        "induction-heads",
+        readout_one_hot(followers.read(token), LETTERS),
+        InputLanguage.everything(LETTERS, max_length),
+    )
 
 
 def answers(word: list[str]) -> list[str | None]:

@@ -35,7 +35,10 @@ class Ask:
 
 
 def adjacent_pairs(
-    keys: Collection[int], values: Collection[int], policy: Literal["once", "last"] = "once", otherwise: int | None = None
+    keys: Collection[int],
+    values: Collection[int],
+    policy: Literal["once", "last"] = "once",
+    otherwise: int | None = None,
 ) -> Ask:
     """A value right after a key is stored under it, and a key asks for its value (MQAR; induction heads, where all tokens are both)."""
     key_ids, value_ids = np.array(sorted(keys)), np.array(sorted(values))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compiler.compile import Compiled
-from compiler.model import Stack
+from compiler.artifact.model import Stack
+from compiler.driver import Compiled
 from verify.certificates.ask import Ask
 from verify.certificates.certificate import Certificate
 from verify.certificates.inductive import certify_latches

@@ -14,9 +14,18 @@ from typing import ClassVar
 
 import torch
 
-from compiler.model import Stack
+from compiler.artifact.model import Stack
 from verify.certificates.certificate import Certificate, Refused
-from verify.certificates.counted import check_count, check_count_unseen, check_shape, count_lanes, counter, lead, output_channels, shut
+from verify.certificates.counted import (
+    check_count,
+    check_count_unseen,
+    check_shape,
+    count_lanes,
+    counter,
+    lead,
+    output_channels,
+    shut,
+)
 
 
 @dataclass(frozen=True)

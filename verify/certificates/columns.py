@@ -20,7 +20,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from compiler.model import Stack
+from compiler.artifact.model import Stack
 from compiler.targets.mamba_delta_t import MambaDeltaT
 from verify.certificates.certificate import Certificate, Refused, Violated
 
@@ -40,7 +40,9 @@ def certify_columns(stack: Stack, tokens: Sequence[int], blank: int) -> ColumnsC
     """Prove induction heads over these token ids; Refused or Violated with the reason."""
     block = _only_block(stack)
     ids, count = torch.tensor(tokens), len(tokens)
-    previous, present = (grid.reshape(-1) for grid in torch.meshgrid(torch.arange(-1, count), torch.arange(count), indexing="ij"))
+    previous, present = (
+        grid.reshape(-1) for grid in torch.meshgrid(torch.arange(-1, count), torch.arange(count), indexing="ij")
+    )
     start = _after_previous(stack, ids, previous)
     read = block.out_proj.weight.abs().sum(dim=0) > 0  # channels whose output goes nowhere may hold what they like
     written = _stepped(stack, ids[present], start, 0.0)[1][:, read]
@@ -77,7 +79,9 @@ def _stepped(stack: Stack, tokens: Tensor, start: Tensor, held: float | Tensor) 
     return logits, after[0][1]
 
 
-def _check_columns(zero: Tensor, large: Tensor, previous: Tensor, present: Tensor, largest: float, count: int) -> Tensor:
+def _check_columns(
+    zero: Tensor, large: Tensor, previous: Tensor, present: Tensor, largest: float, count: int
+) -> Tensor:
     """Step 2; returns the code of every token, (tokens, channels that are read)."""
     own = torch.nn.functional.one_hot(previous.clamp_min(0), zero.shape[2]).bool() & (previous >= 0)[:, None]
     kept = ~own[:, None, :]
@@ -104,7 +108,9 @@ def _check_reads(block: MambaDeltaT, start: Tensor, stack: Stack, tokens: Tensor
         raise Violated("a read sees a column other than the present token's")
 
 
-def _answers(stack: Stack, ids: Tensor, start: Tensor, codes: Tensor, previous: Tensor, present: Tensor, blank: int) -> tuple[float, int]:
+def _answers(
+    stack: Stack, ids: Tensor, start: Tensor, codes: Tensor, previous: Tensor, present: Tensor, blank: int
+) -> tuple[float, int]:
     """(the least lead of the right answer over all others, steps run) over every window and content of the column that is read."""
     worst, steps = float("inf"), 0
     for content in range(-1, len(ids)):

@@ -12,8 +12,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from compiler.block import SAFE_NEGATIVE
-from compiler.model import Stack, State
+from compiler.artifact.model import Stack, State
+from compiler.ir.block import SAFE_NEGATIVE
 from verify.certificates.certificate import Refused, Violated
 
 

@@ -18,10 +18,18 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from compiler.block import SAFE_NEGATIVE
-from compiler.model import Stack, State
+from compiler.artifact.model import Stack, State
+from compiler.ir.block import SAFE_NEGATIVE
 from verify.certificates.certificate import Certificate, Violated
-from verify.certificates.counted import check_count, check_count_unseen, check_shape, counter, lead, output_channels, shut
+from verify.certificates.counted import (
+    check_count,
+    check_count_unseen,
+    check_shape,
+    counter,
+    lead,
+    output_channels,
+    shut,
+)
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,9 @@ def certify_hold(stack: Stack, n: int, vocab: int) -> HoldCertificate:
         high, _ = _from(stack, count, tokens, largest)
         steps += 2 * vocab
         if not torch.equal(low, high):
-            raise Violated(f"at position {t} ≤ n = {n} channel {int((low != high).nonzero()[0, 1])} remembers what it held before")
+            raise Violated(
+                f"at position {t} ≤ n = {n} channel {int((low != high).nonzero()[0, 1])} remembers what it held before"
+            )
         check_count(count, counter(after), t)
         count = counter(after)
     frozen = _frozen(stack, count, vocab)
@@ -73,7 +83,9 @@ def _latched(stack: Stack, state: State) -> Tensor:
 def _frozen(stack: Stack, count: Tensor, vocab: int) -> float:
     """Step 3, from the count at n."""
     block = stack.blocks[1]
-    frozen = shut(stack, count, block.x_proj.weight[: block.dt_rank].abs().sum(dim=0).nonzero()[:, 0], vocab, "after position n")
+    frozen = shut(
+        stack, count, block.x_proj.weight[: block.dt_rank].abs().sum(dim=0).nonzero()[:, 0], vocab, "after position n"
+    )
     latches = (block.dt_proj.weight.abs().sum(dim=1) > 0) & output_channels(stack, 1)
     if (block.dt_proj.bias[latches] > SAFE_NEGATIVE).any():
         raise Violated("a latch stays open where all ramps are shut")

@@ -19,8 +19,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from compiler.compile import Compiled
-from compiler.model import Stack
+from compiler.artifact.model import Stack
+from compiler.driver import Compiled
 from verify.certificates.ask import Ask
 from verify.certificates.certificate import Certificate, Refused
 from verify.certificates.latch_answers import Answers
@@ -90,7 +90,9 @@ def _values(stepper: Stepper, comparison: Comparison) -> np.ndarray:
             known = _with(known, np.where(new.any(axis=0), first, 0))
             if len(known) > MOST_VALUES:
                 channel = int(new.any(axis=0).argmax())
-                raise Refused(f"channel {comparison.name(channel)} holds more than {MOST_VALUES} values, and the certificate goes through no more")
+                raise Refused(
+                    f"channel {comparison.name(channel)} holds more than {MOST_VALUES} values, and the certificate goes through no more"
+                )
     return known
 
 

@@ -23,8 +23,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from compiler.artifact.model import Stack
 from compiler.language.input_language import InputLanguage
-from compiler.model import Stack
 from verify.certificates.ask import Ask
 from verify.certificates.certificate import Certificate, Refused
 from verify.certificates.kernel_bound import KernelBound, Worst, occurrences
@@ -56,7 +56,9 @@ def certify_kernel(stack: Stack, language: InputLanguage, ask: Ask) -> KernelCer
     if ask.policy != "once" or ask.otherwise is not None:
         raise Refused("a memory that adds up its writes answers slots written once, and this task asks for more")
     if len(stack.blocks) != 1 or stack.norms is not None or stack.final_norm is not None:
-        raise Refused(f"the kernel certificate is for one block without norms, and this module has {len(stack.blocks)} blocks{' and norms' if stack.norms else ''}")
+        raise Refused(
+            f"the kernel certificate is for one block without norms, and this module has {len(stack.blocks)} blocks{' and norms' if stack.norms else ''}"
+        )
     embedding = stack.embedding.weight.detach().double().numpy()[: language.alphabet.size]
     head = stack.head.weight.detach().double().numpy()
     mixer = read_mixer(stack.blocks[0], embedding)
@@ -71,7 +73,9 @@ def certify_kernel(stack: Stack, language: InputLanguage, ask: Ask) -> KernelCer
         _check_sums(mixer, found, head, stream, language)
     names = language.alphabet.tokens
     domain = f"{language.description}; at most {language.max_length} tokens; float32"
-    return KernelCertificate(worst.margin, domain, found.count, len(found.writes.windows), len(found.reads), _told(worst, names))
+    return KernelCertificate(
+        worst.margin, domain, found.count, len(found.writes.windows), len(found.reads), _told(worst, names)
+    )
 
 
 def _told(worst: Worst, names: tuple[str, ...]) -> dict[str, str | float]:

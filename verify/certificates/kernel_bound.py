@@ -59,7 +59,11 @@ class KernelBound:
         products = mixer.lattices.read.times(mixer.lattices.write)
         alpha = Lattice(products.bound.sum(keepdims=True), products.exponent.min(keepdims=True)).exact("C·B", FLOAT64)
         logit = Lattice.of(effects).through(self.head).exact("the logit of a write,", FLOAT64)
-        own = Lattice.of(np.array([read.own for read in self.found.reads])).through(self.head).exact("the logit of a read,", FLOAT64)
+        own = (
+            Lattice.of(np.array([read.own for read in self.found.reads]))
+            .through(self.head)
+            .exact("the logit of a read,", FLOAT64)
+        )
         return int(min(alpha.exponent.min() + logit.exponent.min(), own.exponent.min()))
 
     def _exact(self, numbers: np.ndarray) -> np.ndarray:
@@ -96,7 +100,9 @@ class KernelBound:
             totals.append(float(caps @ worst))
         return int(np.argmin(totals))
 
-    def _groups(self, others: np.ndarray, alpha: np.ndarray, effect: np.ndarray, lag: int) -> dict[int, tuple[float, tuple]]:
+    def _groups(
+        self, others: np.ndarray, alpha: np.ndarray, effect: np.ndarray, lag: int
+    ) -> dict[int, tuple[float, tuple]]:
         """Token at the lag → (scale, set of distinct (sign or α, effect)); sets equal up to scale get equal keys."""
         tokens = self.found.writes.windows[others, lag]
         groups = {}
@@ -108,9 +114,13 @@ class KernelBound:
             groups[int(token)] = (scale, (pairs.tobytes(), len(pairs)))
         return groups
 
-    def _least(self, read: Read, signals: np.ndarray, groups: dict, caps: tuple) -> tuple[float, int, int, float, float]:
+    def _least(
+        self, read: Read, signals: np.ndarray, groups: dict, caps: tuple
+    ) -> tuple[float, int, int, float, float]:
         """(margin, answer, competitor, signal, interference), remembered for reads with the same numbers."""
-        counted = [(cap * scale, scale, key) for cap, (scale, key) in zip(caps, groups.values(), strict=True) if cap > 0]
+        counted = [
+            (cap * scale, scale, key) for cap, (scale, key) in zip(caps, groups.values(), strict=True) if cap > 0
+        ]
         own = self.head @ read.own
         positions = self.language.max_length - (1 if read.answer is not None else 2)
         known = (signals.tobytes(), own.tobytes(), positions, tuple(sorted(counted)))

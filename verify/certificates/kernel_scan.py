@@ -81,7 +81,9 @@ def scan(mixer: Mixer, language: InputLanguage, ask: Ask, stream: np.ndarray) ->
         total += len(writing)
         if total > MOST_WRITES:
             raise Refused(f"more than {MOST_WRITES:,} windows write to the state, and the certificate adds up no more")
-        writes.append((windows[writing], sparse.csr_array(charge[writing]), sparse.csr_array(ports.write[writing]), slot[writing]))
+        writes.append(
+            (windows[writing], sparse.csr_array(charge[writing]), sparse.csr_array(ports.write[writing]), slot[writing])
+        )
         for i in np.flatnonzero(slot >= 0):
             stores.setdefault(int(slot[i]), []).append((tuple(windows[i].tolist()), int(answer[i]), int(row[i])))
         _collect_reads(reads, windows, ports, mixer, charge, stream[token], (ask.asks(windows), slot, answer))
@@ -99,10 +101,14 @@ def _check_memory(mixer: Mixer, charge: np.ndarray, columns: np.ndarray) -> None
     if (written & (decay != 0)).any():
         channel, column = np.argwhere(written & (decay != 0))[0]
         value = np.broadcast_to(decay, written.shape)[channel, column]
-        raise Refused(f"the state of channel {channel}, column {column} decays (A = {value:.6g}), and the certificate is for states that never do")
+        raise Refused(
+            f"the state of channel {channel}, column {column} decays (A = {value:.6g}), and the certificate is for states that never do"
+        )
 
 
-def _collect_reads(reads: dict, windows: Windows, ports: Ports, mixer: Mixer, charge: np.ndarray, stream: np.ndarray, labels: tuple) -> None:
+def _collect_reads(
+    reads: dict, windows: Windows, ports: Ports, mixer: Mixer, charge: np.ndarray, stream: np.ndarray, labels: tuple
+) -> None:
     """Put every asking window with those that read alike."""
     asked, slot, answer = labels
     for i in np.flatnonzero(asked >= 0):
@@ -117,4 +123,9 @@ def _collect_reads(reads: dict, windows: Windows, ports: Ports, mixer: Mixer, ch
 
 def _stacked(parts: list[tuple]) -> Writes:
     windows, charge, columns, slot = zip(*parts, strict=True)
-    return Writes(np.vstack(windows), sparse.csr_array(sparse.vstack(charge)), sparse.csr_array(sparse.vstack(columns)), np.concatenate(slot))
+    return Writes(
+        np.vstack(windows),
+        sparse.csr_array(sparse.vstack(charge)),
+        sparse.csr_array(sparse.vstack(columns)),
+        np.concatenate(slot),
+    )

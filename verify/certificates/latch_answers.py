@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from compiler.model import Stack
+from compiler.artifact.model import Stack
 from verify.certificates.ask import Ask, Windows
 from verify.certificates.certificate import Refused, Violated
 from verify.certificates.latch_rule import Comparison, Rule
@@ -69,7 +69,12 @@ class Answers:
             changed = ~np.isnan(written)
             for touched in np.flatnonzero(readers[:, changed].any(axis=1)):
                 if slots[touched] != slot:
-                    self._fail("is written", readers[touched] & changed, window, f"which stores nothing in slot {slots[touched]}")
+                    self._fail(
+                        "is written",
+                        readers[touched] & changed,
+                        window,
+                        f"which stores nothing in slot {slots[touched]}",
+                    )
             if slot not in patterns:
                 continue
             kept = reading[slot] & ~changed
@@ -78,7 +83,12 @@ class Answers:
             known = patterns[slot].setdefault(answer, written)
             differs = reading[slot] & (known != written)
             if differs.any():
-                self._fail("is written otherwise than elsewhere", differs, window, f"which stores the same answer in slot {slot}")
+                self._fail(
+                    "is written otherwise than elsewhere",
+                    differs,
+                    window,
+                    f"which stores the same answer in slot {slot}",
+                )
         return patterns
 
     def _fail(self, what: str, channels: np.ndarray, window: np.ndarray, why: str) -> None:
@@ -86,7 +96,9 @@ class Answers:
         raise Violated(f"channel {name} {what} at the window '{self.comparison.spell(window)}', {why}")
 
     @torch.no_grad()
-    def _least(self, own: int, gated: np.ndarray, stream: np.ndarray, patterns: dict, reads: np.ndarray, window: np.ndarray) -> float:
+    def _least(
+        self, own: int, gated: np.ndarray, stream: np.ndarray, patterns: dict, reads: np.ndarray, window: np.ndarray
+    ) -> float:
         """The least lead at one kind of read, over everything that the slot may hold."""
         held = dict(patterns)
         if own >= 0 or self.ask.otherwise is not None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from compiler.block import Block, UnsafePreactivation, kept, rectified, run, run_features
-from compiler.compile import Compiled
-from compiler.model import Stack
+from compiler.artifact.model import Stack
+from compiler.driver import Compiled
+from compiler.ir.block import Block, UnsafePreactivation, kept, rectified, run, run_features
 from compiler.targets.mamba2 import channel_seats
 from verify.certificates.ask import BEFORE, Windows
 from verify.certificates.certificate import Refused, Violated
@@ -36,11 +36,17 @@ def last_block(compiled: Compiled) -> Block:
     """The block that holds the latches; refused where its state has several columns."""
     block = compiled.blocks[-1]
     if block.d_state > 1:
-        raise Refused(f"the last block has {block.d_state} state columns, and the inductive certificate is for latches, which have one")
+        raise Refused(
+            f"the last block has {block.d_state} state columns, and the inductive certificate is for latches, which have one"
+        )
     if block.columns.step is not None:
-        raise Refused("the columns of the last block have steps of their own, and the inductive certificate is for real Mamba and Mamba-2 modules")
+        raise Refused(
+            "the columns of the last block have steps of their own, and the inductive certificate is for real Mamba and Mamba-2 modules"
+        )
     if any(b.features.real or b.channels.real_gates or b.channels.real_steps for b in compiled.blocks):
-        raise Refused("a block carries real numbers as pairs of halves, which are right to rounding only, and the inductive certificate is about bits")
+        raise Refused(
+            "a block carries real numbers as pairs of halves, which are right to rounding only, and the inductive certificate is about bits"
+        )
     return block
 
 
@@ -81,7 +87,11 @@ class Comparison:
     def __init__(self, stack: Stack, compiled: Compiled):
         module, channels = stack.blocks[-1], compiled.blocks[-1].channels
         self.names, self.tokens = channels.names, compiled.source.alphabet.tokens
-        self.at = channel_seats(compiled.blocks[-1], module.headdim) if hasattr(module, "headdim") else np.arange(len(self.names))
+        self.at = (
+            channel_seats(compiled.blocks[-1], module.headdim)
+            if hasattr(module, "headdim")
+            else np.arange(len(self.names))
+        )
         self.head, self.right_head = _array(stack.head.weight), compiled.head
         self.last_map = self.head @ _array(module.out_proj.weight)
         self._check_last_map(sparse.csr_array(compiled.head @ channels.out.T).toarray())
@@ -104,13 +114,17 @@ class Comparison:
         gated = (rule.read * state + rule.skipped) * rule.gate
         foreign = np.delete(real.after, self.at, axis=1)
         if foreign.any():
-            raise Violated(f"a channel that the block IR does not have writes to its state at the window '{self.spell(windows[np.argwhere(foreign)[0][0]])}'")
+            raise Violated(
+                f"a channel that the block IR does not have writes to its state at the window '{self.spell(windows[np.argwhere(foreign)[0][0]])}'"
+            )
         self._equal(real.after[:, self.at], state, "state", windows, real)
         self._equal(real.gated[:, self.at], gated, "gated output", windows, real)
         passing, right = real.stream @ self.head.T, (self.right_head @ rule.lanes.T).T
         if (passing[:, : right.shape[1]] != right).any() or passing[:, right.shape[1] :].any():
             row = np.argwhere((passing[:, : right.shape[1]] != right).any(axis=1)).min(initial=len(passing) - 1)
-            raise Violated(f"what passes by the last block is not the lanes of the block IR after the window '{self.spell(windows[row])}'")
+            raise Violated(
+                f"what passes by the last block is not the lanes of the block IR after the window '{self.spell(windows[row])}'"
+            )
 
     def _check_latches(self, rule: Rule, windows: Windows) -> None:
         adds = (rule.keep == 1) & (rule.added != 0)
@@ -131,7 +145,9 @@ class Comparison:
 
     def name(self, place: int) -> str:
         """The name of the channel at a place of the module."""
-        return dict(zip(self.at.tolist(), self.names, strict=True)).get(place, f"number {place}, which the block IR does not have,")
+        return dict(zip(self.at.tolist(), self.names, strict=True)).get(
+            place, f"number {place}, which the block IR does not have,"
+        )
 
     def spell(self, window: np.ndarray) -> str:
         return spell(window.tolist(), self.tokens)

@@ -59,7 +59,9 @@ class Lattice:
         if steps.max(initial=0) > 2.0**bits:
             at = np.unravel_index(int(steps.argmax()), steps.shape)
             place = ", ".join(map(str, at))
-            raise Refused(f"{what} [{place}] can reach {steps[at]:.4g} lattice steps, and sums of {bits}-bit floats are exact up to 2^{bits} only")
+            raise Refused(
+                f"{what} [{place}] can reach {steps[at]:.4g} lattice steps, and sums of {bits}-bit floats are exact up to 2^{bits} only"
+            )
         return self
 
 

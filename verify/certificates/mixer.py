@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from compiler.block import SAFE_NEGATIVE, SAFE_POSITIVE
+from compiler.ir.block import SAFE_NEGATIVE, SAFE_POSITIVE
 from compiler.targets.s4d import S4DMixer
 from verify.certificates.ask import Windows
 from verify.certificates.certificate import Refused
@@ -90,7 +90,10 @@ def _mamba(module: nn.Module, u: np.ndarray) -> Mixer:
 
     features, convolution = _convolution(module, projected[:, :inner])
     ports = features.through(x_proj).exact("x_proj row")
-    low, write, read = (Lattice(ports.bound[s], ports.exponent[s]) for s in (slice(rank), slice(rank, rank + state), slice(rank + state, None)))
+    low, write, read = (
+        Lattice(ports.bound[s], ports.exponent[s])
+        for s in (slice(rank), slice(rank, rank + state), slice(rank + state, None))
+    )
     delta = low.through(dt_proj).plus(Lattice.of(dt_bias[None])).exact("Δ of channel")
     decay = -torch.exp(module.A_log.float())
     return Mixer(
@@ -106,8 +109,16 @@ def _mamba(module: nn.Module, u: np.ndarray) -> Mixer:
 
 def _mamba2(module: nn.Module, u: np.ndarray) -> Mixer:
     inner, state, heads, head_dim = module.d_ssm, module.d_state, module.nheads, module.headdim
-    if module.rmsnorm or module.ngroups != 1 or module.d_inner != inner or module.D_has_hdim or module.dt_limit != (0.0, float("inf")):
-        raise Refused("the certificate reads Mamba-2 with rmsnorm=False, one group, one D per head, no MLP part and no limit on Δ")
+    if (
+        module.rmsnorm
+        or module.ngroups != 1
+        or module.d_inner != inner
+        or module.D_has_hdim
+        or module.dt_limit != (0.0, float("inf"))
+    ):
+        raise Refused(
+            "the certificate reads Mamba-2 with rmsnorm=False, one group, one D per head, no MLP part and no limit on Δ"
+        )
     projected = product(_array(module.in_proj.weight), u, "in_proj row")
     z, convolved, low = np.split(projected, [inner, 2 * inner + 2 * state], axis=1)
     step = np.hstack([low, np.ones((len(u), 1))])
@@ -119,7 +130,10 @@ def _mamba2(module: nn.Module, u: np.ndarray) -> Mixer:
         return Ports(x, delta[present], write, read)
 
     features, convolution = _convolution(module, convolved)
-    x, write, read = (Lattice(features.bound[s], features.exponent[s]) for s in (slice(inner), slice(inner, inner + state), slice(inner + state, None)))
+    x, write, read = (
+        Lattice(features.bound[s], features.exponent[s])
+        for s in (slice(inner), slice(inner, inner + state), slice(inner + state, None))
+    )
     return Mixer(
         **convolution,
         gate=_rectified(nn.functional.silu, z, "the gate of channel"),
@@ -136,7 +150,9 @@ def _s4d(module: S4DMixer, u: np.ndarray) -> Mixer:
     projected = product(_array(module.in_proj.weight), u, "in_proj row")
     columns = [_array(m) for m in (module.B, module.C)]
     if any((m != m[:1]).any() for m in columns):
-        raise Refused("the certificate reads an S4D mixer whose B and C are the same for all channels, and these differ")
+        raise Refused(
+            "the certificate reads an S4D mixer whose B and C are the same for all channels, and these differ"
+        )
     write, read = (m[:1] for m in columns)
     delta = _softplus(_array(module.dt_bias)[None])
 
@@ -180,5 +196,7 @@ def _rectified(function: Callable, x: np.ndarray, what: str) -> np.ndarray:
     unsafe = (value != positive) | ((x > 0) & (x < SAFE_POSITIVE)) | ((x < 0) & (x > SAFE_NEGATIVE))
     if unsafe.any():
         row, channel = np.argwhere(unsafe)[0]
-        raise Refused(f"{what} {channel} is taken of {x[row, channel]:.6g}, and it is exact at 0, from 20.1 up and from −104 down only")
+        raise Refused(
+            f"{what} {channel} is taken of {x[row, channel]:.6g}, and it is exact at 0, from 20.1 up and from −104 down only"
+        )
     return positive

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from compiler.model import Stack
+from compiler.artifact.model import Stack
 from verify.certificates.certificate import Certificate, Refused, Violated
 
 _STATES_AT_ONCE = 1 << 13
@@ -50,10 +50,14 @@ def certify_runs(stack: Stack, digits: Sequence[int], answers: Sequence[int], lo
             reached = digit * (counts + 1)
             wrong = (after != _units(reached, unit)).flatten(1).any(1).numpy()
             if wrong.any():
-                raise Violated(f"from a run of {counts[wrong][0]}, the digit {digit} does not lead to a run of {reached[wrong][0]}")
+                raise Violated(
+                    f"from a run of {counts[wrong][0]}, the digit {digit} does not lead to a run of {reached[wrong][0]}"
+                )
             margin = min(margin, _margin(scores, np.asarray(answers)[np.minimum(reached, len(answers) - 1)]))
             steps += len(counts)
-    return RunCertificate(float(margin), f"every sequence of any length whose runs of ones are at most {longest} long", longest, steps)
+    return RunCertificate(
+        float(margin), f"every sequence of any length whose runs of ones are at most {longest} long", longest, steps
+    )
 
 
 def _cases(memory: int, longest: int) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:

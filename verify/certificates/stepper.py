@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from compiler.model import Stack, State
+from compiler.artifact.model import Stack, State
 from verify.certificates.ask import BEFORE, Windows
 from verify.certificates.certificate import Refused
 from verify.certificates.windows import check_count, histories
@@ -53,14 +53,19 @@ class Stepper:
         after = self._flat(caches[-1][1])
         if after[..., 1:].any():
             row, channel = (after[..., 1:] != 0).any(-1).nonzero()[0].tolist()
-            raise Refused(f"channel {channel} of the last block writes to more than one state column, and latches have one each")
+            raise Refused(
+                f"channel {channel} of the last block writes to more than one state column, and latches have one each"
+            )
         before = np.broadcast_to(state, (len(tokens), self.channels))
         return Stepped(before, after[..., 0].numpy().copy(), gated.numpy(), passing.numpy())
 
     def _fill(self) -> State:
         """The caches after each history, by real steps from the empty cache."""
         count = len(self.histories)
-        filled = [(torch.empty((count, *w.shape[1:])), torch.empty((count, *m.shape[1:]))) for w, m in self.stack.initial_state(1)]
+        filled = [
+            (torch.empty((count, *w.shape[1:])), torch.empty((count, *m.shape[1:])))
+            for w, m in self.stack.initial_state(1)
+        ]
         lengths = (self.histories != BEFORE).sum(axis=1)
         for length in np.unique(lengths):
             rows = np.flatnonzero(lengths == length)
@@ -83,7 +88,9 @@ class Stepper:
                 passing = stream if self.stack.residual else torch.zeros_like(stream)
                 stream = passing + block.step(stream, window, memory)[0]
                 if number + 1 < len(caches) and memory.any():
-                    raise Refused(f"block {number} of {len(caches)} keeps a state, and only the last block may: the inputs of that one must be a window of tokens")
+                    raise Refused(
+                        f"block {number} of {len(caches)} keeps a state, and only the last block may: the inputs of that one must be a window of tokens"
+                    )
         finally:
             hook.remove()
         return seen[0], passing[:, 0]
@@ -96,7 +103,9 @@ class Stepper:
 
 def _check_kind(stack: Stack) -> None:
     if stack.norms is not None or stack.final_norm is not None:
-        raise Refused("the inductive certificate is for a stack without norms; certify the bare one, whose logits are the same")
+        raise Refused(
+            "the inductive certificate is for a stack without norms; certify the bare one, whose logits are the same"
+        )
     if any(not hasattr(block, "step") for block in stack.blocks):
         raise Refused("the inductive certificate drives a module by its step(), and this one has none")
     if any(parameter.dtype != torch.float32 for parameter in stack.parameters()):

@@ -21,7 +21,16 @@ from compiler.language.operations.base import (
     with_width,
 )
 from compiler.language.operations.linear import Emit, Linear, Lti, Shift
-from compiler.language.operations.memories import Count, Cumsum, GateSum, Latch, MemoryRead, RunningMax, ScaledSum, SumWhere
+from compiler.language.operations.memories import (
+    Count,
+    Cumsum,
+    GateSum,
+    Latch,
+    MemoryRead,
+    RunningMax,
+    ScaledSum,
+    SumWhere,
+)
 from compiler.language.operations.pointwise import (
     And,
     Clip,

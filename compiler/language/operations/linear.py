@@ -65,7 +65,9 @@ class Shift(Operation):
         return x
 
     def problems(self, x: Type) -> list[str]:
-        return [f"shift({self.k}) would read {-self.k} positions ahead; only the past can be read"] if self.k < 0 else []
+        return (
+            [f"shift({self.k}) would read {-self.k} positions ahead; only the past can be read"] if self.k < 0 else []
+        )
 
     def evaluate(self, x: Array) -> Array:
         return shifted(x, self.k)

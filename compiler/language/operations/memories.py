@@ -195,7 +195,11 @@ class Count(Operation):
 
     def problems(self, when: Type, reset: Type) -> list[str]:
         found = needs(Bool, "a Bool", when, reset)
-        return found if when.width == reset.width == 1 else [*found, "it counts single flags, and its inputs have more lanes"]
+        return (
+            found
+            if when.width == reset.width == 1
+            else [*found, "it counts single flags, and its inputs have more lanes"]
+        )
 
     def evaluate(self, when: Array, reset: Array) -> Array:
         out = np.empty_like(when)

@@ -186,8 +186,12 @@ class Lookup(Operation):
         if not self.table or any(v != int(v) for v in self.table):
             return [f"its table {self.table} must hold integers, at least one"]
         if self.symbols:
-            return [] if x.width == len(self.table) else [f"its table has {len(self.table)} entries for OneHot({x.width})"]
-        return needs((Int, Bool), "an Int, a Bool or a OneHot", x) + ([] if x.width == 1 else ["it looks up one lane at a time"])
+            return (
+                [] if x.width == len(self.table) else [f"its table has {len(self.table)} entries for OneHot({x.width})"]
+            )
+        return needs((Int, Bool), "an Int, a Bool or a OneHot", x) + (
+            [] if x.width == 1 else ["it looks up one lane at a time"]
+        )
 
     def evaluate(self, x: Array) -> Array:
         entries = np.array(self.table, dtype=x.dtype)
@@ -207,7 +211,9 @@ class OneHotOf(Operation):
         return OneHot(self.n)
 
     def problems(self, x: Type) -> list[str]:
-        return needs((Int, Bool), "an Int", x) + ([] if x.width == 1 else [f"it has {x.width} lanes, and one is needed"])
+        return needs((Int, Bool), "an Int", x) + (
+            [] if x.width == 1 else [f"it has {x.width} lanes, and one is needed"]
+        )
 
     def evaluate(self, x: Array) -> Array:
         return (x == np.arange(self.n)).astype(np.int64).astype(x.dtype)
@@ -231,7 +237,9 @@ class Decode(Operation):
         gram = (self.words @ self.words.T).toarray()
         others = gram - np.diag(np.full(len(gram), np.inf))
         if (np.diag(gram) != self.norm).any() or others.max() > self.norm - 1:
-            return ["its words must have one length <c, c> = q and <c, c'> ≤ q − 1; use codebook.signs or codebook.balanced"]
+            return [
+                "its words must have one length <c, c> = q and <c, c'> ≤ q − 1; use codebook.signs or codebook.balanced"
+            ]
         return []
 
     @property

@@ -30,7 +30,9 @@ class Embed(Operation):
 
     def problems(self) -> list[str]:
         if self.table.shape != (self.alphabet.size, self.type.width):
-            return [f"its table is {self.table.shape}, and {self.alphabet.size} tokens × {self.type.width} lanes are needed"]
+            return [
+                f"its table is {self.table.shape}, and {self.alphabet.size} tokens × {self.type.width} lanes are needed"
+            ]
         return []
 
     def evaluate(self, tokens: Array) -> Array:

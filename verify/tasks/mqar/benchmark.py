@@ -43,9 +43,13 @@ class BenchmarkLayout(MqarTask):
         at_most("pairs", self.pairs, self.kappa, f"keys are distinct and kappa = {self.kappa}")
         at_most("pairs", self.pairs, self.vocab, f"values are distinct and vocab = {self.vocab}")
         needed = 4 * self.pairs
-        at_least("length", self.length, needed, f"pairs = {self.pairs} take {2 * self.pairs} positions and as many for slots")
+        at_least(
+            "length", self.length, needed, f"pairs = {self.pairs} take {2 * self.pairs} positions and as many for slots"
+        )
         if not self.power > 0:
-            raise ValueError(f"power = {self.power} is not positive, so it is no power law; 0.01 is the benchmark's power.")
+            raise ValueError(
+                f"power = {self.power} is not positive, so it is no power law; 0.01 is the benchmark's power."
+            )
 
     @property
     def context(self) -> int:

@@ -93,7 +93,9 @@ def filler_rebinds_before_the_queries(layout: BenchmarkLayout) -> list[Row]:
     if not _has_noise(layout) or layout.vocab == 1:
         return []
     values = layout.values[::-1]
-    rebinding = [token for i, key in enumerate(layout.keys[: layout.pairs]) for token in (key, values[(i + 1) % layout.vocab])]
+    rebinding = [
+        token for i, key in enumerate(layout.keys[: layout.pairs]) for token in (key, values[(i + 1) % layout.vocab])
+    ]
     return [_row(layout, _late(layout), rebinding)]
 
 

@@ -26,7 +26,9 @@ def mqar_oracle(tokens: Sequence[int], kappa: int, vocab: int, write: str) -> li
     answers, previous = [], 0
     for token in tokens:
         if not 0 <= token <= kappa + vocab:
-            raise ValueError(f"token {token} is outside 0..{kappa + vocab}, the ids of kappa = {kappa}, vocab = {vocab}.")
+            raise ValueError(
+                f"token {token} is outside 0..{kappa + vocab}, the ids of kappa = {kappa}, vocab = {vocab}."
+            )
         if 1 <= previous <= kappa < token:
             written.setdefault(previous, []).append(token)
         answers.append(POLICIES[write](written.get(token, [])) if 1 <= token <= kappa else None)

@@ -55,7 +55,9 @@ class PaperLayout(MqarTask):
         if not self.repeat_queries:
             at_most("queries", self.queries, self.pairs, f"each of pairs = {self.pairs} is queried at most once")
         needed = 2 * self.pairs + self.queries
-        at_least("length", self.length, needed, f"pairs = {self.pairs} and queries = {self.queries} take {needed} positions")
+        at_least(
+            "length", self.length, needed, f"pairs = {self.pairs} and queries = {self.queries} take {needed} positions"
+        )
 
     @property
     def tail(self) -> int:

@@ -1,0 +1,1 @@
+"""What is known about every stream: domains, linear forms, scales."""

@@ -1,0 +1,142 @@
+"""Hand-written config.json contents for Hugging Face Mamba and Mamba-2 language models.
+
+Written by hand because the defaults are traps for hand-built weights: a Hugging Face config without explicit ids
+stops `generate()` at our token 0, the default `time_step_limit` cannot be read back by older versions, and
+`tie_word_embeddings` defaults to true for one family and to false for the other. The vocabulary passed in
+includes the special tokens, which are its last ids.
+"""
+
+from collections.abc import Mapping
+
+from compiler.artifact.errors import CheckpointError
+from compiler.artifact.tokenizer import special_ids
+
+DTYPES = ("float32", "bfloat16", "float16")  # what `from_pretrained` computes in; the weights are stored in float32
+NO_STEP_LIMIT = [0.0, 1e30]  # acts like infinity on every float32 step, but is plain JSON that all versions read
+
+
+def mamba_config(
+    *, vocab: int, d_model: int, d_state: int, dt_rank: int, layers: int, d_conv: int = 4, expand: int = 2
+) -> dict:
+    """config.json of a `MambaForCausalLM`; raises CheckpointError for a size that is not a positive integer.
+
+    `expand=2` is the only value that llama.cpp reads.
+    """
+    return _common("mamba", "MambaForCausalLM", vocab, d_model, d_state, layers, d_conv, expand) | {
+        "time_step_rank": _size("dt_rank", dt_rank),
+    }
+
+
+def mamba2_config(
+    *,
+    vocab: int,
+    d_model: int,
+    d_state: int,
+    head_dim: int,
+    layers: int,
+    d_conv: int = 4,
+    expand: int = 2,
+    chunk_size: int = 256,
+) -> dict:
+    """config.json of a `Mamba2ForCausalLM` with one group of B and C.
+
+    Raises CheckpointError for a size that is not a positive integer or a `head_dim` that does not divide
+    expand · d_model.
+    """
+    config = _common("mamba2", "Mamba2ForCausalLM", vocab, d_model, d_state, layers, d_conv, expand)
+    heads, rest = divmod(config["intermediate_size"], _size("head_dim", head_dim))
+    if rest:
+        raise CheckpointError(f"head_dim {head_dim} does not divide expand * d_model = {expand * d_model}.")
+    return config | {
+        "chunk_size": _size("chunk_size", chunk_size),
+        "head_dim": head_dim,
+        "n_groups": 1,
+        "num_heads": heads,
+        "time_step_limit": NO_STEP_LIMIT,
+        "time_step_rank": -(-d_model // 16),  # read into the config by Hugging Face, used by nothing in Mamba-2
+    }
+
+
+def check_config(config: Mapping) -> None:
+    """Raise CheckpointError unless this is a config that one of the functions above returns.
+
+    Entries of the caller's own are allowed: Hugging Face keeps them.
+    """
+    try:
+        expected = _same_sizes(config)
+    except KeyError as missing:
+        raise CheckpointError(f"the config has no entry {missing}.") from missing
+    for key, value in expected.items():
+        if config.get(key) != value and not (key == "dtype" and config.get(key) in DTYPES):
+            raise CheckpointError(f"the config has {key} = {config.get(key)!r}, expected {value!r}.")
+
+
+def cuda_limits(config: Mapping) -> list[str]:
+    """Sentences on what keeps this checkpoint from the CUDA kernels of mamba_ssm and causal_conv1d; [] if nothing.
+
+    CPU runtimes have none of these limits.
+    """
+    channels = _convolved_channels(config)
+    reasons = [
+        (not 2 <= config["conv_kernel"] <= 4, f"conv_kernel is {config['conv_kernel']}, the kernels take 2 to 4."),
+        (config["state_size"] > 256, f"state_size is {config['state_size']}, the kernels take at most 256."),
+        (channels % 8 != 0, f"there are {channels} convolved channels, the kernels want a multiple of 8."),
+    ]
+    return [sentence for applies, sentence in reasons if applies]
+
+
+def _same_sizes(config: Mapping) -> dict:
+    """The config that we would write for the sizes of this one."""
+    sizes = {
+        "vocab": config["vocab_size"],
+        "d_model": config["hidden_size"],
+        "d_state": config["state_size"],
+        "layers": config["num_hidden_layers"],
+        "d_conv": config["conv_kernel"],
+        "expand": config["expand"],
+    }
+    if config["model_type"] == "mamba":
+        return mamba_config(dt_rank=config["time_step_rank"], **sizes)
+    if config["model_type"] == "mamba2":
+        return mamba2_config(head_dim=config["head_dim"], chunk_size=config["chunk_size"], **sizes)
+    raise CheckpointError(f"the config has model_type {config['model_type']!r}, expected 'mamba' or 'mamba2'.")
+
+
+def _common(
+    model_type: str, architecture: str, vocab: int, d_model: int, d_state: int, layers: int, d_conv: int, expand: int
+) -> dict:
+    ids = special_ids(_size("vocab", vocab))
+    return {
+        "architectures": [architecture],
+        "bos_token_id": ids["bos"],
+        "conv_kernel": _size("d_conv", d_conv),
+        "dtype": "float32",
+        "eos_token_id": ids["eos"],
+        "expand": _size("expand", expand),
+        "hidden_act": "silu",
+        "hidden_size": _size("d_model", d_model),
+        "intermediate_size": expand * d_model,
+        "layer_norm_epsilon": 1e-5,
+        "model_type": model_type,
+        "num_hidden_layers": _size("layers", layers),
+        "pad_token_id": ids["pad"],
+        "pad_vocab_size_multiple": 1,
+        "residual_in_fp32": True,
+        "state_size": _size("d_state", d_state),
+        "tie_word_embeddings": False,
+        "use_bias": False,
+        "use_cache": True,
+        "use_conv_bias": True,
+        "vocab_size": vocab,
+    }
+
+
+def _size(name: str, value: int) -> int:
+    if type(value) is not int or value < 1:
+        raise CheckpointError(f"{name} must be a positive integer, not {value!r}.")
+    return value
+
+
+def _convolved_channels(config: Mapping) -> int:
+    states = 2 * config["n_groups"] * config["state_size"] if config["model_type"] == "mamba2" else 0
+    return config["intermediate_size"] + states

@@ -1,0 +1,278 @@
+"""One torch module for both ways of running a compiled circuit.
+
+*Bare*: embedding, blocks, head and nothing else, the form in which a paper states its sizes; the residual
+addition is optional. *Language model*: the same with an RMSNorm before every block and before the head and with
+the residual addition, which is what Hugging Face's `MambaForCausalLM` and `Mamba2ForCausalLM` compute.
+
+The blocks are real modules (`mamba_ssm.Mamba`, `mamba_ssm.Mamba2`), or any module that maps
+(b, l, d_model) to the same shape; `step` also needs its `allocate_inference_cache` and `step`.
+Letters: b batch, l length, d_model width of the residual stream.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+
+import torch
+from torch import Tensor, nn
+
+BLOCK_CLASSES = {"mamba": "Mamba", "mamba2": "Mamba2"}
+NORM_EPSILON = 1e-5
+
+State = list[tuple[Tensor, Tensor]]
+
+
+class RMSNorm(nn.Module):
+    """x / sqrt(mean(x²) + eps) · weight, with the arithmetic of Hugging Face's MambaRMSNorm.
+
+    The mean square and the division are float32 whatever the input; the cast back to the input's dtype comes
+    before the weight. The ballast that turns this into the identity (exact-arithmetic note E7) relies on both.
+    """
+
+    def __init__(self, width: int, eps: float = NORM_EPSILON, device=None):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width, device=device))
+        self.eps = eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., width) to (..., width)."""
+        wide = x.to(torch.float32)
+        mean_square = wide.square().mean(-1, keepdim=True)
+        unit = wide * torch.rsqrt(mean_square + self.eps)
+        return self.weight * unit.to(x.dtype)
+
+
+class Stack(nn.Module):
+    """embedding, then per block h <- [h +] block([norm](h)), then head([final_norm](h)).
+
+    Attributes: `embedding` (vocab, d_model), `blocks`, `norms` and `final_norm` (None in a bare stack),
+    `head` (vocab, d_model) without bias, `residual`.
+    """
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        blocks: Sequence[nn.Module],
+        head: nn.Linear,
+        *,
+        residual: bool,
+        norms: Sequence[nn.Module] | None = None,
+        final_norm: nn.Module | None = None,
+    ):
+        super().__init__()
+        self.embedding = embedding
+        self.blocks = nn.ModuleList(blocks)
+        self.norms = None if norms is None else nn.ModuleList(norms)
+        self.final_norm = final_norm
+        self.head = head
+        self.residual = residual
+
+    @classmethod
+    def bare(
+        cls,
+        embedding: Tensor,
+        block_tensors: Sequence[Mapping[str, Tensor]],
+        block_kind: str,
+        block_config: Mapping | Sequence[Mapping],
+        head: Tensor,
+        residual: bool,
+        d_model: int,
+    ) -> "Stack":
+        """A stack without norms from plain tensors, which it shares with the caller rather than copies.
+
+        `block_tensors[i]` is block i's state dict; `block_config` holds the keyword arguments of the real class
+        (`d_state`, `d_conv`, `expand`, `dt_rank` or `headdim`, …), one mapping for all blocks or one for each.
+        Raises ValueError in one sentence for an unknown kind and for a missing, foreign or misshapen tensor.
+        """
+        configs = [block_config] * len(block_tensors) if isinstance(block_config, Mapping) else list(block_config)
+        if len(configs) != len(block_tensors):
+            raise ValueError(f"there are {len(block_tensors)} blocks but {len(configs)} block configurations.")
+        blocks = [_empty_block(block_kind, d_model, i, config) for i, config in enumerate(configs)]
+        stack = cls(
+            _empty_embedding(len(embedding), d_model), blocks, _empty_head(len(head), d_model), residual=residual
+        )
+        tensors = {"embedding.weight": embedding, "head.weight": head}
+        tensors |= {f"blocks.{i}.{name}": t for i, block in enumerate(block_tensors) for name, t in block.items()}
+        return _assign(stack, tensors)
+
+    @classmethod
+    def from_language_model(cls, config: Mapping, tensors: Mapping[str, Tensor]) -> "Stack":
+        """The language model that Hugging Face builds from this config.json and these state-dict names.
+
+        The stack shares the tensors with the caller. Raises ValueError in one sentence for a config without a
+        needed key and for a missing, foreign or misshapen tensor.
+        """
+        try:
+            kind, arguments = config["model_type"], _block_arguments(config)
+            d_model, vocab, layers = (config[k] for k in ("hidden_size", "vocab_size", "num_hidden_layers"))
+            eps = config["layer_norm_epsilon"]
+        except KeyError as missing:
+            raise ValueError(f"the config has no entry {missing}.") from missing
+        stack = cls(
+            _empty_embedding(vocab, d_model),
+            [_empty_block(kind, d_model, i, arguments) for i in range(layers)],
+            _empty_head(vocab, d_model),
+            residual=True,
+            norms=[RMSNorm(d_model, eps, device="meta") for _ in range(layers)],
+            final_norm=RMSNorm(d_model, eps, device="meta"),
+        )
+        return _assign(stack, {_stack_name(name): t for name, t in tensors.items()})
+
+    def forward(self, tokens: Tensor, return_stream: bool = False) -> Tensor | tuple[Tensor, list[Tensor]]:
+        """Token ids (b, l), int64, to logits (b, l, vocab).
+
+        With `return_stream`, also the list of residual streams (b, l, d_model) after 0, 1, … blocks.
+        Raises ValueError if the tokens are not a (b, l) int64 tensor of ids below vocab.
+        """
+        streams = []
+        for stream in self._streams(tokens):
+            if return_stream:
+                streams.append(stream)
+        logits = self._logits(stream)
+        return (logits, streams) if return_stream else logits
+
+    def hidden(self, tokens: Tensor, upto: int) -> Tensor:
+        """The residual stream (b, l, d_model) after the first `upto` blocks; 0 is the embedding.
+
+        Raises ValueError if there are fewer blocks than that, and like `forward` for bad tokens.
+        """
+        if not 0 <= upto <= len(self.blocks):
+            raise ValueError(f"there is no stream after {upto} blocks: the stack has {len(self.blocks)}.")
+        return next(islice(self._streams(tokens), upto, None))
+
+    def initial_state(self, batch: int) -> State:
+        """The caches (convolution window, recurrent state) of every block before the first token.
+
+        Shapes come from the weights, for the modules' own `allocate_inference_cache` takes whole `expand` only.
+        Recurrent states are at least float32 also when the weights are narrower, as in the scan kernels:
+        the modules' own default would lose integers above 256 in bfloat16 at every step.
+        """
+        return [_empty_cache(block, batch) for block in self.blocks]
+
+    @torch.no_grad()
+    def step(self, token: Tensor, state: State) -> tuple[Tensor, State]:
+        """One token (b,) through the blocks' own `step`: logits (b, vocab) and the state after it.
+
+        The modules update their caches in place, so the `state` passed in is spent; hence no gradients.
+        """
+        stream, after = self._embed(token[:, None]), []
+        for norm, block, (window, memory) in zip(self._norms(), self.blocks, state, strict=True):
+            out, window, memory = block.step(norm(stream), window, memory)
+            stream = self._add(stream, out)
+            after.append((window, memory))
+        return self._logits(stream)[:, 0], after
+
+    def _streams(self, tokens: Tensor) -> Iterator[Tensor]:
+        stream = self._embed(tokens)
+        yield stream
+        for norm, block in zip(self._norms(), self.blocks):
+            stream = self._add(stream, block(norm(stream)))
+            yield stream
+
+    def _embed(self, tokens: Tensor) -> Tensor:
+        if tokens.dtype != torch.int64 or tokens.dim() != 2:
+            raise ValueError(
+                f"tokens must be an int64 tensor of shape (batch, length), "
+                f"not {tokens.dtype} of shape {tuple(tokens.shape)}."
+            )
+        if not tokens.numel():
+            raise ValueError(
+                f"tokens of shape {tuple(tokens.shape)} hold no token; a batch needs at least one sequence of one token."
+            )
+        vocab = self.embedding.num_embeddings
+        # Out-of-range ids kill a CUDA context with an assertion that names nothing.
+        if not 0 <= tokens.min() <= tokens.max() < vocab:
+            raise ValueError(
+                f"token ids must lie in 0…{vocab - 1}, but they range from {tokens.min()} to {tokens.max()}."
+            )
+        return self.embedding(tokens)
+
+    def _norms(self) -> Sequence[nn.Module]:
+        return self.norms if self.norms is not None else [nn.Identity()] * len(self.blocks)
+
+    def _add(self, stream: Tensor, out: Tensor) -> Tensor:
+        return stream + out if self.residual else out
+
+    def _logits(self, stream: Tensor) -> Tensor:
+        return self.head(stream if self.final_norm is None else self.final_norm(stream))
+
+
+# Everything is built on the meta device and then given its tensors: initialising a vocabulary of 50,257 rows
+# only to overwrite it would double both time and memory.
+
+
+def _empty_cache(block: nn.Module, batch: int) -> tuple[Tensor, Tensor]:
+    """(batch, channels of the convolution, d_conv) and the recurrent state of a real block, all zeros."""
+    weight = block.conv1d.weight
+    heads = (block.nheads, block.headdim) if hasattr(block, "headdim") else (block.d_inner,)
+    window = weight.new_zeros(batch, weight.shape[0], block.d_conv)
+    precision = torch.promote_types(weight.dtype, torch.float32)
+    return window, weight.new_zeros(batch, *heads, block.d_state, dtype=precision)
+
+
+def _empty_embedding(vocab: int, d_model: int) -> nn.Embedding:
+    return nn.Embedding(vocab, d_model, device="meta")
+
+
+def _empty_head(vocab: int, d_model: int) -> nn.Linear:
+    return nn.Linear(d_model, vocab, bias=False, device="meta")
+
+
+def _empty_block(kind: str, d_model: int, index: int, arguments: Mapping) -> nn.Module:
+    """A real block of this kind without values (parameters on the meta device)."""
+    if kind not in BLOCK_CLASSES:
+        raise ValueError(f"unknown block kind {kind!r}: expected one of {sorted(BLOCK_CLASSES)}.")
+    from compiler.runtime import mamba_classes  # imports mamba_ssm, which takes seconds: only when a block is built
+
+    return getattr(mamba_classes(), BLOCK_CLASSES[kind])(d_model, layer_idx=index, device="meta", **arguments)
+
+
+def _block_arguments(config: Mapping) -> dict:
+    """The arguments of the real class that mean what this Hugging Face config means."""
+    common = {
+        "d_state": config["state_size"],
+        "d_conv": config["conv_kernel"],
+        "expand": config["expand"],
+        "conv_bias": config["use_conv_bias"],
+        "bias": config["use_bias"],
+    }
+    if config["model_type"] != "mamba2":
+        return common | {"dt_rank": config["time_step_rank"]}
+    return common | {"headdim": config["head_dim"], "ngroups": config["n_groups"], "chunk_size": config["chunk_size"]}
+
+
+_NAMES = (
+    (re.compile(r"backbone\.embeddings\.weight"), r"embedding.weight"),
+    (re.compile(r"backbone\.layers\.(\d+)\.mixer\.(.+)"), r"blocks.\1.\2"),
+    (re.compile(r"backbone\.layers\.(\d+)\.norm\.weight"), r"norms.\1.weight"),
+    (re.compile(r"backbone\.norm_f\.weight"), r"final_norm.weight"),
+    (re.compile(r"lm_head\.weight"), r"head.weight"),
+)
+
+
+def _stack_name(name: str) -> str:
+    """Our name of a Hugging Face tensor; an unknown name comes back unchanged, for `_assign` to refuse."""
+    for pattern, ours in _NAMES:
+        if found := pattern.fullmatch(name):
+            return found.expand(ours)
+    return name
+
+
+def _assign(stack: Stack, tensors: Mapping[str, Tensor]) -> Stack:
+    """Give an empty stack its tensors, all of them and no others, without copying."""
+    empty = dict(stack.named_parameters())
+    for name in sorted(empty.keys() | tensors.keys()):
+        _check_tensor(name, empty.get(name), tensors.get(name))
+    stack.load_state_dict(tensors, assign=True)
+    for name, parameter in stack.named_parameters():
+        vars(parameter).update(vars(empty[name]))  # mamba_ssm's _no_weight_decay marks, which optimisers read
+    return stack.eval()
+
+
+def _check_tensor(name: str, wanted: Tensor | None, given: Tensor | None) -> None:
+    if given is None:
+        raise ValueError(f"there is no tensor {name}.")
+    if wanted is None:
+        raise ValueError(f"the model has no place for the tensor {name}.")
+    if wanted.shape != given.shape:
+        raise ValueError(f"the tensor {name} has shape {tuple(given.shape)}, expected {tuple(wanted.shape)}.")

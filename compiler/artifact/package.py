@@ -1,0 +1,273 @@
+"""Pass 8, package: blocks of the IR as modules that run.
+
+Two forms. *Bare*: embedding, blocks, head and nothing else, at the sizes the papers state;
+one block needs no residual. *Language model*: what Hugging Face builds from a config,
+RMSNorm before every block and residual around it, with all blocks padded to one size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+import torch
+from scipy import sparse
+
+from compiler.artifact.config import mamba2_config, mamba_config
+from compiler.artifact.model import Stack
+from compiler.artifact.tokenizer import with_special_tokens
+from compiler.driver import Compiled
+from compiler.errors import CompileError
+from compiler.exactness.ballast import Ballast, choose_ballast, with_norm_ballast
+from compiler.ir.block import Block
+from compiler.targets import mamba, mamba2, mamba_delta_t, s4d
+from compiler.targets.mamba import MambaSizes
+from compiler.targets.mamba2 import HEAD_DIMS, Mamba2Sizes, padded_channels
+from compiler.targets.tensors import exact_float32
+
+Sizes = MambaSizes | Mamba2Sizes
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageModel:
+    """A Hugging Face checkpoint in memory: config.json, tensors by their names, token names, and what the norms carry."""
+
+    config: dict
+    tensors: dict[str, torch.Tensor]
+    tokens: list[str]
+    lane_of: np.ndarray
+    ballast: Ballast
+
+
+# Bare ---------------------------------------------------------------------------------------------
+
+
+def bare_sizes(compiled: Compiled, mixer: str | None = None) -> list[Sizes]:
+    """The least sizes of each block, without padding: what the theorems bound."""
+    lane_in, lane_out, d_model = _bare_lanes(compiled)
+    emitter = _emitter(compiled, mixer)
+    return [emitter.sizes(block, d_model) for block in compiled.blocks]
+
+
+def size_fields(size: Sizes) -> dict[str, int]:
+    """Sizes by name."""
+    return asdict(size)
+
+
+def bare(compiled: Compiled, mixer: str | None = None) -> Stack:
+    """The circuit as embedding, real blocks and head (tokens → logits).
+
+    mixer: "mamba", "mamba2" or, for circuits compiled for s4d, also "s4d" (our S4DMixer);
+    the target's own module by default.
+    """
+    lane_in, lane_out, d_model = _bare_lanes(compiled)
+    emitter = _emitter(compiled, mixer)
+    sizes = packaged_sizes(compiled, mixer)
+    d_model = max((s.d_model for s in sizes), default=d_model)
+    embedding = exact_float32(_columns(compiled.lanes.embedding, lane_in, d_model), "embedding")
+    head = exact_float32(_columns(compiled.head, lane_out, d_model), "head")
+    tensors = [
+        emitter.emit(block, size, lane_in if i == 0 else lane_out, lane_out)
+        for i, (block, size) in enumerate(zip(compiled.blocks, sizes, strict=True))
+    ]
+    if emitter in _OWN_MIXERS:
+        return _own_stack(compiled, _OWN_MIXERS[emitter], embedding, tensors, sizes, head)
+    kind = "mamba2" if emitter is mamba2 else "mamba"
+    configs = [_block_config(size) for size in sizes]
+    return Stack.bare(embedding, tensors, kind, configs, head, needs_residual(compiled), d_model)
+
+
+def needs_residual(compiled: Compiled) -> bool:
+    """Whether a lane must outlive a block: several blocks, or a head that reads what the embedding wrote."""
+    read = compiled.head.indices if compiled.head.nnz else np.zeros(0)
+    return len(compiled.blocks) != 1 or bool((read < compiled.lanes.n_inputs).any())
+
+
+def _bare_lanes(compiled: Compiled) -> tuple[np.ndarray, np.ndarray, int]:
+    """(coordinate of each lane before a block, after it, d_model); one block without residual reuses coordinates."""
+    count, inputs = compiled.lanes.count, compiled.lanes.n_inputs
+    if needs_residual(compiled):
+        return np.arange(count), np.arange(count), count
+    lane_in, lane_out = np.full(count, -1), np.full(count, -1)
+    lane_in[:inputs] = np.arange(inputs)
+    lane_out[inputs:] = np.arange(count - inputs)
+    return lane_in, lane_out, max(inputs, count - inputs)
+
+
+def _emitter(compiled: Compiled, mixer: str | None):
+    """The module of `targets` that prints the blocks."""
+    name = mixer or ("mamba" if compiled.rules.name == "s4d" else compiled.rules.name)
+    fits = {"mamba": ("mamba", "s4d"), "mamba2": ("mamba2",), "s4d": ("s4d",), "mamba-delta-t": ("mamba-delta-t",)}
+    if compiled.rules.name not in fits[name]:
+        raise ValueError(
+            f"mixer {name!r} cannot hold a circuit compiled for {compiled.rules.name}; compile it for {name}"
+        )
+    return {"mamba": mamba, "mamba2": mamba2, "s4d": s4d, "mamba-delta-t": mamba_delta_t}[name]
+
+
+def packaged_sizes(compiled: Compiled, mixer: str | None = None) -> list[Sizes]:
+    """The sizes of the modules of the bare stack: no narrower than d_model, for Mamba-2 a multiple of it."""
+    pairs = zip(bare_sizes(compiled, mixer), compiled.blocks, strict=True)
+    return [_packaged(size, block) for size, block in pairs]
+
+
+def _packaged(size: Sizes, block: Block) -> Sizes:
+    if isinstance(size, MambaSizes):
+        return replace(size, d_inner=max(size.d_inner, size.d_model))
+    inner = -(-size.d_inner // size.d_model) * size.d_model
+    fits = [p for p in HEAD_DIMS if inner % p == 0 and padded_channels(block, p) <= inner]
+    return replace(size, d_inner=inner, headdim=fits[0] if fits else 1)
+
+
+def _block_config(size: Sizes) -> dict:
+    """Keyword arguments of the real class, which computes d_inner = int(expand · d_model)."""
+    if isinstance(size, MambaSizes):
+        expand = (size.d_inner + 0.5) / size.d_model  # the half keeps int() from rounding down past d_inner
+        return {"d_state": size.d_state, "d_conv": size.d_conv, "expand": expand, "dt_rank": size.dt_rank}
+    expand = size.d_inner // size.d_model
+    return {"d_state": size.d_state, "d_conv": size.d_conv, "expand": expand, "headdim": size.headdim, "rmsnorm": False}
+
+
+def _columns(matrix: sparse.csr_array, column_of: np.ndarray, width: int) -> np.ndarray:
+    """The dense (rows × width) array with column j of the matrix at column_of[j]; lanes without a place must be empty."""
+    coo = matrix.tocoo()
+    at = column_of[coo.col]
+    dense = np.zeros((matrix.shape[0], width), dtype=np.float32)
+    dense[coo.row[at >= 0], at[at >= 0]] = coo.data[at >= 0]
+    return dense
+
+
+_OWN_MIXERS = {s4d: s4d.S4DMixer, mamba_delta_t: mamba_delta_t.MambaDeltaT}
+
+
+def _own_stack(compiled: Compiled, mixer: type[torch.nn.Module], embedding, tensors, sizes, head) -> Stack:
+    """A stack of mixers that no library ships."""
+    blocks = []
+    for state, size in zip(tensors, sizes, strict=True):
+        block = mixer(size.d_model, size.d_inner, size.d_state, size.d_conv)
+        block.load_state_dict(state)
+        blocks.append(block)
+    weights = torch.nn.Linear(head.shape[1], head.shape[0], bias=False, device="meta")
+    weights.weight = torch.nn.Parameter(head)
+    table = torch.nn.Embedding.from_pretrained(embedding, freeze=False)
+    return Stack(table, blocks, weights, residual=needs_residual(compiled)).eval()
+
+
+# Language model -------------------------------------------------------------------------------------
+
+
+def language_model(compiled: Compiled) -> LanguageModel:
+    """The circuit as a Hugging Face Mamba or Mamba-2 language model, exact under its RMSNorms.
+
+    Its vocabulary is the alphabet and then the special tokens, whose embedding and head rows
+    are those of an absent token.
+    """
+    if compiled.source.alphabet is None:
+        raise CompileError(
+            [
+                (
+                    None,
+                    "a circuit over numbers has no vocabulary, so there is no language model of it; `numeric.NumericStack` runs it",
+                )
+            ]
+        )
+    if compiled.rules.name == "mamba-delta-t":
+        raise CompileError(
+            [
+                (
+                    None,
+                    "no library ships Mamba-Δᵀ, so there is no language model of it; the bare stack (`package.bare`) runs it",
+                )
+            ]
+        )
+    if not compiled.blocks:
+        raise CompileError(
+            [
+                (
+                    compiled.source.output,
+                    "it is a function of the present token alone and needs no block; package it with bare()",
+                )
+            ]
+        )
+    kind = "mamba2" if compiled.rules.name == "mamba2" else "mamba"
+    emitter = mamba2 if kind == "mamba2" else mamba
+    tokens = with_special_tokens(list(compiled.source.alphabet.tokens))
+    bounds = compiled.lane_bounds()
+    blocks, inner_ballast = compiled.blocks, [None] * len(compiled.blocks)
+    size = _language_model_size(compiled, emitter, blocks, extra=0)
+    ballast = choose_ballast(size.d_model, bounds, compiled.dtype)
+    if kind == "mamba2":
+        blocks, inner_ballast = with_norm_ballast(compiled, size.d_inner, bounds, compiled.dtype)
+    lane_of = np.arange(compiled.lanes.count)
+    tensors = {
+        "backbone.embeddings.weight": _embedding(compiled, size.d_model, len(tokens), ballast),
+        "backbone.norm_f.weight": _norm_weight(size.d_model, lane_of, ballast),
+        "lm_head.weight": exact_float32(_vocabulary_rows(compiled.head, lane_of, size.d_model, len(tokens)), "lm_head"),
+    }
+    for i, block in enumerate(blocks):
+        prefix = f"backbone.layers.{i}"
+        tensors[f"{prefix}.norm.weight"] = _norm_weight(size.d_model, lane_of, ballast)
+        for name, tensor in emitter.emit(block, size, lane_of, lane_of).items():
+            tensors[f"{prefix}.mixer.{name}"] = tensor
+        if inner_ballast[i] is not None:
+            seats = mamba2.channel_seats(block, size.headdim)[: len(compiled.blocks[i].channels.names)]
+            tensors[f"{prefix}.mixer.norm.weight"] = _norm_weight(size.d_inner, seats, inner_ballast[i])
+    _check_representable(tensors, compiled.dtype)
+    config = _config(kind, size, len(tokens), len(blocks)) | {"dtype": compiled.dtype}
+    return LanguageModel(config, tensors, tokens, lane_of, ballast)
+
+
+def _check_representable(tensors: dict[str, torch.Tensor], dtype: str) -> None:
+    """Every weight must be the same number in the dtype that the promise is made for."""
+    narrow = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[dtype]
+    for name, tensor in tensors.items():
+        if not torch.equal(tensor.to(narrow).float(), tensor):
+            raise CompileError([(None, f"{name} has a weight that {dtype} does not hold exactly; use float32")])
+
+
+def _embedding(compiled: Compiled, d_model: int, vocab: int, ballast: Ballast) -> torch.Tensor:
+    table = _vocabulary_rows(compiled.lanes.embedding, np.arange(compiled.lanes.count), d_model, vocab)
+    table[:, d_model - len(ballast.factors) :] = np.array(ballast.factors, dtype=np.float32) * ballast.level
+    return exact_float32(table, "embeddings")
+
+
+def _vocabulary_rows(matrix: sparse.csr_array, lane_of: np.ndarray, d_model: int, vocab: int) -> np.ndarray:
+    rows = np.zeros((vocab, d_model), dtype=np.float32)
+    rows[: matrix.shape[0]] = _columns(matrix, lane_of, d_model)
+    return rows
+
+
+def _norm_weight(width: int, data: np.ndarray, ballast: Ballast) -> torch.Tensor:
+    """K on the data, 0 elsewhere: the norm divides by K exactly."""
+    weight = torch.zeros(width)
+    weight[torch.from_numpy(np.asarray(data))] = ballast.level
+    return weight
+
+
+def _power_of_two(n: int) -> int:
+    return 1 << max(0, (n - 1).bit_length())
+
+
+def _language_model_size(compiled: Compiled, emitter, blocks, extra: int) -> Sizes:
+    """One size for all blocks: d_model a power of two (the norm's mean is then exact), d_inner = 2 · d_model."""
+    least = [emitter.sizes(block, compiled.lanes.count) for block in blocks]
+    d_model = _power_of_two(max(compiled.lanes.count + 2, 16))
+    if emitter is mamba:
+        inner = max(s.d_inner for s in least)
+        d_model = max(d_model, _power_of_two(-(-inner // 2)))
+        return MambaSizes(
+            d_model, 2 * d_model, max(s.d_state for s in least), max(s.dt_rank for s in least), least[0].d_conv
+        )
+    while True:
+        for headdim in HEAD_DIMS:
+            # Two more heads at most hold the ballast of the gated norm.
+            if all(padded_channels(block, headdim) + 2 * headdim <= 2 * d_model for block in blocks):
+                return Mamba2Sizes(d_model, 2 * d_model, max(s.d_state for s in least), headdim, least[0].d_conv)
+        d_model *= 2
+
+
+def _config(kind: str, size: Sizes, vocab: int, layers: int) -> dict:
+    common = {"vocab": vocab, "d_model": size.d_model, "d_state": size.d_state, "layers": layers, "d_conv": size.d_conv}
+    if kind == "mamba":
+        return mamba_config(**common, dt_rank=size.dt_rank)
+    return mamba2_config(**common, head_dim=size.headdim)

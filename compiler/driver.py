@@ -1,0 +1,118 @@
+"""The compiler: a circuit in, blocks over named lanes out, pass by pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from compiler.analysis.domains import Domains
+from compiler.analysis.linear_form import ONE, linear_form
+from compiler.exactness.sums import SIGNIFICAND, check_exact, lane_bounds
+from compiler.gadgets.integers import lower
+from compiler.interpreter import interpret
+from compiler.ir.block import Block, run
+from compiler.ir.builder import BlockBuilder
+from compiler.language.circuit import Circuit
+from compiler.language.stream import Stream
+from compiler.passes.allocate import Lanes, allocate
+from compiler.passes.check import check
+from compiler.passes.fit_ports import fit_ports
+from compiler.passes.represent import represent
+from compiler.passes.schedule import Schedule, schedule
+from compiler.passes.skip_path import use_skip_path
+from compiler.passes.split_reals import split_reals
+from compiler.targets.ports import PortRules, rules_of
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """A compiled circuit, before it is packaged as a module.
+
+    source: the circuit as written; core: the one that the blocks compute, stream by stream.
+    lanes:  the residual stream; blocks: the block IR, in order.
+    head:   (output width × lanes) csr, the last linear map.
+    """
+
+    source: Circuit
+    core: Circuit
+    rules: PortRules
+    dtype: str
+    domains: Domains
+    schedule: Schedule
+    lanes: Lanes
+    blocks: tuple[Block, ...]
+    head: sparse.csr_array
+
+    def interpret(self, tokens: np.ndarray) -> np.ndarray:
+        """What the circuit as written gives, exactly: (batch, time, width) float64 from (batch, time) ids.
+
+        float64 arrays are used where every stream keeps within 2^53 lattice steps, Python
+        integers and Fractions otherwise.
+        """
+        safe = all(self.domains.of(s).step > 0 and self.domains.of(s).steps < 2**53 for s in self.source.streams)
+        values = interpret(self.source, tokens, dtype=np.float64 if safe else object)
+        return values[self.source.output].astype(np.float64)
+
+    def lane_values(self, tokens: np.ndarray) -> np.ndarray:
+        """What every lane should hold once it is written, by the interpreter: (batch, time, lanes) float64."""
+        atoms = [s for s in self.lanes.index if s is not ONE]
+        values = interpret(self.core, tokens, keep=atoms, dtype=np.float64)
+        result = np.ones((*tokens.shape, self.lanes.count))
+        for atom in atoms:
+            held = self.lanes.index[atom] >= 0
+            result[..., self.lanes.index[atom][held]] = values[atom][..., held]
+        return result
+
+    def lane_bounds(self) -> np.ndarray:
+        """A bound on |value| of every lane at every position: (lanes,)."""
+        return lane_bounds(self.schedule, self.lanes, self.domains)
+
+
+def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> Compiled:
+    """Lower a circuit to blocks of a target: "mamba", "mamba2", "s4d" or "mamba-delta-t".
+
+    dtype: the arithmetic that the promise of exactness is made for ("float32", "bfloat16", "float16").
+
+    Raises CompileError with every reason found when the circuit is ill-typed, does not fit
+    the target, or could leave the exact range.
+    """
+    rules = rules_of(target)
+    if dtype not in SIGNIFICAND:
+        raise ValueError(f"dtype {dtype!r} is unknown; it must be one of {', '.join(SIGNIFICAND)}")
+    if dtype == "float16":
+        rules = replace(rules, counts=False)
+    check(circuit)
+    domains = Domains(circuit.language, circuit.max_length)
+    domains.all(circuit.streams)
+    core = fit_ports(split_reals(represent(circuit, domains), domains, rules), domains, rules)
+    plan = schedule(core, rules)
+    core = use_skip_path(plan, rules)
+    plan = schedule(core, rules) if core is not plan.circuit else plan
+    lanes = allocate(plan, circuit.alphabet.size if circuit.alphabet else 1)
+    blocks = tuple(_lower(operations, plan, lanes, domains, rules) for operations in plan.blocks)
+    check_exact(plan, lanes, blocks, domains, dtype)
+    return Compiled(circuit, core, rules, dtype, domains, plan, lanes, blocks, _head(core.output, lanes))
+
+
+def _lower(operations: list[Stream], plan: Schedule, lanes: Lanes, domains: Domains, rules: PortRules) -> Block:
+    builder = BlockBuilder(lanes, domains, rules, plan.forms)
+    for stream in operations:
+        lower(stream, plan.on_lanes[stream], builder)
+    return builder.build()
+
+
+def _head(output: Stream, lanes: Lanes) -> sparse.csr_array:
+    total = sparse.csr_array((output.width, lanes.count))
+    for (atom, _), matrix in linear_form(output).items():
+        total = total + matrix @ lanes.place(atom)
+    return sparse.csr_array(total)
+
+
+def run_blocks(compiled: Compiled, tokens: np.ndarray) -> list[np.ndarray]:
+    """The residual stream before the first block and after each, by the block IR: (batch, time, lanes) float64."""
+    streams = [compiled.lanes.embedding[tokens.reshape(-1)].toarray().reshape(*tokens.shape, -1)]
+    for block in compiled.blocks:
+        streams.append(streams[-1] + run(block, streams[-1]))
+    return streams

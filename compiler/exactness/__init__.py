@@ -1,0 +1,1 @@
+"""Why the blocks compute without error, and the checks that refuse where they would not."""

@@ -1,0 +1,161 @@
+"""Pass 7, exactness: every number that the blocks form stays within the integers of the dtype.
+
+Sums of lattice values are exact, in any order, while they stay below 2^p steps, p the
+significand of the dtype (exact-arithmetic E11). This pass bounds every sum in steps, from
+the domains, and refuses with the operation and the smallest change that would fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from compiler.analysis.domains import Domains, array_step, dyadic_gcd
+from compiler.analysis.linear_form import Form, linear_form
+from compiler.errors import CompileError
+from compiler.exactness.saturation import saturating
+from compiler.ir.block import Block
+from compiler.language import operations as ops
+from compiler.language.stream import Stream
+from compiler.passes.allocate import Lanes
+from compiler.passes.schedule import Schedule
+
+SIGNIFICAND = {"float32": 24, "bfloat16": 8, "float16": 11}
+LARGEST = {"float32": 2.0**127, "bfloat16": 2.0**127, "float16": 65504.0}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sum that the module forms, in lattice steps."""
+
+    stream: Stream
+    what: str
+    steps: Fraction
+
+
+def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[Block, ...], domains: Domains, dtype: str) -> None:
+    """Raise CompileError naming every sum that could leave the exact range of the dtype."""
+    limit = 2 ** SIGNIFICAND[dtype]
+    saturated = saturating(plan, domains, limit)
+    reasons = [
+        (claim.stream, _refusal(claim, limit, domains.max_length, dtype))
+        for claim in _claims(plan, domains)
+        if claim.steps > limit and claim.stream not in saturated
+    ]
+    bounds = lane_bounds(plan, lanes, domains)
+    for number, block in enumerate(blocks):
+        reasons += [(None, reason) for reason in _too_large(block, bounds, number, dtype)]
+    named = {stream for stream, _ in reasons}
+    reasons += [
+        (claim.stream, _refusal(claim, limit, domains.max_length, dtype))
+        for claim in _partial_sums(plan, domains, saturated)
+        if claim.steps > limit and claim.stream not in named
+    ]
+    if reasons:
+        raise CompileError(reasons)
+
+
+def _claims(plan: Schedule, domains: Domains) -> Iterator[Claim]:
+    for stream in plan.circuit.streams:
+        if isinstance(stream.operation, ops.Numbers):
+            yield from _claims_of(stream, domains)
+    for operations in plan.blocks:
+        for stream in operations:
+            yield from _claims_of(stream, domains)
+
+
+def _claims_of(stream: Stream, domains: Domains) -> Iterator[Claim]:
+    """What an operation adds up: its own value, its state, and the pre-activations of rectifiers."""
+    domain, operation = domains.of(stream), stream.operation
+    if domain.step == 0:
+        return
+    yield Claim(stream, "its value", domain.steps)
+    for source in stream.inputs:
+        if domains.of(source).step:
+            yield Claim(stream, f"its operand {source.label}", domains.of(source).steps)
+    if isinstance(operation, ops.MemoryRead):
+        value, key = (domains.of(s) for s in stream.inputs[:2])
+        yield Claim(stream, "an entry of its state", domains.cell_bound(stream) / (value.step * key.step))
+    if isinstance(operation, ops.ScaledSum):
+        value, weight = (domains.of(s) for s in stream.inputs[:2])
+        yield Claim(stream, "its state", domains.sum_bound(stream) / (value.step * weight.step))
+    if isinstance(operation, ops.GateSum):
+        yield from _claims_of(stream.inputs[0], domains)
+
+
+def _partial_sums(plan: Schedule, domains: Domains, saturated: set[Stream]) -> Iterator[Claim]:
+    """What each linear map adds up before anything cancels: of every operand, and of the scores.
+
+    The order of a sum is the kernel's, so every partial sum counts: it lies between the sum
+    of the negative terms and that of the positive ones. Falling ramps of saturated counts
+    are exempt (`saturation`).
+    """
+    output = plan.circuit.output
+    for stream, form in {**plan.forms, output: plan.forms.get(output) or linear_form(output)}.items():
+        atoms = [atom for atom, _ in form]
+        if any(domains.of(atom).step == 0 for atom in atoms) or saturated & set(atoms):
+            continue
+        steps = [array_step(matrix.data) * domains.of(atom).step for (atom, _), matrix in form.items()]
+        if steps:
+            what = "a score, or a term of it," if stream is output else "a sum of its terms"
+            yield Claim(stream, what, _largest_partial_sum(form, stream.width, domains) / dyadic_gcd(*steps))
+
+
+def _largest_partial_sum(form: Form, width: int, domains: Domains) -> Fraction:
+    up, down = np.zeros(width), np.zeros(width)
+    for (atom, _), matrix in form.items():
+        domain = domains.of(atom)
+        high, low = float(max(domain.hi, 0)), float(max(-domain.lo, 0))
+        gains = np.asarray(matrix.maximum(0).sum(axis=1)).reshape(-1)
+        losses = -np.asarray(matrix.minimum(0).sum(axis=1)).reshape(-1)
+        cap = np.asarray(abs(matrix).max(axis=1).todense()).reshape(-1) * float(domain.l1)
+        up += np.minimum(gains * high + losses * low, cap)
+        down += np.minimum(gains * low + losses * high, cap)
+    return Fraction(float(max(up.max(initial=0), down.max(initial=0))))
+
+
+def _refusal(claim: Claim, limit: int, max_length: int, dtype: str) -> str:
+    fits = max(1, int(max_length * limit / claim.steps))
+    wider = " or use float32" if dtype != "float32" else ""
+    return f"{claim.what} can reach {int(claim.steps)} lattice steps, and {dtype} adds exactly up to {limit}; if that grows with the length, a max_length of {fits} would fit{wider}"
+
+
+def lane_bounds(plan: Schedule, lanes: Lanes, domains: Domains) -> np.ndarray:
+    """A bound on |value| of every lane at every position: (lanes,)."""
+    bounds = np.zeros(lanes.count)
+    if lanes.embedding.nnz:
+        bounds[:] = abs(lanes.embedding).max(axis=0).toarray().reshape(-1)
+    inputs = [s for s in lanes.index if isinstance(s.operation, ops.Numbers)]
+    for stream in (*inputs, *(s for operations in plan.blocks for s in operations)):
+        at = lanes.index[stream]
+        bounds[at[at >= 0]] = float(domains.of(stream).bound)
+    return bounds
+
+
+def _too_large(block: Block, bounds: np.ndarray, number: int, dtype: str) -> list[str]:
+    """Physical values beyond the largest number of the dtype: pre-activations, and what leaves the gates."""
+    largest = LARGEST[dtype]
+    reach = np.abs(block.features.taps).sum(axis=1) * (abs(block.features.rows) @ bounds) + np.abs(block.features.bias)
+    gated = channel_bounds(block, bounds)
+    found, remedy = [], "declare smaller bounds" if dtype == "float32" else "use float32"
+    for values, names, what in (
+        (reach, block.features.names, "pre-activation"),
+        (gated, block.channels.names, "gated output"),
+    ):
+        if values.size and values.max() > largest:
+            at = int(values.argmax())
+            found.append(
+                f"block {number}: the {what} of {names[at]} can reach {values[at]:g}, and {dtype} ends at {largest:g}; {remedy}"
+            )
+    return found
+
+
+def channel_bounds(block: Block, bounds: np.ndarray) -> np.ndarray:
+    """A bound on |y·silu(z)| of each channel: no channel contributes more to its lane than the lane can hold."""
+    coo = block.channels.out.tocoo()
+    result = np.zeros(len(block.channels.names))
+    result[coo.row] = bounds[coo.col] / np.abs(coo.data)
+    return result

@@ -1,0 +1,86 @@
+"""What the gadgets share: levels, targets, the constant column, the Δ and column ports."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compiler.errors import CompileError
+from compiler.ir.builder import CONSTANT, BlockBuilder
+from compiler.language import operations as ops
+from compiler.language.stream import Stream
+
+ON = 128.0  # Δ of a channel that writes: softplus(128) = 128, and exp(−128·1) = 0 in float32
+GATE = 32.0  # z of an open gate: silu(32) = 32
+
+
+def targets(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> np.ndarray:
+    return builder.lanes.index[stream][np.flatnonzero(wanted)]
+
+
+def names(stream: Stream, wanted: np.ndarray) -> list[str]:
+    return [stream.label if stream.width == 1 else f"{stream.label}[{i}]" for i in np.flatnonzero(wanted)]
+
+
+def per_lane(builder: BlockBuilder, value: Stream, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """x̂ features and units for the listed (repeated) numbers of a value."""
+    used = np.zeros(value.width, dtype=bool)
+    used[lanes] = True
+    ids, unit = builder.written(value, used)
+    position = np.cumsum(used) - 1
+    return ids[position[lanes]], unit[position[lanes]]
+
+
+def constant_column(builder: BlockBuilder) -> None:
+    """The one column of running sums and latches: B = 1/128 and C = 1/32 at every position (x̂ = 32 where nothing follows silu)."""
+    on = np.array([builder.constant()])
+    linear = builder.rules.columns != "features"
+    write, read = (1 / (ON * CONSTANT), 1 / (GATE * CONSTANT)) if linear else (1.0, 1.0)
+    row = np.zeros(1, dtype=np.int64)
+    builder.set_columns(["constant"], [(row, on, np.array([write]))], [(row, on, np.array([read]))])
+
+
+def column_gain(builder: BlockBuilder) -> float:
+    """What undoes 128·B·C·32 of the constant column."""
+    return 1.0 if builder.rules.columns != "features" else 1 / (ON * CONSTANT * CONSTANT * GATE)
+
+
+def threshold(builder: BlockBuilder, when: Stream, flags: np.ndarray) -> dict:
+    """The Δ port of one channel per listed flag: 256·level − 128."""
+    if builder.rules.delta == "lanes":
+        rows = builder.on_lanes(when)[flags]
+        return {"delta_lanes": ops.exact_matrix(2 * ON * rows), "delta_bias": -ON}
+    parts, bias = builder.linear(when)
+    count = np.bincount(flags, minlength=when.width)
+    order = np.argsort(flags, kind="stable")
+    start = np.cumsum(count) - count
+    entries = []
+    for row, feature, weight in parts:
+        repeat = count[row]
+        offset = np.concatenate([np.arange(n) for n in repeat]) if len(repeat) else np.zeros(0, dtype=np.int64)
+        channel = order[np.repeat(start[row], repeat) + offset.astype(np.int64)]
+        entries.append((channel, np.repeat(feature, repeat), np.repeat(2 * ON * weight, repeat)))
+    return {"delta_features": entries, "delta_bias": (2 * ON * bias - ON)[flags]}
+
+
+def column_entries(builder: BlockBuilder, stream: Stream) -> list[tuple]:
+    """(column, feature, weight) triples of a key or query; its constants come from the channel that is always on."""
+    parts, bias = builder.linear(stream)
+    constant = np.flatnonzero(bias)
+    if len(constant):
+        parts.append((constant, np.full(len(constant), builder.constant()), bias[constant] / CONSTANT))
+    return parts
+
+
+def single_features(builder: BlockBuilder, stream: Stream) -> tuple[list[tuple], float]:
+    """Columns that are one feature each, and their common unit."""
+    ids, unit = builder.written(stream, np.ones(stream.width, dtype=bool))
+    if len(set(unit)) != 1:
+        raise CompileError(
+            [
+                (
+                    stream,
+                    f"its columns stand at {len(set(unit))} different scales, and {builder.rules.name} needs one for all",
+                )
+            ]
+        )
+    return [(np.arange(stream.width), ids, np.ones(stream.width))], float(unit[0])

@@ -1,0 +1,1 @@
+"""The block IR and its builder."""

@@ -1,0 +1,270 @@
+"""Building one block: rectified rows, ports and channels, collected sparsely."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import sparse
+
+from compiler.analysis.domains import Domains
+from compiler.analysis.linear_form import ONE, Form, port_form
+from compiler.analysis.one_channel import ChannelRows, is_rectified, one_channel
+from compiler.analysis.scale import half_scale, rectifier_scale
+from compiler.ir.block import Block, Channels, Columns, Features
+from compiler.language import operations as ops
+from compiler.language.stream import Stream
+from compiler.passes.allocate import Lanes
+from compiler.targets.ports import PortRules
+
+CONSTANT = 32.0  # x̂ of the channel that is on at every position
+
+
+class BlockBuilder:
+    """Collects the parts of one block.
+
+    Feature ids are positions in the block's list of rectified rows; equal rows are
+    shared, so an operand that several ports read is computed once.
+    """
+
+    def __init__(self, lanes: Lanes, domains: Domains, rules: PortRules, forms: dict[Stream, Form]):
+        self.lanes = lanes
+        self.domains = domains
+        self.rules = rules
+        self.forms = forms
+        self._ids: dict[bytes, int] = {}
+        self._names: list[str] = []
+        self._rows: list[sparse.csr_array] = []
+        self._taps: list[np.ndarray] = []
+        self._bias: list[float] = []
+        self._channels: list[dict] = []
+        self._real: set[int] = set()
+        self._columns: tuple[tuple[str, ...], list, list, tuple[list, np.ndarray] | None] | None = None
+
+    def form(self, stream: Stream) -> Form:
+        return port_form(stream, self.forms)
+
+    # Features ---------------------------------------------------------------------------------
+
+    def features(self, channels: ChannelRows, scale: float, names: Sequence[str], real: bool = False) -> np.ndarray:
+        """Feature ids of scale · relu(channels): (count,); real: halves of real numbers."""
+        count = len(channels.bias)
+        rows = sparse.csr_array((count, self.lanes.count))
+        for atom, part in zip(channels.atoms, channels.rows, strict=True):
+            rows = rows + part @ self.lanes.place(atom)
+        rows = sparse.csr_array(rows)
+        rows.sort_indices()
+        taps, bias = channels.taps * scale, channels.bias * scale
+        ids = np.empty(count, dtype=np.int64)
+        for i in range(count):
+            span = slice(rows.indptr[i], rows.indptr[i + 1])
+            key = (
+                rows.indices[span].astype(np.int64).tobytes()
+                + rows.data[span].tobytes()
+                + b"|"
+                + taps[i].tobytes()
+                + bias[i].tobytes()
+            )
+            if key not in self._ids:
+                self._ids[key] = len(self._names)
+                self._names.append(names[i])
+                self._rows.append((rows.indices[span], rows.data[span]))
+                self._taps.append(taps[i])
+                self._bias.append(bias[i])
+            ids[i] = self._ids[key]
+        self._real |= set(ids.tolist()) if real else set()
+        return ids
+
+    def constant(self) -> int:
+        """The feature that is 32 at every position."""
+        one = ChannelRows((), (), np.zeros((1, self.rules.d_conv)), np.array([1.0]))
+        return int(self.features(one, CONSTANT, ["constant"])[0])
+
+    def rectifier(self, relu: Stream, wanted: np.ndarray) -> tuple[np.ndarray, float]:
+        """(feature ids, scale) of the wanted numbers of a rectifier."""
+        pre = relu.inputs[0]
+        channels = _only(one_channel(self.form(pre), pre.width, self.rules.d_conv, rectified=True), wanted)
+        halved = isinstance(relu.operation, ops.Half)
+        scale = relu.operation.scale if halved else rectifier_scale(channels, self.domains)
+        return self.features(channels, scale, _numbered(relu, wanted), halved), scale
+
+    def passing(self, stream: Stream, wanted: np.ndarray) -> tuple[np.ndarray, float]:
+        """(feature ids, scale) of non-negative numbers that one row each can compute from lanes."""
+        channels = _only(one_channel(self.form(stream), stream.width, self.rules.d_conv, rectified=False), wanted)
+        scale = rectifier_scale(channels, self.domains)
+        return self.features(channels, scale, _numbered(stream, wanted)), scale
+
+    # Ports ------------------------------------------------------------------------------------
+
+    def written(self, value: Stream, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(feature ids, unit) at the x̂ port: number i is x̂ · unit_i. Rectifiers of this block serve directly."""
+        form = self.form(value)
+        if not is_rectified(form):
+            ids, scale = self.passing(value, wanted)
+            return ids, np.full(len(ids), 1 / scale)
+        ids, unit = np.empty(wanted.sum(), dtype=np.int64), np.empty(wanted.sum())
+        for (relu, _), matrix in form.items():
+            rows = sparse.csr_array(matrix[np.flatnonzero(wanted)]).tocoo()
+            used = np.zeros(relu.width, dtype=bool)
+            used[rows.col] = True
+            features, scale = self.rectifier(relu, used)
+            of_lane = np.cumsum(used) - 1
+            ids[rows.row] = features[of_lane[rows.col]]
+            unit[rows.row] = rows.data / scale
+        return ids, unit
+
+    def linear(self, stream: Stream) -> tuple[list[tuple[np.ndarray, np.ndarray, np.ndarray]], np.ndarray]:
+        """A stream as Σ weight · x̂ + bias: ([(row, feature, weight) arrays], bias (width,)), for Δ, B and C."""
+        parts, bias = [], np.zeros(stream.width)
+        for (atom, lag), matrix in self.form(stream).items():
+            if atom is ONE and lag == 0:
+                bias += matrix.toarray()[:, 0]
+                continue
+            coo = matrix.tocoo()
+            used = np.zeros(atom.width, dtype=bool)
+            used[coo.col] = True
+            of_lane = np.cumsum(used) - 1
+            for ids, weight in self._lane_features(atom, lag, used):
+                parts.append((coo.row, ids[of_lane[coo.col]], coo.data * weight))
+        return parts, bias
+
+    def _lane_features(self, atom: Stream, lag: int, used: np.ndarray) -> list[tuple[np.ndarray, float]]:
+        """[(feature ids, weight)] with atom(t − lag) = Σ weight · x̂: a rectifier of this block, or lanes (± if signed)."""
+        if isinstance(atom.operation, ops.Relu) and lag == 0:
+            ids, scale = self.rectifier(atom, used)
+            return [(ids, 1 / scale)]
+        real = not self.domains.of(atom).step
+        signs = (1.0, -1.0) if real or self.domains.of(atom).lo < 0 else (1.0,)
+        result = []
+        for sign in signs:
+            pick = sparse.csr_array(
+                (np.full(used.sum(), sign), (range(used.sum()), np.flatnonzero(used))), shape=(used.sum(), atom.width)
+            )
+            taps = np.zeros((used.sum(), self.rules.d_conv))
+            taps[:, lag] = 1
+            channels = ChannelRows((atom,), (pick,), taps, np.zeros(used.sum()))
+            scale = half_scale(self.domains.of(atom)) if real else rectifier_scale(channels, self.domains)
+            result.append((self.features(channels, scale, _numbered(atom, used, lag), real), sign / scale))
+        return result
+
+    def on_lanes(self, stream: Stream) -> sparse.csr_array:
+        """A stream as a linear map of the present lanes: (width × lanes)."""
+        total = sparse.csr_array((stream.width, self.lanes.count))
+        for (atom, _), matrix in self.form(stream).items():
+            total = total + matrix @ self.lanes.place(atom)
+        return ops.exact_matrix(total)
+
+    # Parts ------------------------------------------------------------------------------------
+
+    def set_columns(
+        self, names: Sequence[str], write: list, read: list, step: tuple[list, np.ndarray] | None = None
+    ) -> None:
+        """The state columns of the block; write, read: (rows, features, weights) triples; step: such triples and biases."""
+        if self._columns is None:
+            self._columns = (tuple(names), write, read, step)
+
+    def add_channels(
+        self,
+        names: Sequence[str],
+        feature: np.ndarray,
+        out: tuple[np.ndarray, np.ndarray],
+        gate: sparse.csr_array,
+        delta_bias: np.ndarray | float,
+        decay: float = 0.0,
+        skip: float = 0.0,
+        delta_features: tuple | None = None,
+        delta_lanes: sparse.csr_array | None = None,
+        real_gate: bool = False,
+        real_step: bool = False,
+    ) -> None:
+        """Channels. out: (lane, weight) of each; gate: (C × lanes); delta_features: (rows, features, weights).
+
+        real_gate, real_step: their gates or steps are halves of real numbers.
+        """
+        count = len(feature)
+        self._channels.append(
+            {
+                "names": list(names),
+                "feature": np.asarray(feature, dtype=np.int64),
+                "out": out,
+                "gate": gate,
+                "delta_bias": np.broadcast_to(np.asarray(delta_bias, dtype=float), (count,)),
+                "decay": np.full(count, decay),
+                "skip": np.full(count, skip),
+                "delta_features": delta_features,
+                "delta_lanes": delta_lanes,
+                "real_gate": np.full(count, real_gate),
+                "real_step": np.full(count, real_step),
+            }
+        )
+
+    def always_open(self, count: int, level: float) -> sparse.csr_array:
+        """A gate row of level·one for each of `count` channels."""
+        one = int(self.lanes.index[ONE][0])
+        return sparse.csr_array((np.full(count, level), (range(count), [one] * count)), shape=(count, self.lanes.count))
+
+    def build(self) -> Block:
+        n_features, n_lanes = len(self._names), self.lanes.count
+        indptr = np.cumsum([0, *(len(i) for i, _ in self._rows)])
+        indices = np.concatenate([i for i, _ in self._rows]) if self._rows else np.zeros(0, dtype=np.int64)
+        data = np.concatenate([d for _, d in self._rows]) if self._rows else np.zeros(0)
+        rows = sparse.csr_array((data, indices, indptr), shape=(n_features, n_lanes))
+        taps = np.array(self._taps).reshape(n_features, self.rules.d_conv)
+        features = Features(tuple(self._names), rows, taps, np.array(self._bias), frozenset(self._real))
+        names, write, read, step = self._columns or ((), [], [], None)
+        own = (None, None) if step is None else (_entries(step[0], len(names), n_features), step[1])
+        columns = Columns(names, _entries(write, len(names), n_features), _entries(read, len(names), n_features), *own)
+        return Block(features, self._channel_record(n_features, n_lanes), columns)
+
+    def _channel_record(self, n_features: int, n_lanes: int) -> Channels:
+        parts = self._channels
+        counts = [len(p["names"]) for p in parts]
+        total = sum(counts)
+
+        def joined(key: str) -> np.ndarray:
+            return np.concatenate([p[key] for p in parts]) if parts else np.zeros(0)
+
+        deltas = [_entries(p["delta_features"] or (), n, n_features) for p, n in zip(parts, counts, strict=True)]
+        lanes = [
+            p["delta_lanes"] if p["delta_lanes"] is not None else sparse.csr_array((n, n_lanes))
+            for p, n in zip(parts, counts, strict=True)
+        ]
+        target = np.concatenate([p["out"][0] for p in parts]) if parts else np.zeros(0, dtype=np.int64)
+        weight = np.concatenate([p["out"][1] for p in parts]) if parts else np.zeros(0)
+        return Channels(
+            tuple(name for p in parts for name in p["names"]),
+            joined("feature").astype(np.int64),
+            _stacked(deltas, n_features),
+            _stacked(lanes, n_lanes),
+            joined("delta_bias"),
+            joined("decay"),
+            joined("skip"),
+            _stacked([p["gate"] for p in parts], n_lanes),
+            sparse.csr_array((weight, (range(total), target)), shape=(total, n_lanes)),
+            frozenset(np.flatnonzero(joined("real_gate")).tolist()),
+            frozenset(np.flatnonzero(joined("real_step")).tolist()),
+        )
+
+
+def _only(channels: ChannelRows | None, wanted: np.ndarray) -> ChannelRows:
+    rows = np.flatnonzero(wanted)
+    return ChannelRows(channels.atoms, tuple(m[rows] for m in channels.rows), channels.taps[rows], channels.bias[rows])
+
+
+def _numbered(stream: Stream, wanted: np.ndarray, lag: int = 0) -> list[str]:
+    past = f".shift{lag}" if lag else ""
+    return [
+        f"{stream.label}{past}" if stream.width == 1 else f"{stream.label}{past}[{i}]" for i in np.flatnonzero(wanted)
+    ]
+
+
+def _entries(triples, n_rows: int, n_features: int) -> sparse.csr_array:
+    """A (rows × features) matrix from (row, feature, weight) triples, summed."""
+    if not len(triples):
+        return sparse.csr_array((n_rows, n_features))
+    row, feature, weight = (np.concatenate([t[i] for t in triples]) for i in range(3))
+    return ops.exact_matrix(sparse.csr_array((weight, (row, feature)), shape=(n_rows, n_features)))
+
+
+def _stacked(parts: list[sparse.csr_array], width: int) -> sparse.csr_array:
+    return ops.exact_matrix(sparse.vstack(parts)) if parts else sparse.csr_array((0, width))

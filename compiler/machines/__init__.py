@@ -1,0 +1,1 @@
+"""Idealised mixers that run over any ring."""

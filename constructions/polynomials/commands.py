@@ -1,0 +1,190 @@
+"""The commands of paper C whose inputs are numbers: polynomial, monomial, degree-gap, linear-attention, generalization."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from constructions.display import console
+from constructions.polynomials import (
+    degree_gap,
+    linear_attention,
+    polynomial,
+    polynomial_mamba,
+    polynomial_mamba_report,
+)
+from constructions.polynomials.polynomial_expression import parse_polynomial
+from constructions.reporting import show
+from verify.generalization import generalization
+
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+Samples = Annotated[int, typer.Option(min=1, help="random inputs to measure on")]
+Seed = Annotated[int, typer.Option(min=0, help="seed of everything that is drawn")]
+Length = Annotated[int, typer.Option(min=0, help="number of inputs x1 … xL (0: as many as occur)")]
+S6_FORMS = Literal["paper", "cancellation-free", "three-block"]
+
+
+PAPER = "On the Expressivity of Selective State-Space Layers"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the `construct` application."""
+    for name, command in COMMANDS.items():
+        app.command(name)(command)
+
+
+def polynomial_command(
+    expression: Annotated[str, typer.Argument(help='such as "5*x1**2*x3**3 - x2 + 7"')],
+    length: Length = 0,
+    form: Annotated[S6_FORMS, typer.Option(help="circuit on the polynomial S6")] = "paper",
+    arch: Annotated[Literal["s6", "mamba"], typer.Option(help="polynomial S6 (Theorem 2) or real Mamba blocks")] = "s6",
+    factors: Annotated[
+        Literal["2", "3"], typer.Option(help="mamba: factors per product; 3 needs fewer blocks and is fragile near 0")
+    ] = "2",
+    samples: Samples = 50,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Any multivariate polynomial of the inputs, at the last position."""
+    p = parse_polynomial(expression, length)
+    if arch == "s6":
+        result = polynomial.report(polynomial.build(p, form), samples, seed) | {"formula": polynomial.formula(p, form)}
+    else:
+        result = polynomial_mamba_report.report(
+            polynomial_mamba.build_on_mamba(p, "binary" if factors == "2" else "ternary"), samples, seed
+        )
+    show(result, as_json, good=_good(result))
+
+
+def monomial_command(
+    variable: Annotated[int, typer.Option(min=1, help="i of x_i")] = 1,
+    power: Annotated[int, typer.Option(min=1, max=1000, help="exponent")] = 3,
+    coefficient: Annotated[str, typer.Option(help="a rational number")] = "1",
+    length: Length = 0,
+    position: Annotated[
+        int, typer.Option(min=0, help="where the answer stands (0: the first place that can hold it)")
+    ] = 0,
+    samples: Samples = 50,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Lemma 3: c·x_i^P at one position and 0 elsewhere, in three blocks of the polynomial S6."""
+    c = parse_polynomial(coefficient).constant
+    result = polynomial.report(polynomial.build_monomial(variable, power, c, length, position), samples, seed)
+    show(result, as_json, good=_good(result))
+
+
+def degree_gap_command(
+    length: Annotated[int, typer.Option(min=1, max=64, help="longest sequence")] = 32,
+    layers: Annotated[int, typer.Option(min=1, max=4, help="deepest attention stack to measure")] = 3,
+    as_json: Json = False,
+) -> None:
+    """Lemma 1: the degree of one S6 channel against that of stacked linear attention, measured."""
+    result = degree_gap.report(length, layers)
+    if as_json:
+        typer.echo(json.dumps(result))
+        return
+    console.print(result["theorem"])
+    console.print(
+        _table(
+            "L",
+            "degree of S6",
+            "layers ⌈log3(L+2)⌉",
+            "with gates ⌈log4(L+2)⌉",
+            "on bits",
+            "layers ⌈log3 L⌉",
+            rows=result["s6"],
+            keys=(
+                "length",
+                "s6_degree",
+                "attention_layers",
+                "gated_attention_layers",
+                "binary_degree",
+                "binary_attention_layers",
+            ),
+        )
+    )
+    console.print(
+        _table(
+            "attention layers", "3^N", "measured degree", rows=result["attention"], keys=("layers", "bound", "degree")
+        )
+    )
+
+
+def linear_attention_command(
+    d: Annotated[int, typer.Option(min=1, help="width of the tokens")] = 4,
+    d_k: Annotated[int, typer.Option(min=1, help="width of keys and queries")] = 4,
+    d_v: Annotated[int, typer.Option(min=1, help="width of the values")] = 4,
+    weights: Annotated[Path | None, typer.Option(help="an .npz file with W_Q, W_K (d_k × d) and W_V (d_v × d)")] = None,
+    length: Annotated[int, typer.Option(min=1, help="positions")] = 32,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Lemma 2: a causal linear-attention head as one S6 layer, random or with given weights."""
+    head = linear_attention.random_head(d, d_k, d_v, seed) if weights is None else _loaded(weights)
+    result = linear_attention.report(head, length, seed)
+    checks = [result[target]["exact_on_integers"] for target in ("polynomial_s6", "mamba")]
+    show(result, as_json, good=False not in checks)
+
+
+def generalization_command(
+    rho: Annotated[float, typer.Option(help="product of the norms of S_A, S_B, S_C and the classifier")] = 1.0,
+    contraction: Annotated[float, typer.Option(help="K < 1 with |Ā| ≤ K")] = 0.9,
+    margin: Annotated[float, typer.Option(help="margin of the empirical error")] = 1.0,
+    samples: Annotated[int, typer.Option(help="training samples")] = 10_000,
+    delta: Annotated[float, typer.Option(help="probability of failure")] = 0.05,
+    channels: int = 64,
+    states: int = 16,
+    classes: int = 10,
+    as_json: Json = False,
+) -> None:
+    """Theorems 3 and 5: the recoverable form of the generalisation bound, with reconstructed constants."""
+    bound = generalization(rho, contraction, margin, samples, delta, channels, states, classes)
+    show(asdict(bound) | {"total": bound.total, "reconstructed": list(bound.reconstructed)}, as_json, good=True)
+
+
+def _good(result: dict[str, Any]) -> bool:
+    """Proved (where that is claimed), sizes equal to the formulas, exact on integers, errors within their bound."""
+    whole = result["exact_on_integers"]
+    floats = result["float"].values() if "float" in result else [result["float32"]]
+    formula = result.get("formula", {})
+    same = all(result[name] == value for name, value in formula.items())
+    return (
+        result.get("proved", True)
+        and same
+        and whole["right"] == whole["inputs"]
+        and all(row["within_bound"] for row in floats)
+    )
+
+
+def _loaded(path: Path) -> linear_attention.Head:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            matrices = [np.asarray(arrays[name], dtype=float) for name in ("W_Q", "W_K", "W_V")]
+    except (OSError, KeyError, ValueError) as error:
+        raise ValueError(f"{path} is no .npz file with the arrays W_Q, W_K and W_V of numbers ({error}).") from None
+    if not all(np.isfinite(m).all() for m in matrices):
+        raise ValueError(f"{path} holds weights that are infinite or no numbers.")
+    return linear_attention.Head(*matrices)
+
+
+def _table(*headers: str, rows: list[dict], keys: tuple[str, ...]) -> Table:
+    table = Table(*headers)
+    for row in rows:
+        table.add_row(*(str(row[key]) for key in keys))
+    return table
+
+
+COMMANDS = {
+    "polynomial": polynomial_command,
+    "monomial": monomial_command,
+    "degree-gap": degree_gap_command,
+    "linear-attention": linear_attention_command,
+    "generalization": generalization_command,
+}

@@ -1,0 +1,81 @@
+"""Count-in-row: the length of the run of ones that ends here (paper C, Definition 1, Eq 13).
+
+Statement. One channel of S6 with state 1 counts runs exactly: on binary inputs with
+S_A = S_B = S_C = 1, h_t = x_t h_{t−1} + x_t² and y_t = x_t h_t is the run length. On a real Mamba, exp(ΔA)
+is 1 or 0 by the size of Δ alone (exact-arithmetic E9): one block, one channel with a state, exact to 2^24.
+
+What the paper leaves unsaid. The causal reading is the only one that a causal layer can output; its
+labels are capped counts, as here. The certificate proves the real block for sequences of every length: it
+puts every count into the state and takes one real `step()` from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from compiler.artifact.model import Stack
+from compiler.driver import Compiled
+from compiler.language.alphabet import Alphabet
+from compiler.language.circuit import Circuit
+from compiler.language.input_language import InputLanguage
+from compiler.language.output import readout_integer
+from compiler.language.source import Tokens
+from compiler.language.stream import count
+from compiler.machines.polynomial_s6 import PolynomialNetwork
+from constructions.construction import Construction, parameter
+from constructions.polynomials.degree_gap import channel
+from verify.arguments import at_least
+from verify.certificates.certificate import Certificate
+from verify.certificates.runs import certify_runs
+from verify.tasks.count_in_row import CountInRow as Task
+
+_LONGEST_CERTIFIED = 1 << 17
+
+
+@dataclass(frozen=True)
+class CountInRow(Construction):
+    name: ClassVar[str] = "count-in-row"
+    theorem: ClassVar[str] = "On the Expressivity of Selective State-Space Layers, Definition 1"
+
+    largest: int = parameter("largest count that is told apart", default=64)
+    arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba")
+    length: int = parameter("digits in a sequence", default=256)
+
+    def __post_init__(self) -> None:
+        at_least("largest", self.largest, 1, "a count of nothing tells nothing")
+
+    @property
+    def target(self) -> str:
+        return self.arch
+
+    def circuit(self) -> Circuit:
+        """Ones since the last zero; the nearest of the counts 0 … largest is the answer, so that longer runs are capped."""
+        alphabet = Alphabet.of("0", "1", c=self.largest + 1)
+        x = Tokens(alphabet)
+        run = count(x.is_in("1", "one"), reset=x.is_in("0", "zero"))
+        scores = readout_integer(run, alphabet, {f"c{n}": n for n in range(self.largest + 1)})
+        text = f"every binary sequence of at most {self.max_length} digits"
+        return Circuit(
+            self.name, scores, InputLanguage.of(alphabet, "any", [("any", "any", ("0", "1"))], self.max_length, text)
+        )
+
+    def tasks(self) -> list[Task]:
+        return [Task(self.length, self.largest), Task(self.length, self.largest, ones=0.5)]
+
+    def bound(self) -> dict[str, int]:
+        """One layer with one state a channel; Mamba-2 counts from the start and subtracts, in two."""
+        return {"d_state": 1, "layers": 1 if self.arch == "mamba" else 2}
+
+    def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
+        """Every run length that the input language allows (up to 2^17), through the real `step()`."""
+        if self.arch != "mamba":
+            return None
+        alphabet = compiled.source.alphabet
+        answers = [alphabet.index(f"c{n}") for n in range(self.largest + 1)]
+        return certify_runs(stack, alphabet.encode("0 1"), answers, min(self.max_length, _LONGEST_CERTIFIED))
+
+
+def on_polynomial_s6() -> PolynomialNetwork:
+    """The channel of Lemma 1 with all weights 1: the run length on binary inputs (x_t, 1)."""
+    return channel()

@@ -1,0 +1,173 @@
+"""A causal linear-attention head as one S6 layer (paper C, Lemma 2), on the polynomial S6 and on real Mamba.
+
+Statement. y_t = W_V Σ_{s ≤ t} <W_Q x_t, W_K x_s> x_s is an S6 layer with Ā = 1, S_B = W_K, S_C = W_Q,
+and W_V as the linear map behind it.
+
+What the paper leaves unsaid. The state has N = d_k columns; a channel gives one coordinate of
+x_s, so a head takes d channels that share S_B and S_C. Ā must be exactly 1 and B must not
+carry Δ, so exp with A < 0 is no such layer; on a real Mamba A_log = −200 makes exp(ΔA) = 1 and a
+constant Δ is divided out again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from compiler.artifact.numeric import NumericStack
+from compiler.artifact.package import packaged_sizes, size_fields
+from compiler.driver import Compiled, compile
+from compiler.language import memory
+from compiler.language.circuit import Circuit
+from compiler.language.source import numbers
+from compiler.language.stream import Stream
+from compiler.language.types import Real
+from compiler.machines.polynomial_circuit import ALWAYS, Channel, Layer, PolynomialCircuit, lower
+from compiler.machines.polynomial_s6 import PolynomialNetwork
+from compiler.machines.polynomial_transition import Linear, Transition
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """W_Q, W_K: (d_k × d); W_V: (d_v × d); entries are ints, Fractions or floats."""
+
+    query: np.ndarray
+    key: np.ndarray
+    value: np.ndarray
+
+    def __post_init__(self) -> None:
+        shapes = [m.shape for m in (self.query, self.key, self.value)]
+        if any(len(s) != 2 for s in shapes) or shapes[0] != shapes[1] or shapes[2][1] != shapes[0][1]:
+            raise ValueError(
+                f"W_Q, W_K and W_V have the shapes {', '.join(map(str, shapes))}, and d_k × d, d_k × d and d_v × d are needed."
+            )
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """The definition, pair by pair: (t, d) to (t, d_v), in the arithmetic of x."""
+        rows = []
+        for t in range(len(x)):
+            total = self.value[:, 0] * 0
+            for s in range(t + 1):
+                score = sum((self.query @ x[t]) * (self.key @ x[s]))
+                total = total + score * (self.value @ x[s])
+            rows.append(total)
+        return np.array(rows)
+
+    @property
+    def weights(self) -> int:
+        """2 d d_k + d_v d."""
+        return self.query.size + self.key.size + self.value.size
+
+
+def random_head(d: int, d_k: int, d_v: int, seed: int, largest: int = 3) -> Head:
+    """Nonzero integer weights in −largest … largest."""
+    rng = np.random.default_rng(seed)
+    matrices = (
+        rng.integers(1, largest + 1, shape) * rng.choice([-1, 1], shape) for shape in ((d_k, d), (d_k, d), (d_v, d))
+    )
+    return Head(*(np.array(m.tolist(), dtype=object) for m in matrices))
+
+
+def on_polynomial_s6(heads: list[Head], transition: Transition = Linear()) -> PolynomialNetwork:
+    """Heads after one another, a layer each; inputs are tokens x_t with a last lane that is 1.
+
+    One head gives the d_v lanes of its output; of several, each writes its output beside what it read (the
+    residual carries the constant), and the last d_v lanes are the answer.
+    """
+    layers = [_layer(head, i) for i, head in enumerate(heads)]
+    inputs = [f"x0[{j}]" for j in range(heads[0].query.shape[1])]
+    return lower(PolynomialCircuit([*inputs, "constant"], ["constant"], layers, residual=len(heads) > 1), transition)
+
+
+def tokens_of(network: PolynomialNetwork, x: np.ndarray) -> np.ndarray:
+    """(batch, t, d) inputs as (batch, t, lanes): the constant 1 behind them, zeros on the lanes that layers write."""
+    tokens = np.zeros((*x.shape[:2], len(network.blocks[0].lanes_in)), dtype=x.dtype)
+    tokens[..., : x.shape[2]] = x
+    tokens[..., x.shape[2]] = 1
+    return tokens
+
+
+def _layer(head: Head, i: int) -> Layer:
+    names = [f"x{i}[{j}]" for j in range(head.query.shape[1])]
+    outputs = [f"x{i + 1}[{k}]" for k in range(head.value.shape[0])]
+    channels = [
+        Channel(name, {name: 1}, ALWAYS, out={outputs[k]: w for k, w in enumerate(head.value[:, j]) if w})
+        for j, name in enumerate(names)
+    ]
+
+    def forms(matrix: np.ndarray) -> list[dict]:
+        return [{name: w for name, w in zip(names, row, strict=True) if w} for row in matrix]
+
+    return Layer(channels, outputs, write=forms(head.key), read=forms(head.query))
+
+
+@dataclass(frozen=True, eq=False)
+class HeadOnMamba:
+    """The head as one block of mamba_ssm.Mamba over the lanes x_t, |x| ≤ bound, and W_V as the head of the stack."""
+
+    head: Head
+    length: int
+    bound: float = 16.0
+
+    @cached_property
+    def x(self) -> Stream:
+        return numbers(Real(-self.bound, self.bound, self.head.query.shape[1]), "x")
+
+    @cached_property
+    def stack(self) -> NumericStack:
+        return NumericStack(self.compiled)
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        query, key, value = (_floats(m) for m in (self.head.query, self.head.key, self.head.value))
+        read = memory.outer_sum(self.x, write=key @ self.x, read=query @ self.x, name="attention")
+        return compile(Circuit("linear-attention", value @ read, length=self.length))
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """(batch, t, d) to (batch, t, d_v), float64 from the float32 modules."""
+        return self.stack.run({self.x: x})
+
+
+def report(head: Head, length: int = 32, seed: int = 0) -> dict[str, Any]:
+    """The head on both targets: exact in integers, close on real numbers; JSON-able."""
+    rng = np.random.default_rng(seed)
+    d = head.query.shape[1]
+    network, model = on_polynomial_s6([head]), HeadOnMamba(head, length)
+    whole = np.array(rng.integers(-3, 4, (4, length, d)).tolist(), dtype=object)
+    real = rng.normal(size=(4, length, d)).astype(np.float32).clip(-model.bound, model.bound).astype(float)
+    rounded = Head(*(_floats(m).astype(float) for m in (head.query, head.key, head.value)))
+    expected = np.stack([rounded(row) for row in real])
+    majorant = np.stack([Head(*map(np.abs, (rounded.query, rounded.key, rounded.value)))(np.abs(row)) for row in real])
+    integral = all(Fraction(w).denominator == 1 for m in (head.query, head.key, head.value) for w in m.flat)
+    answers = np.stack([head(row) for row in whole])
+    return {
+        "theorem": "paper C, Lemma 2: a causal linear-attention head is one S6 layer",
+        "d": d,
+        "d_k": len(head.query),
+        "d_v": len(head.value),
+        "weights": head.weights,
+        "polynomial_s6": {
+            "channels": d,
+            "states": len(head.query),
+            "exact_on_integers": bool((network(tokens_of(network, whole)) == answers).all()) if integral else None,
+            "largest_error": float(np.abs(network(tokens_of(network, real)) - expected).max()),
+        },
+        "mamba": {
+            **size_fields(packaged_sizes(model.compiled)[0]),
+            "exact_on_integers": bool((model(whole.astype(float)) == answers.astype(float)).all())
+            if integral
+            else None,
+            "largest_error_against_absolute_sum": float(
+                (np.abs(model(real) - expected) / np.where(majorant > 0, majorant, 1)).max()
+            ),
+        },
+    }
+
+
+def _floats(matrix: np.ndarray) -> np.ndarray:
+    """The float32 numbers nearest to the weights."""
+    return np.vectorize(lambda w: Fraction(float(np.float32(float(w)))), otypes=[object])(matrix)

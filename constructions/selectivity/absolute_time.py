@@ -1,0 +1,71 @@
+"""Absolute time without positional encoding (paper A, Proposition 1).
+
+Statement. An S6 layer with λ = 0, B = 1 and input 1 has h_t = t. Here the count is read out as
+a token: y_t = t for t ≤ H and "H or later" from H on.
+
+Condition that the paper leaves unsaid. A float32 count stops at 2^24. What is read is
+min(t, H) by a falling ramp, which does not see where the count stops, so the answer is right
+at every length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from compiler.artifact.model import Stack
+from compiler.driver import Compiled
+from compiler.language.alphabet import Alphabet
+from compiler.language.circuit import Circuit
+from compiler.language.input_language import InputLanguage
+from compiler.language.output import readout_integer
+from compiler.language.stream import constant, minimum
+from constructions.construction import Construction, parameter
+from verify.certificates.certificate import Certificate
+from verify.certificates.clock import certify_clock
+from verify.tasks.clock import Clock
+from verify.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class AbsoluteTime(Construction):
+    name: ClassVar[str] = "absolute-time"
+    theorem: ClassVar[str] = "Understanding Input Selectivity in Mamba, Proposition 1"
+
+    horizon: int = parameter("positions told apart; from here on the answer is the last one", default=64)
+    vocab: int = parameter("number of input tokens, which do not matter", default=4)
+    arch: Literal["mamba", "mamba2", "s4d"] = parameter("which mixer", default="mamba")
+    length: int = parameter("tokens in a sequence", default=100)
+    max_length: int = parameter(
+        "longest sequence that the promise covers (0: 2^40, for mamba2 2^20)", default=0, kw_only=True
+    )
+
+    @property
+    def target(self) -> str:
+        return self.arch
+
+    def circuit(self) -> Circuit:
+        """The sum of ones, cut off at the horizon."""
+        alphabet = Alphabet.of(v=self.vocab, t=[f"t{i}" for i in range(1, self.horizon + 1)])
+        time = minimum(constant(1).cumsum().named("time"), self.horizon)
+        logits = readout_integer(time, alphabet, {f"t{i}": i for i in range(1, self.horizon + 1)})
+        text = f"every sequence of the {self.vocab} input tokens"
+        return Circuit(self.name, logits, InputLanguage.of(alphabet, "any", [("any", "any", "v")], self.reach, text))
+
+    @property
+    def reach(self) -> int:
+        """The longest sequence; the gated norm of Mamba-2 sees the count times 2^27, which its ballast bears up to 2^20 tokens."""
+        return self.max_length or (2**20 if self.arch == "mamba2" else 2**40)
+
+    def tasks(self) -> list[Task]:
+        return [Clock(self.vocab, self.horizon, self.length)]
+
+    def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
+        """Every answer at every length, the saturated count included; for the Mamba form."""
+        if self.arch != "mamba":
+            return None
+        return certify_clock(stack, compiled.source.alphabet.ids("t"), self.vocab)
+
+    def bound(self) -> dict[str, int]:
+        """A channel that counts, then the ramp; lanes: the constant, the count, the ramp."""
+        return {"d_model": 3, "d_inner": 1, "d_state": 1, "layers": 2}

@@ -1,0 +1,164 @@
+"""The Haar transform on real Mamba (paper A, Theorem 1).
+
+Statement. Every Haar wavelet is a combination of three S6 bases g(s; 1, x) = exp(−∫_s^1 Δ)·B, which
+approach Heaviside steps as the slope w of Δ(s) = softplus(w s + b) goes to −∞. Here Δ is exactly
+0 or constant, so that a channel holds Σ_{s>i} x_s, and for T = 2^J samples the last position has
+all T coefficients: ψ_{j,k} takes the sums from its start, its middle (−2 times) and its end.
+
+Two forms. "steps" is the theorem's. A coefficient is then a difference of long sums, which
+costs some accuracy on real numbers; "bumps" (Δ on at one position, one latch a sample) has none
+of that. Both are exact on integers without the factors 2^(j/2). With them they are the
+orthonormal transform, whose odd powers of √2 are irrational: right to float32 rounding.
+
+The bases of the theorem itself, for finite w, are in `haar_bases`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from compiler.artifact.numeric import NumericStack
+from compiler.artifact.package import bare_sizes, size_fields
+from compiler.driver import Compiled, compile
+from compiler.language.circuit import Circuit
+from compiler.language.source import numbers
+from compiler.language.stream import Stream, concatenate, constant, latch_bank, sum_where
+from compiler.language.types import Int, Real
+
+LARGEST = 2.0**80  # |x| of real samples; the scaled halves and their sums stay in the range of float32
+LARGEST_LEVELS = 8  # compiling T·T weights takes minutes beyond
+_NUMBERS_PER_RUN = 1 << 22  # batch · positions · T at a time: the block holds several arrays of this size
+
+
+def haar_matrix(levels: int) -> np.ndarray:
+    """(T, T) integer matrix of the unnormalised transform: a row of ones, then ±1 on the support of ψ_{j,k}, j = 0 … J − 1."""
+    length = 2**levels
+    rows = [np.ones(length, dtype=np.int64)]
+    for j in range(levels):
+        width = length >> j
+        for k in range(2**j):
+            row = np.zeros(length, dtype=np.int64)
+            row[k * width : k * width + width // 2] = 1
+            row[k * width + width // 2 : (k + 1) * width] = -1
+            rows.append(row)
+    return np.array(rows)
+
+
+def orthonormal_factors(levels: int) -> np.ndarray:
+    """(T,) float32 numbers 2^((j − J)/2) that make the rows of `haar_matrix` orthonormal (the row of ones counts as j = 0)."""
+    scales = [0, *(j for j in range(levels) for _ in range(2**j))]
+    return np.float32(2.0 ** ((np.array(scales) - levels) / 2)).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class HaarLayer:
+    """A compiled transform: call it on samples (batch, T).
+
+    orthonormal: with the factors, over real numbers; else ±1 over integers of at most `largest`.
+    """
+
+    levels: int
+    form: str
+    orthonormal: bool
+    x: Stream
+    position: Stream
+    compiled: Compiled
+
+    @property
+    def length(self) -> int:
+        return 2**self.levels
+
+    @cached_property
+    def stack(self) -> NumericStack:
+        return NumericStack(self.compiled)
+
+    def __call__(self, samples: np.ndarray) -> np.ndarray:
+        """All T coefficients at the last position, (batch, T) float64: the mean first, then by scale j and shift k."""
+        samples = np.asarray(samples, dtype=np.float64)
+        if samples.ndim != 2 or samples.shape[1] != self.length:
+            raise ValueError(f"the samples have shape {samples.shape}, and (batch, {self.length}) is needed.")
+        rows = max(1, _NUMBERS_PER_RUN // self.length**2)
+        parts = [samples[start : start + rows] for start in range(0, len(samples), rows)]
+        return np.concatenate([self.stack.run(self.inputs(part))[:, -1] for part in parts])
+
+    def inputs(self, samples: np.ndarray) -> dict[Stream, np.ndarray]:
+        """The values of the two input streams."""
+        places = np.broadcast_to(np.arange(1, self.length + 1.0)[None, :, None], (len(samples), self.length, 1))
+        return {self.x: samples[..., None], self.position: places}
+
+
+def build_haar(
+    levels: int, form: Literal["steps", "bumps"] = "steps", orthonormal: bool = True, largest: float = 0
+) -> HaarLayer:
+    """Compile the transform of 2^levels samples with |x| ≤ largest (default: 2^80, or 2^(21 − levels) for integers)."""
+    if not 1 <= levels <= LARGEST_LEVELS:
+        raise ValueError(f"levels = {levels} is outside 1 … {LARGEST_LEVELS}: the layer has 3·2^levels channels")
+    if form not in ("steps", "bumps"):
+        raise ValueError(f"form {form!r} is unknown; it must be 'steps' or 'bumps'")
+    length = 2**levels
+    largest = largest or (LARGEST if orthonormal else 2 ** (21 - levels))
+    x = numbers(Real(-largest, largest) if orthonormal else Int(-int(largest), int(largest)), "x")
+    position = numbers(Int(1, length), "position")
+    held = _suffix_sums(x, position, length) if form == "steps" else _samples(x, position, length)
+    matrix = _on_suffix_sums(levels) if form == "steps" else haar_matrix(levels)
+    factors = orthonormal_factors(levels) if orthonormal else np.ones(length)
+    output = ((factors[:, None] * matrix) @ held).named("coefficients")
+    return HaarLayer(levels, form, orthonormal, x, position, compile(Circuit("haar", output, length=length)))
+
+
+def _suffix_sums(x: Stream, position: Stream, length: int) -> Stream:
+    """Lane i holds Σ_{s>i} x_s, i = 0 … T − 1: Δ_i is a Heaviside step of the position."""
+    after = concatenate(*(position > i for i in range(length)))
+    return sum_where(x, after).named("suffix")
+
+
+def _samples(x: Stream, position: Stream, length: int) -> Stream:
+    """Lane i holds x_{i+1}, latched when its position comes."""
+    return latch_bank(x, (position - constant(1)).one_hot(length)).named("sample")
+
+
+def _on_suffix_sums(levels: int) -> np.ndarray:
+    """The same coefficients from the suffix sums: 1, −2 and 1 at the start, middle and end of each wavelet (Theorem 1)."""
+    length = 2**levels
+    sums = np.triu(np.ones((length, length), dtype=np.int64))  # row i: which samples the sum from i has
+    return np.round(haar_matrix(levels) @ np.linalg.inv(sums)).astype(np.int64)
+
+
+def haar_pyramid(samples: np.ndarray) -> np.ndarray:
+    """The orthonormal transform (batch, T) by the classic pyramid of sums and differences, in float64, in our order of rows."""
+    approximation, details = np.asarray(samples, dtype=np.float64), []
+    while approximation.shape[-1] > 1:
+        even, odd = approximation[..., 0::2], approximation[..., 1::2]
+        details.append((even - odd) / np.sqrt(2))
+        approximation = (even + odd) / np.sqrt(2)
+    return np.concatenate([approximation, *reversed(details)], axis=-1)
+
+
+def haar_report(levels: int, form: str = "steps", samples: int = 256, seed: int = 0) -> dict:
+    """Build both transforms, run them on random samples, and say what came out: plain numbers for JSON.
+
+    integers_exact: whether the ±1 transform of integers, the largest allowed included, equals Python's.
+    largest_error:  of the orthonormal transform, over Σ|x| of its sequence, against the pyramid in float64.
+    """
+    if samples < 1:
+        raise ValueError(f"samples = {samples} must be at least 1")
+    whole, real = build_haar(levels, form, orthonormal=False), build_haar(levels, form)
+    rng, top = np.random.default_rng(seed), 2 ** (21 - levels)
+    integers = np.concatenate([rng.integers(-top, top + 1, (samples, whole.length)), top * haar_matrix(levels)])
+    reals = np.float32(rng.standard_normal((samples, real.length))).astype(np.float64)
+    error = np.abs(real(reals) - haar_pyramid(reals)).max(axis=1) / np.abs(reals).sum(axis=1)
+    (size,) = bare_sizes(whole.compiled)
+    return {
+        "theorem": "Understanding Input Selectivity in Mamba, Theorem 1",
+        "levels": levels,
+        "form": form,
+        "sizes": size_fields(size),
+        "bound": {"d_inner": 3 * whole.length + (2 if form == "steps" else 3), "d_state": 1, "dt_rank": whole.length},
+        "sequences": len(integers) + len(reals),
+        "integers_exact": bool(np.array_equal(whole(integers), integers @ haar_matrix(levels).T)),
+        "largest_error": float(error.max()),
+    }

@@ -1,0 +1,99 @@
+"""Induction heads: what followed the last time (paper A, Lemma 3, Appendix C.2).
+
+Statement. y_t = x_{j+1} for the latest j < t with x_j = x_t, and a blank where x_t is new.
+One Mamba-Δᵀ layer (Δ varies along the state) does it with d = 2V and N = V (Lemma 3). Beyond
+the paper: one *unmodified* Mamba layer does it with d_inner = V⌈log2(V+1)⌉ + V + 1 and N = 1,
+and two Mamba-2 layers do.
+
+Conditions that the paper leaves unsaid. Before the first position there is no previous token,
+and nothing may be written there; softplus(0) = log 2 ≠ 0 would fade the keys that must be kept,
+so Δ needs a shift; the blank must win where nothing is stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from compiler.artifact.model import Stack
+from compiler.driver import Compiled
+from compiler.language import memory
+from compiler.language.alphabet import Alphabet
+from compiler.language.circuit import Circuit
+from compiler.language.codebook import bits, signs
+from compiler.language.input_language import InputLanguage
+from compiler.language.output import readout_nearest, readout_or_blank
+from compiler.language.source import Tokens
+from compiler.language.stream import Stream, decode
+from constructions.construction import Construction, parameter
+from verify.bounds import induction_heads_bound, induction_heads_information_bits
+from verify.certificates import Certificate, adjacent_pairs, certify
+from verify.certificates.columns import certify_columns
+from verify.tasks.induction import Induction
+from verify.tasks.task import Task
+
+BLANK = "×"
+
+
+@dataclass(frozen=True)
+class InductionHeads(Construction):
+    name: ClassVar[str] = "induction-heads"
+    theorem: ClassVar[str] = "Understanding Input Selectivity in Mamba, Lemma 3"
+
+    vocab: int = parameter("number of tokens", default=20)
+    arch: Literal["mamba", "mamba2", "mamba-delta-t"] = parameter("which mixer", default="mamba")
+    codes: bool = parameter("previous tokens as codes: dt_rank = ⌈log2 V⌉ + 1 rather than V", default=False)
+    length: int = parameter("tokens in a sequence", default=100)
+    max_length: int = parameter("longest sequence that the guarantee covers", default=2**40, kw_only=True)
+
+    @property
+    def target(self) -> str:
+        return self.arch
+
+    def circuit(self) -> Circuit:
+        """The token at t − 1 is the key, the token at t its value; the token at t asks."""
+        alphabet = Alphabet.of(BLANK, v=self.vocab)
+        x = Tokens(alphabet)
+        text = f"every sequence of the {self.vocab} tokens"
+        language = InputLanguage.of(alphabet, "any", [("any", "any", "v")], self.max_length, text)
+        return Circuit(self.name, self.printed(x) if self.arch == "mamba-delta-t" else self.latches(x), language)
+
+    def latches(self, x: Tokens) -> Stream:
+        """A latch for each token and value bit: values as ⌈log2(V+1)⌉ bits, zeros for the blank."""
+        token, book = x.one_hot("v", "token"), bits(self.vocab)
+        recalled = memory.write(self.previous(x), x.code("v", book, "value"), policy="last", name="recalled").read(
+            token
+        )
+        return readout_nearest(recalled, book, x.alphabet, "v", BLANK)
+
+    def printed(self, x: Tokens) -> Stream:
+        """Lemma 3 as printed: one-hot values under one-hot keys, V channels for each, V columns."""
+        token = x.one_hot("v", "token")
+        recalled = memory.write(self.previous(x), token, policy="last", name="recalled").read(token)
+        return readout_or_blank(recalled, token, x.alphabet, "v", BLANK)
+
+    def previous(self, x: Tokens) -> Stream:
+        """The token at t − 1: one-hot lanes, or decoded from ⌈log2 V⌉ signs."""
+        if not self.codes:
+            return x.one_hot("v", "token").shift(1)
+        book = signs(self.vocab)
+        return decode(x.code("v", book, "code").shift(1), book)
+
+    def tasks(self) -> list[Task]:
+        return [Induction(self.vocab, self.length)]
+
+    def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
+        """Every answer at every length: by latches, and for Lemma 3 as printed by columns."""
+        tokens = compiled.source.alphabet.ids("v")
+        if self.arch == "mamba-delta-t":
+            return certify_columns(stack, tokens, compiled.source.alphabet.index(BLANK))
+        return certify(
+            stack, compiled, adjacent_pairs(tokens, tokens, "last", otherwise=compiled.source.alphabet.index(BLANK))
+        )
+
+    def information_bits(self) -> float:
+        return induction_heads_information_bits(self.vocab)
+
+    def bound(self) -> dict[str, int]:
+        bound = induction_heads_bound(self.vocab, self.arch, self.codes)
+        return {"d_model": bound.d_model, "d_inner": bound.d_inner, "d_state": bound.d_state, "layers": bound.layers}

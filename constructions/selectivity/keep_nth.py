@@ -1,0 +1,83 @@
+"""KEEP n-th: remember one token for ever (paper A, Corollary 2; n = 1 is KEEP FIRST).
+
+Statement. y_t = x_n for every t ≥ n, by an S6 layer on input with a positional encoding: the
+step Δ is large up to position n and 0 from then on. Here the position is counted in the model
+(Proposition 1), so that stock language models do it too: block 1 counts, block 2 latches
+while the count is at most n.
+
+Conditions that the paper leaves unsaid. What happens before n (here y_t = x_t; nobody asks).
+A float32 count stops at 2^24: only tests that a saturated count still passes may be asked of
+it (`exactness/saturation.py`); then the answer is right at every length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log2
+from typing import ClassVar, Literal
+
+from compiler.artifact.model import Stack
+from compiler.driver import Compiled
+from compiler.language.alphabet import Alphabet
+from compiler.language.circuit import Circuit
+from compiler.language.codebook import balanced
+from compiler.language.input_language import InputLanguage
+from compiler.language.output import readout
+from compiler.language.source import Tokens
+from compiler.language.stream import constant, latch
+from constructions.construction import Construction, parameter
+from verify.bounds import keep_nth_bound
+from verify.certificates.certificate import Certificate
+from verify.certificates.hold import certify_hold
+from verify.tasks.keep import Keep
+from verify.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class KeepNth(Construction):
+    name: ClassVar[str] = "keep-nth"
+    theorem: ClassVar[str] = "Understanding Input Selectivity in Mamba, Corollary 2"
+
+    n: int = parameter("which token to keep (1: the first)", default=5)
+    vocab: int = parameter("number of tokens", default=128)
+    arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba")
+    length: int = parameter("tokens in a sequence", default=50)
+    max_length: int = parameter(
+        "longest sequence that the promise covers (0: 2^40, for mamba2 2^20)", default=0, kw_only=True
+    )
+
+    def __post_init__(self):
+        if self.n < 1:
+            raise ValueError(f"n = {self.n} is no position; the first one is n = 1")
+
+    @property
+    def target(self) -> str:
+        return self.arch
+
+    def circuit(self) -> Circuit:
+        """A latch that is open while the count of positions is at most n."""
+        alphabet = Alphabet.of(v=self.vocab)
+        book = balanced(self.vocab)
+        position = constant(1).cumsum().named("position")
+        kept = latch(Tokens(alphabet).code("v", book, "token"), when=position <= self.n).named("kept")
+        return Circuit(self.name, readout(kept, book, alphabet, "v"), InputLanguage.everything(alphabet, self.reach))
+
+    @property
+    def reach(self) -> int:
+        """The longest sequence. In Mamba-2 the gated norm sees the count times 2^27, and its ballast ends at 2^20 tokens."""
+        return self.max_length or (2**20 if self.arch == "mamba2" else 2**40)
+
+    def tasks(self) -> list[Task]:
+        return [Keep(self.n, self.vocab, max(self.length, self.n))]
+
+    def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
+        """Every answer at every length, the saturated count included; for the two-block form."""
+        return certify_hold(stack, self.n, self.vocab) if self.arch == "mamba" else None
+
+    def information_bits(self) -> float:
+        """One token, and how many of the first n have come."""
+        return log2(self.vocab) + log2(self.n + 1)
+
+    def bound(self) -> dict[str, int]:
+        bound = keep_nth_bound(self.vocab, self.arch)
+        return {"d_model": bound.d_model, "d_inner": bound.d_inner, "d_state": bound.d_state, "layers": bound.layers}

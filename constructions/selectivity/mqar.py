@@ -1,0 +1,211 @@
+"""MQAR: associative recall of many queries (paper A, Theorems 2, 3 and 4, Appendix C).
+
+Statement. There are one-layer models without gate that answer every query with the value
+paired with its key: Mamba with d = O(κ + log V) and N = κ (Theorem 2), Mamba-2 with
+d = O(log κ + log V) and N = O(log κ) (Theorem 3), and, with the gate, an S4D mixer with
+d = O(κ log V) and N = 1 (Theorem 4).
+
+Conditions that the paper leaves unsaid. The κ pairs carry distinct keys, and each key is
+queried at most once, because (query, noise value) is stored as if it were a pair: the
+additive memory would then read the sum of two values. Write policy "first" lifts both
+conditions for any input, "last" rebinds. Theorem 3's key codes answer most queries, not
+all: guarantee "random" reports how many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil, log2
+from typing import ClassVar, Literal
+
+from scipy import sparse
+
+from compiler.artifact.model import Stack
+from compiler.driver import Compiled
+from compiler.language import memory
+from compiler.language.alphabet import Alphabet
+from compiler.language.circuit import Circuit
+from compiler.language.codebook import balanced, balanced_length, random_balanced
+from compiler.language.input_language import InputLanguage
+from compiler.language.output import readout
+from compiler.language.source import Tokens
+from compiler.language.stream import Stream
+from constructions.construction import Construction, parameter
+from verify.arguments import at_least
+from verify.bounds import (
+    SizeBound,
+    information_bound_bits,
+    mqar_theorem2,
+    mqar_theorem3,
+    mqar_theorem4,
+    random_code_failure,
+)
+from verify.certificates import Certificate, adjacent_pairs, certify
+from verify.tasks.mqar import BenchmarkLayout, PaperLayout
+from verify.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class MQAR(Construction):
+    name: ClassVar[str] = "mqar"
+    theorem: ClassVar[str] = "Understanding Input Selectivity in Mamba, Theorems 2-4"
+
+    kappa: int = parameter("number of keys", default=16)
+    vocab: int = parameter("number of values", default=512)
+    arch: Literal["mamba", "mamba2", "s4d"] = parameter("which mixer", default="mamba")
+    write: Literal["sum", "first", "last"] = parameter(
+        "what a key keeps: all values, the first, the last", default="sum"
+    )
+    guarantee: Literal["all", "random"] = parameter("one-hot keys for every input, or key codes", default="all")
+    key_code: int = parameter("length of the key codes (0: 8⌈log2 κ⌉)", default=0)
+    layout: Literal["paper", "benchmark"] = parameter("which data to verify on", default="paper")
+    pairs: int = parameter("pairs in a sequence (0: as many as keys)", default=0)
+    length: int = parameter("tokens in a sequence (0: 100, or 4 per pair)", default=0)
+
+    def __post_init__(self) -> None:
+        at_least("kappa", self.kappa, 1, "there must be a key")
+        at_least("vocab", self.vocab, 1, "there must be a value")
+        at_least("max_length", self.max_length, 2, "a pair takes two tokens")
+        if self.guarantee == "random" and self.write != "sum":
+            raise ValueError(
+                f"write {self.write!r} keeps one value per key, which needs one-hot keys; use --guarantee all"
+            )
+
+    @property
+    def target(self) -> str:
+        return self.arch
+
+    @property
+    def printed(self) -> bool:
+        """Whether this is the circuit of Theorem 2 as printed (its scores need the 24 bits of float32); otherwise the
+        memory of the language is used, whose keys and queries stand on channels of their own."""
+        return (self.arch, self.write, self.guarantee, self.dtype) == ("mamba", "sum", "all", "float32")
+
+    def circuit(self) -> Circuit:
+        """Pairs (key at t − 1, value at t) go into a memory; the key at t reads it."""
+        alphabet = Alphabet.of("_", k=self.kappa, v=self.vocab)
+        x, book = Tokens(alphabet), balanced(self.vocab)
+        if self.printed:
+            recalled = printed_theorem2(alphabet, x)
+        else:
+            key, value = self.keys(x), x.code("v", book, "value")
+            is_pair = x.is_in("k").shift(1) & x.is_in("v")
+            recalled = memory.write(key.shift(1), value, is_pair, self.write, "recalled").read(key)
+        return Circuit("mqar", readout(recalled, book, alphabet, "v"), self.language(alphabet))
+
+    def keys(self, x: Tokens) -> Stream:
+        """One-hot keys, or balanced ±1 codes of O(log κ) entries (Theorem 3)."""
+        if self.guarantee == "all":
+            return x.one_hot("k", "key")
+        return x.code("k", random_balanced(self.kappa, self.key_length, self.seed), "key")
+
+    @property
+    def key_length(self) -> int:
+        return self.key_code or 8 * max(1, ceil(log2(self.kappa)))
+
+    def language(self, alphabet: Alphabet) -> InputLanguage:
+        """Distinct pairs, then distinct queries among noise (App. C.1); every sequence for the other policies."""
+        if self.write != "sum":
+            return InputLanguage.everything(alphabet, self.max_length)
+        values = (f"v{i}" for i in range(self.vocab))
+        noise = ("_",) if self.guarantee == "random" else ("_", *values)
+        edges = [
+            ("pairs", "key", "k", True),
+            ("key", "pairs", "v"),
+            ("key", "queries", "v"),
+            ("queries", "queries", noise),
+            ("queries", "queries", "k", True),
+        ]
+        return InputLanguage.of(
+            alphabet, "pairs", edges, self.max_length, "distinct pairs, then each key queried at most once among noise"
+        )
+
+    def tasks(self) -> list[Task]:
+        pairs = self.pairs or (16 if self.layout == "benchmark" else self.kappa)
+        length = self.length or max(256 if self.layout == "benchmark" else 100, 4 * pairs)
+        if self.layout == "benchmark":
+            filler = "neutral" if self.write == "sum" else "vocabulary"
+            return [BenchmarkLayout(self.kappa, self.vocab, length, pairs, filler=filler)]
+        again, filler = self.write != "sum", "neutral" if self.guarantee == "random" else "mixed"
+        return [
+            PaperLayout(
+                self.kappa,
+                self.vocab,
+                length,
+                filler,
+                pairs,
+                repeat_queries=again,
+                rebind=self.write == "last",
+                write=self.write,
+            )
+        ]
+
+    def bound(self) -> dict[str, int]:
+        """The theorems' sizes; for what goes beyond the paper, those of theorems-input-selectivity A7."""
+        kappa, p = self.kappa, balanced_length(self.vocab)
+        if self.printed:
+            return _sizes(mqar_theorem2(kappa, self.vocab))
+        if self.guarantee == "random":
+            bound = mqar_theorem3(kappa, self.vocab, self.key_length, "one-group")
+            wide = bound.d_model if self.arch == "mamba2" else 2 * (self.key_length + 1) + p
+            return _sizes(bound) | {"d_model": max(bound.d_model, 2 * p), "d_inner": max(wide, 2 * p)}
+        if self.arch == "s4d" and self.write == "sum":
+            return _sizes(mqar_theorem4(kappa, self.vocab))
+        if self.write == "sum":
+            return _sizes(mqar_theorem2(kappa, self.vocab)) | {"d_inner": 2 * kappa + p}
+        if self.arch == "mamba" and self.write == "first":
+            return {"d_model": kappa + 2 * p + 3, "d_inner": 2 * kappa + 2 * p + 3, "d_state": kappa, "layers": 2}
+        if self.arch == "mamba":
+            return {"d_model": kappa + p + 2, "d_inner": kappa * p + kappa + 2, "d_state": 1, "layers": 1}
+        return {}
+
+    def promise(self) -> str:
+        return self.guarantee
+
+    def information_bits(self) -> float:
+        return information_bound_bits(self.kappa, self.vocab)
+
+    def expected_failure(self) -> float:
+        """(p/2)²·Q(√(2N/(κ−1))) for sums of random codes of the live pairs, an average over codes: one draw can be worse."""
+        if self.guarantee == "all":
+            return 0.0
+        return random_code_failure(balanced_length(self.vocab), self.key_length, self.pairs or self.kappa)
+
+    def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
+        """Every answer, from the weights: sums by their kernel, the last write by latches, at every length."""
+        if self.write == "first" or self.guarantee == "random":
+            return None
+        alphabet = compiled.source.alphabet
+        return certify(
+            stack,
+            compiled,
+            adjacent_pairs(alphabet.ids("k"), alphabet.ids("v"), "last" if self.write == "last" else "once"),
+        )
+
+    def contrasts(self) -> list[MQAR]:
+        """On the benchmark's layout: what the other write policies make of the same data."""
+        if self.layout != "benchmark" or self.write != "first":
+            return []
+        return [replace(self, write=policy) for policy in ("sum", "last")]
+
+
+def _sizes(bound: SizeBound) -> dict[str, int]:
+    return {"d_model": bound.d_model, "d_inner": bound.d_model, "d_state": bound.d_state, "layers": 1}
+
+
+def printed_theorem2(alphabet: Alphabet, x: Tokens) -> Stream:
+    """Theorem 2 as printed: u = relu(8 x(t−1) + 160 x(t) − 128), y = Σ u_values <u_keys, u_keys>.
+
+    Key lanes hold 20 for the present key, value lanes the code shifted to {1, 3}: the
+    previous key and the present value come out at 32 and {32, 352}, a previous value not
+    at all. Its limit: at adjacent keys (k', q) the read also sees h[k']/96, so k' must
+    not have been written 96 times.
+    """
+    keys = x.rows("k", 20 * sparse.eye_array(len(alphabet.ids("k"))), "key")
+    values = x.rows("v", balanced(len(alphabet.ids("v"))).words + 2, "value")
+
+    def convolved(lanes: Stream) -> Stream:
+        return (8 * lanes.shift(1) + 160 * lanes - 128).relu()
+
+    u_keys, u_values = convolved(keys).named("u.key"), convolved(values).named("u.value")
+    return memory.outer_sum(u_values, write=u_keys, read=u_keys, name="recalled")

@@ -1,0 +1,107 @@
+"""Domains are sound: what streams of random circuits hold lies within what the pass says they can hold."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from compiler.analysis.domains import Domains, power_of_two
+from compiler.analysis.matrix_sums import dyadic_gcd
+from compiler.driver import compile
+from compiler.errors import CompileError
+from compiler.interpreter import interpret
+from compiler.language.circuit import Circuit
+from compiler.language.source import Tokens
+from compiler.language.stream import Stream, constant, select
+from compiler.passes.check import check
+from tests import random_circuits
+from tests.circuits import CASES, Case, words
+
+
+def _breaches(domains: Domains, values: dict[Stream, np.ndarray]) -> list[str]:
+    """Every stream of which a value, a sum over lanes or a sum over positions lies outside its domain."""
+    found = []
+    for stream, array in values.items():
+        domain = domains.of(stream)
+        size = abs(array)
+        if array.min() < domain.lo or array.max() > domain.hi:
+            found.append(f"{stream}: {array.min()}…{array.max()} is not within {domain.lo}…{domain.hi}")
+        if size.sum(axis=2).max() > domain.l1:
+            found.append(f"{stream}: Σ over lanes {size.sum(axis=2).max()} > {domain.l1}")
+        if size.sum(axis=1).max() > domain.mass:
+            found.append(f"{stream}: Σ over positions {size.sum(axis=1).max()} > {domain.mass}")
+        if domain.step and any(Fraction(v) % domain.step for v in np.unique(array)):
+            found.append(f"{stream}: a value is no multiple of {domain.step}")
+    return found
+
+
+def _of_source(circuit: Circuit, tokens: np.ndarray) -> list[str]:
+    domains = Domains(circuit.language, circuit.language.max_length)
+    return _breaches(domains, interpret(circuit, tokens, keep=circuit.streams))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_shared_circuits(case: Case):
+    circuit = case.build()
+    for tokens in words(case, circuit, count_=30):
+        assert _of_source(circuit, tokens) == []
+
+
+@pytest.mark.parametrize(("case", "target"), [pytest.param(c, t, id=f"{c.name}-{t}") for c in CASES for t in c.targets])
+def test_what_the_passes_make_of_shared_circuits(case: Case, target: str):
+    circuit = case.build()
+    compiled = compile(circuit, target)
+    tokens = words(case, circuit)[-1]
+    assert _breaches(compiled.domains, interpret(compiled.core, tokens, keep=compiled.core.streams)) == []
+
+
+@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_random_circuits(data):
+    circuit = random_circuits.build(lambda n: data.draw(st.integers(0, n - 1)))
+    try:
+        check(circuit)
+    except CompileError:
+        return
+    assert _of_source(circuit, random_circuits.random_tokens(np.random.default_rng(0), 12)) == []
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_what_the_passes_make_of_random_circuits(data):
+    circuit = random_circuits.build(lambda n: data.draw(st.integers(0, n - 1)))
+    try:
+        compiled = compile(circuit, data.draw(st.sampled_from(["mamba", "mamba2"])))
+    except CompileError:
+        return
+    tokens = random_circuits.random_tokens(np.random.default_rng(0), 12)
+    assert _breaches(compiled.domains, interpret(compiled.core, tokens, keep=compiled.core.streams)) == []
+
+
+def test_a_key_that_comes_once_bounds_its_count():
+    """The input language, not the length, bounds how often a token is counted."""
+    from tests.circuits import PAPER, kv
+
+    domains = Domains(PAPER, PAPER.max_length)
+    assert domains.of(kv.one_hot("k").cumsum()).hi == 2
+    assert domains.of(kv.is_in("v").cumsum()).hi == PAPER.max_length
+
+
+def test_several_conditions_select_lanes_from_both_sides():
+    tokens = Tokens(random_circuits.ALPHABET)
+    mixed = select(~tokens.one_hot().shift(1)[[0, 1, 2]], tokens.one_hot(), tokens.one_hot().shift(1))
+    assert Domains(None, 4).of(mixed).l1 == 2
+
+
+def test_zero_has_a_lattice():
+    assert Domains(None, 4).of(constant(0) * 3 + Fraction(1, 2)).step == Fraction(1, 2)
+
+
+def test_dyadic_numbers():
+    assert dyadic_gcd(Fraction(3, 2), Fraction(0), Fraction(5)) == Fraction(1, 2)
+    assert dyadic_gcd() == 0
+    assert [power_of_two(Fraction(n, 4)) for n in (0, 1, 3, 4, 5, 33)] == [1, Fraction(1, 4), 1, 1, 2, 16]

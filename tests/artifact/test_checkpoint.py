@@ -1,0 +1,446 @@
+"""Checkpoints: what we write is what Hugging Face reads, whole, unaltered and the same every time."""
+
+import importlib
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file
+
+from compiler.artifact import CheckpointError, load, read_manifest, save
+from compiler.artifact.config import cuda_limits, mamba2_config, mamba_config
+from compiler.artifact.files import CONFIG, MANIFEST, SEALED_FILES, WEIGHTS, tensor_shapes
+from compiler.artifact.manifest import canonical_json, sealed
+from compiler.artifact.tokenizer import SPECIAL_TOKENS, check_tokens, special_ids, with_special_tokens
+
+KINDS = ("mamba", "mamba2")
+TOKENS = with_special_tokens(["_", "k0", "k1", "v3", "v17"])
+PROMPT = [1, 3, 0, 2, 4, 1]
+PROMPT_TEXT = "k0 v3 _ k1 v17 k0"
+NEW_TOKENS = 9
+CLAIM = {"theorem": "a claim", "kappa": 4, "margin": 0.5, "lanes": ["key[0]", "one"]}
+
+# Runs where neither our code nor mamba_ssm exists: whatever it prints, stock transformers computed.
+READ_WITH_HUGGING_FACE = """
+import json, sys
+for name in ("compiler", "constructions", "verify", "mamba_ssm", "causal_conv1d"):
+    sys.modules[name] = None
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
+torch.set_num_threads(1)
+prompt, text, new, directories = json.loads(sys.argv[1])
+report = {}
+for directory in directories:
+    model, loading = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32, output_loading_info=True)
+    tokenizer = AutoTokenizer.from_pretrained(directory)
+    ids = torch.tensor([prompt])
+    with torch.no_grad():
+        logits = model(ids).logits[0]
+    generated = model.generate(ids, max_new_tokens=new, do_sample=False)[0, len(prompt):]
+    write = pipeline("text-generation", model=directory)
+    report[directory] = {
+        "class": type(model).__name__,
+        "loading": {key: sorted(map(str, value)) for key, value in loading.items()},
+        "logits": logits.tolist(),
+        "generated": generated.tolist(),
+        "encoded": tokenizer.encode(text),
+        "called": sorted(tokenizer(text)),
+        "unknown": tokenizer.encode("k0  nonsense\\n<eos>"),
+        "decoded": tokenizer.decode(prompt),
+        "special": [tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id],
+        "pipeline": write(text + " ", max_new_tokens=new, do_sample=False)[0]["generated_text"],
+    }
+print(json.dumps(report))
+"""
+
+
+def tiny_config(kind, **changes):
+    sizes = {"vocab": len(TOKENS), "d_model": 12, "d_state": 5, "layers": 2} | changes
+    return mamba_config(dt_rank=3, **sizes) if kind == "mamba" else mamba2_config(head_dim=8, chunk_size=4, **sizes)
+
+
+def random_tensors(config, seed=0):
+    """Weights of order one for every tensor, with all-zero rows for the special tokens."""
+    generator = torch.Generator().manual_seed(seed)
+    tensors = {}
+    for name, shape in tensor_shapes(config).items():
+        values = torch.randn(shape, generator=generator)
+        tensors[name] = 1 + 0.1 * values if "norm" in name else 0.5 * values
+    for name in ("backbone.embeddings.weight", "lm_head.weight"):
+        tensors[name][-len(SPECIAL_TOKENS) :] = 0
+    return tensors
+
+
+def always_token_zero(config):
+    """Weights whose largest logit is token 0 everywhere: lane 0 is a constant that only token 0 reads."""
+    tensors = random_tensors(config)
+    for name, tensor in tensors.items():
+        if name.endswith("out_proj.weight"):
+            tensor[0] = 0
+    tensors["backbone.embeddings.weight"][:, 0] = 10
+    tensors["lm_head.weight"].zero_()[0, 0] = 1
+    return tensors
+
+
+def save_tiny(directory, kind="mamba", **options):
+    config = tiny_config(kind)
+    save(directory, config, random_tensors(config), TOKENS, CLAIM, **options)
+    return directory
+
+
+def contents(directory):
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+def refused(action, *fragments):
+    """The action raises CheckpointError with one sentence that holds these fragments."""
+    with pytest.raises(CheckpointError) as caught:
+        action()
+    message = str(caught.value)
+    assert message.endswith(".") and "\n" not in message and ". " not in message
+    for fragment in fragments:
+        assert fragment in message
+
+
+# Hugging Face
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory):
+    """Directories by (kind, weights)."""
+    root = tmp_path_factory.mktemp("checkpoints")
+    for kind in KINDS:
+        config = tiny_config(kind)
+        save(root / f"{kind}-random", config, random_tensors(config), TOKENS, CLAIM)
+        save(root / f"{kind}-zero", config, always_token_zero(config), TOKENS, CLAIM)
+    return {(kind, weights): root / f"{kind}-{weights}" for kind in KINDS for weights in ("random", "zero")}
+
+
+@pytest.fixture(scope="module")
+def hugging_face(checkpoints, tmp_path_factory):
+    """What stock transformers, alone in its process, says about each of them."""
+    job = json.dumps([PROMPT, PROMPT_TEXT, NEW_TOKENS, [str(path) for path in checkpoints.values()]])
+    run = subprocess.run(
+        [sys.executable, "-I", "-c", READ_WITH_HUGGING_FACE, job],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path_factory.mktemp("elsewhere"),
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr
+    report = json.loads(run.stdout.splitlines()[-1])
+    return {key: report[str(path)] for key, path in checkpoints.items()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hugging_face_loads_every_tensor_and_invents_none(hugging_face, kind):
+    answer = hugging_face[kind, "random"]
+    assert answer["class"] == {"mamba": "MambaForCausalLM", "mamba2": "Mamba2ForCausalLM"}[kind]
+    assert not any(answer["loading"].values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_logits_are_those_of_our_stack(checkpoints, hugging_face, kind):
+    stack = load(checkpoints[kind, "random"])
+    with torch.no_grad():
+        ours = stack(torch.tensor([PROMPT]))[0]
+    theirs = torch.tensor(hugging_face[kind, "random"]["logits"])
+    assert (ours - theirs).abs().max() <= 1e-4 * theirs.abs().max()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_greedy_generation_is_that_of_our_stack(checkpoints, hugging_face, kind):
+    stack = load(checkpoints[kind, "random"])
+    state, generated = stack.initial_state(1), []
+    for token in PROMPT:
+        logits, state = stack.step(torch.tensor([token]), state)
+    for _ in range(NEW_TOKENS):
+        generated.append(int(logits.argmax()))
+        logits, state = stack.step(torch.tensor(generated[-1:]), state)
+    assert hugging_face[kind, "random"]["generated"] == generated
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_generation_does_not_stop_at_token_zero(hugging_face, kind):
+    answer = hugging_face[kind, "zero"]
+    assert answer["generated"] == [0] * NEW_TOKENS
+    assert answer["pipeline"] == PROMPT_TEXT + " _" * NEW_TOKENS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tokenizer_speaks_our_names(hugging_face, kind):
+    answer = hugging_face[kind, "random"]
+    assert answer["encoded"] == PROMPT
+    assert answer["decoded"] == PROMPT_TEXT
+    assert answer["called"] == ["attention_mask", "input_ids"]
+    ids = special_ids(len(TOKENS))
+    assert answer["unknown"] == [1, ids["unk"], ids["eos"]]
+    assert answer["special"] == [ids[name] for name in ("bos", "eos", "pad", "unk")]
+
+
+# What is on disk
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_same_inputs_same_bytes(tmp_path, kind):
+    first, second = save_tiny(tmp_path / "a", kind), save_tiny(tmp_path / "b", kind)
+    assert contents(first) == contents(second)
+
+
+def test_order_of_the_inputs_does_not_matter(tmp_path):
+    config = tiny_config("mamba")
+    tensors = random_tensors(config)
+    save(tmp_path / "a", config, tensors, TOKENS, CLAIM)
+    backwards = [dict(reversed(list(mapping.items()))) for mapping in (config, tensors, CLAIM)]
+    save(tmp_path / "b", *backwards[:2], TOKENS, backwards[2])
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+
+
+def test_directory_holds_json_and_safetensors_only(tmp_path):
+    directory = save_tiny(tmp_path / "out")
+    assert {path.name for path in directory.iterdir()} == {MANIFEST, *SEALED_FILES}
+    assert {path.suffix for path in directory.iterdir()} == {".json", ".safetensors"}
+    assert len({path.stat().st_mode for path in directory.iterdir()}) == 1
+    for path in directory.glob("*.json"):
+        json.loads(path.read_text("utf-8"))
+    assert load_file(directory / WEIGHTS).keys() == tensor_shapes(tiny_config("mamba")).keys()
+
+
+def test_tensors_that_share_memory_are_saved_whole(tmp_path):
+    config = tiny_config("mamba")
+    tensors = random_tensors(config)
+    tensors["lm_head.weight"] = tensors["backbone.embeddings.weight"]
+    tensors["backbone.layers.0.mixer.in_proj.weight"] = torch.randn(12, 48).T
+    save(tmp_path / "out", config, tensors, TOKENS, CLAIM)
+    saved = load_file(tmp_path / "out" / WEIGHTS)
+    assert all(torch.equal(saved[name], tensor) for name, tensor in tensors.items())
+
+
+def test_manifest_comes_back_with_hashes_and_saves_again(tmp_path):
+    save_tiny(tmp_path / "a")
+    manifest = read_manifest(tmp_path / "a")
+    assert CLAIM.items() <= manifest.items()
+    assert manifest["files"].keys() == set(SEALED_FILES)
+    config = tiny_config("mamba")
+    save(tmp_path / "b", config, random_tensors(config), TOKENS, manifest)
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_load_returns_every_weight_bit_for_bit(tmp_path, kind):
+    stack = load(save_tiny(tmp_path / "out", kind))
+    tensors = random_tensors(tiny_config(kind))
+    assert torch.equal(stack.embedding.weight, tensors["backbone.embeddings.weight"])
+    assert torch.equal(stack.norms[1].weight, tensors["backbone.layers.1.norm.weight"])
+    assert torch.equal(stack.final_norm.weight, tensors["backbone.norm_f.weight"])
+    assert torch.equal(stack.head.weight, tensors["lm_head.weight"])
+    for i, block in enumerate(stack.blocks):
+        for name, value in block.state_dict().items():
+            assert torch.equal(value, tensors[f"backbone.layers.{i}.mixer.{name}"])
+    assert stack.tokens == TOKENS
+    assert stack.config == tiny_config(kind)
+    assert stack.manifest == read_manifest(tmp_path / "out")
+
+
+# Damage
+
+
+def flip_one_bit(directory):
+    data = bytearray((directory / WEIGHTS).read_bytes())
+    data[-3] ^= 1
+    (directory / WEIGHTS).write_bytes(data)
+
+
+def truncate(directory):
+    data = (directory / WEIGHTS).read_bytes()
+    (directory / WEIGHTS).write_bytes(data[: len(data) // 2])
+
+
+def edit_config(directory):
+    path = directory / CONFIG
+    path.write_text(path.read_text().replace('"layer_norm_epsilon": 1e-05', '"layer_norm_epsilon": 1e-06'))
+
+
+def edit_claim(directory):
+    path = directory / MANIFEST
+    path.write_text(path.read_text().replace('"kappa": 4', '"kappa": 5'))
+
+
+def other_version(directory):
+    path = directory / MANIFEST
+    path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 9'))
+
+
+def reseal_with_other_config(**changes):
+    """A consistent seal around a config that does not fit the weights."""
+
+    def damage(directory):
+        config = json.loads((directory / CONFIG).read_text()) | changes
+        (directory / CONFIG).write_text(canonical_json(config))
+        (directory / MANIFEST).write_text(canonical_json(sealed(CLAIM, directory)))
+
+    return damage
+
+
+DAMAGE = {
+    "bit flip in the weights": (flip_one_bit, (WEIGHTS, "sha256 is", "expected")),
+    "truncated weights": (truncate, (WEIGHTS, "bytes is", "expected")),
+    "missing weights": (lambda d: (d / WEIGHTS).unlink(), (WEIGHTS, "missing")),
+    "missing tokenizer": (lambda d: (d / "tokenizer.json").unlink(), ("tokenizer.json", "missing")),
+    "missing manifest": (lambda d: (d / MANIFEST).unlink(), (MANIFEST, "not a checkpoint of ours")),
+    "edited config": (edit_config, (CONFIG, "sha256 is")),
+    "edited claim": (edit_claim, (MANIFEST, "altered")),
+    "later version": (other_version, (MANIFEST, "version 9", "expected 1")),
+    "manifest is garbage": (lambda d: (d / MANIFEST).write_text("{"), (MANIFEST, "not JSON")),
+    "manifest is binary": (lambda d: (d / MANIFEST).write_bytes(b"\xff\xfe"), (MANIFEST, "not JSON")),
+    "manifest is a list": (lambda d: (d / MANIFEST).write_text("[]"), (MANIFEST, "not the manifest")),
+    "manifest is another tool's": (lambda d: (d / MANIFEST).write_text("{}"), (MANIFEST, "not the manifest")),
+    "config of other widths": (reseal_with_other_config(state_size=6), (WEIGHTS, "A_log", "(24, 5)", "(24, 6)")),
+    "config of more layers": (reseal_with_other_config(num_hidden_layers=3), (WEIGHTS, "no tensor backbone.layers.2")),
+    "config of fewer layers": (reseal_with_other_config(num_hidden_layers=1), (WEIGHTS, "backbone.layers.1")),
+    "config with biases": (reseal_with_other_config(use_bias=True), ("use_bias", "True", "False")),
+    "config of another model": (reseal_with_other_config(model_type="gpt2"), ("gpt2",)),
+}
+
+
+@pytest.mark.parametrize("damage, fragments", DAMAGE.values(), ids=DAMAGE.keys())
+def test_damage_is_refused(tmp_path, damage, fragments):
+    directory = save_tiny(tmp_path / "out")
+    damage(directory)
+    refused(lambda: load(directory), *fragments)
+
+
+def test_places_without_a_checkpoint_are_refused(tmp_path):
+    (tmp_path / "file").write_text("hello")
+    (tmp_path / "foreign").mkdir()
+    refused(lambda: load(tmp_path / "nowhere"), "nowhere", "does not exist")
+    refused(lambda: load(tmp_path / "file"), "file", "expected a checkpoint directory")
+    refused(lambda: load(tmp_path / "foreign"), "foreign", "not a checkpoint of ours")
+
+
+# Overwriting and failing
+
+
+def test_existing_places_are_left_alone(tmp_path):
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "notes.txt").write_text("mine")
+    (tmp_path / "file").write_text("hello")
+    for place in ("foreign", "file"):
+        refused(lambda: save_tiny(tmp_path / place, overwrite=True), place, "left alone")
+    assert contents(tmp_path / "foreign") == {"notes.txt": b"mine"}
+    assert (tmp_path / "file").read_text() == "hello"
+
+
+def test_overwriting_wants_permission_and_spares_foreign_files(tmp_path):
+    directory = save_tiny(tmp_path / "out", "mamba")
+    refused(lambda: save_tiny(directory, "mamba2"), "overwrite=True")
+    save_tiny(directory, "mamba2", overwrite=True)
+    assert load(directory).config["model_type"] == "mamba2"
+    (directory / "notes.txt").write_text("mine")
+    refused(lambda: save_tiny(directory, "mamba", overwrite=True), "notes.txt", "lost")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+@pytest.mark.parametrize("step", ["save_file", "sealed", "_flush", "_move_in"])
+@pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=repr)
+def test_a_failure_midway_leaves_the_disk_as_it_was(tmp_path, monkeypatch, step, failure):
+    def fail(*_, **__):
+        raise failure
+
+    before = contents(save_tiny(tmp_path / "old"))
+    monkeypatch.setattr(importlib.import_module("compiler.artifact.save"), step, fail)
+    for place in ("new", "deep/er/new", "old"):
+        with pytest.raises((CheckpointError, KeyboardInterrupt)):
+            save_tiny(tmp_path / place, "mamba2", overwrite=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+    assert contents(tmp_path / "old") == before
+
+
+def test_a_failing_rename_brings_the_old_checkpoint_back(tmp_path, monkeypatch):
+    before = contents(save_tiny(tmp_path / "out"))
+    rename = type(tmp_path).rename
+
+    def fail_for_the_new_one(path, target):
+        if path.name.endswith(".partial"):
+            raise OSError(5, "Input/output error")
+        return rename(path, target)
+
+    monkeypatch.setattr(type(tmp_path), "rename", fail_for_the_new_one)
+    refused(lambda: save_tiny(tmp_path / "out", "mamba2", overwrite=True), "out", "Input/output error")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert contents(tmp_path / "out") == before
+
+
+def test_parents_are_made(tmp_path):
+    assert load(save_tiny(tmp_path / "a" / "b")).tokens == TOKENS
+
+
+def test_a_parent_that_is_a_file_is_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("hello")
+    refused(lambda: save_tiny(tmp_path / "file" / "out"), "could not be written")
+
+
+# Inputs of save
+
+
+def save_changed(tmp_path, config=(), tensors=(), tokens=TOKENS, manifest=CLAIM):
+    base = tiny_config("mamba")
+    save(tmp_path / "out", base | dict(config), random_tensors(base) | dict(tensors), tokens, manifest)
+
+
+@pytest.mark.parametrize(
+    "changes, fragments",
+    [
+        ({"config": {"use_conv_bias": False}}, ("use_conv_bias",)),
+        ({"config": {"eos_token_id": 0}}, ("eos_token_id", "0", "expected 6")),
+        ({"config": {"hidden_size": 0}}, ("d_model", "positive integer")),
+        ({"tensors": {"lm_head.weight": torch.zeros(9, 13)}}, ("lm_head.weight", "(9, 13)", "(9, 12)")),
+        ({"tensors": {"lm_head.bias": torch.zeros(9)}}, ("lm_head.bias", "no place")),
+        ({"tensors": {"lm_head.weight": torch.zeros(9, 12).double()}}, ("lm_head.weight", "float64")),
+        ({"tensors": {"lm_head.weight": torch.full((9, 12), torch.nan)}}, ("lm_head.weight", "NaN")),
+        ({"tokens": TOKENS[1:]}, ("8 token names", "9")),
+        ({"tokens": ["x y", *TOKENS[1:]]}, ("'x y'", "one word")),
+        ({"tokens": ["k0", *TOKENS[1:]]}, ("'k0'", "2 times")),
+        ({"tokens": ["x<eos>", *TOKENS[1:]]}, ("'x<eos>'", "special token")),
+        ({"tokens": [*TOKENS[1:], "_"]}, ("must end with", "<unk>")),
+        ({"manifest": {"margin": float("nan")}}, ("JSON",)),
+        ({"manifest": {"oracle": object()}}, ("JSON",)),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_inputs_that_do_not_fit_are_refused(tmp_path, changes, fragments):
+    refused(lambda: save_changed(tmp_path, **changes), *fragments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_configs_keep_entries_of_the_caller(tmp_path):
+    save_changed(tmp_path, config={"compiled_by": "us"})
+    assert load(tmp_path / "out").config["compiled_by"] == "us"
+
+
+def test_mamba2_heads_must_divide_the_channels():
+    refused(lambda: tiny_config("mamba2", d_model=15), "head_dim 8", "30")
+
+
+def test_cuda_limits_are_named():
+    assert cuda_limits(tiny_config("mamba")) == []
+    assert [sentence.split()[0] for sentence in cuda_limits(tiny_config("mamba", d_state=300, d_conv=5))] == [
+        "conv_kernel",
+        "state_size",
+    ]
+    assert "34 convolved channels" in cuda_limits(tiny_config("mamba2"))[0]
+
+
+@given(st.lists(st.text(), unique=True))
+def test_token_lists_are_accepted_or_refused_in_one_sentence(names):
+    words = all(name.split() == [name] and not any(s in name for s in SPECIAL_TOKENS) for name in names)
+    try:
+        check_tokens(with_special_tokens(names))
+    except CheckpointError:
+        assert not words
+    else:
+        assert words

@@ -1,0 +1,66 @@
+"""The commands haar, approximation-rate, plot and sensitivity."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.constructions.test_construct import checkpoint, run  # noqa: F401 (a fixture)
+
+
+@pytest.mark.parametrize("form", ["steps", "bumps"])
+def test_haar(form: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert (
+        run("haar", "--levels", "3", "--form", form, "--samples", "20", "--plot", str(tmp_path / "bases.png"), "--json")
+        == 0
+    )
+    result = json.loads(capsys.readouterr().out)
+    assert result["integers_exact"] and result["sizes"]["d_inner"] <= result["bound"]["d_inner"]
+    assert (tmp_path / "bases.png").stat().st_size > 1000
+
+
+def test_approximation_rate(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert (
+        run(
+            "approximation-rate",
+            "--breaks",
+            "1/3,0.7",
+            "--values",
+            "0,1,-1",
+            "--plot",
+            str(tmp_path / "r.png"),
+            "--json",
+        )
+        == 0
+    )
+    assert json.loads(capsys.readouterr().out)["jumps"] == 2 and (tmp_path / "r.png").is_file()
+
+
+def test_plot_and_sensitivity_of_a_checkpoint(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:  # noqa: F811
+    assert run("plot", str(checkpoint), "--input", "k0 v1 k2 v5 k0", "--out", str(tmp_path / "s.png")) == 0
+    capsys.readouterr()
+    assert run("sensitivity", str(checkpoint), "--input", "k0 v1 k0", "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert len(result["measured"]) == 3 and result["disagreement"] < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("haar", "--levels", "9"), "--levels"),
+        (("approximation-rate", "--breaks", "2", "--values", "0,1"), "2"),
+        (("plot", "nowhere", "--input", "k0"), "does not exist"),
+    ],
+)
+def test_bad_usage(arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture) -> None:
+    assert run(*arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_unknown_tokens_are_named(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:  # noqa: F811
+    for command in (("plot", "--out", str(tmp_path / "s.png")), ("sensitivity",)):
+        assert run(command[0], str(checkpoint), "--input", "k0 zz", *command[1:]) == 2
+        assert "'zz'" in capsys.readouterr().err
+    assert not (tmp_path / "s.png").exists()

@@ -1,0 +1,178 @@
+"""The Haar layer against PyWavelets and integers; the theorem's bases against quadrature; Corollary 1 against numerical projections."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import pywt
+from scipy.integrate import quad
+
+from compiler.artifact.package import bare_sizes
+from constructions.selectivity.approximation_rate import (
+    PiecewiseConstant,
+    fourier_errors,
+    haar_energies,
+    mamba_errors,
+    rate_report,
+    slopes,
+)
+from constructions.selectivity.haar import build_haar, haar_matrix, haar_pyramid, haar_report, orthonormal_factors
+from constructions.selectivity.haar_bases import (
+    approximation,
+    basis,
+    error_bound,
+    exact_slope,
+    grid_error,
+    jumps,
+    measured_error,
+    neighbourhood,
+    theorem_report,
+    wavelet,
+)
+
+FORMS = ("steps", "bumps")
+
+
+def by_pywavelets(samples):
+    return np.concatenate(pywt.wavedec(samples, "haar", mode="periodization", axis=1), axis=1)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("levels", [1, 2, 3, 4, 5, 6])
+def test_integers_are_transformed_exactly(levels, form):
+    layer = build_haar(levels, form, orthonormal=False)
+    top = 2 ** (21 - levels)
+    rng = np.random.default_rng(levels)
+    samples = np.concatenate(
+        [rng.integers(-top, top + 1, (8, layer.length)), top * haar_matrix(levels), -top * haar_matrix(levels)]
+    )
+    assert np.array_equal(layer(samples), samples @ haar_matrix(levels).T)
+
+
+@pytest.mark.parametrize("form, ulps", [("steps", 4), ("bumps", 1)])
+@pytest.mark.parametrize("levels", [1, 3, 5, 6])
+def test_the_orthonormal_transform_is_that_of_pywavelets(levels, form, ulps):
+    """To float32 rounding of sums of T terms, whatever the size of the samples."""
+    layer = build_haar(levels, form)
+    rng = np.random.default_rng(levels)
+    samples = rng.standard_normal((24, layer.length)) * 10.0 ** rng.integers(-37, 23, (24, 1))
+    samples = np.float32(samples).astype(np.float64)
+    error = np.abs(layer(samples) - by_pywavelets(samples)).max(axis=1)
+    allowed = ulps * 2.0**-23 * np.abs(samples).sum(axis=1) * 2 ** (-levels / 2) * 2
+    assert (error <= allowed).all()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_report(form):
+    report = haar_report(5, form, samples=32)
+    assert report["integers_exact"] and report["largest_error"] < 2e-7
+    assert all(report["sizes"][name] <= bound for name, bound in report["bound"].items())
+
+
+def test_the_pyramid_is_that_of_pywavelets():
+    samples = np.random.default_rng(0).standard_normal((5, 64))
+    np.testing.assert_allclose(haar_pyramid(samples), by_pywavelets(samples), atol=1e-12)
+
+
+def test_sizes():
+    """The theorem's form: 3T + 2 channels, N = 1, dt_rank T, one block, whatever is transformed."""
+    for levels in (1, 4, 6):
+        (size,) = bare_sizes(build_haar(levels).compiled)
+        length = 2**levels
+        assert (size.d_inner, size.d_state, size.dt_rank) == (3 * length + 2, 1, length)
+
+
+def test_rows_of_the_matrix_are_the_wavelets():
+    levels, length = 4, 16
+    centres = (np.arange(length) + 0.5) / length
+    rows = [wavelet(centres, j, k) for j in range(levels) for k in range(2**j)]
+    ours = orthonormal_factors(levels)[1:, None] * haar_matrix(levels)[1:]
+    np.testing.assert_allclose(ours, np.array(rows) / np.sqrt(length), rtol=1e-6)
+
+
+def test_what_is_refused():
+    with pytest.raises(ValueError, match="levels = 0"):
+        build_haar(0)
+    with pytest.raises(ValueError, match="form 'ramps'"):
+        build_haar(2, "ramps")
+    layer = build_haar(2)
+    with pytest.raises(ValueError, match="shape"):
+        layer(np.zeros((1, 3)))
+    with pytest.raises(ValueError, match="holds"):
+        layer(np.full((1, 4), 2.0**81))
+
+
+@pytest.mark.parametrize("slope", [3.0, 40.0])
+@pytest.mark.parametrize("at", [0.0, 0.3, 1.0])
+def test_the_closed_form_is_the_integral(slope, at):
+    for s in (0.0, 0.2, 0.3, 0.7, 1.0):
+        integral, _ = quad(lambda r: np.logaddexp(0, -slope * (r - at)), s, 1, epsabs=1e-12)
+        assert basis(np.array(s), at, slope) == pytest.approx(np.exp(-integral), abs=1e-9)
+
+
+@pytest.mark.parametrize("j, k", [(0, 0), (1, 1), (2, 1), (5, 31)])
+def test_theorem_1_outside_the_neighbourhoods(j, k):
+    errors = []
+    for slope in (300.0, 1e4, 1e6):
+        error = measured_error(j, k, slope)
+        assert error <= error_bound(slope, j)
+        errors.append(error)
+    assert errors[0] > 10 * errors[1] > 100 * errors[2]
+
+
+def test_the_neighbourhood_cannot_be_left_out():
+    """At the middle of the last neighbourhood the error is of the order of the wavelet, however large the slope is."""
+    for slope in (1e3, 1e6):
+        s = np.array([jumps(0, 0)[1] - 0.2 / np.sqrt(slope)])
+        assert abs(approximation(s, 0, 0, slope) - wavelet(s, 0, 0)) > 1 and 0.2 / np.sqrt(slope) < neighbourhood(slope)
+
+
+@pytest.mark.parametrize("j, k, bins", [(0, 0, 2), (2, 1, 8), (2, 3, 64), (4, 9, 256)])
+def test_theorem_1_on_the_grid(j, k, bins):
+    for factor in (1, 1.7, 10, 1e4):
+        assert grid_error(j, k, factor * exact_slope(bins), bins) == 0
+    assert grid_error(j, k, 0.01 * exact_slope(bins), bins) > 0
+
+
+def test_the_report_is_plain():
+    rows = theorem_report()["rows"]
+    assert all(row["error"] <= row["bound"] for row in rows)
+    assert [row["grid_error"] for row in rows if row["slope"] >= exact_slope(64)] == [0.0] * 3
+
+
+FUNCTIONS = [(["1/3"], [1, -1]), (["1/3", "0.7"], [0, 1, "1/2"]), (["1/7", "1/3", "5/7"], [1, 0, 2, -1])]
+
+
+@pytest.mark.parametrize("breaks, values", FUNCTIONS)
+def test_corollary_1(breaks, values):
+    report = rate_report(breaks, values)
+    assert report["slopes"]["mamba"] == pytest.approx(report["corollary"]["mamba"], rel=0.05)
+    assert report["slopes"]["s4d"] == pytest.approx(report["corollary"]["s4d"], rel=0.1)
+    assert report["mamba_squared_error"][-1] < 1e-3 * report["s4d_squared_error"][-1]
+
+
+def test_errors_by_projection():
+    """The same errors from samples: least squares on a fine grid."""
+    function = PiecewiseConstant.of(["1/3"], [1, -1])
+    size = 3 * 2**12
+    s = (np.arange(size) + 0.5) / size
+    rho = np.where(s < 1 / 3, 1.0, -1.0)
+    assert len(haar_energies(function, scales=5)) == 5
+    columns = [np.ones(size)]
+    for j in range(4):
+        columns.append(np.where(np.floor(s * 2**j) == np.floor(2**j / 3), wavelet(s, j, int(2**j / 3)), 0))
+    for kept in (1, 3, 5):
+        residual = rho - np.array(columns[:kept]).T @ np.linalg.lstsq(np.array(columns[:kept]).T, rho, rcond=None)[0]
+        assert mamba_errors(function, 20)[3 * (kept - 1)] == pytest.approx((residual**2).mean(), rel=1e-3)
+    waves = np.abs(np.fft.fft(rho) / size) ** 2
+    for n in (1, 4, 9):
+        assert fourier_errors(function, 20)[n - 1] == pytest.approx(1 - np.sort(waves)[::-1][:n].sum(), rel=2e-3)
+
+
+def test_a_dyadic_jump_ends_the_series():
+    function = PiecewiseConstant.of([Fraction(3, 8)], [0, 1])
+    assert mamba_errors(function, 20)[-1] == 0
+    with pytest.raises(ValueError, match="dyadic"):
+        slopes(function, 40)
+    with pytest.raises(ValueError, match="rise"):
+        PiecewiseConstant.of([0.5, 0.25], [0, 1, 2])

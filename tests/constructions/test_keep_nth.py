@@ -1,0 +1,206 @@
+"""KEEP n-th: sizes, scores, answers, the certificate for every length, and what happens where the count saturates."""
+
+import numpy as np
+import pytest
+import torch
+
+from compiler.artifact.model import Stack
+from compiler.artifact.package import bare, bare_sizes, language_model
+from compiler.driver import compile, run_blocks
+from compiler.errors import CompileError
+from compiler.language.alphabet import Alphabet
+from compiler.language.circuit import Circuit
+from compiler.language.input_language import InputLanguage
+from compiler.language.source import Tokens, numbers
+from compiler.language.stream import concatenate, constant, latch
+from compiler.language.types import Bool, Int
+from compiler.runtime.streaming import stream_scores
+from constructions.selectivity.keep_nth import KeepNth
+from constructions.selectivity.keep_nth_position import keep_nth_with_position
+from verify.certificates.certificate import Refused, Violated
+from verify.certificates.hold import certify_hold
+from verify.tasks.keep import Keep, keep_oracle
+from verify.tasks.task import IGNORED
+
+
+def built(**parameters):
+    construction = KeepNth(**parameters)
+    compiled = compile(construction.circuit(), construction.target)
+    return construction, compiled, bare(compiled)
+
+
+def assert_right(compiled, model, batch):
+    with torch.no_grad():
+        scores = model(torch.from_numpy(batch.tokens)).numpy()[..., : compiled.source.alphabet.size]
+    assert np.array_equal(scores, compiled.interpret(batch.tokens)), batch.case
+    asked = batch.labels != IGNORED
+    assert (scores.argmax(-1) == batch.labels)[asked].all(), batch.case
+
+
+def test_the_oracle_by_hand():
+    assert keep_oracle([4, 7, 2, 9], 3) == [IGNORED, IGNORED, 2, 2]
+
+
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+@pytest.mark.parametrize("n, vocab", [(1, 1), (1, 7), (2, 128), (5, 128), (2500, 20)])
+def test_sizes_keep_to_the_bound_whatever_n(arch, n, vocab):
+    construction, compiled, _ = built(n=n, vocab=vocab, arch=arch)
+    sizes, bound = bare_sizes(compiled), construction.bound()
+    assert len(sizes) == bound["layers"]
+    for name in ("d_model", "d_inner", "d_state"):
+        assert max(getattr(size, name) for size in sizes) <= bound[name], name
+
+
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+@pytest.mark.parametrize("n", [1, 5])
+def test_table_1_of_the_paper(arch, n):
+    """T = 50, V = 128."""
+    construction, compiled, model = built(n=n, arch=arch)
+    (task,) = construction.tasks()
+    for batch in [*task.random(64, seed=0), *task.adversarial()]:
+        assert_right(compiled, model, batch)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_every_short_string(n):
+    _, compiled, model = built(n=n, vocab=3)
+    for batch in Keep(n, 3, 6).exhaustive():
+        assert_right(compiled, model, batch)
+
+
+def test_as_a_language_model_far_into_the_text():
+    _, compiled, _ = built(n=2500, vocab=20)
+    packaged = language_model(compiled)
+    stack = Stack.from_language_model(packaged.config, packaged.tensors)
+    (batch,) = Keep(2500, 20, 5000).random(2, seed=1)
+    assert_right(compiled, stack, batch)
+
+
+def test_block_ir_says_what_the_module_says():
+    _, compiled, _ = built(n=5, vocab=6)
+    (batch,) = Keep(5, 6, 30).random(4, seed=1)
+    logits = run_blocks(compiled, batch.tokens)[-1] @ compiled.head.toarray().T
+    assert np.array_equal(logits, compiled.interpret(batch.tokens))
+
+
+@pytest.mark.parametrize("n, vocab", [(1, 2), (5, 128), (300, 9)])
+def test_certified_at_every_length(n, vocab):
+    certificate = certify_hold(built(n=n, vocab=vocab)[2], n, vocab)
+    assert certificate.holds and certificate.margin == 4 and certificate.frozen <= -104
+
+
+def test_the_certificate_sees_a_wrong_position():
+    stack = built(n=5, vocab=4)[2]
+    with pytest.raises(Violated, match="after position n"):
+        certify_hold(stack, 4, 4)
+    with pytest.raises(Violated, match="remembers"):
+        certify_hold(stack, 6, 4)
+
+
+def test_the_certificate_sees_broken_weights():
+    stack = built(n=5, vocab=4)[2]
+    stack.blocks[1].in_proj.weight.data[stack.blocks[1].x_proj.weight[0].nonzero()[0, 0]] *= -1
+    with pytest.raises((Violated, Refused)):
+        certify_hold(stack, 5, 4)
+
+
+def test_the_certificate_sees_a_head_that_reads_the_count():
+    stack = built(n=5, vocab=4)[2]
+    lane = stack.blocks[0].out_proj.weight.abs().sum(1).nonzero()[0, 0]
+    stack.head.weight.data[0, lane] = 2.0**-30
+    with pytest.raises(Refused, match="sees the count"):
+        certify_hold(stack, 5, 4)
+    stack.head.weight.data[0, lane] = 0
+    stack.blocks[0].A_log.data[:] = -20
+    with pytest.raises(Refused, match="forgets"):
+        certify_hold(stack, 5, 4)
+
+
+@pytest.mark.parametrize("count", [2.0**24 - 2, 2.0**24, 2.0**24 + 2048, 2.0**31, 2.0**40])
+@pytest.mark.parametrize("packaged", [False, True])
+def test_saturated_counts_change_nothing(packaged, count):
+    """The count set to where 2^24, or 2^40, tokens would have brought it: the answer stays, in `step()`, to the bit."""
+    n, vocab = 5, 12
+    _, compiled, stack = built(n=n, vocab=vocab)
+    if packaged:
+        model = language_model(compiled)
+        stack = Stack.from_language_model(model.config, model.tensors)
+    tokens = torch.from_numpy(np.random.default_rng(0).integers(vocab, size=(8, n + 6)))
+    state = stack.initial_state(8)
+    for t in range(n + 1):
+        before, state = stack.step(tokens[:, t], state)
+    unit = state[0][1].max() / (n + 1)
+    state[0][1].mul_(0).add_((state[0][1] == 0) * 0 + count * unit)
+    for t in range(n + 1, n + 6):
+        after, state = stack.step(tokens[:, t], state)
+        assert torch.equal(after, before)
+
+
+def test_a_million_tokens():
+    """Every answer of 1,000,000 tokens, in chunks."""
+    vocab, total = 16, 1_000_000
+    stack = built(n=5, vocab=vocab)[2]
+    tokens = torch.from_numpy(np.random.default_rng(1).integers(vocab, size=(1, total)))
+    answers = torch.cat([scores[0].argmax(-1) for scores in stream_scores(stack, tokens.split(16384, dim=1))])
+    assert len(answers) == total and (answers[4:] == tokens[0, 4]).all()
+
+
+def counted(build, max_length):
+    alphabet = Alphabet.of("a", "b")
+    count, token = constant(1).cumsum().named("count"), Tokens(alphabet).one_hot()
+    return Circuit("counted", build(count, token), InputLanguage.everything(alphabet, max_length))
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda count, token: count,
+        lambda count, token: concatenate(latch(token, when=count <= 3), count),
+        lambda count, token: latch(count, when=count <= 3),
+        lambda count, token: latch(token, when=count <= 2**24),
+        lambda count, token: latch(token, when=(count - 5 * token[0].cumsum()) <= 3),
+        lambda count, token: (count * 3).relu(),
+    ],
+)
+def test_other_uses_of_an_unbounded_count_are_refused(build):
+    with pytest.raises(CompileError, match="lattice steps"):
+        compile(counted(build, 2**40))
+
+
+@pytest.mark.parametrize("relation", ["<=", "<", ">", ">=", "==", "!="])
+def test_comparisons_of_a_count(relation):
+    """All six agree with Python; those that are falling ramps compile for any length."""
+
+    def flags(count, token):
+        return {"<=": count <= 4, "<": count < 4, ">": count > 4, ">=": count >= 4, "==": count == 4, "!=": count != 4}[
+            relation
+        ]
+
+    circuit = counted(lambda count, token: latch(token, when=flags(count, token)), 2**40)
+    tokens = np.random.default_rng(0).integers(2, size=(5, 12))
+    compiled = compile(circuit)
+    with torch.no_grad():
+        assert np.array_equal(bare(compiled)(torch.from_numpy(tokens)).numpy(), compiled.interpret(tokens))
+
+
+@pytest.mark.parametrize("n, vocab", [(1, 1), (3, 2), (5, 128), (100, 9)])
+def test_with_the_position_as_an_input_one_block_is_enough(n, vocab):
+    built_with = keep_nth_with_position(n, vocab)
+    (size,) = bare_sizes(built_with.compiled)
+    assert size.d_inner == int(np.ceil(np.log2(vocab + 1))) + 3 and size.d_state == 1
+    tokens = np.random.default_rng(0).integers(vocab, size=(4, n + 20))
+    assert (built_with(tokens)[:, n - 1 :] == tokens[:, [n - 1]]).all()
+
+
+def test_rounded_positions_change_nothing():
+    """Positions jump to where float32 has no odd numbers any more, where the bump of A4 would open again."""
+    keep = keep_nth_with_position(5, 16)
+    late = [2**24 - 1, 2**24, 2**24 + 1, 2**24 + 3, 2**25 + 1, 2**31 + 7, 2**40]
+    tokens = np.random.default_rng(0).integers(16, size=(64, 5 + len(late)))
+    assert (keep(tokens, np.array([1, 2, 3, 4, 5, *late]))[:, 4:] == tokens[:, [4]]).all()
+
+
+def test_a_position_used_otherwise_is_refused():
+    token, position = numbers(Bool(), "token"), numbers(Int(1, 2**40), "position")
+    with pytest.raises(CompileError, match="lattice steps"):
+        compile(Circuit("bump", latch(token, when=(position - 5).one_hot(2)[0]), length=2**40))

@@ -1,0 +1,87 @@
+"""Lemma 2: an S6 layer equal to a causal linear-attention head, against the head's definition."""
+
+import numpy as np
+import pytest
+import torch
+
+from compiler.errors import CompileError
+from compiler.machines.polynomial_circuit import lower
+from compiler.machines.polynomial_s6 import torch_network
+from compiler.machines.polynomial_transition import Exponential, Taylor
+from constructions.polynomials.linear_attention import Head, HeadOnMamba, on_polynomial_s6, random_head, tokens_of
+
+SHAPES = [(1, 1, 1), (3, 2, 4), (4, 4, 2), (2, 5, 1)]
+
+
+def float_head(d, d_k, d_v, seed):
+    rng = np.random.default_rng(seed)
+    return Head(*(rng.normal(size=shape) for shape in ((d_k, d), (d_k, d), (d_v, d))))
+
+
+def integer_tokens(d, seed, length=7):
+    return np.array(np.random.default_rng(seed).integers(-4, 5, (3, length, d)).tolist(), dtype=object)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("form", ["sequential", "parallel"])
+def test_equal_in_integers(shape, form):
+    head, x = random_head(*shape, seed=1), integer_tokens(shape[0], 2)
+    network = on_polynomial_s6([head])
+    assert (network(tokens_of(network, x), form) == np.stack([head(row) for row in x])).all()
+    assert head.weights == 2 * shape[0] * shape[1] + shape[2] * shape[0]
+    assert network.blocks[0].write.weight.shape[0] == shape[1]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_equal_on_random_weights_in_float64(shape):
+    head = float_head(*shape, seed=3)
+    x = np.random.default_rng(4).normal(size=(2, 9, shape[0]))
+    network = on_polynomial_s6([head])
+    expected = np.stack([head(row) for row in x])
+    assert np.abs(network(tokens_of(network, x)) - expected).max() <= 1e-10
+    with torch.no_grad():
+        assert np.abs(torch_network(network)(torch.from_numpy(tokens_of(network, x))).numpy() - expected).max() <= 1e-10
+
+
+def test_stacked_heads():
+    heads, x = [random_head(2, 2, 2, seed) for seed in range(3)], integer_tokens(2, 5, 4)
+    network = on_polynomial_s6(heads)
+    expected = np.stack([heads[2](heads[1](heads[0](row))) for row in x])
+    assert (network(tokens_of(network, x))[..., -2:] == expected).all()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_exact_on_integers_on_real_mamba(shape):
+    head, x = random_head(*shape, seed=6), integer_tokens(shape[0], 7)
+    model = HeadOnMamba(head, length=7)
+    assert np.array_equal(model(x.astype(float)), np.stack([head(row) for row in x]).astype(float))
+    assert len(model.stack.blocks) == 1 and not model.stack.residual
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_close_on_real_numbers_on_real_mamba(shape):
+    head = float_head(*shape, seed=8)
+    head = Head(*(m.astype(np.float32).astype(float) for m in (head.query, head.key, head.value)))
+    x = np.random.default_rng(9).normal(size=(4, 30, shape[0])).astype(np.float32).astype(float)
+    expected = np.stack([head(row) for row in x])
+    majorant = np.stack([Head(*map(np.abs, (head.query, head.key, head.value)))(np.abs(row)) for row in x])
+    assert (np.abs(HeadOnMamba(head, length=30)(x) - expected) <= 3e-6 * majorant).all()
+
+
+@pytest.mark.parametrize("transition", [Taylor(2, 2), Exponential()])
+def test_a_decay_is_refused(transition):
+    with pytest.raises(CompileError, match="Ā = 1"):
+        on_polynomial_s6([random_head(2, 2, 2, 0)], transition)
+
+
+def test_misshapen_weights_are_refused():
+    with pytest.raises(ValueError, match="d_k × d"):
+        Head(np.ones((2, 3)), np.ones((3, 3)), np.ones((1, 3)))
+
+
+def test_a_layer_whose_columns_are_not_constant_passes_no_constant_on():
+    from compiler.machines.polynomial_circuit import Layer, PolynomialCircuit
+
+    layer = Layer([], ["y"], write=({"one": 2},))
+    with pytest.raises(CompileError, match="use the residual"):
+        lower(PolynomialCircuit(["one"], ["one"], [layer, Layer([], ["z"])]))

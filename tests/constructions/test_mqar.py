@@ -1,0 +1,220 @@
+"""MQAR end to end: theorems' sizes, exhaustive small cases, random larger ones, every architecture and write policy."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from compiler import CompileError, bare, compile
+from compiler.artifact.model import Stack
+from compiler.artifact.package import bare_sizes, language_model, packaged_sizes
+from compiler.driver import Compiled
+from compiler.language.codebook import balanced_length
+from constructions.artifact import build, passed, verify
+from constructions.selectivity.mqar import MQAR
+from verify.check import Verification, check
+from verify.tasks.mqar import AllStrings, BenchmarkLayout, PaperLayout
+from verify.tasks.task import Batch
+
+ARCHITECTURES = ("mamba", "mamba2", "s4d")
+POLICIES = [("mamba", "first"), ("mamba", "last"), ("mamba2", "first"), ("mamba2", "last"), ("s4d", "first")]
+
+
+def scores_of(stack: Stack, tokens: int):
+    def scores(ids: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            return stack(torch.from_numpy(ids))[..., :tokens].numpy()
+
+    return scores
+
+
+def run(compiled: Compiled, stack: Stack, batches) -> Verification:
+    return check(scores_of(stack, compiled.source.alphabet.size), compiled.interpret, batches)
+
+
+def stacks(compiled: Compiled) -> list[Stack]:
+    """The circuit in both packages: bare, and as a language model."""
+    model = language_model(compiled)
+    return [bare(compiled), Stack.from_language_model(model.config, model.tensors)]
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize(("kappa", "vocab"), list(product((1, 2, 3), (1, 2, 3))))
+def test_every_sequence_of_small_sizes(arch: str, kappa: int, vocab: int) -> None:
+    """All orders of keys, values and queries, with every choice of noise where one noise token fits."""
+    compiled = compile(MQAR(kappa=kappa, vocab=vocab, arch=arch).circuit(), arch)
+    task = PaperLayout(kappa, vocab, 3 * kappa + (kappa < 3), filler="mixed")
+    for stack in stacks(compiled):
+        result = run(compiled, stack, task.exhaustive())
+        assert result.passed, result.failure
+        assert result.sequences == task.exhaustive_count()
+
+
+@pytest.mark.parametrize(("arch", "write"), POLICIES)
+@pytest.mark.parametrize(("kappa", "vocab", "length"), [(1, 1, 6), (2, 1, 6), (2, 2, 5), (3, 2, 5), (2, 3, 5)])
+def test_every_string_for_first_and_last(arch: str, write: str, kappa: int, vocab: int, length: int) -> None:
+    """First and last are promised for every token string, whatever it looks like."""
+    compiled = compile(MQAR(kappa=kappa, vocab=vocab, arch=arch, write=write).circuit(), arch)
+    task = AllStrings(kappa, vocab, length, write=write)
+    for stack in stacks(compiled):
+        result = run(compiled, stack, task.exhaustive())
+        assert result.passed, result.failure
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("vocab", (128, 256, 512))
+@pytest.mark.parametrize("kappa", (4, 8, 16, 32))
+def test_the_papers_grid(arch: str, kappa: int, vocab: int) -> None:
+    """Figures 2, A.2 and A.3 of paper A: T = 100, accuracy 1.0 at the theorems' sizes."""
+    construction = MQAR(kappa=kappa, vocab=vocab, arch=arch, length=100)
+    compiled = compile(construction.circuit(), arch)
+    (task,) = construction.tasks()
+    result = run(compiled, bare(compiled), task.random(32, seed=kappa + vocab))
+    assert result.passed and result.queries == 32 * kappa
+
+
+@pytest.mark.parametrize(("arch", "write"), POLICIES)
+@pytest.mark.parametrize("kappa", (4, 32))
+def test_first_and_last_at_random(arch: str, write: str, kappa: int) -> None:
+    construction = MQAR(kappa=kappa, vocab=512, arch=arch, write=write, length=4 * kappa + 60)
+    compiled = compile(construction.circuit(), arch)
+    (task,) = construction.tasks()
+    result = run(compiled, bare(compiled), [*task.adversarial(), *task.random(16, seed=1)])
+    assert result.passed, result.failure
+
+
+# Sizes ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kappa", "vocab"), list(product((1, 2, 7, 16, 64), (1, 2, 60, 512, 3000))))
+def test_sizes_of_theorem_2(kappa: int, vocab: int) -> None:
+    """d ≤ κ + p(V) + 1 for d_model and d_inner, N = κ, one block, no residual."""
+    compiled = compile(MQAR(kappa=kappa, vocab=vocab).circuit(), "mamba")
+    (size,) = packaged_sizes(compiled)
+    bound = kappa + balanced_length(vocab) + 1
+    assert (size.d_model, size.d_inner, size.d_state) == (bound, bound, kappa)
+    assert not bare(compiled).residual
+
+
+@pytest.mark.parametrize(("kappa", "vocab"), list(product((2, 7, 16), (2, 60, 512))))
+def test_sizes_of_theorems_3_and_4(kappa: int, vocab: int) -> None:
+    p = balanced_length(vocab)
+    codes = MQAR(kappa=kappa, vocab=vocab, arch="mamba2", guarantee="random", max_length=1000)
+    (two,) = bare_sizes(compile(codes.circuit(), "mamba2"))
+    assert two.d_state == codes.key_length + 1 <= codes.bound()["d_state"]
+    assert two.d_model <= codes.bound()["d_model"] and two.d_inner == 2 * p
+    s4d = compile(MQAR(kappa=kappa, vocab=vocab, arch="s4d").circuit(), "s4d")
+    (real,), (mixer,) = bare_sizes(s4d), bare_sizes(s4d, "s4d")
+    assert max(real.d_model, real.d_inner) <= kappa * p + 1 and mixer.d_inner == kappa * p and real.d_state == 1
+
+
+@pytest.mark.parametrize(("kappa", "vocab"), [(3, 5), (16, 512)])
+def test_sizes_beyond_the_paper(kappa: int, vocab: int) -> None:
+    p = balanced_length(vocab)
+    count, write = bare_sizes(compile(MQAR(kappa=kappa, vocab=vocab, write="first").circuit(), "mamba"))
+    assert (count.d_inner, count.d_state, write.d_inner, write.d_state) == (kappa + 1, kappa, 2 * kappa + p, kappa)
+    (last,) = bare_sizes(compile(MQAR(kappa=kappa, vocab=vocab, write="last").circuit(), "mamba"))
+    assert last.d_inner <= kappa * p + kappa + 2 and (last.d_state, last.dt_rank) == (1, kappa)
+
+
+def test_the_s4d_mixer_of_ours_gives_the_same_scores_as_a_real_mamba() -> None:
+    construction = MQAR(kappa=5, vocab=30, arch="s4d")
+    compiled = compile(construction.circuit(), "s4d")
+    tokens = next(construction.tasks()[0].random(20, seed=0)).tokens
+    ours, real = (scores_of(bare(compiled, mixer), 36)(tokens) for mixer in ("s4d", "mamba"))
+    assert np.array_equal(ours, real)
+
+
+# Limits --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("writes", "outcome"), [(95, "right"), (96, "tie"), (97, "wrong")])
+def test_the_printed_circuit_leaks_at_adjacent_keys(writes: int, outcome: str) -> None:
+    """(k', q) reads h[q] + h[k']/96: right up to 95 writes of k' (outside the promised language, which allows 2)."""
+    compiled = compile(MQAR(kappa=2, vocab=2).circuit(), "mamba")
+    k0, k1, v0, v1 = 1, 2, 3, 4
+    tokens = np.array([[k0, v0, *[k1, v1] * writes, k1, k0]])
+    scores = scores_of(bare(compiled), 5)(tokens)[0, -1]
+    assert np.sign(scores[v0] - scores[v1]) == {"right": 1, "tie": 0, "wrong": -1}[outcome]
+
+
+@pytest.mark.parametrize(("arch", "dtype"), [("mamba2", "float32"), ("s4d", "float32"), ("mamba", "bfloat16")])
+def test_the_generic_circuits_do_not_leak(arch: str, dtype: str) -> None:
+    compiled = compile(MQAR(kappa=2, vocab=2, arch=arch, dtype=dtype).circuit(), arch)
+    tokens = np.array([[1, 3, *[2, 4] * 500, 2, 1]])
+    scores = scores_of(bare(compiled), 5)(tokens)[0, -1]
+    assert scores[3] > scores[4]
+
+
+def test_a_second_query_of_a_key_reads_two_values_from_the_additive_memory() -> None:
+    """Condition (ii) of A6: (query, noise value) is stored as if it were a pair."""
+    compiled = compile(MQAR(kappa=1, vocab=2, arch="mamba2").circuit(), "mamba2")
+    tokens = np.array([[1, 2, 1, 3, 1]])
+    scores = scores_of(bare(compiled), 4)(tokens)[0]
+    assert scores[2, 2] > scores[2, 3] and scores[4, 2] == scores[4, 3]
+
+
+def test_public_benchmark_layout() -> None:
+    """V = 512, L = 256, 16 pairs, filler from the whole vocabulary: first-write is right, the additive circuit is not."""
+    task = BenchmarkLayout(kappa=255, vocab=256, length=256, pairs=16, filler="vocabulary")
+    batches = list(task.random(64, seed=0, batch_size=16))
+    first = compile(MQAR(kappa=255, vocab=256, write="first").circuit(), "mamba")
+    result = run(first, bare(first), batches)
+    assert result.passed and result.exact_sequences == 64
+    additive = compile(MQAR(kappa=255, vocab=256).circuit(), "mamba")
+    failing = check(additive.interpret, additive.interpret, batches)
+    assert 0.3 < failing.exact_sequences / 64 < 0.75
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize(("arch", "write"), [("mamba", "sum"), ("s4d", "sum"), ("mamba2", "sum"), *POLICIES])
+def test_narrow_types_are_exact_or_refused(arch: str, write: str, dtype: str) -> None:
+    construction = MQAR(kappa=8, vocab=64, arch=arch, write=write, dtype=dtype, max_length=200, length=60)
+    try:
+        built = build(construction)
+    except CompileError as refusal:
+        assert dtype in str(refusal) and "float32" in str(refusal)
+        return
+    results = verify(built, built.stack(), "random", 32, seed=0)
+    assert passed(built, results), results
+
+
+def test_too_long_for_bfloat16_names_a_length_that_fits() -> None:
+    with pytest.raises(CompileError, match="a max_length of 2[0-9]{2} would fit or use float32"):
+        compile(MQAR(kappa=4, vocab=4, write="first", dtype="bfloat16").circuit(), "mamba", "bfloat16")
+
+
+def test_a_large_vocabulary() -> None:
+    compiled = compile(MQAR(kappa=1024, vocab=50257).circuit(), "mamba")
+    keys, values = np.array([1, 2, 1024]), np.array([1025, 30000, 51281])
+    tokens = np.concatenate([np.stack([keys, values], axis=1).reshape(-1), keys[::-1]])[None]
+    labels = np.full(tokens.shape, -100)
+    labels[0, 6:] = values[::-1]
+    result = run(compiled, bare(compiled), [Batch(tokens, labels)])
+    assert result.passed and result.queries == 3
+
+
+@pytest.mark.parametrize("kappa", [1, 3, 16])
+def test_the_tasks_sequences_are_in_the_promised_language(kappa: int) -> None:
+    construction = MQAR(kappa=kappa, vocab=5)
+    language = construction.circuit().language
+    (task,) = construction.tasks()
+    for batch in [*task.adversarial(), *task.random(50, seed=0)]:
+        assert all(language.accepts(row) for row in batch.tokens.tolist())
+    assert not language.accepts([1, kappa + 1, 1, kappa + 1, 1])  # a key queried twice
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kappa": 0}, "kappa = 0 is too small"),
+        ({"vocab": 0}, "vocab = 0 is too small"),
+        ({"guarantee": "random", "write": "last"}, "one-hot keys"),
+    ],
+)
+def test_bad_parameters_get_one_sentence(arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        MQAR(**arguments)

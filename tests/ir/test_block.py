@@ -1,0 +1,80 @@
+"""From circuits to blocks: on every target the block IR, the interpreter and the oracles agree exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from compiler.driver import Compiled, compile, run_blocks
+from compiler.errors import CompileError
+from compiler.interpreter import interpret
+from compiler.language.circuit import Circuit
+from compiler.targets.ports import TARGETS
+from tests import random_circuits
+from tests.circuits import CASES, Case, logits, mistakes, words
+
+COMPILED = [pytest.param(case, target, id=f"{case.name}-{target}") for case in CASES for target in case.targets]
+REFUSED = [pytest.param(case, target, id=f"{case.name}-{target}") for case in CASES for target in case.refused]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_interpreter_agrees_with_the_oracle(case: Case):
+    circuit = case.build()
+    for tokens in words(case, circuit):
+        outputs = interpret(circuit, tokens)[circuit.output]
+        assert mistakes(case, circuit, tokens, outputs) == []
+
+
+@pytest.mark.parametrize(("case", "target"), COMPILED)
+def test_blocks_agree_with_the_interpreter_lane_by_lane(case: Case, target: str):
+    circuit = case.build()
+    compiled = compile(circuit, target)
+    for tokens in words(case, circuit):
+        _check_equal(circuit, compiled, tokens)
+
+
+@pytest.mark.parametrize(("case", "target"), REFUSED)
+def test_refusals_name_the_operation_and_the_reason(case: Case, target: str):
+    with pytest.raises(CompileError, match=case.refused[target]):
+        compile(case.build(), target)
+
+
+def test_every_case_says_what_every_target_does_with_it():
+    for case in CASES:
+        assert {*case.targets, *case.refused} == set(TARGETS), case.name
+
+
+def _check_equal(circuit: Circuit, compiled: Compiled, tokens: np.ndarray) -> None:
+    expected = interpret(circuit, tokens)[circuit.output].astype(float)
+    assert np.array_equal(logits(compiled, tokens), expected)
+    assert np.array_equal(compiled.interpret(tokens), expected)
+    last = run_blocks(compiled, tokens)[-1]
+    assert np.array_equal(last, compiled.lane_values(tokens))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_random_circuits(target: str, data):
+    """Exact on every random circuit, or refused with a CompileError."""
+    circuit = random_circuits.build(lambda n: data.draw(st.integers(0, n - 1)))
+    tokens = random_circuits.random_tokens(np.random.default_rng(0), 12)
+    try:
+        compiled = compile(circuit, target)
+    except CompileError:
+        return
+    _check_equal(circuit, compiled, tokens)
+
+
+def test_taps_of_unequal_lags_are_exact_in_float32():
+    """3 and 1 are no multiples of each other, but both of one row of integers."""
+    from tests.circuits import abc, over_abc
+
+    x = abc.number({"a": 2, "b": 1})
+    circuit = over_abc("taps", (3 * x + x.shift(1) - 5 * x.shift(2) - 2).relu())
+    compiled = compile(circuit, "mamba")
+    (block,) = compiled.blocks
+    assert np.array_equal(block.features.taps.astype(np.float32), block.features.taps)
+    _check_equal(circuit, compiled, words(CASES[0], circuit)[-1])

@@ -1,0 +1,86 @@
+"""Input languages: the strings they spell, the samples they draw, and the bounds they promise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compiler.language.alphabet import Alphabet
+from compiler.language.input_language import Edge, InputLanguage
+
+ABC = Alphabet.of("a", "b", "c")
+STATES = ("p", "q", "r")
+edges = st.lists(
+    st.builds(
+        Edge,
+        st.sampled_from(STATES),
+        st.sampled_from(STATES),
+        st.frozensets(st.integers(0, 2), min_size=1),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=4,
+)
+languages = st.builds(lambda edges: InputLanguage(ABC, "p", tuple(edges), 5, "random"), edges)
+
+
+@settings(max_examples=150, deadline=None)
+@given(languages)
+def test_strings_are_what_is_accepted(language: InputLanguage):
+    for length in range(5):
+        spelled = list(language.strings(length))
+        assert len(set(spelled)) == len(spelled)
+        assert set(spelled) == {word for word in product(range(3), repeat=length) if language.accepts(word)}
+
+
+@settings(max_examples=150, deadline=None)
+@given(languages)
+def test_bounds_hold_for_every_string(language: InputLanguage):
+    groups = [np.array(g) for g in ([0], [1, 2], [0, 1, 2])]
+    for length in range(1, language.max_length + 1):
+        for word in language.strings(length):
+            held = Counter(word)
+            assert all(held[i] <= language.occurrences[i] for i in range(3))
+            assert all(sum(held[int(i)] for i in group) <= language.max_count(group) for group in groups)
+
+
+@settings(max_examples=60, deadline=None)
+@given(languages, st.integers(1, 5))
+def test_samples_are_strings_of_the_language(language: InputLanguage, length: int):
+    try:
+        sample = language.sample(5, length, seed=1)
+    except ValueError as error:
+        assert "no sequence of length" in str(error)
+        return
+    assert sample.shape == (5, length)
+    assert all(language.accepts(word) for word in sample)
+    assert np.array_equal(sample, language.sample(5, length, seed=1))
+
+
+def test_everything():
+    language = InputLanguage.everything(ABC, 4)
+    assert len(list(language.strings(4))) == 81
+    assert language.accepts([0, 1, 2, 0]) and not language.accepts([0] * 5) and language.accepts([])
+    assert language.occurrences.tolist() == [4, 4, 4]
+
+
+def test_a_distinct_edge_uses_its_tokens_up():
+    language = InputLanguage.of(ABC, "s", [("s", "s", ["a", "b"], True), ("s", "s", ["c"])], 6, "a and b once")
+    assert language.occurrences.tolist() == [1, 1, 6]
+    assert language.max_count(np.array([0, 1])) == 2
+    assert language.accepts([0, 2, 1]) and not language.accepts([0, 2, 0])
+
+
+def test_a_shorter_promise():
+    language = InputLanguage.everything(ABC, 9).with_length(2)
+    assert language.max_length == 2 and not language.accepts([0, 0, 0])
+
+
+def test_unknown_tokens_are_named():
+    with pytest.raises(ValueError, match="token 'z' is not in the alphabet"):
+        InputLanguage.of(ABC, "s", [("s", "s", ["z"])], 3, "none")

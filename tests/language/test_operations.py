@@ -1,0 +1,197 @@
+"""Each operation's one definition against plain Python, position by position, before the start included."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from compiler.interpreter import interpret
+from compiler.language import memory
+from compiler.language import operations as ops
+from compiler.language.circuit import Circuit
+from compiler.language.codebook import balanced
+from compiler.language.source import numbers
+from compiler.language.stream import (
+    Stream,
+    concatenate,
+    constant,
+    count,
+    latch,
+    latch_bank,
+    lti,
+    maximum,
+    minimum,
+    present,
+    running_max,
+    select,
+)
+from compiler.language.types import Bool, Int, OneHot
+from tests import random_circuits
+
+X, Y = numbers(Int(-9, 9), "x"), numbers(Int(-9, 9), "y")
+F, G = numbers(Bool(), "f"), numbers(Bool(), "g")
+S, Q = numbers(OneHot(3), "s"), numbers(OneHot(3), "q")
+INPUTS = (X, Y, F, G, S, Q)
+
+
+def _inputs(batch: int = 40, time: int = 9) -> dict[Stream, np.ndarray]:
+    rng = np.random.default_rng(0)
+
+    def symbols() -> np.ndarray:
+        return np.eye(4, dtype=np.int64)[rng.integers(0, 4, (batch, time))][..., :3]  # the fourth: absent
+
+    integers = {x: rng.integers(-4, 5, (batch, time, 1)) for x in (X, Y)}
+    flags = {f: rng.integers(0, 2, (batch, time, 1)) for f in (F, G)}
+    return {**integers, **flags, S: symbols(), Q: symbols()}
+
+
+class At:
+    """One sequence, to look things up by name and position: a number, or the index of a symbol (None: absent)."""
+
+    def __init__(self, rows: dict[Stream, np.ndarray]):
+        numbers_ = {s: [int(v[0]) for v in rows[s]] for s in (X, Y, F, G)}
+        symbols = {s: [next((i for i in range(3) if v[i]), None) for v in rows[s]] for s in (S, Q)}
+        self.x, self.y, self.f, self.g, self.s, self.q = (({**numbers_, **symbols})[s] for s in INPUTS)
+
+
+def _hot(index: int | None, n: int = 3) -> list[int]:
+    return [int(index == i) for i in range(n)]
+
+
+def _back(values: list[int], t: int, k: int) -> int:
+    return values[t - k] if t >= k else 0
+
+
+def _written(a: At, t: int, key: int | None) -> list[int]:
+    """The x's stored under a key at positions where f held."""
+    return [a.x[s] for s in range(t + 1) if a.f[s] and key is not None and a.s[s] == key]
+
+
+def _since(a: At, t: int) -> int:
+    last = max((s for s in range(t + 1) if a.g[s]), default=-1)
+    return sum(a.f[last + 1 : t + 1])
+
+
+def _latched(values: list[int], flags: list[int], t: int, first: bool = False) -> int:
+    held = [values[s] for s in range(t + 1) if flags[s]]
+    return (held[0] if first else held[-1]) if held else 0
+
+
+OPERATIONS = {
+    "linear": (2 * X - Y / 2 + 3, lambda a, t: 2 * a.x[t] - Fraction(a.y[t], 2) + 3),
+    "matrix": (
+        np.array([[1, 2, 3], [0, -1, 0]]) @ S,
+        lambda a, t: [sum(w * v for w, v in zip(r, _hot(a.s[t]), strict=True)) for r in ([1, 2, 3], [0, -1, 0])],
+    ),
+    "lanes": (S[[2, 0]], lambda a, t: [_hot(a.s[t])[2], _hot(a.s[t])[0]]),
+    "sum of lanes": (S.sum(), lambda a, t: int(a.s[t] is not None)),
+    "spread": (S - X, lambda a, t: [v - a.x[t] for v in _hot(a.s[t])]),
+    "concatenate": (concatenate(X, F), lambda a, t: [a.x[t], a.f[t]]),
+    "constant": (constant(Fraction(3, 4)), lambda a, t: Fraction(3, 4)),
+    "shift": (X.shift(3), lambda a, t: _back(a.x, t, 3)),
+    "shift past the start": (X.shift(50), lambda a, t: 0),
+    "shift of a constant": (constant(1).shift(2), lambda a, t: int(t >= 2)),
+    "power": (X**3, lambda a, t: a.x[t] ** 3),
+    "relu": (X.relu(), lambda a, t: max(a.x[t], 0)),
+    "clip": (X.clip(-1, 2), lambda a, t: min(max(a.x[t], -1), 2)),
+    ">": (X > Y, lambda a, t: int(a.x[t] > a.y[t])),
+    ">=": (X >= 1, lambda a, t: int(a.x[t] >= 1)),
+    "<": (X < Y, lambda a, t: int(a.x[t] < a.y[t])),
+    "<=": (X <= Y, lambda a, t: int(a.x[t] <= a.y[t])),
+    "==": (X == 2, lambda a, t: int(a.x[t] == 2)),
+    "!=": (X != Y, lambda a, t: int(a.x[t] != a.y[t])),
+    "heaviside": (X.heaviside(1), lambda a, t: int(a.x[t] > 1)),
+    "same symbol": (S == Q, lambda a, t: int(a.s[t] is not None and a.s[t] == a.q[t])),
+    "other symbol": (S != Q, lambda a, t: int(a.s[t] is None or a.s[t] != a.q[t])),
+    "and": (F & G, lambda a, t: a.f[t] * a.g[t]),
+    "and of a symbol": (S & F, lambda a, t: _hot(a.s[t] if a.f[t] else None)),
+    "or": (F | G, lambda a, t: int(a.f[t] or a.g[t])),
+    "not": (~F, lambda a, t: 1 - a.f[t]),
+    "select": (select(F, X, Y), lambda a, t: a.x[t] if a.f[t] else a.y[t]),
+    "select numbers": (select(F, 5, X), lambda a, t: 5 if a.f[t] else a.x[t]),
+    "lookup": (X.lookup([4, -1, 7]), lambda a, t: [4, -1, 7][min(max(a.x[t], 0), 2)]),
+    "lookup of a symbol": (S.lookup({0: 4, 1: -1, 2: 7}), lambda a, t: 0 if a.s[t] is None else [4, -1, 7][a.s[t]]),
+    "one_hot": (X.one_hot(3), lambda a, t: _hot(a.x[t])),
+    "minimum": (minimum(X, Y), lambda a, t: min(a.x[t], a.y[t])),
+    "maximum": (maximum(2, X), lambda a, t: max(a.x[t], 2)),
+    "multiply": (X * Y, lambda a, t: a.x[t] * a.y[t]),
+    "multiply lanes": (X * S, lambda a, t: [a.x[t] * v for v in _hot(a.s[t])]),
+    "cumsum": (X.cumsum(), lambda a, t: sum(a.x[: t + 1])),
+    "lti": (lti(X, [1, 0, Fraction(1, 2)]), lambda a, t: a.x[t] + Fraction(_back(a.x, t, 2), 2)),
+    "latch": (latch(X, F), lambda a, t: _latched(a.x, a.f, t)),
+    "first latch": (latch(X, F, first=True), lambda a, t: _latched(a.x, a.f, t, first=True)),
+    "latch of a symbol": (latch(S, F), lambda a, t: _hot(_latched(a.s, a.f, t) if any(a.f[: t + 1]) else None)),
+    "latch_bank": (latch_bank(X, S, F), lambda a, t: [(_written(a, t, k) or [0])[-1] for k in range(3)]),
+    "count": (count(F, reset=G), _since),
+    "present": (
+        present(F & G),
+        lambda a, t: int(any(f and g for f, g in zip(a.f[: t + 1], a.g[: t + 1], strict=True))),
+    ),
+    "running_max": (running_max(X, F), lambda a, t: max((a.x[s] for s in range(t + 1) if a.f[s]), default=0)),
+    "memory sum": (memory.write(S, X, F).read(Q), lambda a, t: sum(_written(a, t, a.q[t]))),
+    "memory first": (memory.write(S, X, F, "first").read(Q), lambda a, t: (_written(a, t, a.q[t]) or [0])[0]),
+    "memory last": (memory.write(S, X, F, "last").read(Q), lambda a, t: (_written(a, t, a.q[t]) or [0])[-1]),
+    "outer_sum": (
+        memory.outer_sum(X, write=Y, read=X),
+        lambda a, t: sum(a.x[s] * a.y[s] for s in range(t + 1)) * a.x[t],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("dtype", [object, np.float64])
+def test_operation(name: str, dtype: type):
+    stream, expected = OPERATIONS[name]
+    inputs = _inputs()
+    outputs = interpret(Circuit(name, stream), inputs=inputs, dtype=dtype)[stream]
+    assert outputs.dtype == dtype and outputs.shape[-1] == stream.width
+    for i, rows in enumerate(outputs):
+        at = At({s: array[i] for s, array in inputs.items()})
+        for t, row in enumerate(rows):
+            want = expected(at, t)
+            assert list(row) == (want if isinstance(want, list) else [want])
+
+
+def test_flags_and_symbols_keep_their_types():
+    assert (S & F).type == OneHot(3) and latch(S, F).type == OneHot(3) and select(F, S, Q).type == OneHot(3)
+    assert running_max(S, F).type == Bool(3)  # several symbols may have come
+    assert (X / 2).clip(0, 3).type.integral is False
+
+
+def test_symbols_of_one_alternative_may_be_absent():
+    one = numbers(OneHot(1), "one")
+    stream = one.lookup([5])
+    assert interpret(Circuit("", stream), inputs={one: np.array([[[0], [1]]])})[stream].tolist() == [[[0], [5]]]
+
+
+def test_codes_absent_tokens_are_zeros():
+    from tests.circuits import KV, kv
+
+    code = kv.code("v", balanced(3))
+    tokens = np.array([[KV.index("k0"), KV.index("v1")]])
+    values = interpret(Circuit("", code, None), tokens)[code]
+    assert values[0, 0].tolist() == [0] * code.width and values[0, 1].tolist() == balanced(3).words[1].tolist()
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_floats_and_exact_numbers_agree(data):
+    circuit = random_circuits.build(lambda n: data.draw(st.integers(0, n - 1)))
+    tokens = random_circuits.random_tokens(np.random.default_rng(0), 6)
+    exact, floats = (interpret(circuit, tokens, dtype=dtype)[circuit.output] for dtype in (object, np.float64))
+    assert np.array_equal(exact.astype(float), floats)
+
+
+@pytest.mark.parametrize("matrix", [np.array([[np.inf]]), np.array([[np.nan]])])
+def test_weights_are_numbers(matrix: np.ndarray):
+    with pytest.raises(ValueError, match="infinity or a NaN"):
+        ops.exact_matrix(matrix)
+
+
+def test_weights_are_dyadic():
+    with pytest.raises(ValueError, match="not a dyadic rational"):
+        X / 3

@@ -1,0 +1,142 @@
+"""What is refused, and the sentences in which it is refused: all reasons at once."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from compiler.driver import compile
+from compiler.errors import CompileError
+from compiler.language import memory
+from compiler.language.alphabet import Alphabet
+from compiler.language.circuit import Circuit
+from compiler.language.input_language import InputLanguage
+from compiler.language.output import emit
+from compiler.language.source import Tokens, numbers
+from compiler.language.stream import Stream, concatenate, constant, count, latch, lti, minimum, running_max, select
+from compiler.language.types import Bool, Int, OneHot, Real
+from compiler.passes.check import check
+from tests.circuits import ABC, NO_LATCH, abc, counters, is_a, is_b, over_abc, token
+
+number = abc.number({"a": 3, "b": -2})
+pair = token[:2]
+
+ILL_TYPED = {
+    "shift ahead": (is_a.shift(-1), "only the past can be read"),
+    "compare of widths": (pair > token[[0, 1, 2]], "2 and 3 lanes; they must agree"),
+    "compare of reals": (number / 2 > 1, "comparisons are exact on integers only"),
+    "and of numbers": (number & is_a, "a Bool or a OneHot is needed"),
+    "or of widths": (pair | is_a, "2 and 1 lanes"),
+    "not of a number": (~number, "a Bool or a OneHot is needed"),
+    "select by a number": (select(number, 1, 0), "a Bool condition is needed"),
+    "select of widths": (select(is_a, pair, token), "2 and 3 lanes"),
+    "clip upside down": (number.clip(3, 1), "the wrong way round"),
+    "one-hot of lanes": (pair.one_hot(3), "it has 2 lanes, and one is needed"),
+    "lookup of lanes": (pair.lookup([1, 2]), "one lane at a time"),
+    "lookup of too few": (token.lookup([1, 2]), "2 entries for OneHot"),
+    "lookup of halves": (number.lookup([0, Fraction(1, 2)]), "must hold integers"),
+    "minimum of widths": (minimum(pair, token), "2 and 3 lanes"),
+    "product of widths": (pair * token, "2 and 3 lanes"),
+    "latch on a number": (latch(token, number), "a Bool or OneHot condition is needed"),
+    "count of a number": (count(number, is_a), "a Bool is needed"),
+    "count of lanes": (count(pair, pair), "it counts single flags"),
+    "running maximum on a number": (running_max(number, number), "a Bool condition is needed"),
+    "memory of widths": (memory.write(token, number).read(pair), "3 and 2 lanes"),
+    "memory of an unknown policy": (
+        memory.write(token, number, policy="newest").read(token),
+        "'newest', and it must be",
+    ),
+    "last under a number": (memory.write(number, number, policy="last").read(number), "a OneHot key"),
+    "memory on a number": (memory.write(token, number, when=number).read(token), "a Bool condition is needed"),
+    "matrix of the wrong width": (np.ones((1, 2)) @ token, "3 lanes and its matrix has 2 columns"),
+    "a third": (constant(Fraction(1, 3)), "1/3 is no dyadic rational"),
+    "a tap of a third": (lti(number, [1, Fraction(1, 3)]), "1/3 is no dyadic rational"),
+    "emit of a number": (emit(ABC, (number, "a"), otherwise="b"), "a Bool is needed"),
+    "two alphabets": (
+        concatenate(is_a, Tokens(Alphabet.of("a", "z")).is_in(["z"])),
+        "another alphabet than the circuit's first",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ILL_TYPED)
+def test_ill_typed_circuits_are_refused_with_the_reason_and_the_line(name: str):
+    stream, reason = ILL_TYPED[name]
+    with pytest.raises(CompileError, match=reason) as caught:
+        compile(over_abc(name, stream))
+    assert all(source is None or source.origin.startswith("test_check.py") for source, _ in caught.value.reasons)
+
+
+def test_all_reasons_come_at_once():
+    everything = concatenate(*(stream for stream, _ in ILL_TYPED.values()))
+    with pytest.raises(CompileError) as caught:
+        check(over_abc("everything", everything))
+    text = str(caught.value)
+    assert all(reason in text.replace("\n", " ") for _, reason in ILL_TYPED.values())
+
+
+def test_another_alphabet_in_the_language():
+    with pytest.raises(CompileError, match="the input language is over another alphabet"):
+        check(Circuit("other", is_a, InputLanguage.everything(Alphabet.of("x"), 4)))
+
+
+def test_a_circuit_without_a_length_is_refused():
+    with pytest.raises(CompileError, match="promises no length"):
+        compile(Circuit("endless", is_a.cumsum()))
+
+
+def test_an_unknown_target():
+    with pytest.raises(ValueError, match="'mamba3' is no target; there are mamba, mamba2"):
+        compile(over_abc("x", is_a), "mamba3")
+
+
+# Declared types ------------------------------------------------------------------------------------
+
+
+def test_a_declared_type_must_be_shown():
+    compile(over_abc("shown", counters[0].clip(0, 1).retyped(Bool())))
+    for stream, claim in (
+        (counters[0], Bool()),
+        (counters[0], Int(0, 3)),
+        (concatenate(is_a, is_b), OneHot(2)),
+        (number / 2, Int()),
+    ):
+        with pytest.raises(CompileError, match="it is declared"):
+            compile(over_abc("claimed", stream.retyped(claim)))
+
+
+# Operations without a lowering -----------------------------------------------------------------------
+
+REAL = numbers(Real(-1.0, 1.0), "signal")
+NO_LOWERING = {
+    "latch on s4d": (latch(number, is_a), "s4d", NO_LATCH["s4d"]),
+    "last write on s4d": (memory.write(token, number, policy="last").read(token), "s4d", NO_LATCH["s4d"]),
+    "maximum of negatives": (running_max(number, is_a), "mamba", "single integers of at least 0 only"),
+    "maximum of lanes": (running_max(pair, is_a), "mamba", "single integers of at least 0 only"),
+    "too large": (((number**16) ** 16) ** 4, "mamba", "could exceed 2\\^256"),
+    "beyond float32": (number.cumsum() ** 7, "mamba", "float32 adds exactly up to 16777216"),
+}
+
+
+@pytest.mark.parametrize("name", NO_LOWERING)
+def test_what_has_no_lowering_is_refused_in_one_sentence(name: str):
+    stream, target, reason = NO_LOWERING[name]
+    with pytest.raises(CompileError, match=reason) as caught:
+        compile(over_abc(name, stream, 8), target)
+    assert all("\n" not in text for _, text in caught.value.reasons)
+
+
+@pytest.mark.parametrize(
+    "stream", [running_max(REAL, constant(1)), REAL.one_hot(2), REAL > 0], ids=["running_max", "one_hot", "compare"]
+)
+def test_real_numbers_have_no_decisions(stream: Stream):
+    with pytest.raises(CompileError):
+        compile(Circuit("real", stream, length=8))
+
+
+def test_streams_have_no_truth_value():
+    with pytest.raises(TypeError, match="no truth value"):
+        if is_a:
+            pass

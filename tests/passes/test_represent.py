@@ -1,0 +1,85 @@
+"""Every rewriting is an identity: a circuit and what the passes make of it mean the same, in exact arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from compiler.analysis.domains import Domains
+from compiler.errors import CompileError
+from compiler.interpreter import interpret
+from compiler.language import operations as ops
+from compiler.language.circuit import Circuit
+from compiler.language.stream import concatenate
+from compiler.passes.check import check
+from compiler.passes.fit_ports import fit_ports
+from compiler.passes.represent import CORE, represent
+from compiler.targets.ports import MAMBA, MAMBA2, MAMBA_DELTA_T, S4D, PortRules
+from tests import random_circuits
+from tests.circuits import CASES, Case, words
+
+
+def _represented(circuit: Circuit) -> tuple[Circuit, Domains]:
+    check(circuit)
+    domains = Domains(circuit.language, circuit.max_length)
+    domains.all(circuit.streams)
+    return represent(circuit, domains), domains
+
+
+def _same(circuit: Circuit, core: Circuit, tokens: np.ndarray) -> None:
+    before, after = (interpret(c, tokens)[c.output] for c in (circuit, core))
+    assert (before == after).all()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_shared_circuits_keep_their_meaning(case: Case):
+    circuit = case.build()
+    core, domains = _represented(circuit)
+    assert {type(s.operation) for s in core.streams} <= {*CORE, ops.Emit}
+    for tokens in words(case, circuit):
+        _same(circuit, core, tokens)
+    assert all(
+        domains.of(s.inputs[0]).lo >= 0
+        for s in core.streams
+        if isinstance(s.operation, (ops.Cumsum, ops.Latch, ops.MemoryRead))
+    )
+
+
+@pytest.mark.parametrize("rules", [MAMBA, MAMBA2, S4D, MAMBA_DELTA_T], ids=lambda rules: rules.name)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_random_circuits_keep_their_meaning(rules: PortRules, data):
+    """After represent, and again after fit."""
+    circuit = random_circuits.build(lambda n: data.draw(st.integers(0, n - 1)))
+    tokens = random_circuits.random_tokens(np.random.default_rng(0), 8)
+    try:
+        core, domains = _represented(circuit)
+        _same(circuit, core, tokens)
+        _same(circuit, fit_ports(core, domains, rules), tokens)
+    except CompileError:
+        pass
+
+
+def test_functions_of_one_token_fold_into_the_embedding():
+    from tests.circuits import is_a, is_b, over_abc, token
+
+    number = token.lookup([3, 0, 1])
+    folded = concatenate(is_a | ~is_b, number > 1, number * number, (number - 1).relu())
+    core, _ = _represented(over_abc("folded", folded))
+    assert {type(s.operation) for s in core.streams} <= {ops.Embed, ops.Linear}
+
+
+def test_functions_of_one_past_token_fold_too():
+    from tests.circuits import is_a, is_b, over_abc
+
+    core, _ = _represented(over_abc("folded", is_a.shift(1).shift(1) | is_b.shift(2)))
+    assert {type(s.operation) for s in core.streams} == {ops.Embed, ops.Shift}
+
+
+def test_new_streams_keep_the_line_they_come_from():
+    from tests.circuits import counters, over_abc
+
+    core, _ = _represented(over_abc("where", counters[0] > counters[1]))
+    assert {s.origin.split(":")[0] for s in core.streams} <= {"circuits.py", "test_represent.py"}

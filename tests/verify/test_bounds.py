@@ -1,0 +1,126 @@
+"""The bounds against values worked out by hand, closed forms, and measurements of the notes."""
+
+from math import ceil, comb, log2
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verify.bounds import (
+    SizeBound,
+    code_length,
+    code_length_upper,
+    information_bound_bits,
+    mqar_theorem2,
+    mqar_theorem3,
+    mqar_theorem4,
+    random_code_failure,
+)
+
+
+@pytest.mark.parametrize(
+    "count, length",
+    [
+        (1, 2),
+        (2, 2),
+        (3, 4),
+        (6, 4),
+        (7, 6),
+        (20, 6),
+        (21, 8),
+        (256, 12),
+        (512, 12),
+        (924, 12),
+        (925, 14),
+        (200_000, 22),
+    ],
+)
+def test_code_length_by_hand(count, length):
+    assert code_length(count) == length
+
+
+@settings(deadline=None)
+@given(st.integers(1, 10**30))
+def test_code_length_is_the_least_even_length_that_suffices(count):
+    p = code_length(count)
+    assert p % 2 == 0 and comb(p, p // 2) >= count
+    assert p == 2 or comb(p - 2, p // 2 - 1) < count
+
+
+@pytest.mark.parametrize("p", range(0, 400, 2))
+def test_code_length_never_exceeds_its_closed_form(p):
+    """One symbol more than length p can hold is the worst case for length p + 2; the upper bound grows with count."""
+    count = comb(p, p // 2) + 1
+    assert code_length(count) == p + 2 <= code_length_upper(count)
+
+
+def test_the_closed_form_is_finite_at_one_symbol():
+    assert code_length_upper(1) == 3 and code_length_upper(512) == pytest.approx(9 + log2(9) / 2 + 3)
+
+
+def test_theorem_sizes_of_the_built_circuits():
+    """kappa = 16, V = 512: sizes measured on real modules in the notes (Theorem 2: d = 29, N = 16)."""
+    assert mqar_theorem2(16, 512) == SizeBound(d_model=29, d_state=16)
+    assert mqar_theorem3(16, 512) == SizeBound(d_model=6 + 12, d_state=6)
+    assert mqar_theorem3(16, 512, form="one-group") == SizeBound(d_model=6 + 12 + 3, d_state=13)
+    assert mqar_theorem3(16, 512, key_code=64) == SizeBound(d_model=64 + 12, d_state=64)
+    assert mqar_theorem4(16, 512) == SizeBound(d_model=193, d_state=1)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 10**4), st.integers(1, 10**6))
+def test_theorems_order_as_the_paper_says(kappa, vocab):
+    """Theorem 4 trades lanes for state; Theorem 3 needs least lanes once there are more keys than key code."""
+    two, three, four = mqar_theorem2(kappa, vocab), mqar_theorem3(kappa, vocab), mqar_theorem4(kappa, vocab)
+    assert four.d_state == 1 <= two.d_state
+    assert two.d_model <= four.d_model + 1
+    assert kappa < 6 or (three.d_model < two.d_model and three.d_state <= two.d_state)
+
+
+def test_information_bound():
+    assert information_bound_bits(16, 512) == 144
+    assert information_bound_bits(5, 1) == 0
+
+
+# Accuracy measured on a real module (p = 12, V = 512), from the notes: N / ceil(log2 kappa) -> kappa -> accuracy.
+MEASURED = {
+    4: {4: 0.80, 8: 0.58, 16: 0.35, 32: 0.18, 64: 0.08},
+    8: {4: 0.97, 8: 0.89, 16: 0.69, 32: 0.42, 64: 0.21},
+    16: {4: 0.999, 8: 0.992, 16: 0.94, 32: 0.78, 64: 0.48},
+}
+
+
+@pytest.mark.parametrize("times, kappa", [(times, kappa) for times, row in MEASURED.items() for kappa in row])
+def test_the_failure_law_meets_the_measurements(times, kappa):
+    """Where the law is small it is right within 0.015; where it is large it only bounds the failure from above."""
+    failure = 1 - MEASURED[times][kappa]
+    law = random_code_failure(12, times * ceil(log2(kappa)), kappa)
+    assert failure <= law + 0.015
+    assert law > 0.1 or abs(law - failure) < 0.015
+
+
+def test_the_failure_law_stays_a_probability():
+    assert random_code_failure(12, 1, 10**6) == 1
+    assert random_code_failure(12, 8, 1) == 0
+    assert random_code_failure(2, 1, 2) == pytest.approx(0.0786496, abs=1e-6)  # Q(sqrt 2)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: code_length(0), "count = 0 .* smallest count that works is 1"),
+        (lambda: code_length_upper(0), "count = 0"),
+        (lambda: mqar_theorem2(0, 2), "kappa = 0 .* smallest kappa that works is 1"),
+        (lambda: mqar_theorem3(2, 0), "vocab = 0"),
+        (lambda: mqar_theorem3(2, 2, key_code=0), "key_code = 0"),
+        (lambda: mqar_theorem3(2, 2, form="two"), "form = 'two' .* 'paper', 'one-group'"),
+        (lambda: mqar_theorem4(0, 2), "kappa = 0"),
+        (lambda: information_bound_bits(0, 2), "kappa = 0"),
+        (lambda: random_code_failure(0, 2, 2), "value_code = 0"),
+        (lambda: random_code_failure(2, 0, 2), "key_code = 0"),
+        (lambda: random_code_failure(2, 2, 0), "kappa = 0"),
+    ],
+)
+def test_impossible_arguments_say_what_would_work(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,158 @@
+"""Lemmas 1 and 2 on random and on compiled layers: autograd against the closed form, the bound, and where the printed one fails."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from compiler.artifact.package import bare
+from compiler.driver import compile
+from compiler.runtime import mamba_classes
+from compiler.targets.s4d import S4DMixer
+from constructions.selectivity.induction_heads import InductionHeads
+from constructions.selectivity.keep_nth import KeepNth
+from verify.attention_sensitivity import attention_sensitivity
+from verify.sensitivity import sensitivity, stack_sensitivity
+
+
+def random_mamba(seed=0, d_model=6, **options):
+    torch.manual_seed(seed)
+    return mamba_classes().Mamba(d_model, d_state=3, expand=2, **options)
+
+
+def random_s4d(seed=0):
+    torch.manual_seed(seed)
+    layer = S4DMixer(6, 12, 3)
+    for parameter in layer.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    return layer
+
+
+def random_input(length=24, seed=1):
+    return torch.randn(length, 6, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("channel, column", [(0, 0), (5, 2), (11, 1)])
+@pytest.mark.parametrize("make", [random_mamba, random_s4d])
+def test_the_closed_form_is_the_derivative(make, channel, column):
+    result = sensitivity(make(), random_input(), channel, column)
+    assert result.disagreement() < 1e-12 and result.measured.max() > 0
+
+
+def test_by_finite_differences():
+    """The derivative of the real recurrence, once more, without autograd: perturb x̂_j and run mamba_ssm's formula."""
+    layer = random_mamba().double()
+    x = torch.rand(10, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+
+    def last_state(x):
+        parts = layer.x_proj(x)
+        dt, b, _ = parts.split([layer.dt_rank, 3, 3], dim=-1)
+        delta = F.softplus(layer.dt_proj(dt))
+        h = torch.zeros(12, 3, dtype=torch.float64)
+        for t in range(len(x)):
+            h = torch.exp(-delta[t, :, None] * layer.A_log.exp()) * h + (delta[t] * x[t])[:, None] * b[t]
+        return h[4, 1]
+
+    from verify import sensitivity as module
+
+    weights = {name: p.detach() for name, p in layer.named_parameters()}
+    delta, write = module._selective(weights, layer.dt_rank, 4, 1)
+    scan = module._Scan(x, 4, weights["A_log"][4, 1].exp(), delta, write)
+    steps = torch.stack([delta(row) for row in x])
+    states = [torch.zeros((), dtype=torch.float64)]
+    for t in range(len(x)):
+        states.append(torch.exp(-scan.rate * steps[t]) * states[-1] + steps[t] * write(x[t]) * x[t, 4])
+    predicted = module._beside(scan, torch.ones(10, 10), torch.stack(states[1:])).predicted[-1]
+    for j in (0, 4, 9):
+        slopes = []
+        for e in range(12):
+            moved = torch.zeros_like(x)
+            moved[j, e] = 1e-6
+            with torch.no_grad():
+                slopes.append((last_state(x + moved) - last_state(x - moved)) / 2e-6)
+        assert torch.stack(slopes).norm() == pytest.approx(float(predicted[j]), rel=1e-6, abs=1e-12)
+
+
+def test_s4d_fades_at_a_fixed_rate():
+    result = sensitivity(random_s4d(), random_input(), 3, 1)
+    distance = torch.arange(24)
+    step = result.exponent[-1, 0] / 23
+    torch.testing.assert_close(result.exponent[-1].flip(0), step * distance)
+
+
+def test_lemma_2():
+    """With small steps λΣΔ stays below c, and no sensitivity falls below e^(−c)|c̃_j|."""
+    layer = random_mamba(dt_min=1e-4, dt_max=1e-3)
+    layer.dt_proj.weight.data *= 0.01
+    result = sensitivity(layer, random_input(40), 2, 0)
+    c = float(result.total.max())
+    assert c < 0.2
+    kept = result.measured[-1]
+    assert (kept >= result.lower_bound * (1 - 1e-12)).all() and (result.lower_bound > 0).all()
+
+
+def test_the_printed_bound_forgets_how_the_step_depends_on_the_input():
+    """Where Δ depends strongly on x̂_j the second term of c̃_j cancels the first: (13) as printed then promises too much."""
+    worst = 1.0
+    for seed in range(20):
+        layer = random_mamba(seed)
+        layer.dt_proj.weight.data *= 4
+        result = sensitivity(layer, 3 * random_input(40, seed), 2, 0)
+        assert (result.measured[-1] >= result.lower_bound * (1 - 1e-9)).all()
+        worst = min(worst, float((result.prefactor / result.printed.clamp_min(1e-30)).min()))
+    assert worst < 0.9
+
+
+@pytest.mark.parametrize("construction", [InductionHeads(vocab=3), KeepNth(n=3, vocab=4)])
+def test_compiled_layers(construction):
+    """The built latches: a step of 0 keeps the sensitivity for ever, a write ends it."""
+    compiled = compile(construction.circuit())
+    stack = bare(compiled)
+    first = compiled.source.alphabet.size - construction.vocab
+    tokens = torch.from_numpy(np.random.default_rng(0).integers(first, first + construction.vocab, (1, 16)))
+    with torch.no_grad():
+        _, streams = stack(tokens, return_stream=True)
+    layer = stack.blocks[-1]
+    channels = (layer.out_proj.weight.abs().sum(0) > 0).nonzero()[:3, 0].tolist()
+    for channel in channels:
+        result = sensitivity(layer, streams[-2][0], channel)
+        assert result.disagreement() < 1e-12
+
+
+def test_a_latch_never_forgets_what_it_kept():
+    compiled = compile(KeepNth(n=3, vocab=4).circuit())
+    stack = bare(compiled)
+    tokens = torch.from_numpy(np.random.default_rng(0).integers(0, 4, (1, 50)))
+    kept = next(c for c, name in enumerate(compiled.blocks[-1].channels.names) if name.startswith("kept"))
+    result = stack_sensitivity(stack, tokens[0], 1, kept)
+    assert (
+        (result.exponent[2:, 2] == 0).all()
+        and (result.measured[2:, 2] == result.measured[2, 2]).all()
+        and result.measured[2, 2] > 0
+    )
+    assert (result.measured[2:, :2] < 1e-50).all()  # e^(-128) in float64
+
+
+def test_other_layers_are_refused():
+    with pytest.raises(ValueError, match="no Mamba or S4D"):
+        sensitivity(mamba_classes().Mamba2(8, headdim=4), random_input())
+    with pytest.raises(ValueError, match="no state"):
+        sensitivity(random_mamba(), random_input(), 12)
+
+
+@pytest.mark.parametrize("query_key, value", [(0.0, 1.0), (0.7, -2.0), (-1.5, 0.3)])
+def test_attention(query_key, value):
+    x = torch.randn(40, generator=torch.Generator().manual_seed(2))
+    result = attention_sensitivity(x, query_key, value)
+    torch.testing.assert_close(result.measured, result.predicted, rtol=1e-9, atol=1e-12)
+    assert (result.measured <= result.bound * (1 + 1e-12)).all()
+
+
+def test_attention_fades_like_one_over_t():
+    result = attention_sensitivity(torch.ones(100), 0.5, 1.0)
+    torch.testing.assert_close(result.measured[1:, 0], 1.0 / torch.arange(2, 101, dtype=torch.float64))
+
+
+def test_the_report_is_plain():
+    report = sensitivity(random_mamba(), random_input(), 1, 1).to_json()
+    assert len(report["measured"]) == len(report["predicted"]) == 24 and report["disagreement"] < 1e-12
