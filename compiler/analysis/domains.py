@@ -162,7 +162,9 @@ class Domains:
 
     @singledispatchmethod
     def _of(self, operation: ops.Operation, stream: Stream) -> Domain:
-        raise NotImplementedError(f"no domain rule for {operation.symbol}")
+        raise CompileError(
+            [(stream, f"no bounds are known of what {operation.symbol} gives, so nothing can be promised")]
+        )
 
     @_of.register
     def _(self, operation: ops.Numbers, stream: Stream) -> Domain:

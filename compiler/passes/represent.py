@@ -32,6 +32,7 @@ from compiler.exactness.saturation import rising_count
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
+from compiler.language.operations import Sees
 from compiler.language.stream import Stream, concatenate, constant
 from compiler.language.types import Bool, Code, OneHot
 
@@ -51,11 +52,6 @@ CORE = (
     ops.Count,
     ops.Numbers,
 )
-_SOURCES = (ops.Embed, ops.Constant, ops.Numbers, ops.Position)
-_MEMORIES = (ops.Shift, ops.Lti, ops.Cumsum, ops.Latch, ops.MemoryRead, ops.ScaledSum, ops.Count, ops.RunningMax)
-# f(0, …, 0) = 0, so these commute with a shift, before the start of the sequence too.
-_ZERO_PRESERVING = (ops.And, ops.Or, ops.Relu, ops.Min, ops.Max, ops.Multiply, ops.Select, ops.SameSymbol)
-_TABLE_ENDS = (*_SOURCES, *_MEMORIES)  # no table of theirs follows from those of their inputs
 _LARGEST_DENSE_TABLE = 1 << 25
 
 
@@ -89,7 +85,7 @@ class _Rewriter:
         inputs = tuple(self.core[s] for s in stream.inputs)
         result = self._fold(stream, inputs)
         if result is None:
-            result = self.rule(stream.operation, *inputs)
+            result = self._ruled(stream.operation, *inputs)
         self._inherit(result, stream)
         self.domains.meet(result, self.domains.of(stream))
         self.core[stream] = result
@@ -112,9 +108,7 @@ class _Rewriter:
         pending = [stream]
         while pending:
             node = pending[-1]
-            missing = (
-                [] if isinstance(node.operation, _TABLE_ENDS) else [s for s in node.inputs if s not in self._tables]
-            )
+            missing = [] if node.operation.sees is Sees.PAST else [s for s in node.inputs if s not in self._tables]
             if missing and node not in self._tables:
                 pending += missing
             else:
@@ -128,8 +122,8 @@ class _Rewriter:
         operation = stream.operation
         if isinstance(operation, ops.Embed):
             return operation.table
-        if isinstance(operation, _TABLE_ENDS) or all(self._tables[s] is None for s in stream.inputs):
-            return None
+        if operation.sees is Sees.PAST or all(self._tables[s] is None for s in stream.inputs):
+            return None  # a past, or no inputs, or none of a token
         if any(self._tables[s] is None and not isinstance(s.operation, ops.Constant) for s in stream.inputs):
             return None
         size = self.alphabet.size
@@ -150,10 +144,10 @@ class _Rewriter:
     def _fold(self, stream: Stream, inputs: tuple[Stream, ...]) -> Stream | None:
         """An embedding for a nonlinear function of one token (at any one lag), else None."""
         operation = stream.operation
-        if isinstance(operation, (*_TABLE_ENDS, ops.Linear, ops.Decode)):
-            return None  # decode is asked for where a code is cheaper to carry than its one-hot
+        if operation.sees is not Sees.POINTWISE or not operation.foldable:
+            return None
         lags = {s.operation.k if isinstance(s.operation, ops.Shift) else 0 for s in inputs}
-        if len(lags) != 1 or (lags != {0} and not isinstance(operation, _ZERO_PRESERVING)):
+        if len(lags) != 1 or (lags != {0} and not operation.zero_preserving):
             return None
         (lag,) = lags
         here = Stream(operation, [s.inputs[0] if lag else s for s in inputs])
@@ -164,11 +158,18 @@ class _Rewriter:
 
     # Rules ------------------------------------------------------------------------------------
 
+    def _ruled(self, operation: ops.Operation, *inputs: Stream) -> Stream:
+        """The rule of exactly this operation: a subclass may mean something else than its parent."""
+        if type(operation) not in type(self).__dict__["rule"].dispatcher.registry:
+            raise NotImplementedError(f"there is no lowering of {operation.symbol} yet")
+        return self.rule(operation, *inputs)
+
     @singledispatchmethod
     def rule(self, operation: ops.Operation, *inputs: Stream) -> Stream:
         raise NotImplementedError(f"there is no lowering of {operation.symbol} yet")
 
     @rule.register(ops.Linear)
+    @rule.register(ops.Emit)
     @rule.register(ops.Relu)
     @rule.register(ops.Multiply)
     @rule.register(ops.Dot)
@@ -301,7 +302,8 @@ class _Rewriter:
         back, stored = self._storable(x)
         return back(Stream(operation, (stored,)), 1)
 
-    @rule.register
+    @rule.register(ops.Latch)
+    @rule.register(ops.SumWhere)
     def _(self, operation: ops.Latch, value: Stream, when: Stream) -> Stream:
         back, stored = self._storable(value)
         return back(Stream(operation, (stored, when)), when.width)

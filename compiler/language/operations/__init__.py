@@ -12,6 +12,7 @@ pass gathers them over the whole circuit.
 from compiler.language.operations.base import (
     Array,
     Operation,
+    Sees,
     apply,
     copies,
     exact_matrix,
@@ -83,6 +84,7 @@ __all__ = [
     "RunningMax",
     "SameSymbol",
     "ScaledSum",
+    "Sees",
     "Select",
     "Shift",
     "SumWhere",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Rational
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -88,9 +90,29 @@ def shifted(x: Array, k: int) -> Array:
     return out
 
 
+class Sees(Enum):
+    """What the value at a position is a function of."""
+
+    POINTWISE = "the inputs at this position"
+    LINEAR = "the inputs at this position, linearly"
+    PAST = "the inputs at this position and before"
+
+
 @dataclass(frozen=True, eq=False)
 class Operation:
-    """One node of a circuit; subclasses are the words of the language."""
+    """One node of a circuit; subclasses are the words of the language.
+
+    Passes ask for these traits and list no operations; what a subclass does not declare is what
+    holds of every operation, so that forgetting costs blocks and never an answer.
+
+    sees:            what its value depends on.
+    zero_preserving: whether inputs of zeros give zeros, so that it commutes with shifts, before the start too.
+    foldable:        whether, as a function of one token, it becomes a table of the embedding.
+    """
+
+    sees: ClassVar[Sees] = Sees.PAST
+    zero_preserving: ClassVar[bool] = False
+    foldable: ClassVar[bool] = True
 
     @property
     def symbol(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -11,6 +12,7 @@ from scipy import sparse
 from compiler.language.operations.base import (
     Array,
     Operation,
+    Sees,
     apply,
     needs,
     not_dyadic,
@@ -22,6 +24,9 @@ from compiler.language.types import Bool, Int, Real, Type
 @dataclass(frozen=True, eq=False)
 class Linear(Operation):
     """Σ_i matrix_i · input_i, all at the present position."""
+
+    sees: ClassVar[Sees] = Sees.LINEAR
+    zero_preserving: ClassVar[bool] = True
 
     matrices: tuple[sparse.csr_array, ...] = field(repr=False)
     type: Type | None = None
@@ -59,6 +64,8 @@ class Emit(Linear):
 class Shift(Operation):
     """The value k ≥ 0 positions earlier; zeros before the start."""
 
+    zero_preserving: ClassVar[bool] = True
+
     k: int
 
     def result_type(self, x: Type) -> Type:
@@ -76,6 +83,8 @@ class Shift(Operation):
 @dataclass(frozen=True)
 class Lti(Operation):
     """Σ_k kernel[k] · x(t − k): a fixed causal filter on every lane."""
+
+    zero_preserving: ClassVar[bool] = True
 
     kernel: tuple[Fraction, ...]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -10,6 +11,7 @@ from scipy import sparse
 from compiler.language.operations.base import (
     Array,
     Operation,
+    Sees,
     apply,
     needs,
     same_width,
@@ -20,6 +22,9 @@ from compiler.language.types import Bool, Int, OneHot, Real, Type
 @dataclass(frozen=True)
 class Relu(Operation):
     """max(x, 0) on every lane."""
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
 
     def result_type(self, x: Type) -> Type:
         return Int(0, None, x.width) if x.integral else Real(0, None, x.width)
@@ -42,6 +47,8 @@ class Half(Relu):
 @dataclass(frozen=True)
 class Clip(Operation):
     """min(max(x, lo), hi) on every lane."""
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
 
     lo: int
     hi: int
@@ -70,6 +77,8 @@ _COMPARISONS = {
 class Compare(Operation):
     """Whether a ∘ b, lane by lane, for integers."""
 
+    sees: ClassVar[Sees] = Sees.POINTWISE
+
     relation: str
 
     @property
@@ -93,6 +102,9 @@ class Compare(Operation):
 class SameSymbol(Operation):
     """1 where two OneHots of the same alternatives are both present and equal: Σ_i a_i·b_i."""
 
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
+
     def result_type(self, a: Type, b: Type) -> Type:
         return Bool()
 
@@ -106,6 +118,9 @@ class SameSymbol(Operation):
 @dataclass(frozen=True)
 class And(Operation):
     """Both flags; a single flag is shared by all lanes of the other operand. Some of a one-hot is one-hot."""
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
 
     def result_type(self, a: Type, b: Type) -> Type:
         width = max(a.width, b.width)
@@ -124,6 +139,9 @@ class And(Operation):
 class Or(Operation):
     """Either flag, lane by lane."""
 
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
+
     def result_type(self, a: Type, b: Type) -> Type:
         return Bool(a.width)
 
@@ -138,6 +156,8 @@ class Or(Operation):
 class Not(Operation):
     """1 − flag at every position of the sequence."""
 
+    sees: ClassVar[Sees] = Sees.POINTWISE
+
     def result_type(self, a: Type) -> Type:
         return Bool(a.width)
 
@@ -151,6 +171,9 @@ class Not(Operation):
 @dataclass(frozen=True)
 class Select(Operation):
     """The second input where the condition holds, else the third."""
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
 
     def result_type(self, condition: Type, yes: Type, no: Type) -> Type:
         flags = (Bool, OneHot)
@@ -175,6 +198,8 @@ class Lookup(Operation):
 
     symbols: whether x is a OneHot.
     """
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
 
     table: tuple[int, ...]
     symbols: bool = False
@@ -205,6 +230,8 @@ class Lookup(Operation):
 class OneHotOf(Operation):
     """OneHot(n) of an Int; absent where the value is outside 0…n−1."""
 
+    sees: ClassVar[Sees] = Sees.POINTWISE
+
     n: int
 
     def result_type(self, x: Type) -> Type:
@@ -225,6 +252,10 @@ class Decode(Operation):
 
     That is 1 for x = c, and 0 for every other word and for absence.
     """
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
+    foldable: ClassVar[bool] = False  # it is asked for where a code is cheaper to carry than its one-hot
 
     words: sparse.csr_array = field(repr=False)
 
@@ -255,6 +286,9 @@ class Decode(Operation):
 class Min(Operation):
     """The smaller of two integers, lane by lane."""
 
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
+
     def result_type(self, a: Type, b: Type) -> Type:
         return Int(width=a.width) if a.integral and b.integral else Real(width=a.width)
 
@@ -277,6 +311,9 @@ class Max(Min):
 class Multiply(Operation):
     """The product, lane by lane; a single lane multiplies all lanes of the other operand."""
 
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
+
     def result_type(self, a: Type, b: Type) -> Type:
         width = max(a.width, b.width)
         return Int(width=width) if a.integral and b.integral else Real(width=width)
@@ -291,6 +328,9 @@ class Multiply(Operation):
 @dataclass(frozen=True)
 class Dot(Operation):
     """Σ_n a_n · b_n over the lanes of one position: one number. Quadratic forms xᵀQx are dot(x, Qx)."""
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
 
     def result_type(self, a: Type, b: Type) -> Type:
         return Int() if a.integral and b.integral else Real()

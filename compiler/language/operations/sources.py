@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -12,6 +13,7 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.operations.base import (
     Array,
     Operation,
+    Sees,
     not_dyadic,
 )
 from compiler.language.types import Bool, Int, Real, Type
@@ -20,6 +22,8 @@ from compiler.language.types import Bool, Int, Real, Type
 @dataclass(frozen=True, eq=False)
 class Embed(Operation):
     """A function of the present token: row `id` of a (vocabulary × width) table of dyadic numbers."""
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
 
     alphabet: Alphabet
     table: sparse.csr_array = field(repr=False)
@@ -44,6 +48,8 @@ class Embed(Operation):
 class Numbers(Operation):
     """A numeric input (no tokens), one value a position, in the declared range of its type."""
 
+    sees: ClassVar[Sees] = Sees.POINTWISE
+
     type: Type
 
     def result_type(self) -> Type:
@@ -53,6 +59,8 @@ class Numbers(Operation):
 @dataclass(frozen=True)
 class Constant(Operation):
     """The same numbers at every position; before the start of the sequence they are 0 like all else."""
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
 
     values: tuple[Fraction, ...]
 
