@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 from time import process_time
 
-from compiler.analysis.domains import Domains
+from compiler.context import Context
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
@@ -27,17 +27,16 @@ SIZES = (2_500, 10_000)
 ALPHABET = Alphabet.of("a", "b", "c")
 
 
-def fitted(circuit: Circuit) -> Circuit:
+def fitted(circuit: Circuit) -> tuple[Circuit, Context]:
     """Check, domains, represent and fit."""
     check(circuit)
-    domains = Domains(circuit.language, circuit.max_length)
-    domains.all(circuit.streams)
-    return fit_ports(represent(circuit, domains), domains, MAMBA)
+    context = Context.of(circuit, MAMBA)
+    return fit_ports(represent(circuit, context), context), context
 
 
 def planned(circuit: Circuit) -> Schedule:
     """Everything up to the schedule."""
-    return schedule(fitted(circuit), MAMBA)
+    return schedule(*fitted(circuit))
 
 
 def rectifier_chain(operations: int) -> Stream:
@@ -94,9 +93,9 @@ def main() -> None:
         for size in SIZES:
             built = circuit(build, size)
             start = process_time()
-            core = fitted(built)
+            core, context = fitted(built)
             middle = process_time()
-            blocks = len(schedule(core, MAMBA).blocks)
+            blocks = len(schedule(core, context).blocks)
             end = process_time()
             ratio = f"{(end - start) / before:8.1f}" if before else ""
             print(

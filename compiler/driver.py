@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import ONE, linear_form
-from compiler.exactness.sums import SIGNIFICAND, check_exact, lane_bounds
+from compiler.context import Context
+from compiler.exactness.sums import check_exact, lane_bounds
+from compiler.formats import format_of
 from compiler.gadgets.integers import lower
 from compiler.interpreter import interpret
 from compiler.ir.block import Block, run
@@ -37,13 +39,23 @@ class Compiled:
 
     source: Circuit
     core: Circuit
-    rules: PortRules
-    dtype: str
-    domains: Domains
+    context: Context
     schedule: Schedule
     lanes: Lanes
     blocks: tuple[Block, ...]
     head: sparse.csr_array
+
+    @property
+    def rules(self) -> PortRules:
+        return self.context.target
+
+    @property
+    def dtype(self) -> str:
+        return self.context.format.name
+
+    @property
+    def domains(self) -> Domains:
+        return self.context.domains
 
     def interpret(self, tokens: np.ndarray) -> np.ndarray:
         """What the circuit as written gives, exactly: (batch, time, width) float64 from (batch, time) ids.
@@ -78,26 +90,23 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     Raises CompileError with every reason found when the circuit is ill-typed, does not fit
     the target, or could leave the exact range.
     """
-    rules = rules_of(target)
-    if dtype not in SIGNIFICAND:
-        raise ValueError(f"dtype {dtype!r} is unknown; it must be one of {', '.join(SIGNIFICAND)}")
-    if dtype == "float16":
-        rules = replace(rules, counts=False)
+    rules, format = rules_of(target), format_of(dtype)
     check(circuit)
-    domains = Domains(circuit.language, circuit.max_length)
-    domains.all(circuit.streams)
-    core = fit_ports(split_reals(represent(circuit, domains), domains, rules), domains, rules)
-    plan = schedule(core, rules)
-    core = use_skip_path(plan, rules)
-    plan = schedule(core, rules) if core is not plan.circuit else plan
+    context = Context.of(circuit, rules, format)
+    core = represent(circuit, context)
+    core = split_reals(core, context)
+    core = fit_ports(core, context)
+    plan = schedule(core, context)
+    core = use_skip_path(plan, context)
+    plan = schedule(core, context) if core is not plan.circuit else plan
     lanes = allocate(plan, circuit.alphabet.size if circuit.alphabet else 1)
-    blocks = tuple(_lower(operations, plan, lanes, domains, rules) for operations in plan.blocks)
-    check_exact(plan, lanes, blocks, domains, dtype)
-    return Compiled(circuit, core, rules, dtype, domains, plan, lanes, blocks, _head(core.output, lanes))
+    blocks = tuple(_lower(operations, plan, lanes, context) for operations in plan.blocks)
+    check_exact(plan, lanes, blocks, context)
+    return Compiled(circuit, core, context, plan, lanes, blocks, _head(core.output, lanes))
 
 
-def _lower(operations: list[Stream], plan: Schedule, lanes: Lanes, domains: Domains, rules: PortRules) -> Block:
-    builder = BlockBuilder(lanes, domains, rules, plan.forms)
+def _lower(operations: list[Stream], plan: Schedule, lanes: Lanes, context: Context) -> Block:
+    builder = BlockBuilder(lanes, context)
     for stream in operations:
         lower(stream, plan.on_lanes[stream], builder)
     return builder.build()

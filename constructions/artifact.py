@@ -17,14 +17,13 @@ from compiler.artifact.config import cuda_limits
 from compiler.artifact.model import Stack
 from compiler.artifact.package import LanguageModel, bare, bare_sizes, language_model, packaged_sizes, size_fields
 from compiler.driver import Compiled, compile
+from compiler.formats import format_of
 from compiler.runtime import torch_only_transformers
 from constructions.construction import Construction
 from constructions.registry import CONSTRUCTIONS
 from verify.certificates import Refused
 from verify.check import Verification, check, chosen_batches
 from verify.probe import first_divergence
-
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +66,7 @@ def in_dtype(stack: Stack, dtype: str) -> Stack:
     if dtype == "float32":
         return stack
     kept = {name: p.data for name, p in stack.named_parameters() if name.endswith(("A_log", ".D"))}
-    stack = stack.to(DTYPES[dtype])
+    stack = stack.to(format_of(dtype).torch_dtype)
     for name, parameter in stack.named_parameters():
         if name in kept:
             parameter.data = kept[name]
@@ -78,7 +77,7 @@ def hugging_face(directory: Path, dtype: str) -> Callable[[torch.Tensor], torch.
     """The saved checkpoint through AutoModelForCausalLM, on transformers' own PyTorch code: tokens to scores."""
     torch_only_transformers()
     disable_progress_bar()
-    model = AutoModelForCausalLM.from_pretrained(directory, dtype=DTYPES[dtype])
+    model = AutoModelForCausalLM.from_pretrained(directory, dtype=format_of(dtype).torch_dtype)
     return lambda tokens: model(tokens).logits
 
 

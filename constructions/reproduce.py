@@ -16,7 +16,8 @@ import torch
 
 from compiler.artifact.package import bare, bare_sizes
 from compiler.driver import compile
-from compiler.ir.block import OFF, Block
+from compiler.exactness.levels import OFF
+from compiler.ir.block import Block
 from compiler.targets.ports import PortRules
 from constructions.construction import Construction
 from constructions.selectivity.induction_heads import InductionHeads

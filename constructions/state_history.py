@@ -17,8 +17,7 @@ import torch
 from compiler.analysis.linear_form import ONE, linear_form
 from compiler.artifact.model import Stack
 from compiler.driver import Compiled
-from compiler.gadgets.integers import GATE
-from compiler.ir.builder import CONSTANT
+from compiler.exactness.levels import CONSTANT, GATE
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.targets.mamba2 import channel_seats

@@ -16,12 +16,9 @@ from compiler.analysis.domains import Domain, Domains, power_of_two
 from compiler.analysis.linear_form import ONE
 from compiler.analysis.matrix_sums import array_step, dyadic_gcd
 from compiler.analysis.one_channel import ChannelRows
+from compiler.exactness.levels import HALF, LARGEST_HALF, NEGATIVE, POSITIVE, WIDEST_HALF
 from compiler.language import operations as ops
 
-POSITIVE = 32
-NEGATIVE = 104
-HALF = 128
-WIDEST = Fraction(2) ** 40
 _MOST_ROWS = 4096  # beyond this, the lattice bound is taken: it costs at most a larger scale
 _MOST_VALUES = 1 << 16
 
@@ -34,7 +31,7 @@ def rectifier_scale(channels: ChannelRows, domains: Domains) -> float:
     return float(2 ** int(np.ceil(np.log2(float(needed)))))
 
 
-def half_scale(domain: Domain, most: Fraction = WIDEST) -> float:
+def half_scale(domain: Domain, most: Fraction = WIDEST_HALF) -> float:
     """S for halves silu(±S·v) of a number: so much that a lattice stays exact; for reals 128 (exact-arithmetic E3) or more.
 
     Beyond |S·v| = 20 silu rounds nothing, so S is as large as keeps S·|v| below 2^59: a product of
@@ -42,7 +39,7 @@ def half_scale(domain: Domain, most: Fraction = WIDEST) -> float:
     """
     if domain.step:
         return float(power_of_two(HALF / domain.step))
-    return float(max(Fraction(HALF), min(most, Fraction(2) ** 59 / power_of_two(domain.bound))))
+    return float(max(Fraction(HALF), min(most, LARGEST_HALF / power_of_two(domain.bound))))
 
 
 def _lattice(channels: ChannelRows, domains: Domains) -> tuple[Fraction, Fraction]:

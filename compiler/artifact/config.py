@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.tokenizer import special_ids
+from compiler.formats import FORMATS
 
-DTYPES = ("float32", "bfloat16", "float16")  # what `from_pretrained` computes in; the weights are stored in float32
 NO_STEP_LIMIT = [0.0, 1e30]  # acts like infinity on every float32 step, but is plain JSON that all versions read
 
 
@@ -67,7 +67,7 @@ def check_config(config: Mapping) -> None:
     except KeyError as missing:
         raise CheckpointError(f"the config has no entry {missing}.") from missing
     for key, value in expected.items():
-        if config.get(key) != value and not (key == "dtype" and config.get(key) in DTYPES):
+        if config.get(key) != value and not (key == "dtype" and config.get(key) in FORMATS):
             raise CheckpointError(f"the config has {key} = {config.get(key)!r}, expected {value!r}.")
 
 

@@ -16,8 +16,9 @@ from itertools import islice
 import torch
 from torch import Tensor, nn
 
+from compiler.exactness.levels import NORM_EPSILON
+
 BLOCK_CLASSES = {"mamba": "Mamba", "mamba2": "Mamba2"}
-NORM_EPSILON = 1e-5
 
 State = list[tuple[Tensor, Tensor]]
 

@@ -19,6 +19,7 @@ from compiler.artifact.tokenizer import with_special_tokens
 from compiler.driver import Compiled
 from compiler.errors import CompileError
 from compiler.exactness.ballast import Ballast, choose_ballast, with_norm_ballast
+from compiler.formats import Format
 from compiler.ir.block import Block
 from compiler.targets import mamba, mamba2, mamba_delta_t, s4d
 from compiler.targets.mamba import MambaSizes
@@ -192,12 +193,12 @@ def language_model(compiled: Compiled) -> LanguageModel:
     kind = "mamba2" if compiled.rules.name == "mamba2" else "mamba"
     emitter = mamba2 if kind == "mamba2" else mamba
     tokens = with_special_tokens(list(compiled.source.alphabet.tokens))
-    bounds = compiled.lane_bounds()
+    bounds, format = compiled.lane_bounds(), compiled.context.format
     blocks, inner_ballast = compiled.blocks, [None] * len(compiled.blocks)
     size = _language_model_size(compiled, emitter, blocks, extra=0)
-    ballast = choose_ballast(size.d_model, bounds, compiled.dtype)
+    ballast = choose_ballast(size.d_model, bounds, format)
     if kind == "mamba2":
-        blocks, inner_ballast = with_norm_ballast(compiled, size.d_inner, bounds, compiled.dtype)
+        blocks, inner_ballast = with_norm_ballast(compiled, size.d_inner, bounds, format)
     lane_of = np.arange(compiled.lanes.count)
     tensors = {
         "backbone.embeddings.weight": _embedding(compiled, size.d_model, len(tokens), ballast),
@@ -212,17 +213,16 @@ def language_model(compiled: Compiled) -> LanguageModel:
         if inner_ballast[i] is not None:
             seats = mamba2.channel_seats(block, size.headdim)[: len(compiled.blocks[i].channels.names)]
             tensors[f"{prefix}.mixer.norm.weight"] = _norm_weight(size.d_inner, seats, inner_ballast[i])
-    _check_representable(tensors, compiled.dtype)
+    _check_representable(tensors, format)
     config = _config(kind, size, len(tokens), len(blocks)) | {"dtype": compiled.dtype}
     return LanguageModel(config, tensors, tokens, lane_of, ballast)
 
 
-def _check_representable(tensors: dict[str, torch.Tensor], dtype: str) -> None:
+def _check_representable(tensors: dict[str, torch.Tensor], format: Format) -> None:
     """Every weight must be the same number in the dtype that the promise is made for."""
-    narrow = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[dtype]
     for name, tensor in tensors.items():
-        if not torch.equal(tensor.to(narrow).float(), tensor):
-            raise CompileError([(None, f"{name} has a weight that {dtype} does not hold exactly; use float32")])
+        if not torch.equal(tensor.to(format.torch_dtype).float(), tensor):
+            raise CompileError([(None, f"{name} has a weight that {format.name} does not hold exactly; use float32")])
 
 
 def _embedding(compiled: Compiled, d_model: int, vocab: int, ballast: Ballast) -> torch.Tensor:

@@ -15,16 +15,10 @@ from scipy import sparse
 from compiler.analysis.linear_form import ONE
 from compiler.driver import Compiled
 from compiler.errors import CompileError
-from compiler.exactness.sums import LARGEST, channel_bounds
-from compiler.gadgets.integers import GATE
-from compiler.ir.block import OFF, Block
-
-# a_i²K² must exceed this multiple of the data's sum of squares. In float32 the data then vanish from the
-# sum (an addend below half an ulp); narrower types divide in float32 and round the quotient back to x/K,
-# which a relative error below half their ulp does not change.
-ABSORBED = {"float32": 2**25, "bfloat16": 2**10, "float16": 2**13}
-LEAST_LEVEL = 16.0  # K² ≥ 256: then ε = 1e-5 vanishes too
-LARGEST_SUM = Fraction(2) ** 127
+from compiler.exactness.levels import GATE, LARGEST_SQUARES, LEAST_BALLAST, OFF
+from compiler.exactness.sums import channel_bounds
+from compiler.formats import Format
+from compiler.ir.block import Block
 
 
 @dataclass(frozen=True)
@@ -35,7 +29,7 @@ class Ballast:
     level: float
 
 
-def choose_ballast(width: int, bounds: np.ndarray, dtype: str) -> Ballast:
+def choose_ballast(width: int, bounds: np.ndarray, format: Format) -> Ballast:
     """Ballast for a norm over `width` coordinates (a power of two) whose data stay within these bounds.
 
     One lane √width if that is a power of two, else two lanes √(width/2). Each a_i²K² must
@@ -44,11 +38,11 @@ def choose_ballast(width: int, bounds: np.ndarray, dtype: str) -> Ballast:
     exponent = width.bit_length() - 1
     factors = (2.0 ** (exponent // 2),) * (1 if exponent % 2 == 0 else 2)
     squares = sum((Fraction(float(b)) ** 2 for b in bounds), Fraction(0))
-    needed = ABSORBED[dtype] * squares / Fraction(factors[0]) ** 2
-    level = LEAST_LEVEL
+    needed = format.absorbed * squares / Fraction(factors[0]) ** 2
+    level = LEAST_BALLAST
     while Fraction(level) ** 2 < needed:
         level *= 2
-    if Fraction(level) ** 2 * width >= LARGEST_SUM:
+    if Fraction(level) ** 2 * width >= LARGEST_SQUARES:
         raise CompileError(
             [
                 (
@@ -57,19 +51,19 @@ def choose_ballast(width: int, bounds: np.ndarray, dtype: str) -> Ballast:
                 )
             ]
         )
-    if level * factors[0] > LARGEST[dtype]:
-        reason = f"the norm's ballast would need a lane of {level * factors[0]:g}, and {dtype} ends at {LARGEST[dtype]:g}; use float32"
+    if level * factors[0] > format.largest:
+        reason = f"the norm's ballast would need a lane of {level * factors[0]:g}, and {format.name} ends at {format.largest:g}; use float32"
         raise CompileError([(None, reason)])
     return Ballast(factors, level)
 
 
 def with_norm_ballast(
-    compiled: Compiled, d_inner: int, bounds: np.ndarray, dtype: str
+    compiled: Compiled, d_inner: int, bounds: np.ndarray, format: Format
 ) -> tuple[list[Block], list[Ballast]]:
     """Mamba-2 blocks with the channels that make the gated norm over d_inner the identity."""
     blocks, chosen = [], []
     for block in compiled.blocks:
-        ballast = choose_ballast(d_inner, channel_bounds(block, bounds), dtype)
+        ballast = choose_ballast(d_inner, channel_bounds(block, bounds), format)
         blocks.append(_with_constant_channels(block, compiled, ballast))
         chosen.append(ballast)
     return blocks, chosen

@@ -15,16 +15,15 @@ import numpy as np
 
 from compiler.analysis.domains import Domains, array_step, dyadic_gcd
 from compiler.analysis.linear_form import Form, linear_form
+from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.exactness.saturation import saturating
+from compiler.formats import FLOAT32, Format
 from compiler.ir.block import Block
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.passes.allocate import Lanes
 from compiler.passes.schedule import Schedule
-
-SIGNIFICAND = {"float32": 24, "bfloat16": 8, "float16": 11}
-LARGEST = {"float32": 2.0**127, "bfloat16": 2.0**127, "float16": 65504.0}
 
 
 @dataclass(frozen=True)
@@ -36,21 +35,22 @@ class Claim:
     steps: Fraction
 
 
-def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[Block, ...], domains: Domains, dtype: str) -> None:
+def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[Block, ...], context: Context) -> None:
     """Raise CompileError naming every sum that could leave the exact range of the dtype."""
-    limit = 2 ** SIGNIFICAND[dtype]
+    domains, format = context.domains, context.format
+    limit = format.exact_integers
     saturated = saturating(plan, domains, limit)
     reasons = [
-        (claim.stream, _refusal(claim, limit, domains.max_length, dtype))
+        (claim.stream, _refusal(claim, limit, domains.max_length, format))
         for claim in _claims(plan, domains)
         if claim.steps > limit and claim.stream not in saturated
     ]
     bounds = lane_bounds(plan, lanes, domains)
     for number, block in enumerate(blocks):
-        reasons += [(None, reason) for reason in _too_large(block, bounds, number, dtype)]
+        reasons += [(None, reason) for reason in _too_large(block, bounds, number, format)]
     named = {stream for stream, _ in reasons}
     reasons += [
-        (claim.stream, _refusal(claim, limit, domains.max_length, dtype))
+        (claim.stream, _refusal(claim, limit, domains.max_length, format))
         for claim in _partial_sums(plan, domains, saturated)
         if claim.steps > limit and claim.stream not in named
     ]
@@ -117,10 +117,10 @@ def _largest_partial_sum(form: Form, width: int, domains: Domains) -> Fraction:
     return Fraction(float(max(up.max(initial=0), down.max(initial=0))))
 
 
-def _refusal(claim: Claim, limit: int, max_length: int, dtype: str) -> str:
+def _refusal(claim: Claim, limit: int, max_length: int, format: Format) -> str:
     fits = max(1, int(max_length * limit / claim.steps))
-    wider = " or use float32" if dtype != "float32" else ""
-    return f"{claim.what} can reach {int(claim.steps)} lattice steps, and {dtype} adds exactly up to {limit}; if that grows with the length, a max_length of {fits} would fit{wider}"
+    wider = " or use float32" if format is not FLOAT32 else ""
+    return f"{claim.what} can reach {int(claim.steps)} lattice steps, and {format.name} adds exactly up to {limit}; if that grows with the length, a max_length of {fits} would fit{wider}"
 
 
 def lane_bounds(plan: Schedule, lanes: Lanes, domains: Domains) -> np.ndarray:
@@ -135,12 +135,12 @@ def lane_bounds(plan: Schedule, lanes: Lanes, domains: Domains) -> np.ndarray:
     return bounds
 
 
-def _too_large(block: Block, bounds: np.ndarray, number: int, dtype: str) -> list[str]:
+def _too_large(block: Block, bounds: np.ndarray, number: int, format: Format) -> list[str]:
     """Physical values beyond the largest number of the dtype: pre-activations, and what leaves the gates."""
-    largest = LARGEST[dtype]
+    largest = format.largest
     reach = np.abs(block.features.taps).sum(axis=1) * (abs(block.features.rows) @ bounds) + np.abs(block.features.bias)
     gated = channel_bounds(block, bounds)
-    found, remedy = [], "declare smaller bounds" if dtype == "float32" else "use float32"
+    found, remedy = [], "declare smaller bounds" if format is FLOAT32 else "use float32"
     for values, names, what in (
         (reach, block.features.names, "pre-activation"),
         (gated, block.channels.names, "gated output"),
@@ -148,7 +148,7 @@ def _too_large(block: Block, bounds: np.ndarray, number: int, dtype: str) -> lis
         if values.size and values.max() > largest:
             at = int(values.argmax())
             found.append(
-                f"block {number}: the {what} of {names[at]} can reach {values[at]:g}, and {dtype} ends at {largest:g}; {remedy}"
+                f"block {number}: the {what} of {names[at]} can reach {values[at]:g}, and {format.name} ends at {largest:g}; {remedy}"
             )
     return found
 

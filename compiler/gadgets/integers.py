@@ -11,9 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from compiler.analysis.scale import half_scale
+from compiler.exactness.levels import COUNT, GATE, OFF, ON, RESET
 from compiler.gadgets.parts import (
-    GATE,
-    ON,
     column_entries,
     column_gain,
     constant_column,
@@ -24,13 +23,10 @@ from compiler.gadgets.parts import (
     threshold,
 )
 from compiler.gadgets.reals import inner_product, scaled_sum
-from compiler.ir.block import FAINT, OFF
+from compiler.ir.block import FAINT
 from compiler.ir.builder import BlockBuilder
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
-
-COUNT = 32.0  # Δ of a channel that adds and keeps, although its A is not 0
-ERASE = 2.0**50  # what a reset adds to it
 
 
 def lower(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
@@ -108,10 +104,10 @@ def counter(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
     constant_column(builder)
     ids, unit = builder.written(value, wanted)
     parts, bias = builder.linear(reset)
-    delta = [(r, f, ERASE * w) for r, f, w in parts]
+    delta = [(r, f, RESET * w) for r, f, w in parts]
     out = (targets(stream, wanted, builder), unit * column_gain(builder) * ON / COUNT)
     gate = builder.always_open(1, GATE)
-    builder.add_channels(names(stream, wanted), ids, out, gate, COUNT + ERASE * bias, FAINT, delta_features=delta)
+    builder.add_channels(names(stream, wanted), ids, out, gate, COUNT + RESET * bias, FAINT, delta_features=delta)
 
 
 def gated_state(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from compiler.errors import CompileError
-from compiler.ir.builder import CONSTANT, BlockBuilder
+from compiler.exactness.levels import CONSTANT, GATE, ON
+from compiler.ir.builder import BlockBuilder
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
-
-ON = 128.0  # Δ of a channel that writes: softplus(128) = 128, and exp(−128·1) = 0 in float32
-GATE = 32.0  # z of an open gate: silu(32) = 32
 
 
 def targets(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> np.ndarray:

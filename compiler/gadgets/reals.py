@@ -11,9 +11,10 @@ from fractions import Fraction
 import numpy as np
 
 from compiler.analysis.domains import Domains, power_of_two
-from compiler.analysis.scale import HALF, half_scale
+from compiler.analysis.scale import half_scale
 from compiler.errors import CompileError
-from compiler.gadgets.parts import GATE, ON, column_entries, column_gain, constant_column, names, targets
+from compiler.exactness.levels import GATE, HALF, LARGEST_RATE, LARGEST_SCALED_SUM, ON
+from compiler.gadgets.parts import column_entries, column_gain, constant_column, names, targets
 from compiler.ir.builder import BlockBuilder
 from compiler.language.stream import Stream
 
@@ -62,7 +63,7 @@ def step_rate(stream: Stream, domains: Domains) -> float:
     gate = domains.of(stream.inputs[2])
     reach = max(domains.sum_bound(stream), Fraction(1)) * max(gate.bound, Fraction(1)) * HALF**2
     scale = Fraction(stream.inputs[0].operation.scale) * Fraction(half_scale(gate, HALF)) / HALF**2
-    rate = min(Fraction(2) ** 60, Fraction(2) ** 119 / power_of_two(reach * scale))
+    rate = min(LARGEST_RATE, LARGEST_SCALED_SUM / power_of_two(reach * scale))
     if rate < HALF:
         raise CompileError(
             [

@@ -26,11 +26,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-SAFE_POSITIVE = 20.1
-SAFE_NEGATIVE = -104.0
-KEPT = 2.0**-26  # exp(−x) is exactly 1 up to here, in every float32 exp
+from compiler.exactness.levels import KEPT, SAFE_NEGATIVE, SAFE_POSITIVE
+
 FAINT = 2.0**-40  # a decay that a step of 32 does not feel and a step of 2^50 does not survive
-OFF = -200.0  # a softplus or silu pre-activation that is 0 on every backend and dtype
 
 
 @dataclass(frozen=True, eq=False)

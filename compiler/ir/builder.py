@@ -7,17 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.domains import Domains
-from compiler.analysis.linear_form import ONE, Form, port_form
+from compiler.analysis.linear_form import ONE, Form
 from compiler.analysis.one_channel import ChannelRows, is_rectified, one_channel
 from compiler.analysis.scale import half_scale, rectifier_scale
+from compiler.context import Context
+from compiler.exactness.levels import CONSTANT
 from compiler.ir.block import Block, Channels, Columns, Features
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.passes.allocate import Lanes
-from compiler.targets.ports import PortRules
-
-CONSTANT = 32.0  # x̂ of the channel that is on at every position
 
 
 class BlockBuilder:
@@ -27,11 +25,11 @@ class BlockBuilder:
     shared, so an operand that several ports read is computed once.
     """
 
-    def __init__(self, lanes: Lanes, domains: Domains, rules: PortRules, forms: dict[Stream, Form]):
+    def __init__(self, lanes: Lanes, context: Context):
         self.lanes = lanes
-        self.domains = domains
-        self.rules = rules
-        self.forms = forms
+        self.context = context
+        self.domains = context.domains
+        self.rules = context.target
         self._ids: dict[bytes, int] = {}
         self._names: list[str] = []
         self._rows: list[sparse.csr_array] = []
@@ -42,7 +40,7 @@ class BlockBuilder:
         self._columns: tuple[tuple[str, ...], list, list, tuple[list, np.ndarray] | None] | None = None
 
     def form(self, stream: Stream) -> Form:
-        return port_form(stream, self.forms)
+        return self.context.form(stream)
 
     # Features ---------------------------------------------------------------------------------
 

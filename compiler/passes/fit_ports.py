@@ -13,22 +13,21 @@ from functools import singledispatchmethod
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.domains import Domains
-from compiler.analysis.linear_form import ONE, Form, port_form
+from compiler.analysis.linear_form import ONE, Form
 from compiler.analysis.one_channel import is_rectified, one_channel
 from compiler.analysis.scale import half_scale
+from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream, concatenate
 from compiler.passes.represent import masked
 from compiler.passes.signed_keys import signed_memory
-from compiler.targets.ports import PortRules
 
 
-def fit_ports(circuit: Circuit, domains: Domains, rules: PortRules) -> Circuit:
+def fit_ports(circuit: Circuit, context: Context) -> Circuit:
     """The same circuit with every operand in the shape that its port takes."""
-    fitter = _Fitter(domains, rules)
+    fitter = _Fitter(context)
     reasons = []
     for stream in circuit.streams:
         try:
@@ -37,8 +36,8 @@ def fit_ports(circuit: Circuit, domains: Domains, rules: PortRules) -> Circuit:
             reasons.append((stream, str(error)))
             fitter.fitted[stream] = stream
     fitted = replace(circuit, output=fitter.landed(fitter.fitted[circuit.output]))
-    if rules.delta == "columns":
-        text = f"{rules.name} has no lowering of a bank of latches that no query selects from: every channel has every column"
+    if context.target.delta == "columns":
+        text = f"{context.target.name} has no lowering of a bank of latches that no query selects from: every channel has every column"
         reasons += [(s, text) for s in fitted.streams if isinstance(s.operation, ops.Latch)]
     if reasons:
         raise CompileError(reasons)
@@ -50,11 +49,11 @@ def _is_identity(matrix: sparse.csr_array) -> bool:
 
 
 class _Fitter:
-    def __init__(self, domains: Domains, rules: PortRules):
-        self.domains = domains
-        self.rules = rules
+    def __init__(self, context: Context):
+        self.context = context
+        self.domains = context.domains
+        self.rules = context.target
         self.fitted: dict[Stream, Stream] = {}
-        self._forms: dict[Stream, Form] = {}
         self._carried: dict[tuple[Stream, int], Stream] = {}
         self._unrectified: dict[Stream, Stream] = {}
 
@@ -66,7 +65,7 @@ class _Fitter:
         self.fitted[stream] = result
 
     def form(self, stream: Stream) -> Form:
-        return port_form(stream, self._forms)
+        return self.context.form(stream)
 
     def landed(self, stream: Stream) -> Stream:
         """An equal stream that reads present lanes only; what lay k positions back is carried to lanes first."""
@@ -198,7 +197,7 @@ class _Fitter:
     @rule.register
     def _(self, operation: ops.Count, stream: Stream, when: Stream, reset: Stream) -> Stream:
         """One channel where Δ can erase and keep; else the count since the start minus its copy latched at the last reset."""
-        if not self.rules.counts:
+        if not self.context.counts:
             total = Stream(ops.Cumsum(), (when,))
             return self._fitted_parts(total - Stream(ops.Latch(), (total, reset)))
         counted = Stream(ops.Relu(), (when - reset,))

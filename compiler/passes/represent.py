@@ -27,6 +27,7 @@ from scipy import sparse
 
 from compiler.analysis.domains import Domains, power_of_two
 from compiler.analysis.linear_form import ONE, linear_form
+from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.exactness.saturation import rising_count
 from compiler.language import operations as ops
@@ -55,9 +56,9 @@ CORE = (
 _LARGEST_DENSE_TABLE = 1 << 25
 
 
-def represent(circuit: Circuit, domains: Domains) -> Circuit:
-    """The same circuit over the core operations; `domains` learns the domains of the new streams."""
-    rewriter = _Rewriter(domains, circuit.alphabet)
+def represent(circuit: Circuit, context: Context) -> Circuit:
+    """The same circuit over the core operations; `context.domains` learns the domains of the new streams."""
+    rewriter = _Rewriter(context.domains, circuit.alphabet)
     reasons = []
     for stream in circuit.streams:
         try:

@@ -18,6 +18,7 @@ import numpy as np
 
 from compiler.analysis.linear_form import Form, port_form
 from compiler.analysis.one_channel import is_rectified
+from compiler.context import Context
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
@@ -99,9 +100,9 @@ def column_group(stream: Stream, rules: PortRules) -> tuple | None:
     return ("no columns",) if rules.delta == "columns" else None
 
 
-def schedule(circuit: Circuit, rules: PortRules) -> Schedule:
+def schedule(circuit: Circuit, context: Context) -> Schedule:
     """Assign every operation to its block."""
-    forms: dict[Stream, Form] = {}
+    rules, forms = context.target, context.forms
     gated = {s.inputs[0] for s in circuit.streams if isinstance(s.operation, ops.GateSum)}
     computed = {s: ports for s in circuit.streams if s not in gated and (ports := operands(s, rules))}
     on_lanes, in_ports = _demand(circuit.output, computed, forms)

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.linear_form import ONE, Form, linear_form
+from compiler.context import Context
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream, constant
@@ -22,13 +23,13 @@ from compiler.passes.schedule import Schedule
 from compiler.targets.ports import PortRules
 
 
-def use_skip_path(plan: Schedule, rules: PortRules) -> Circuit:
+def use_skip_path(plan: Schedule, context: Context) -> Circuit:
     """The circuit with an output that reads less of the input lanes, or as it is where that would cost channels."""
     circuit = plan.circuit
     if len(plan.blocks) != 1:
         return circuit
     form = linear_form(circuit.output)
-    changed = _constant_carried(_skipping(form), plan, rules)
+    changed = _constant_carried(_skipping(form), plan, context.target)
     if changed.keys() == form.keys():
         return circuit
     output = Stream(

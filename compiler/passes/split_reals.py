@@ -20,24 +20,31 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.domains import Domains
-from compiler.analysis.scale import HALF, WIDEST, half_scale
+from compiler.analysis.scale import half_scale
+from compiler.context import Context
 from compiler.errors import CompileError
+from compiler.exactness.levels import HALF, WIDEST_HALF
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream, concatenate
-from compiler.targets.ports import PortRules
 
 
-def split_reals(circuit: Circuit, domains: Domains, rules: PortRules) -> Circuit:
+def split_reals(circuit: Circuit, context: Context) -> Circuit:
     """The same circuit, in which every real number that a block writes is a pair of halves; CompileError where it cannot be."""
+    domains = context.domains
     if all(domains.of(s).step for s in circuit.streams) and not any(
         isinstance(s.operation, ops.ScaledSum) for s in circuit.streams
     ):
         return circuit
-    if rules.name != "mamba":
+    if context.target.name != "mamba":
         real = next(s for s in circuit.streams if not domains.of(s).step or isinstance(s.operation, ops.ScaledSum))
         raise CompileError(
-            [(real, f"real numbers and scaled sums are lowered for mamba only, and the target is {rules.name}")]
+            [
+                (
+                    real,
+                    f"real numbers and scaled sums are lowered for mamba only, and the target is {context.target.name}",
+                )
+            ]
         )
     reasons = [
         (s, f"{s.operation.symbol} of a real number cannot be computed exactly by silu; declare integers, Int(lo, hi)")
@@ -70,7 +77,7 @@ class _Splitter:
     def real(self, stream: Stream) -> bool:
         return self.domains.of(stream).step == 0
 
-    def halves(self, x: Stream, most: int | Fraction = WIDEST) -> Stream:
+    def halves(self, x: Stream, most: int | Fraction = WIDEST_HALF) -> Stream:
         """half(x), half(−x), with a scale of at most `most` for a real x."""
         key = (x, half_scale(self.domains.of(x), most))
         if key not in self._halves:

@@ -11,12 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from compiler.ir.block import FAINT, OFF, Block
+from compiler.exactness.levels import ERASE_LOG, FAINT_LOG, KEEP_LOG, OFF
+from compiler.ir.block import FAINT, Block
 from compiler.targets.tensors import exact_tensors, put
-
-NO_DECAY = -200.0  # A_log: A = −exp(−200) = −0.0 in float32, so exp(Δ·A) = 1 (exact-arithmetic E1)
-UNIT_DECAY = 0.0  # A_log: A = −1
-FAINT_DECAY = -28.0  # A_log: A ≈ −7e−13, which Δ = 32 does not feel and Δ = 2^50 does not survive (exact-arithmetic E9)
 
 
 @dataclass(frozen=True)
@@ -108,9 +105,9 @@ def emit(block: Block, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarr
     dt_bias = np.full(inner, OFF)
     dt_bias[:recorded] = channels.delta_bias
 
-    a_log = np.full((inner, state), NO_DECAY)
-    a_log[:recorded][channels.decay > 0] = UNIT_DECAY
-    a_log[:recorded][channels.decay == FAINT] = FAINT_DECAY
+    a_log = np.full((inner, state), KEEP_LOG)
+    a_log[:recorded][channels.decay > 0] = ERASE_LOG
+    a_log[:recorded][channels.decay == FAINT] = FAINT_LOG
     skip = np.zeros(inner)
     skip[:recorded] = channels.skip
     out_proj = np.zeros((inner, size.d_model))

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from compiler.ir.block import OFF, Block
-from compiler.targets.mamba import NO_DECAY, UNIT_DECAY
+from compiler.exactness.levels import ERASE_LOG, KEEP_LOG, OFF
+from compiler.ir.block import Block
 from compiler.targets.tensors import exact_tensors, put
 
 HEAD_DIMS = (64, 32, 16, 8, 4, 2, 1)
@@ -77,9 +77,9 @@ def emit(block: Block, size: Mamba2Sizes, lane_in: np.ndarray, lane_out: np.ndar
 
     first = np.unique(head_of, return_index=True)[1]
     put(in_proj[2 * inner + 2 * state :], channels.delta_lanes[first], lane_in, head_of[first])
-    dt_bias, a_log, skip = np.full(heads, OFF), np.full(heads, NO_DECAY), np.zeros(heads)
+    dt_bias, a_log, skip = np.full(heads, OFF), np.full(heads, KEEP_LOG), np.zeros(heads)
     dt_bias[head_of] = channels.delta_bias
-    a_log[head_of] = np.where(channels.decay > 0, UNIT_DECAY, NO_DECAY)
+    a_log[head_of] = np.where(channels.decay > 0, ERASE_LOG, KEEP_LOG)
     skip[head_of] = channels.skip
     out_proj = np.zeros((inner, size.d_model))
     put(out_proj, channels.out, lane_out, place)

@@ -14,9 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from compiler.ir.block import OFF, Block
+from compiler.exactness.levels import ERASE_LOG, KEEP_LOG, OFF
+from compiler.ir.block import Block
 from compiler.runtime.streaming import convolved
-from compiler.targets.mamba import NO_DECAY, UNIT_DECAY, MambaSizes
+from compiler.targets.mamba import MambaSizes
 from compiler.targets.tensors import exact_tensors, put
 
 
@@ -100,13 +101,13 @@ def emit(block: Block, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarr
     conv[:used, 0, :] = features.taps[feature][:, ::-1]
     conv_bias[:used] = features.bias[feature]
     columns_in, step, step_bias = np.zeros((2 * state, inner)), np.zeros((state, inner)), np.full(state, OFF)
-    a_log = np.full((inner, state), NO_DECAY)
+    a_log = np.full((inner, state), KEEP_LOG)
     if n:
         put(columns_in[:n], columns.write, channel_of)
         put(columns_in[state : state + n], columns.read, channel_of)
         put(step[:n], columns.step, channel_of)
         step_bias[:n] = columns.step_bias
-        a_log[:, :n] = UNIT_DECAY
+        a_log[:, :n] = ERASE_LOG
     skip, out_proj = np.zeros(inner), np.zeros((inner, size.d_model))
     skip[:recorded] = channels.skip
     put(out_proj[:recorded], channels.out, lane_out)

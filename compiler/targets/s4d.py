@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from compiler.ir.block import OFF, Block
+from compiler.exactness.levels import KEEP_LOG, OFF
+from compiler.ir.block import Block
 from compiler.runtime import selective_scan
-from compiler.targets.mamba import NO_DECAY, MambaSizes
+from compiler.targets.mamba import MambaSizes
 from compiler.targets.tensors import exact_tensors, put
 
 
@@ -71,7 +72,7 @@ def emit(block: Block, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarr
         "conv1d.weight": conv,
         "conv1d.bias": bias,
         "dt_bias": dt_bias,
-        "A_log": np.full((inner, size.d_state), NO_DECAY),
+        "A_log": np.full((inner, size.d_state), KEEP_LOG),
         "B": np.tile(write, (inner, 1)),
         "C": np.tile(read, (inner, 1)),
         "D": skip,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compiler.analysis.domains import Domains
+from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language import operations as ops
@@ -21,11 +21,10 @@ from tests import random_circuits
 from tests.circuits import CASES, Case, words
 
 
-def _represented(circuit: Circuit) -> tuple[Circuit, Domains]:
+def _represented(circuit: Circuit, target: PortRules = MAMBA) -> tuple[Circuit, Context]:
     check(circuit)
-    domains = Domains(circuit.language, circuit.max_length)
-    domains.all(circuit.streams)
-    return represent(circuit, domains), domains
+    context = Context.of(circuit, target)
+    return represent(circuit, context), context
 
 
 def _same(circuit: Circuit, core: Circuit, tokens: np.ndarray) -> None:
@@ -36,12 +35,12 @@ def _same(circuit: Circuit, core: Circuit, tokens: np.ndarray) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_shared_circuits_keep_their_meaning(case: Case):
     circuit = case.build()
-    core, domains = _represented(circuit)
+    core, context = _represented(circuit)
     assert {type(s.operation) for s in core.streams} <= {*CORE, ops.Emit}
     for tokens in words(case, circuit):
         _same(circuit, core, tokens)
     assert all(
-        domains.of(s.inputs[0]).lo >= 0
+        context.domains.of(s.inputs[0]).lo >= 0
         for s in core.streams
         if isinstance(s.operation, (ops.Cumsum, ops.Latch, ops.MemoryRead))
     )
@@ -55,9 +54,9 @@ def test_random_circuits_keep_their_meaning(rules: PortRules, data):
     circuit = random_circuits.build(lambda n: data.draw(st.integers(0, n - 1)))
     tokens = random_circuits.random_tokens(np.random.default_rng(0), 8)
     try:
-        core, domains = _represented(circuit)
+        core, context = _represented(circuit, rules)
         _same(circuit, core, tokens)
-        _same(circuit, fit_ports(core, domains, rules), tokens)
+        _same(circuit, fit_ports(core, context), tokens)
     except CompileError:
         pass
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from compiler.artifact.model import Stack, State
-from compiler.ir.block import SAFE_NEGATIVE
+from compiler.exactness.levels import SAFE_NEGATIVE
 from verify.certificates.certificate import Certificate, Violated
 from verify.certificates.counted import (
     check_count,

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from compiler.ir.block import SAFE_NEGATIVE, SAFE_POSITIVE
+from compiler.exactness.levels import SAFE_NEGATIVE, SAFE_POSITIVE
 from compiler.targets.s4d import S4DMixer
 from verify.certificates.ask import Windows
 from verify.certificates.certificate import Refused

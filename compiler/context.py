@@ -1,0 +1,39 @@
+"""What every pass knows: the target, the floating point format, and what has been found out about the streams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from compiler.analysis.domains import Domains
+from compiler.analysis.linear_form import Form, port_form
+from compiler.exactness.levels import COUNT, RESET
+from compiler.formats import FLOAT32, Format
+from compiler.language.circuit import Circuit
+from compiler.language.stream import Stream
+from compiler.targets.ports import PortRules
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """target, format: what is compiled for; domains: what streams can hold; forms: their linear forms, found once each."""
+
+    target: PortRules
+    format: Format
+    domains: Domains
+    forms: dict[Stream, Form] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, circuit: Circuit, target: PortRules, format: Format = FLOAT32) -> Context:
+        """The context of a circuit as written; CompileError where the author declared a type that cannot be shown."""
+        domains = Domains(circuit.language, circuit.max_length)
+        domains.all(circuit.streams)
+        return cls(target, format, domains)
+
+    def form(self, stream: Stream) -> Form:
+        """The stream as Σ matrix · atom(t − lag)."""
+        return port_form(stream, self.forms)
+
+    @property
+    def counts(self) -> bool:
+        """Whether a channel counts since a reset: the target's Δ sees the past, and the format holds what a reset adds."""
+        return self.target.counts and self.format.largest >= COUNT + RESET
