@@ -68,7 +68,7 @@ def rows(experiment: str, samples: int, seed: int) -> Iterator[Row]:
         compiled = compile(construction.circuit(), construction.target)
         stack, vocabulary = bare(compiled), compiled.source.alphabet.size
 
-        def scores(tokens: np.ndarray) -> np.ndarray:
+        def scores(tokens: np.ndarray, stack=stack) -> np.ndarray:
             with torch.no_grad():
                 return stack(torch.from_numpy(tokens)).numpy()
 
