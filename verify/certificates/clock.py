@@ -22,10 +22,10 @@ from verify.certificates.counted import (
     check_shape,
     count_lanes,
     counter,
-    lead,
     output_channels,
     shut,
 )
+from verify.certificates.finite import check_finite, lead
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class ClockCertificate(Certificate):
 def certify_clock(stack: Stack, answers: Sequence[int], vocab: int) -> ClockCertificate:
     """Prove the clock over tokens 0 … vocab − 1, at every length; Refused or Violated with the reason."""
     check_shape(stack)
+    check_finite(stack)
     check_count_unseen(stack)
     block = stack.blocks[1]
     out = output_channels(stack, 1)

@@ -23,6 +23,7 @@ from torch import Tensor
 from compiler.artifact.model import Stack
 from compiler.targets.mamba_delta_t import MambaDeltaT
 from verify.certificates.certificate import Certificate, Refused, Violated
+from verify.certificates.finite import check_finite, lead
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class ColumnsCertificate(Certificate):
 def certify_columns(stack: Stack, tokens: Sequence[int], blank: int) -> ColumnsCertificate:
     """Prove induction heads over these token ids; Refused or Violated with the reason."""
     block = _only_block(stack)
+    check_finite(stack)
     ids, count = torch.tensor(tokens), len(tokens)
     previous, present = (
         grid.reshape(-1) for grid in torch.meshgrid(torch.arange(-1, count), torch.arange(count), indexing="ij")
@@ -121,6 +123,5 @@ def _answers(
         logits, _ = _stepped(stack, ids[present[at]], start[at], state)
         stored = ids[content] if content >= 0 else torch.tensor(blank)
         right = torch.where(previous[at] == present[at], ids[present[at]], stored)
-        others = logits.scatter(1, right[:, None], -torch.inf).max(dim=1).values
-        worst, steps = min(worst, float((logits.gather(1, right[:, None])[:, 0] - others).min())), steps + len(at)
+        worst, steps = min(worst, lead(logits, right)), steps + len(at)
     return worst, steps

@@ -3,6 +3,8 @@
 The count. Block 1 has A = 0 and adds the same non-negative number at each step, whatever the tokens (both checked). Float addition
 is monotone, so the computed count never falls, where it saturates or is summed in another order included.
 
+What block 2 sees of it does not fall either: for every token C, the gate and out_proj are at least 0 on the way there.
+
 A ramp is a rectified channel of block 2 whose row does not rise with the count and sees nothing else that varies. If its
 pre-activation is 0 or at most −104 at one count, and at most −104 at the next, it is shut for ever: silu gives −0 or 0.
 """
@@ -71,7 +73,10 @@ def shut(stack: Stack, before: Tensor, ramps: Tensor, vocab: int, when: str) -> 
     rows, embedding = block.in_proj.weight[ramps], stack.embedding.weight[:vocab]
     told_apart = (embedding != embedding[0]).any(dim=0)
     taps, bias = block.conv1d.weight[ramps, 0, -1:], block.conv1d.bias[ramps, None]
-    falling = (stack.blocks[0].out_proj.weight[lanes] >= 0).all() and (rows[:, lanes] <= 0).all() and (taps >= 0).all()
+    _check_rising(stack, vocab)
+    if not len(ramps):
+        raise Refused("nothing in block 2 sees the count, so nothing can stop with it")
+    falling = (rows[:, lanes] <= 0).all() and (taps >= 0).all()
     if not falling or rows[:, told_apart & ~lanes].any():
         raise Refused("a ramp does not fall with the count, or sees the tokens")
     state = stack.initial_state(vocab)
@@ -82,14 +87,19 @@ def shut(stack: Stack, before: Tensor, ramps: Tensor, vocab: int, when: str) -> 
     return float(later.max())
 
 
+def _check_rising(stack: Stack, vocab: int) -> None:
+    """What block 1 writes does not fall with its states, whatever the present token."""
+    block, out = stack.blocks[0], output_channels(stack, 0)
+    x, z = block.in_proj(stack.embedding.weight[:vocab]).chunk(2, dim=-1)
+    features = torch.nn.functional.silu(x * block.conv1d.weight[:, 0, -1] + block.conv1d.bias)
+    read = features @ block.x_proj.weight[-1]
+    gates = torch.nn.functional.silu(z)[:, out]
+    if (stack.blocks[0].out_proj.weight < 0).any() or (read < 0).any() or (gates < 0).any():
+        raise Refused("what block 1 writes may fall as the count rises")
+
+
 def _entering(stack: Stack, state: State, vocab: int) -> Tensor:
     """What enters block 2 at the next position, for every token: (tokens, d_model); the counter moves on, in place."""
     stream = stack._embed(torch.arange(vocab)[:, None])
     out, *_ = stack.blocks[0].step(stream, *state[0])
     return stack._add(stream, out)[:, 0]
-
-
-def lead(logits: Tensor, right: Tensor) -> float:
-    """The least lead of the right token (batch,) over all others in logits (batch, vocab)."""
-    others = logits.scatter(1, right[:, None], -torch.inf).max(dim=1).values
-    return float((logits.gather(1, right[:, None])[:, 0] - others).min())

@@ -26,10 +26,10 @@ from verify.certificates.counted import (
     check_count_unseen,
     check_shape,
     counter,
-    lead,
     output_channels,
     shut,
 )
+from verify.certificates.finite import check_finite, lead
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class HoldCertificate(Certificate):
 def certify_hold(stack: Stack, n: int, vocab: int) -> HoldCertificate:
     """Prove y_t = x_n for t ≥ n over tokens 0 … vocab − 1, at every length; Refused or Violated with the reason."""
     check_shape(stack)
+    check_finite(stack)
     check_count_unseen(stack)
     tokens = torch.arange(vocab)
     count, steps, largest = counter(stack.initial_state(vocab)), 0, 1.0

@@ -23,6 +23,7 @@ from compiler.artifact.model import Stack
 from compiler.driver import Compiled
 from verify.certificates.ask import Ask
 from verify.certificates.certificate import Certificate, Refused
+from verify.certificates.finite import check_finite
 from verify.certificates.latch_answers import Answers
 from verify.certificates.latch_rule import Comparison, last_block, rule
 from verify.certificates.lattice import Lattice
@@ -50,6 +51,7 @@ def certify_latches(stack: Stack, compiled: Compiled, ask: Ask | None = None) ->
     """
     block, tokens = last_block(compiled), _tokens(compiled)
     stepper = Stepper(stack, tokens, ask.reach if ask else 1)
+    check_finite(stack)
     comparison = Comparison(stack, compiled)
     values = _values(stepper, comparison)
     answers = Answers(stack, ask, values, comparison) if ask else None

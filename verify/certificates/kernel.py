@@ -27,6 +27,7 @@ from compiler.artifact.model import Stack
 from compiler.language.input_language import InputLanguage
 from verify.certificates.ask import Ask
 from verify.certificates.certificate import Certificate, Refused
+from verify.certificates.finite import check_finite
 from verify.certificates.kernel_bound import KernelBound, Worst, occurrences
 from verify.certificates.kernel_scan import Scan, scan
 from verify.certificates.lattice import Lattice, exponent
@@ -61,6 +62,7 @@ def certify_kernel(stack: Stack, language: InputLanguage, ask: Ask) -> KernelCer
         )
     embedding = stack.embedding.weight.detach().double().numpy()[: language.alphabet.size]
     head = stack.head.weight.detach().double().numpy()
+    check_finite(stack)
     mixer = read_mixer(stack.blocks[0], embedding)
     stream = embedding if stack.residual else np.zeros_like(embedding)
     found = scan(mixer, language, ask, stream)

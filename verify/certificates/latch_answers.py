@@ -116,7 +116,7 @@ class Answers:
         logits[rows, right] = -np.inf
         lead -= logits.max(axis=1)
         worst = int(lead.argmin())
-        if lead[worst] <= 0:
+        if not lead[worst] > 0:
             tokens = self.comparison.tokens
             raise Violated(
                 f"after the window '{self.comparison.spell(window)}' the right token is {tokens[right[worst]]}, and token "

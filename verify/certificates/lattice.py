@@ -14,6 +14,7 @@ import numpy as np
 from verify.certificates.certificate import Refused
 
 FLOAT32, FLOAT64 = 24, 53
+LEAST = -126  # below stand subnormal float32 numbers, which a device may take for 0
 _NONE = 2**20  # exponent of 0, a multiple of everything
 
 
@@ -53,10 +54,12 @@ class Lattice:
 
     def exact(self, what: str, bits: int = FLOAT32) -> Lattice:
         """This lattice, after checking that a float with so many bits holds it."""
-        live = self.bound > 0
+        live = self.bound != 0
         steps = np.zeros(self.bound.shape)
         steps[live] = np.ldexp(self.bound[live], -self.exponent[live])
-        if steps.max(initial=0) > 2.0**bits:
+        if (self.exponent[live] < LEAST).any():
+            raise Refused(f"{what} counts in units of 2^{self.exponent[live].min()}, which a float flushes to 0")
+        if not (steps <= 2.0**bits).all():
             at = np.unravel_index(int(steps.argmax()), steps.shape)
             place = ", ".join(map(str, at))
             raise Refused(

@@ -17,6 +17,7 @@ import torch
 
 from compiler.artifact.model import Stack
 from verify.certificates.certificate import Certificate, Refused, Violated
+from verify.certificates.finite import check_finite, lead
 
 _STATES_AT_ONCE = 1 << 13
 
@@ -39,6 +40,7 @@ def certify_runs(stack: Stack, digits: Sequence[int], answers: Sequence[int], lo
     """
     if len(stack.blocks) != 1:
         raise Refused(f"runs are certified for one block, and the stack has {len(stack.blocks)}")
+    check_finite(stack)
     memory = stack.blocks[0].d_conv - 1
     unit = _after(stack, [digits[1]])[0][1]
     margin, steps = np.inf, 0
@@ -53,7 +55,8 @@ def certify_runs(stack: Stack, digits: Sequence[int], answers: Sequence[int], lo
                 raise Violated(
                     f"from a run of {counts[wrong][0]}, the digit {digit} does not lead to a run of {reached[wrong][0]}"
                 )
-            margin = min(margin, _margin(scores, np.asarray(answers)[np.minimum(reached, len(answers) - 1)]))
+            right = np.asarray(answers)[np.minimum(reached, len(answers) - 1)]
+            margin = min(margin, lead(scores, torch.from_numpy(right)))
             steps += len(counts)
     return RunCertificate(
         float(margin), f"every sequence of any length whose runs of ones are at most {longest} long", longest, steps
@@ -80,11 +83,3 @@ def _after(stack: Stack, tokens: Sequence[int]) -> list[tuple[torch.Tensor, torc
 def _units(counts: np.ndarray, unit: torch.Tensor) -> torch.Tensor:
     """The state that holds these counts: (counts, channels, columns)."""
     return torch.from_numpy(counts).view(-1, 1, 1).to(unit) * unit
-
-
-def _margin(scores: torch.Tensor, right: np.ndarray) -> float:
-    """By how much the right answers win, at least."""
-    rows = torch.arange(len(right))
-    wins = scores[rows, torch.from_numpy(right)].clone()
-    scores[rows, torch.from_numpy(right)] = -torch.inf
-    return float((wins - scores.max(-1).values).min())

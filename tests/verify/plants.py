@@ -1,0 +1,153 @@
+"""One weight of a certified module changed: a certificate that still holds must still be true.
+
+A plant is (parameter, place, value). Whenever the certificate holds after it, the real module must give finite scores at every
+position and the right answer at every position that is asked, on random and adversarial inputs.
+`python -m tests.verify.plants --each 300` runs it at any size and prints the counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from compiler.artifact.model import Stack
+from compiler.artifact.package import bare
+from compiler.driver import compile
+from constructions.construction import Construction
+from constructions.polynomials.count_in_row import CountInRow
+from constructions.selectivity.absolute_time import AbsoluteTime
+from constructions.selectivity.induction_heads import InductionHeads
+from constructions.selectivity.keep_nth import KeepNth
+from constructions.selectivity.mqar import MQAR
+from verify.certificates import Certificate, Refused, Violated
+from verify.tasks.task import IGNORED, Batch
+
+CERTIFIED: dict[str, Callable[[], Construction]] = {
+    "mqar sum on mamba": lambda: MQAR(kappa=2, vocab=3, arch="mamba"),
+    "mqar sum on mamba2": lambda: MQAR(kappa=2, vocab=3, arch="mamba2"),
+    "mqar sum on s4d": lambda: MQAR(kappa=2, vocab=3, arch="s4d"),
+    "mqar last on mamba": lambda: MQAR(kappa=2, vocab=3, arch="mamba", write="last"),
+    "mqar last on mamba2": lambda: MQAR(kappa=2, vocab=3, arch="mamba2", write="last"),
+    "induction heads on mamba": lambda: InductionHeads(vocab=3),
+    "induction heads on mamba2": lambda: InductionHeads(vocab=3, arch="mamba2"),
+    "induction heads on mamba-delta-t": lambda: InductionHeads(vocab=3, arch="mamba-delta-t"),
+    "keep-nth": lambda: KeepNth(n=3, vocab=3),
+    "absolute time": lambda: AbsoluteTime(horizon=4, vocab=2),
+    "count in row": lambda: CountInRow(),
+}
+
+CHANGES: dict[str, Callable[[np.float32], float]] = {
+    "sign": lambda w: -w,
+    "up": lambda w: np.nextafter(w, np.float32(np.inf)),
+    "down": lambda w: np.nextafter(w, np.float32(-np.inf)),
+    "double": lambda w: 2 * w,
+    "zero": lambda w: 0.0,
+    "2^100": lambda w: 2.0**100,
+    "-2^124": lambda w: -(2.0**124),
+    "2^124": lambda w: 2.0**124,
+    "200": lambda w: 200.0,
+    "100": lambda w: 100.0,
+    "nan": lambda w: np.nan,
+    "inf": lambda w: np.inf,
+    "-inf": lambda w: -np.inf,
+}
+
+
+@dataclass(frozen=True)
+class Plant:
+    """parameter: its name; place: flat index; change: which of CHANGES."""
+
+    parameter: str
+    place: int
+    change: str
+
+
+class Planted:
+    """A certified module, its inputs, and what a plant does to both."""
+
+    def __init__(self, construction: Construction, samples: int = 24, seed: int = 0):
+        self.construction = construction
+        self.compiled = compile(construction.circuit(), construction.target)
+        self.stack: Stack = bare(self.compiled)
+        self.batches: list[Batch] = []
+        for task in construction.tasks():
+            self.batches += [*task.adversarial(), *task.random(samples, seed=seed)]
+        self.names = [name for name, p in self.stack.named_parameters() if p.numel()]
+
+    def plants(self, count: int, seed: int) -> Iterator[Plant]:
+        """`count` plants, spread evenly over the parameters, half of them on weights that are not 0."""
+        rng = np.random.default_rng(seed)
+        for number in range(count):
+            name = self.names[number % len(self.names)]
+            weights = self.stack.get_parameter(name).data.view(-1)
+            nonzero = weights.nonzero()[:, 0]
+            some = len(nonzero) and rng.integers(2)
+            place = int(nonzero[rng.integers(len(nonzero))]) if some else int(rng.integers(len(weights)))
+            yield Plant(name, place, list(CHANGES)[rng.integers(len(CHANGES))])
+
+    def certificate(self) -> Certificate | None:
+        """The certificate where it holds."""
+        try:
+            found = self.construction.certificate(self.stack, self.compiled)
+        except (Refused, Violated):
+            return None
+        return found if found is not None and found.holds else None
+
+    def outcome(self, plant: Plant) -> str:
+        """ "same" weight, "rejected", "true" or "false": what became of the certificate."""
+        weights = self.stack.get_parameter(plant.parameter).data.view(-1)
+        saved = weights[plant.place].clone()
+        with np.errstate(over="ignore"):
+            weights[plant.place] = float(np.float32(CHANGES[plant.change](np.float32(saved.item()))))
+        try:
+            if torch.equal(weights[plant.place], saved):
+                return "same"
+            if self.certificate() is None:
+                return "rejected"
+            return "true" if self.answers() else "false"
+        finally:
+            weights[plant.place] = saved
+
+    @torch.no_grad()
+    def answers(self) -> bool:
+        """Whether all scores are finite and every answer asked for wins strictly."""
+        return all(self._answers(batch) for batch in self.batches)
+
+    def _answers(self, batch: Batch) -> bool:
+        scores = self.stack(torch.from_numpy(batch.tokens))
+        asked = torch.from_numpy(batch.labels != IGNORED)
+        right = torch.from_numpy(batch.labels)[asked]
+        at_ask = scores[asked].clone()
+        signal = at_ask.gather(1, right[:, None])[:, 0]
+        others = at_ask.scatter(1, right[:, None], -torch.inf).max(dim=1).values
+        return bool(scores.isfinite().all() and (signal > others).all())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--each", type=int, default=300, help="plants per construction")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="part of a construction's name")
+    options = parser.parse_args()
+    for name, build in CERTIFIED.items():
+        if options.only not in name:
+            continue
+        planted = Planted(build())
+        assert planted.certificate() is not None and planted.answers(), name
+        counts: Counter[str] = Counter()
+        for plant in planted.plants(options.each, options.seed):
+            outcome = planted.outcome(plant)
+            counts[outcome] += 1
+            if outcome == "false":
+                print("  FALSE", plant)
+        print(f"{name}: {dict(sorted(counts.items()))}", flush=True)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main()
