@@ -88,19 +88,27 @@ def verify(
     samples: int,
     seed: int,
     progress: Callable[[str, int], Callable[[int], None]] = lambda name, count: lambda n: None,
+    bare: bool = False,
 ) -> dict[str, Verification]:
-    """Run every task of the construction on the stack; `progress(name, count)` opens a bar and returns its advance."""
+    """Run every task of the construction on the stack; `progress(name, count)` opens a bar and returns its advance.
+
+    bare: whether the stack is the bare form, whose vocabulary is the alphabet alone.
+    """
     tokens = built.compiled.source.alphabet.size
 
     def scores(ids: np.ndarray) -> np.ndarray:
         with torch.no_grad():
-            return stack(torch.from_numpy(ids))[..., :tokens].float().numpy()
+            return stack(torch.from_numpy(ids)).float().numpy()
+
+    def expected(ids: np.ndarray) -> np.ndarray:
+        letters = built.compiled.interpret(ids)
+        return letters if bare or built.model is None else built.model.over_vocabulary(letters)
 
     results = {}
     for task in built.construction.tasks():
         hard = built.construction.promise() == "all"
         count, batches = chosen_batches(task, mode, samples, seed, tokens, adversarial=hard)
-        results[task.describe()] = check(scores, built.compiled.interpret, batches, progress(task.name, count))
+        results[task.describe()] = check(scores, expected, batches, progress(task.name, count))
     return results
 
 
@@ -147,7 +155,8 @@ def divergence(built: Built, stack: Stack, verification: Verification) -> str | 
     """Where the model first leaves the circuit on the sequence that failed; None where it follows it to the end."""
     if verification.failure is None:
         return None
-    return first_divergence(stack, built.compiled, np.array([verification.failure[1]]))
+    packaged = built.model if built.model and stack.norms is not None else None
+    return first_divergence(stack, built.compiled, np.array([verification.failure[1]]), packaged)
 
 
 def sizes(built: Built) -> dict:

@@ -50,7 +50,7 @@ def run(
     built = artifact.build(construction)
     bare, stack = built.bare_stack(), built.stack()
     with display.progress(quiet=as_json) as bars:
-        bare_results = artifact.verify(built, bare, mode, samples, construction.seed, bars)
+        bare_results = artifact.verify(built, bare, mode, samples, construction.seed, bars, bare=True)
         results = artifact.verify(built, stack, mode, samples, construction.seed, bars) if stack else bare_results
     proof = artifact.certificate(built, bare) if certify else (None, "not asked for")
     good = artifact.passed(built, results) and artifact.passed(built, bare_results)

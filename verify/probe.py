@@ -7,14 +7,18 @@ import torch
 
 from compiler.analysis.linear_form import ONE
 from compiler.artifact.model import Stack
+from compiler.artifact.package import LanguageModel
 from compiler.driver import Compiled
 
 
-def first_divergence(stack: Stack, compiled: Compiled, tokens: np.ndarray) -> str | None:
+def first_divergence(
+    stack: Stack, compiled: Compiled, tokens: np.ndarray, packaged: LanguageModel | None = None
+) -> str | None:
     """One sentence on the first lane, after the fewest blocks, that differs from the interpreter's value; None if none does.
 
     stack:  a residual stack whose lane i stands at coordinate i (every language model of ours).
     tokens: (batch, length) ids.
+    packaged: the language model that the stack should be; its special tokens' scores then count as well.
     """
     expected = compiled.lane_values(tokens)
     with torch.no_grad():
@@ -27,7 +31,7 @@ def first_divergence(stack: Stack, compiled: Compiled, tokens: np.ndarray) -> st
         if found is not None:
             lane = int(lanes[found[2]])
             return _sentence(_stage_name(stage), compiled, lane, values[found], expected[(*found[:2], lane)], found)
-    return _scores_sentence(scores.double().numpy(), compiled, tokens)
+    return _scores_sentence(scores.double().numpy(), compiled, tokens, packaged)
 
 
 def _written_by(compiled: Compiled) -> np.ndarray:
@@ -69,13 +73,17 @@ def _sentence(
     )
 
 
-def _scores_sentence(scores: np.ndarray, compiled: Compiled, tokens: np.ndarray) -> str | None:
+def _scores_sentence(
+    scores: np.ndarray, compiled: Compiled, tokens: np.ndarray, packaged: LanguageModel | None
+) -> str | None:
     expected = compiled.interpret(tokens)
+    names = compiled.source.alphabet.tokens
+    if packaged is not None:
+        expected, names = packaged.over_vocabulary(expected), packaged.tokens
     found = _first(scores[..., : expected.shape[-1]], expected)
     if found is None:
         return None
-    token = compiled.source.alphabet.tokens[found[2]]
     return (
-        f"the model first leaves the circuit in the head, score of {token}: "
+        f"the model first leaves the circuit in the head, score of {names[found[2]]}: "
         f"{scores[found]:g} instead of {expected[found]:g} at position {found[1]}"
     )

@@ -2,8 +2,9 @@
 
 Written by hand because the defaults are traps for hand-built weights: a Hugging Face config without explicit ids
 stops `generate()` at our token 0, the default `time_step_limit` cannot be read back by older versions, and
-`tie_word_embeddings` defaults to true for one family and to false for the other. The vocabulary passed in
-includes the special tokens, which are its last ids.
+`tie_word_embeddings` defaults to true for one family and to false for the other. `bos_token_id` is null: nothing
+may put a token in front of a circuit's input (left out, it would be 0, a letter). The vocabulary passed in
+includes the special tokens, which are its last ids; `end` is the id of the letter that ends a generation, if one does.
 """
 
 from collections.abc import Mapping
@@ -12,17 +13,27 @@ from compiler.artifact.errors import CheckpointError
 from compiler.artifact.tokenizer import special_ids
 from compiler.formats import FORMATS
 
-NO_STEP_LIMIT = [0.0, 1e30]  # acts like infinity on every float32 step, but is plain JSON that all versions read
+# Upper limits of Mamba-2's steps that act like infinity and are plain JSON, which all versions read. The first is
+# held by every dtype (clamping float16 steps at more raises an error), the second is beyond every float32 step of ours.
+NO_STEP_LIMIT, NO_LARGE_STEP_LIMIT = 65504.0, 1e30
 
 
 def mamba_config(
-    *, vocab: int, d_model: int, d_state: int, dt_rank: int, layers: int, d_conv: int = 4, expand: int = 2
+    *,
+    vocab: int,
+    d_model: int,
+    d_state: int,
+    dt_rank: int,
+    layers: int,
+    d_conv: int = 4,
+    expand: int = 2,
+    end: int | None = None,
 ) -> dict:
     """config.json of a `MambaForCausalLM`; raises CheckpointError for a size that is not a positive integer.
 
     `expand=2` is the only value that llama.cpp reads.
     """
-    return _common("mamba", "MambaForCausalLM", vocab, d_model, d_state, layers, d_conv, expand) | {
+    return _common("mamba", "MambaForCausalLM", vocab, d_model, d_state, layers, d_conv, expand, end) | {
         "time_step_rank": _size("dt_rank", dt_rank),
     }
 
@@ -37,13 +48,15 @@ def mamba2_config(
     d_conv: int = 4,
     expand: int = 2,
     chunk_size: int = 256,
+    end: int | None = None,
+    largest_step: float = 0.0,
 ) -> dict:
-    """config.json of a `Mamba2ForCausalLM` with one group of B and C.
+    """config.json of a `Mamba2ForCausalLM` with one group of B and C; `largest_step` bounds every Δ of the weights.
 
     Raises CheckpointError for a size that is not a positive integer or a `head_dim` that does not divide
     expand · d_model.
     """
-    config = _common("mamba2", "Mamba2ForCausalLM", vocab, d_model, d_state, layers, d_conv, expand)
+    config = _common("mamba2", "Mamba2ForCausalLM", vocab, d_model, d_state, layers, d_conv, expand, end)
     heads, rest = divmod(config["intermediate_size"], _size("head_dim", head_dim))
     if rest:
         raise CheckpointError(f"head_dim {head_dim} does not divide expand * d_model = {expand * d_model}.")
@@ -52,7 +65,7 @@ def mamba2_config(
         "head_dim": head_dim,
         "n_groups": 1,
         "num_heads": heads,
-        "time_step_limit": NO_STEP_LIMIT,
+        "time_step_limit": [0.0, NO_STEP_LIMIT if largest_step < NO_STEP_LIMIT else NO_LARGE_STEP_LIMIT],
         "time_step_rank": -(-d_model // 16),  # read into the config by Hugging Face, used by nothing in Mamba-2
     }
 
@@ -94,21 +107,40 @@ def _same_sizes(config: Mapping) -> dict:
         "layers": config["num_hidden_layers"],
         "d_conv": config["conv_kernel"],
         "expand": config["expand"],
+        "end": _end(config),
     }
     if config["model_type"] == "mamba":
         return mamba_config(dt_rank=config["time_step_rank"], **sizes)
     if config["model_type"] == "mamba2":
-        return mamba2_config(head_dim=config["head_dim"], chunk_size=config["chunk_size"], **sizes)
+        step = NO_STEP_LIMIT if config["time_step_limit"] == [0.0, NO_LARGE_STEP_LIMIT] else 0.0
+        chunk = config["chunk_size"]
+        return mamba2_config(head_dim=config["head_dim"], chunk_size=chunk, largest_step=step, **sizes)
     raise CheckpointError(f"the config has model_type {config['model_type']!r}, expected 'mamba' or 'mamba2'.")
 
 
+def _end(config: Mapping) -> int | None:
+    """The letter that ends a generation, by a config's ids; None where the special token does."""
+    vocab, eos = _size("vocab", config["vocab_size"]), config["eos_token_id"]
+    if type(eos) is not int:
+        raise CheckpointError(f"the config has eos_token_id = {eos!r}, expected an integer.")
+    return None if eos == vocab - 3 else eos
+
+
 def _common(
-    model_type: str, architecture: str, vocab: int, d_model: int, d_state: int, layers: int, d_conv: int, expand: int
+    model_type: str,
+    architecture: str,
+    vocab: int,
+    d_model: int,
+    d_state: int,
+    layers: int,
+    d_conv: int,
+    expand: int,
+    end: int | None,
 ) -> dict:
-    ids = special_ids(_size("vocab", vocab))
+    ids = special_ids(_size("vocab", vocab), end)
     return {
         "architectures": [architecture],
-        "bos_token_id": ids["bos"],
+        "bos_token_id": None,
         "conv_kernel": _size("d_conv", d_conv),
         "dtype": "float32",
         "eos_token_id": ids["eos"],

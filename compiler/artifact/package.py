@@ -8,6 +8,7 @@ RMSNorm before every block and residual around it, with all blocks padded to one
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from math import frexp
 
 import numpy as np
 import torch
@@ -19,7 +20,8 @@ from compiler.artifact.tokenizer import with_special_tokens
 from compiler.driver import Compiled
 from compiler.errors import CompileError
 from compiler.exactness.ballast import Ballast, choose_ballast, with_norm_ballast
-from compiler.formats import Format
+from compiler.exactness.sums import largest_step
+from compiler.formats import FLOAT32, Format
 from compiler.ir.block import Block
 from compiler.targets import mamba, mamba2, mamba_delta_t, s4d
 from compiler.targets.mamba import MambaSizes
@@ -31,13 +33,26 @@ Sizes = MambaSizes | Mamba2Sizes
 
 @dataclass(frozen=True, eq=False)
 class LanguageModel:
-    """A Hugging Face checkpoint in memory: config.json, tensors by their names, token names, and what the norms carry."""
+    """A Hugging Face checkpoint in memory: config.json, tensors by their names, token names, and what the norms carry.
+
+    special_score: what every special token scores everywhere, below any score that a letter can have.
+    letters: size of the circuit's own alphabet; the special tokens come after it.
+    """
 
     config: dict
     tensors: dict[str, torch.Tensor]
     tokens: list[str]
     lane_of: np.ndarray
     ballast: Ballast
+    special_score: float
+    letters: int
+
+    def over_vocabulary(self, scores: np.ndarray) -> np.ndarray:
+        """The scores of the whole vocabulary, special tokens included, where the circuit gives these: (…, vocabulary)."""
+        whole = np.zeros((*scores.shape[:-1], len(self.tokens)))
+        whole[..., : scores.shape[-1]] = scores
+        whole[..., self.letters :] = self.special_score
+        return whole
 
 
 # Bare ---------------------------------------------------------------------------------------------
@@ -160,8 +175,8 @@ def _own_stack(compiled: Compiled, mixer: type[torch.nn.Module], embedding, tens
 def language_model(compiled: Compiled) -> LanguageModel:
     """The circuit as a Hugging Face Mamba or Mamba-2 language model, exact under its RMSNorms.
 
-    Its vocabulary is the alphabet and then the special tokens, whose embedding and head rows
-    are those of an absent token.
+    Its vocabulary is the alphabet and then the special tokens. Their embedding rows are those of an absent
+    token; their head rows read a constant, the last ballast lane, so that they score below every letter.
     """
     if compiled.source.alphabet is None:
         raise CompileError(
@@ -190,10 +205,17 @@ def language_model(compiled: Compiled) -> LanguageModel:
                 )
             ]
         )
+    alphabet, end = compiled.source.alphabet, compiled.source.end
+    if compiled.head.shape[0] > alphabet.size:
+        reason = (
+            f"it has {compiled.head.shape[0]} scores for an alphabet of {alphabet.size} tokens; read fewer lanes out"
+        )
+        raise CompileError([(compiled.source.output, reason)])
     kind = "mamba2" if compiled.rules.name == "mamba2" else "mamba"
     emitter = mamba2 if kind == "mamba2" else mamba
-    tokens = with_special_tokens(list(compiled.source.alphabet.tokens))
+    tokens = with_special_tokens(list(alphabet.tokens), end)
     bounds, format = compiled.lane_bounds(), compiled.context.format
+    special = _special_score(compiled, bounds)
     blocks, inner_ballast = compiled.blocks, [None] * len(compiled.blocks)
     size = _language_model_size(compiled, emitter, blocks, extra=0)
     ballast = choose_ballast(size.d_model, bounds, format)
@@ -203,8 +225,9 @@ def language_model(compiled: Compiled) -> LanguageModel:
     tensors = {
         "backbone.embeddings.weight": _embedding(compiled, size.d_model, len(tokens), ballast),
         "backbone.norm_f.weight": _norm_weight(size.d_model, lane_of, ballast),
-        "lm_head.weight": exact_float32(_vocabulary_rows(compiled.head, lane_of, size.d_model, len(tokens)), "lm_head"),
+        "lm_head.weight": _head(compiled, lane_of, size.d_model, len(tokens), special),
     }
+    tensors["backbone.norm_f.weight"][-1] = 1 / ballast.factors[-1]  # K divides a·K; what the special rows read is 1
     for i, block in enumerate(blocks):
         prefix = f"backbone.layers.{i}"
         tensors[f"{prefix}.norm.weight"] = _norm_weight(size.d_model, lane_of, ballast)
@@ -214,8 +237,28 @@ def language_model(compiled: Compiled) -> LanguageModel:
             seats = mamba2.channel_seats(block, size.headdim)[: len(compiled.blocks[i].channels.names)]
             tensors[f"{prefix}.mixer.norm.weight"] = _norm_weight(size.d_inner, seats, inner_ballast[i])
     _check_representable(tensors, format)
-    config = _config(kind, size, len(tokens), len(blocks)) | {"dtype": compiled.dtype}
-    return LanguageModel(config, tensors, tokens, lane_of, ballast)
+    ends_with = None if end is None else alphabet.index(end)
+    step = max(largest_step(block, bounds) for block in blocks)
+    config = _config(kind, size, len(tokens), len(blocks), ends_with, step) | {"dtype": compiled.dtype}
+    return LanguageModel(config, tensors, tokens, lane_of, ballast, special, alphabet.size)
+
+
+def _special_score(compiled: Compiled, bounds: np.ndarray) -> float:
+    """The negative of the least power of two above every |score| of a letter, by the bounds of the lanes."""
+    format = compiled.context.format
+    reach = float((abs(compiled.head) @ bounds).max(initial=0.0))
+    score = 2.0 ** frexp(max(reach, 0.5) * (1 + 2.0**-40))[1]  # the factor covers the rounding of the bound itself
+    if score > format.largest:
+        fix = "scale the scores down" if format is FLOAT32 else "use float32"
+        reason = f"its scores can reach {reach:g}, and special tokens must score below them in {format.name}; {fix}"
+        raise CompileError([(compiled.source.output, reason)])
+    return -score
+
+
+def _head(compiled: Compiled, lane_of: np.ndarray, d_model: int, vocab: int, special: float) -> torch.Tensor:
+    rows = _vocabulary_rows(compiled.head, lane_of, d_model, vocab)
+    rows[compiled.source.alphabet.size :, d_model - 1] = special
+    return exact_float32(rows, "lm_head")
 
 
 def _check_representable(tensors: dict[str, torch.Tensor], format: Format) -> None:
@@ -266,8 +309,15 @@ def _language_model_size(compiled: Compiled, emitter, blocks, extra: int) -> Siz
         d_model *= 2
 
 
-def _config(kind: str, size: Sizes, vocab: int, layers: int) -> dict:
-    common = {"vocab": vocab, "d_model": size.d_model, "d_state": size.d_state, "layers": layers, "d_conv": size.d_conv}
+def _config(kind: str, size: Sizes, vocab: int, layers: int, end: int | None, largest_step: float) -> dict:
+    common = {
+        "vocab": vocab,
+        "d_model": size.d_model,
+        "d_state": size.d_state,
+        "layers": layers,
+        "d_conv": size.d_conv,
+        "end": end,
+    }
     if kind == "mamba":
         return mamba_config(**common, dt_rank=size.dt_rank)
-    return mamba2_config(**common, head_dim=size.headdim)
+    return mamba2_config(**common, head_dim=size.headdim, largest_step=largest_step)

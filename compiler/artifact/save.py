@@ -17,7 +17,7 @@ from compiler.artifact.config import check_config
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CONFIG, GENERATION, MANIFEST, SEALED_FILES, WEIGHTS, check_shapes
 from compiler.artifact.manifest import canonical_json, read_manifest, sealed
-from compiler.artifact.tokenizer import tokenizer_files
+from compiler.artifact.tokenizer import EOS, tokenizer_files
 
 
 def save(
@@ -56,9 +56,10 @@ def save(
 
 def _texts(config: Mapping, tokens: Sequence[str]) -> dict[str, str]:
     """The text files by name; tokenizer files keep their own order, which lists tokens by id."""
-    ids = {key: config[key] for key in ("bos_token_id", "eos_token_id", "pad_token_id")}
+    ids = {key: config[key] for key in ("eos_token_id", "pad_token_id")}
     texts = {CONFIG: canonical_json(config), GENERATION: canonical_json(ids | {"do_sample": False})}
-    for name, content in tokenizer_files(tokens).items():
+    end = tokens[config["eos_token_id"]]
+    for name, content in tokenizer_files(tokens, None if end == EOS and tokens[-3] == EOS else end).items():
         texts[name] = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     return texts
 

@@ -138,7 +138,7 @@ def lane_bounds(plan: Schedule, lanes: Lanes, domains: Domains) -> np.ndarray:
 def _too_large(block: Block, bounds: np.ndarray, number: int, format: Format) -> list[str]:
     """Physical values beyond the largest number of the dtype: pre-activations, and what leaves the gates."""
     largest = format.largest
-    reach = np.abs(block.features.taps).sum(axis=1) * (abs(block.features.rows) @ bounds) + np.abs(block.features.bias)
+    reach = feature_bounds(block, bounds)
     gated = channel_bounds(block, bounds)
     found, remedy = [], "declare smaller bounds" if format is FLOAT32 else "use float32"
     for values, names, what in (
@@ -151,6 +151,20 @@ def _too_large(block: Block, bounds: np.ndarray, number: int, format: Format) ->
                 f"block {number}: the {what} of {names[at]} can reach {values[at]:g}, and {format.name} ends at {largest:g}; {remedy}"
             )
     return found
+
+
+def largest_step(block: Block, bounds: np.ndarray) -> float:
+    """A bound on Δ = softplus(pre-activation) over the channels of a block, 0 where it has none."""
+    channels = block.channels
+    reach = feature_bounds(block, bounds)
+    pre = np.abs(channels.delta_bias) + abs(channels.delta_features) @ reach + abs(channels.delta_lanes) @ bounds
+    return float(pre.max(initial=0.0)) + 1
+
+
+def feature_bounds(block: Block, bounds: np.ndarray) -> np.ndarray:
+    """A bound on |pre-activation| of each convolved channel, hence on |x̂|."""
+    taps = np.abs(block.features.taps).sum(axis=1)
+    return taps * (abs(block.features.rows) @ bounds) + np.abs(block.features.bias)
 
 
 def channel_bounds(block: Block, bounds: np.ndarray) -> np.ndarray:

@@ -21,12 +21,19 @@ class Circuit:
     output:   the stream that the user reads (logits, for a language model).
     language: the token sequences that every promise is made for; None for numeric inputs.
     length:   the most positions of a circuit over numbers.
+    end:      the letter with which a generation ends; None where none does.
     """
 
     name: str
     output: Stream
     language: InputLanguage | None = None
     length: int = 0
+    end: str | None = None
+
+    def __post_init__(self) -> None:
+        letters = self.language.alphabet.tokens if self.language else ()
+        if self.end is not None and self.end not in letters:
+            raise ValueError(f"end is {self.end!r}, and it must be a token of the circuit's alphabet: {_some(letters)}")
 
     @cached_property
     def graph(self) -> nx.DiGraph:
@@ -59,3 +66,7 @@ class Circuit:
             if isinstance(stream.operation, Embed):
                 return stream.operation.alphabet
         return self.language.alphabet if self.language else None
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return (" ".join(names[:8]) + (" …" if len(names) > 8 else "")) or "none, for it reads numbers"
