@@ -28,7 +28,7 @@ class Tokens:
         table = sparse.csr_array(
             (np.asarray(list(values), dtype=float), (list(rows), list(lanes))), shape=(self.alphabet.size, type.width)
         )
-        return Stream(ops.Embed(self.alphabet, table, type), (), name)
+        return Stream(ops.Embed(self.alphabet, ops.exact_matrix(table), type), (), name)
 
     def one_hot(self, members: Members = None, name: str | None = None) -> Stream:
         """Which of these tokens the present one is (absent for any other): OneHot."""
@@ -50,7 +50,11 @@ class Tokens:
         table = sparse.csr_array(
             (book.words.reshape(-1).astype(float), (rows, lanes)), shape=(self.alphabet.size, book.length)
         )
-        return Stream(ops.Embed(self.alphabet, table, Code(book)), (), name or f"{self._name(members, 'token')}.code")
+        return Stream(
+            ops.Embed(self.alphabet, ops.exact_matrix(table), Code(book)),
+            (),
+            name or f"{self._name(members, 'token')}.code",
+        )
 
     def number(self, values: Mapping[str, int], name: str | None = None) -> Stream:
         """An integer for each listed token, 0 for any other: Int."""

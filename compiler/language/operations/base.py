@@ -108,11 +108,20 @@ class Operation:
     sees:            what its value depends on.
     zero_preserving: whether inputs of zeros give zeros, so that it commutes with shifts, before the start too.
     foldable:        whether, as a function of one token, it becomes a table of the embedding.
+    known:           every operation by its class name, which is its name where a circuit is written as data.
     """
 
     sees: ClassVar[Sees] = Sees.PAST
     zero_preserving: ClassVar[bool] = False
     foldable: ClassVar[bool] = True
+    known: ClassVar[dict[str, type[Operation]]] = {}
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        other = Operation.known.get(cls.__name__, cls)
+        if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise TypeError(f"{other.__module__} has an operation {cls.__name__} already; give this one another name")
+        Operation.known[cls.__name__] = cls
 
     @property
     def symbol(self) -> str:

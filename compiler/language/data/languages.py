@@ -1,0 +1,76 @@
+"""Input languages as JSON: an automaton whose edges carry ranges of token ids."""
+
+from __future__ import annotations
+
+from compiler.language.alphabet import Alphabet
+from compiler.language.data.scalars import DataError, entry, known_keys, shown
+from compiler.language.input_language import Edge, InputLanguage
+
+_MOST_TOKENS_OF_EDGES = 1 << 26  # token ids on all edges together
+
+
+def language_to_data(language: InputLanguage) -> dict:
+    """{"language": {"tokens", "start", "edges"}, "length", "description"}; an edge's tokens are inclusive id ranges."""
+    edges = [
+        {"from": edge.source, "to": edge.target, "tokens": _ranges(edge.tokens), "distinct": edge.distinct}
+        for edge in language.edges
+    ]
+    return {
+        "language": {"tokens": language.alphabet.size, "start": language.start, "edges": edges},
+        "length": language.max_length,
+        "description": language.description,
+    }
+
+
+def language_from_data(data: object, alphabet: Alphabet) -> InputLanguage:
+    """The input language over this alphabet; DataError where the data is none."""
+    automaton, length = entry(data, "language", dict), entry(data, "length", int)
+    known_keys(automaton, "tokens", "start", "edges")
+    if entry(automaton, "tokens", int) != alphabet.size:
+        raise DataError(f"it is over {shown(automaton['tokens'])} tokens, and the alphabet has {alphabet.size}")
+    edges, room = [], _MOST_TOKENS_OF_EDGES
+    for i, given in enumerate(entry(automaton, "edges", list)):
+        try:
+            edges.append(_edge(given, alphabet.size, room))
+        except DataError as error:
+            raise DataError(f"edge {i} of the input language: {error}") from error
+        room -= len(edges[-1].tokens)
+    try:
+        return InputLanguage(
+            alphabet, entry(automaton, "start", str), tuple(edges), length, entry(data, "description", str)
+        )
+    except DataError:
+        raise
+    except ValueError as error:
+        raise DataError(f"the input language: {error}") from error
+
+
+def _ranges(tokens: frozenset[int]) -> list[list[int]]:
+    """A set of ids as sorted inclusive ranges [first, last]."""
+    ranges: list[list[int]] = []
+    for token in map(int, sorted(tokens)):
+        if ranges and token == ranges[-1][1] + 1:
+            ranges[-1][1] = token
+        else:
+            ranges.append([token, token])
+    return ranges
+
+
+def _edge(data: object, size: int, room: int) -> Edge:
+    source, target, ranges = entry(data, "from", str), entry(data, "to", str), entry(data, "tokens", list)
+    known_keys(data, "from", "to", "tokens", "distinct")
+    tokens: set[int] = set()
+    last = -2
+    for given in ranges:
+        if not isinstance(given, list) or len(given) != 2 or any(type(n) is not int for n in given):
+            raise DataError("its tokens must be a list of [first, last] pairs of ids")
+        if not last + 1 < given[0] <= given[1] < size:
+            raise DataError(
+                f"its token ranges must rise, lie apart and end below {size}; {shown(given[0])} does not fit"
+            )
+        last = given[1]
+        room -= last - given[0] + 1
+        if room < 0:
+            raise DataError(f"the edges carry more than {_MOST_TOKENS_OF_EDGES} tokens together")
+        tokens.update(range(given[0], last + 1))
+    return Edge(source, target, frozenset(tokens), entry(data, "distinct", bool))
