@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from compiler.analysis.units import array_units
+
 if TYPE_CHECKING:
     import torch
 
@@ -15,6 +19,7 @@ class Format:
 
     significand: bits p, the implicit one included: integers are exact up to 2^p.
     largest:     no value of a block may exceed it (a power of two below the end of the range, where there is room).
+    smallest:    the least number that no backend flushes to 0 (float16 alone keeps its subnormal numbers everywhere).
     absorbed:    a norm's ballast must exceed this multiple of the data's sum of squares (exact-arithmetic E7). In
                  float32 the data then vanish from the sum, being below half an ulp. Narrower formats divide in
                  float32 and round the quotient back, which a relative error below half their ulp does not change.
@@ -23,6 +28,7 @@ class Format:
     name: str
     significand: int
     largest: float
+    smallest: float
     absorbed: int
 
     @property
@@ -36,10 +42,16 @@ class Format:
         """2^p: all integers up to here are exact, and so are their sums in any order (exact-arithmetic E11)."""
         return 1 << self.significand
 
+    def holds(self, values: np.ndarray) -> np.ndarray:
+        """Which float64 numbers the format holds exactly, on every backend: a mask of the shape of the values."""
+        size, units = np.abs(values), array_units(values)
+        fits = (size < units * self.exact_integers) & (size <= self.largest) & (units >= self.smallest)
+        return fits | (values == 0)
 
-FLOAT32 = Format("float32", 24, 2.0**127, 2**25)
-BFLOAT16 = Format("bfloat16", 8, 2.0**127, 2**10)
-FLOAT16 = Format("float16", 11, 65504.0, 2**13)
+
+FLOAT32 = Format("float32", 24, 2.0**127, 2.0**-126, 2**25)
+BFLOAT16 = Format("bfloat16", 8, 2.0**127, 2.0**-126, 2**10)
+FLOAT16 = Format("float16", 11, 65504.0, 2.0**-24, 2**13)
 FORMATS = {format.name: format for format in (FLOAT32, BFLOAT16, FLOAT16)}
 
 

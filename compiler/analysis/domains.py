@@ -17,8 +17,9 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.linear_form import Form, port_form
-from compiler.analysis.matrix_sums import MatrixSumsCache, array_step, dyadic_gcd
+from compiler.analysis.matrix_sums import MatrixSumsCache
 from compiler.analysis.rectified_mass import rectified_mass
+from compiler.analysis.units import array_unit, unit_of
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.input_language import InputLanguage
@@ -67,7 +68,7 @@ def power_of_two(bound: Fraction) -> Fraction:
 
 def _common_step(a: Domain, b: Domain) -> Fraction:
     """The lattice of values that come from either domain; none where one has none."""
-    return dyadic_gcd(a.step, b.step) if a.step and b.step else Fraction(0)
+    return unit_of(a.step, b.step) if a.step and b.step else Fraction(0)
 
 
 class Domains:
@@ -173,7 +174,7 @@ class Domains:
     @_of.register
     def _(self, operation: ops.Constant, stream: Stream) -> Domain:
         values = operation.values
-        step = dyadic_gcd(*values) or Fraction(1)
+        step = unit_of(*values) or Fraction(1)
         return self._interval(step, min(*values, Fraction(0)), max(*values, Fraction(0)), stream.width)
 
     @_of.register
@@ -218,7 +219,7 @@ class Domains:
     def _linear(self, terms: list[tuple[sparse.csr_array, Domain]], width: int, offset: np.ndarray) -> Domain:
         """Interval arithmetic for Σ matrix·lanes + offset, with the tighter of the row-wise and the l1 bound per term."""
         low, high = offset.copy(), offset.copy()
-        steps = [array_step(offset)] if offset.any() else []
+        steps = [array_unit(offset)] if offset.any() else []
         l1, mass = (
             Fraction(float(np.abs(offset).sum())),
             Fraction(float(np.abs(offset).max(initial=0))) * self.max_length,
@@ -236,7 +237,7 @@ class Domains:
             l1 += sums.column * d.l1
             mass += sums.row * d.mass
         lo, hi = Fraction(float(low.min(initial=0))), Fraction(float(high.max(initial=0)))
-        step = dyadic_gcd(*steps) if lattice else Fraction(0)
+        step = unit_of(*steps) if lattice else Fraction(0)
         return Domain(step if steps else Fraction(1), lo, hi, l1, mass)
 
     @_of.register
@@ -252,7 +253,7 @@ class Domains:
         d = self._known[stream.inputs[0]]
         gain = sum((abs(k) for k in operation.kernel), Fraction(0))
         domain = self._interval(
-            d.step * (dyadic_gcd(*operation.kernel) or 1), -gain * d.bound, gain * d.bound, stream.width
+            d.step * (unit_of(*operation.kernel) or 1), -gain * d.bound, gain * d.bound, stream.width
         )
         return replace(domain, mass=min(domain.mass, gain * d.mass))
 
@@ -285,7 +286,7 @@ class Domains:
     def _(self, operation: ops.Clip, stream: Stream) -> Domain:
         d = self._known[stream.inputs[0]]
         lo, hi = Fraction(operation.lo), Fraction(operation.hi)
-        step = dyadic_gcd(Fraction(1), d.step, lo, hi) if d.step else Fraction(0)
+        step = unit_of(Fraction(1), d.step, lo, hi) if d.step else Fraction(0)
         return self._interval(step, max(lo, min(d.lo, hi)), min(hi, max(d.hi, lo)), stream.width)
 
     @_of.register(ops.Compare)
@@ -384,7 +385,7 @@ class Domains:
         value, key, query = (self._known[s] for s in stream.inputs[:3])
         if operation.skip:
             read = self._of(replace(operation, skip=Fraction(0)), stream)
-            step = dyadic_gcd(read.step, value.step * operation.skip) if read.step else Fraction(0)
+            step = unit_of(read.step, value.step * operation.skip) if read.step else Fraction(0)
             ends = [operation.skip * value.lo, operation.skip * value.hi]
             return self._interval(step, read.lo + min(ends), read.hi + max(ends), stream.width)
         if operation.policy != "sum":

@@ -4,34 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import gcd
 
 import numpy as np
 from scipy import sparse
 
-
-def dyadic_gcd(*numbers: Fraction) -> Fraction:
-    """The largest number of which all the given ones are multiples (0 for no nonzero one)."""
-    common = Fraction(0)
-    for number in numbers:
-        if number and number != common:
-            denominator = common.denominator * number.denominator // gcd(common.denominator, number.denominator)
-            common = Fraction(gcd(int(common * denominator), int(abs(number) * denominator)), denominator)
-    return common
-
-
-def array_step(values: np.ndarray) -> Fraction:
-    """The lattice step of an array of dyadic floats."""
-    if values.size == 1:
-        return Fraction(abs(float(values.flat[0])))
-    return dyadic_gcd(*(Fraction(float(v)) for v in np.unique(np.abs(values))))
+from compiler.analysis.units import array_unit
 
 
 @dataclass(frozen=True, eq=False)
 class MatrixSums:
     """up, down, largest: for each row the sums of its positive and negative entries, and its largest |entry|.
 
-    step: the lattice step of the entries; row, column: the largest Σ |entry| over a row and over a column.
+    step: the unit of the entries (a power of two); row, column: the largest Σ |entry| over a row and over a column.
     """
 
     up: np.ndarray
@@ -51,12 +35,11 @@ class MatrixSums:
         largest = np.zeros(height)
         np.maximum.at(largest, at, size)
         columns = np.bincount(matrix.indices, size, 1)
-        step = Fraction(float(size[0])) if len(size) and (size == size[0]).all() else array_step(data)
         return cls(
             up,
             down,
             largest,
-            step,
+            array_unit(data),
             Fraction(float((up - down).max(initial=0))),
             Fraction(float(columns.max(initial=0))),
         )

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.linear_form import ONE, Form
-from compiler.analysis.matrix_sums import array_step
+from compiler.analysis.units import array_divisor
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
 
@@ -65,9 +65,8 @@ def one_channel(form: Form, width: int, d_conv: int, rectified: bool) -> Channel
 
 def _at_one_lag(lagged: dict[int, dict[Stream, sparse.csr_array]], bias: np.ndarray, d_conv: int) -> ChannelRows:
     taps = np.zeros((len(bias), d_conv))
-    part = {}
-    for lag, part in lagged.items():
-        taps[:, lag] = 1
+    taps[:, list(lagged)] = 1
+    part = next(iter(lagged.values()), {})
     return ChannelRows(tuple(part), tuple(part.values()), taps, bias)
 
 
@@ -108,10 +107,10 @@ def _common_row(
     if not parts:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
     indices, data = next(iter(parts.values()))
-    unit = data / float(array_step(data))
+    unit = data / float(array_divisor(data))
     for lag, (others, values) in parts.items():
-        tap = float(array_step(values)) * np.sign(values[0] * unit[0])
-        if not np.array_equal(others, indices) or not np.array_equal(tap * unit, values):
+        tap = float(array_divisor(values)) * np.sign(values[0] * unit[0])
+        if not np.array_equal(others, indices) or not np.array_equal(unit, values / tap):
             return None
         taps[lag] = tap
     return indices, unit

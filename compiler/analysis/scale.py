@@ -14,8 +14,8 @@ from scipy import sparse
 
 from compiler.analysis.domains import Domain, Domains, power_of_two
 from compiler.analysis.linear_form import ONE
-from compiler.analysis.matrix_sums import array_step, dyadic_gcd
 from compiler.analysis.one_channel import ChannelRows
+from compiler.analysis.units import array_unit, unit_of
 from compiler.exactness.levels import HALF, LARGEST_HALF, NEGATIVE, POSITIVE, WIDEST_HALF
 from compiler.language import operations as ops
 
@@ -44,12 +44,12 @@ def half_scale(domain: Domain, most: Fraction = WIDEST_HALF) -> float:
 
 def _lattice(channels: ChannelRows, domains: Domains) -> tuple[Fraction, Fraction]:
     """The lattice step of the pre-activation bounds both sides; the negative side only where it can occur."""
-    taps = array_step(channels.taps)
+    taps = array_unit(channels.taps)
     steps = [
-        array_step(rows.data) * taps * domains.of(atom).step
+        array_unit(rows.data) * taps * domains.of(atom).step
         for atom, rows in zip(channels.atoms, channels.rows, strict=True)
     ]
-    step = dyadic_gcd(*steps, array_step(channels.bias))
+    step = unit_of(*steps, array_unit(channels.bias))
     signed = (channels.bias < 0).any() or any(
         domains.of(atom).lo < 0 or _mixed(rows, channels.taps)
         for atom, rows in zip(channels.atoms, channels.rows, strict=True)

@@ -80,12 +80,14 @@ def bare(compiled: Compiled, mixer: str | None = None) -> Stack:
     emitter = _emitter(compiled, mixer)
     sizes = packaged_sizes(compiled, mixer)
     d_model = max((s.d_model for s in sizes), default=d_model)
-    embedding = exact_float32(_columns(compiled.lanes.embedding, lane_in, d_model), "embedding")
-    head = exact_float32(_columns(compiled.head, lane_out, d_model), "head")
+    embedding = torch.from_numpy(_columns(compiled.lanes.embedding, lane_in, d_model, "embedding"))
+    head = torch.from_numpy(_columns(compiled.head, lane_out, d_model, "head"))
     tensors = [
         emitter.emit(block, size, lane_in if i == 0 else lane_out, lane_out)
         for i, (block, size) in enumerate(zip(compiled.blocks, sizes, strict=True))
     ]
+    for i, state in enumerate(tensors):
+        _check_representable({f"block {i}: {name}": tensor for name, tensor in state.items()}, compiled.context.format)
     if emitter in _OWN_MIXERS:
         return _own_stack(compiled, _OWN_MIXERS[emitter], embedding, tensors, sizes, head)
     kind = "mamba2" if emitter is mamba2 else "mamba"
@@ -144,12 +146,16 @@ def _block_config(size: Sizes) -> dict:
     return {"d_state": size.d_state, "d_conv": size.d_conv, "expand": expand, "headdim": size.headdim, "rmsnorm": False}
 
 
-def _columns(matrix: sparse.csr_array, column_of: np.ndarray, width: int) -> np.ndarray:
-    """The dense (rows × width) array with column j of the matrix at column_of[j]; lanes without a place must be empty."""
+def _columns(matrix: sparse.csr_array, column_of: np.ndarray, width: int, name: str) -> np.ndarray:
+    """The dense (rows × width) float32 array with column j of the matrix at column_of[j]; lanes without a place must be empty.
+
+    CompileError where a weight is no float32: asked before the cast, for after it nothing shows.
+    """
     coo = matrix.tocoo()
     at = column_of[coo.col]
     dense = np.zeros((matrix.shape[0], width), dtype=np.float32)
-    dense[coo.row[at >= 0], at[at >= 0]] = coo.data[at >= 0]
+    weights = coo.data[at >= 0]
+    dense[coo.row[at >= 0], at[at >= 0]] = exact_float32(weights, name).numpy()
     return dense
 
 
@@ -256,9 +262,9 @@ def _special_score(compiled: Compiled, bounds: np.ndarray) -> float:
 
 
 def _head(compiled: Compiled, lane_of: np.ndarray, d_model: int, vocab: int, special: float) -> torch.Tensor:
-    rows = _vocabulary_rows(compiled.head, lane_of, d_model, vocab)
-    rows[compiled.source.alphabet.size :, d_model - 1] = special
-    return exact_float32(rows, "lm_head")
+    rows = _vocabulary_rows(compiled.head, lane_of, d_model, vocab, "lm_head")
+    rows[compiled.source.alphabet.size :, d_model - 1] = special  # a power of two
+    return torch.from_numpy(rows)
 
 
 def _check_representable(tensors: dict[str, torch.Tensor], format: Format) -> None:
@@ -269,14 +275,14 @@ def _check_representable(tensors: dict[str, torch.Tensor], format: Format) -> No
 
 
 def _embedding(compiled: Compiled, d_model: int, vocab: int, ballast: Ballast) -> torch.Tensor:
-    table = _vocabulary_rows(compiled.lanes.embedding, np.arange(compiled.lanes.count), d_model, vocab)
+    table = _vocabulary_rows(compiled.lanes.embedding, np.arange(compiled.lanes.count), d_model, vocab, "embeddings")
     table[:, d_model - len(ballast.factors) :] = np.array(ballast.factors, dtype=np.float32) * ballast.level
-    return exact_float32(table, "embeddings")
+    return torch.from_numpy(table)
 
 
-def _vocabulary_rows(matrix: sparse.csr_array, lane_of: np.ndarray, d_model: int, vocab: int) -> np.ndarray:
+def _vocabulary_rows(matrix: sparse.csr_array, lane_of: np.ndarray, d_model: int, vocab: int, name: str) -> np.ndarray:
     rows = np.zeros((vocab, d_model), dtype=np.float32)
-    rows[: matrix.shape[0]] = _columns(matrix, lane_of, d_model)
+    rows[: matrix.shape[0]] = _columns(matrix, lane_of, d_model, name)
     return rows
 
 

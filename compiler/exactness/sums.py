@@ -13,11 +13,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from compiler.analysis.domains import Domains, array_step, dyadic_gcd
+from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import Form, linear_form
+from compiler.analysis.units import array_unit, unit_of
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.exactness.saturation import saturating
+from compiler.exactness.weights import unheld_weights
 from compiler.formats import FLOAT32, Format
 from compiler.ir.block import Block
 from compiler.language import operations as ops
@@ -36,11 +38,13 @@ class Claim:
 
 
 def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[Block, ...], context: Context) -> None:
-    """Raise CompileError naming every sum that could leave the exact range of the dtype."""
+    """Raise CompileError naming every weight that the dtype does not hold and every sum that could leave its exact range."""
     domains, format = context.domains, context.format
     limit = format.exact_integers
+    output = plan.circuit.output
+    reasons = unheld_weights(plan, plan.forms.get(output) or linear_form(output), format)
     saturated = saturating(plan, domains, limit)
-    reasons = [
+    reasons += [
         (claim.stream, _refusal(claim, limit, domains.max_length, format))
         for claim in _claims(plan, domains)
         if claim.steps > limit and claim.stream not in saturated
@@ -98,10 +102,10 @@ def _partial_sums(plan: Schedule, domains: Domains, saturated: set[Stream]) -> I
         atoms = [atom for atom, _ in form]
         if any(domains.of(atom).step == 0 for atom in atoms) or saturated & set(atoms):
             continue
-        steps = [array_step(matrix.data) * domains.of(atom).step for (atom, _), matrix in form.items()]
+        steps = [array_unit(matrix.data) * domains.of(atom).step for (atom, _), matrix in form.items()]
         if steps:
             what = "a score, or a term of it," if stream is output else "a sum of its terms"
-            yield Claim(stream, what, _largest_partial_sum(form, stream.width, domains) / dyadic_gcd(*steps))
+            yield Claim(stream, what, _largest_partial_sum(form, stream.width, domains) / unit_of(*steps))
 
 
 def _largest_partial_sum(form: Form, width: int, domains: Domains) -> Fraction:

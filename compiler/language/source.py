@@ -25,9 +25,14 @@ class Tokens:
     def _embed(
         self, rows: Iterable[int], lanes: Iterable[int], values: Iterable[float], type: Type, name: str
     ) -> Stream:
-        table = sparse.csr_array(
-            (np.asarray(list(values), dtype=float), (list(rows), list(lanes))), shape=(self.alphabet.size, type.width)
-        )
+        entries = list(values)
+        exact = np.asarray(entries, dtype=float)
+        for given, held in zip(entries, exact.tolist(), strict=True):
+            if given != held:
+                raise ValueError(
+                    f"{name!r} holds {given}, which no float64 holds exactly; use k/2^n with k of at most 53 bits"
+                )
+        table = sparse.csr_array((exact, (list(rows), list(lanes))), shape=(self.alphabet.size, type.width))
         return Stream(ops.Embed(self.alphabet, ops.exact_matrix(table), type), (), name)
 
     def one_hot(self, members: Members = None, name: str | None = None) -> Stream:

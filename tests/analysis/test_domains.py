@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from compiler.analysis.domains import Domains, power_of_two
-from compiler.analysis.matrix_sums import dyadic_gcd
+from compiler.analysis.units import array_divisor, array_unit, array_units, unit_of
 from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
@@ -101,7 +101,23 @@ def test_zero_has_a_lattice():
     assert Domains(None, 4).of(constant(0) * 3 + Fraction(1, 2)).step == Fraction(1, 2)
 
 
-def test_dyadic_numbers():
-    assert dyadic_gcd(Fraction(3, 2), Fraction(0), Fraction(5)) == Fraction(1, 2)
-    assert dyadic_gcd() == 0
+def test_a_number_that_is_always_zero_has_a_lattice():
+    number = Tokens(random_circuits.ALPHABET).number({random_circuits.ALPHABET.tokens[0]: 0})
+    assert Domains(None, 4).of(number).step == 1
+
+
+def test_units_are_powers_of_two():
+    """Sums are exact up to 2^p units: of 3000 and 1/8·5 the unit is 8 and 1/8, whatever their common divisors are."""
+    assert unit_of(Fraction(3, 2), Fraction(0), Fraction(5)) == Fraction(1, 2)
+    assert unit_of(Fraction(3000), Fraction(5000)) == 8
+    assert unit_of() == unit_of(Fraction(0)) == 0
+    with pytest.raises(ValueError, match="1/3 is no dyadic rational"):
+        unit_of(Fraction(1, 3))
+    values = np.array([3000.0, 0.0, 0.625, -7.0, 2.0**53 - 1, 0.1])
+    assert array_units(values).tolist() == [8, np.inf, 0.125, 1, 1, 2.0**-55]
+    assert array_unit(values[:4]) == Fraction(1, 8) and array_unit(np.zeros(2)) == 0
+    assert array_divisor(np.array([3000.0, 0.0, -5000.0])) == 1000 and array_divisor(np.array([0.75, 1.5])) == 0.75
+
+
+def test_the_least_power_of_two_above_a_bound():
     assert [power_of_two(Fraction(n, 4)) for n in (0, 1, 3, 4, 5, 33)] == [1, Fraction(1, 4), 1, 1, 2, 16]

@@ -41,11 +41,23 @@ def exact_matrix(matrix: Array | sparse.sparray) -> sparse.csr_array:
     if not sparse.issparse(matrix) and np.asarray(matrix).dtype == object:
         matrix = np.vectorize(exact_number, otypes=[float])(matrix)
     result = sparse.csr_array(matrix, dtype=np.float64)
+    _check_unrounded(matrix.data if sparse.issparse(matrix) else np.asarray(matrix), result)
     result.sum_duplicates()
     result.eliminate_zeros()
     if not np.isfinite(result.data).all():
         raise ValueError("a matrix holds an infinity or a NaN, and weights must be numbers")
     return result
+
+
+def _check_unrounded(given: Array, result: sparse.csr_array) -> None:
+    """ValueError where the numbers given are wider than float64 and were rounded on their way."""
+    if given.dtype == np.float64 or given.dtype.itemsize < 8 or not given.size:
+        return
+    largest = max(abs(int(given.max())), abs(int(given.min()))) if given.dtype.kind in "iu" else np.inf
+    if largest > 2**53:
+        raise ValueError(
+            f"a matrix of {given.dtype} holds numbers up to {largest}, and weights are exact up to 2^53; give Fractions"
+        )
 
 
 @lru_cache(maxsize=1 << 16)

@@ -1,0 +1,126 @@
+"""Weights that a dtype does not hold, and sums beyond its significand, are refused by name, in every dtype."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from compiler.artifact.package import bare, language_model
+from compiler.driver import compile
+from compiler.errors import CompileError
+from compiler.formats import BFLOAT16, FORMATS, Format
+from compiler.interpreter import interpret
+from compiler.language.circuit import Circuit
+from compiler.language.input_language import InputLanguage
+from compiler.language.source import position
+from compiler.language.stream import Stream, lti
+from tests.circuits import abc
+
+DTYPES = sorted(FORMATS)
+LETTERS = abc.alphabet
+
+
+def _circuit(output: Stream, length: int = 100) -> Circuit:
+    return Circuit("weights", output, InputLanguage.everything(LETTERS, length))
+
+
+@pytest.mark.parametrize("format", FORMATS.values(), ids=lambda f: f.name)
+def test_what_a_format_holds_is_what_torch_gives_back(format: Format):
+    """Within the range that no backend flushes to 0."""
+    rng = np.random.default_rng(0)
+    odd = rng.integers(0, 2**27, 4000) >> rng.integers(0, 27, 4000)
+    values = np.ldexp(odd.astype(float), rng.integers(-30, 4, 4000)) * rng.choice([-1, 1], 4000)
+    values = np.append(values, [0.0, format.largest, -format.smallest, 2 * format.largest, 0.1, 2.0**-300])
+    in_range = (np.abs(values) <= format.largest) & ((np.abs(values) >= format.smallest) | (values == 0))
+    same = torch.from_numpy(values).to(format.torch_dtype).double().numpy() == values
+    assert np.array_equal(format.holds(values), same & in_range)
+    assert not format.holds(np.array([format.smallest / 2]))
+
+
+def _odd_weights() -> dict[str, Stream]:
+    number = abc.number({"a": 1, "b": 2})
+    return {
+        "count": 0.1 * abc.is_in(["a"]).cumsum(),
+        "rows": abc.rows(["a", "b"], np.array([[0.1], [0.2]]), "rows"),
+        "matrix": np.full((1, 3), 1 / 3) @ abc.one_hot(),
+        "filter": lti(number, [0.1]),
+        "stored": abc.rows(["a", "b"], np.array([[0.1], [0.2]]), "rows").relu(),
+        "offset": (number * (2**24 + 1) + 1).relu(),
+    }
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", _odd_weights())
+def test_weights_that_would_be_rounded_are_refused_where_they_are_written(name: str, dtype: str):
+    with pytest.raises(
+        CompileError, match=rf"test_weights\.py:\d+\): it needs the weight .* which no {dtype} holds exactly"
+    ):
+        compile(_circuit(_odd_weights()[name]), dtype=dtype)
+
+
+def test_a_weight_that_fits_one_dtype_may_not_fit_another():
+    output = abc.number({"a": 621})
+    with pytest.raises(CompileError, match=r"number .*the weight 621.0, which no bfloat16 holds exactly"):
+        compile(_circuit(output), dtype="bfloat16")
+    compile(_circuit(output), dtype="float16")
+
+
+def test_weights_are_compared_before_the_cast_when_they_are_packaged(monkeypatch: pytest.MonkeyPatch):
+    """The last line of defence, should the compiler's own check ever let one pass."""
+    monkeypatch.setattr("compiler.exactness.sums.unheld_weights", lambda *_: [])
+    for output, where in (
+        (abc.rows(["a"], np.array([[0.1]]), "rows"), "embedding"),
+        (_odd_weights()["matrix"], "head"),
+    ):
+        monkeypatch.setattr("compiler.exactness.sums._partial_sums", lambda *_: [])
+        with pytest.raises(CompileError, match=f"{where} would need the weight 0.[13]"):
+            bare(compile(_circuit(output)))
+    wide = compile(_circuit((621 * abc.number({"a": 1}).shift(1) + 621 * abc.number({"b": 1})).relu()))
+    for package in (bare, language_model):
+        with pytest.raises(CompileError, match="has a weight that bfloat16 does not hold exactly"):
+            package(replace(wide, context=replace(wide.context, format=BFLOAT16)))
+
+
+SUMS = {
+    "multiples of 1000": (lambda: abc.number({"a": 1000, "c": 5000}).cumsum(), 26_843, "float32"),
+    "multiples of a prime": (lambda: abc.number({"a": 999_983}).cumsum(), 16, "float32"),
+    "three times a position": (lambda: 3 * position(), 85, "bfloat16"),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_are_counted_in_powers_of_two(name: str):
+    """Exact up to the length that the refusal names, and refused one position later."""
+    output, fits, dtype = SUMS[name]
+    with pytest.raises(CompileError, match=f"a max_length of {fits} would fit"):
+        compile(_circuit(output(), fits + 1), dtype=dtype)
+    circuit = _circuit(output(), fits)
+    length = min(fits, 100)
+    tokens = np.full((1, length), LETTERS.index("a"))
+    tokens[:, ::3] = LETTERS.index("c")
+    model = bare(compile(circuit, dtype=dtype)).to(getattr(torch, dtype))
+    with torch.no_grad():
+        assert np.array_equal(
+            model(torch.from_numpy(tokens)).double().numpy(), interpret(circuit, tokens)[circuit.output]
+        )
+
+
+def test_products_of_numbers_whose_steps_are_no_powers_of_two():
+    """4093·4095 < 2^24; 4097·4099 needs 25 bits, so no float32 is the answer."""
+    fits = _circuit(abc.number({"a": 4093}) * abc.number({"b": 4095, "a": 4095}).shift(1))
+    tokens = np.random.default_rng(0).integers(0, LETTERS.size, (2, 60))
+    model = bare(compile(fits))
+    with torch.no_grad():
+        assert np.array_equal(model(torch.from_numpy(tokens)).double().numpy(), interpret(fits, tokens)[fits.output])
+    with pytest.raises(CompileError, match="its value can reach 16793603 lattice steps"):
+        compile(_circuit(abc.number({"a": 4097}) * abc.number({"b": 4099}).shift(1)))
+
+
+def test_numbers_too_wide_for_float64_are_refused_when_they_are_read():
+    with pytest.raises(ValueError, match="holds 9007199254740993, which no float64 holds exactly"):
+        abc.number({"a": 2**53 + 1})
+    with pytest.raises(ValueError, match="weights are exact up to 2\\^53"):
+        np.array([[2**53 + 1]]) @ abc.number({"a": 1})
