@@ -22,7 +22,7 @@ from compiler.runtime import torch_only_transformers
 from constructions.construction import Construction
 from constructions.registry import CONSTRUCTIONS
 from verify.certificates import Refused
-from verify.check import Verification, check, chosen_batches
+from verify.check import Scores, Verification, check, chosen_batches
 from verify.probe import first_divergence
 
 
@@ -96,9 +96,7 @@ def verify(
     """
     tokens = built.compiled.source.alphabet.size
 
-    def scores(ids: np.ndarray) -> np.ndarray:
-        with torch.no_grad():
-            return stack(torch.from_numpy(ids)).float().numpy()
+    scores = module_scores(stack)
 
     def expected(ids: np.ndarray) -> np.ndarray:
         letters = built.compiled.interpret(ids)
@@ -110,6 +108,16 @@ def verify(
         count, batches = chosen_batches(task, mode, samples, seed, tokens, adversarial=hard)
         results[task.describe()] = check(scores, expected, batches, progress(task.name, count))
     return results
+
+
+def module_scores(stack: Callable[[torch.Tensor], torch.Tensor]) -> Scores:
+    """Token ids (batch, length) to the stack's scores as float32 arrays."""
+
+    def scores(ids: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            return stack(torch.from_numpy(ids)).float().numpy()
+
+    return scores
 
 
 def passed(built: Built, results: dict[str, Verification]) -> bool:
@@ -141,11 +149,12 @@ def certificate(built: Built, bare_stack: Stack) -> tuple[dict | None, str]:
 
 
 def exact_rate_of_contrasts(built: Built, samples: int, seed: int) -> dict[str, float]:
-    """The rate of sequences that each contrasting circuit answers completely, on the construction's first task."""
+    """The rate of sequences that each contrasting circuit's real module answers completely, on the construction's first task."""
     task, rates = built.construction.tasks()[0], {}
     for other in built.construction.contrasts():
-        circuit = compile(other.circuit(), other.target)
-        result = check(circuit.interpret, circuit.interpret, task.random(samples, seed, batch_size=64))
+        circuit = compile(other.circuit(), other.target, other.dtype)
+        scores = module_scores(in_dtype(bare(circuit), circuit.dtype))
+        result = check(scores, circuit.interpret, task.random(samples, seed, batch_size=64))
         changed = {k: v for k, v in other.params().items() if built.construction.params()[k] != v}
         rates[" ".join(f"--{k} {v}" for k, v in changed.items())] = result.exact_sequences / result.sequences
     return rates

@@ -20,6 +20,11 @@ def show(result: dict[str, Any], as_json: bool, good: bool) -> None:
         for name, value in _flat(result):
             table.add_row(name, value)
         console.print(table)
+    verdict(good)
+
+
+def verdict(good: bool) -> None:
+    """Exit code 1 where a check failed."""
     if not good:
         typer.echo("a check failed: the values above do not agree with the statement", err=True)
         raise typer.Exit(1)

@@ -16,6 +16,11 @@ from numbers import Rational
 UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
 
 
+def gamma(roundings: int, dtype: str) -> float:
+    """γ_n = nu/(1 − nu): the most that n roundings change a product, relatively."""
+    return roundings * UNIT_ROUNDOFF[dtype] / (1 - roundings * UNIT_ROUNDOFF[dtype])
+
+
 @dataclass(frozen=True)
 class Majorant:
     """A sum of `terms` products, each after at most `depth` roundings; `bound` is at least Σ |product|."""

@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log, sqrt
 
+import numpy as np
+
 from verify.arguments import at_least
 
 RECONSTRUCTED = ("the argument of the logarithm", "the factor 2√2", "the norms in rho")
@@ -86,6 +88,38 @@ def magnitude(classifier: float, write: float, read: float, contraction: float) 
     """
     _between("contraction", contraction, "the states then grow without bound")
     return classifier * write * read / (1 - contraction)
+
+
+def measured_magnitude(
+    norms: float, contraction: float, channels: int, states: int, length: int = 64, layers: int = 8, seed: int = 0
+) -> dict[str, float | bool]:
+    """The largest |<W_c, y_L>| of random layers whose three norms multiply to `norms`, beside `magnitude`; JSON-able.
+
+    Half of the layers are as bad as they can be: rank one, every transition at the contraction, every input the same direction.
+    """
+    rng, largest, sizes = np.random.default_rng(seed), 0.0, (channels, states)
+    for number in range(layers):
+        worst = number % 2 == 1
+        direction = _unit(rng.normal(size=channels))
+        rows = _unit(rng.normal(size=states))
+        write, read = (
+            (np.outer(rows, direction) for _ in range(2))
+            if worst
+            else (_unit(rng.normal(size=sizes[::-1])) for _ in range(2))
+        )
+        classifier = norms * (direction if worst else _unit(rng.normal(size=channels)))
+        state = np.zeros(sizes)
+        for _ in range(length):
+            x = direction if worst else _unit(rng.normal(size=channels)) * rng.uniform()
+            keep = contraction if worst else contraction * rng.uniform(-1, 1, size=(channels, 1))
+            state = keep * state + np.outer(x, write @ x)
+        largest = max(largest, abs(float(classifier @ (state @ (read @ x)))))
+    bound = magnitude(norms, 1.0, 1.0, contraction)
+    return {"largest_output": largest, "bound": bound, "within_bound": largest <= bound * (1 + 2.0**-40)}
+
+
+def _unit(x: np.ndarray) -> np.ndarray:
+    return x / np.linalg.norm(x)
 
 
 def _between(name: str, value: float, otherwise: str) -> None:

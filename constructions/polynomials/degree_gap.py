@@ -26,8 +26,10 @@ from compiler.machines.polynomial_transition import Linear, Taylor, Transition
 from constructions.polynomials.linear_attention import on_polynomial_s6, random_head, tokens_of
 from verify.polynomial_degree import attention_layers, degree, multilinear_degree
 
+LINEAR = Linear()
 
-def channel(a=1, b=1, c=1, transition: Transition = Linear()) -> PolynomialNetwork:
+
+def channel(a=1, b=1, c=1, transition: Transition = LINEAR) -> PolynomialNetwork:
     """One channel, state 1, no bias: f_L at the last position. Other transitions take the same weights."""
     layer = Layer([Channel("x", {"x": 1}, {"x": a}, {"one": 1}, {"y": 1})], ["y"], write=({"x": b},), read=({"x": c},))
     return PolynomialNetwork(lower(PolynomialCircuit(["x", "one"], ["one"], [layer])).blocks, transition)
@@ -105,4 +107,18 @@ def report(length: int = 16, layers: int = 3) -> dict[str, Any]:
         "theorem": "paper C, Lemma 1: deg f_L = L + 2, and N attention layers reach 3^N",
         "s6": rows,
         "attention": attention,
+        "agrees": all(_agrees(row) for row in rows) and all(row["degree"] == row["bound"] for row in attention),
     }
+
+
+def _agrees(row: dict[str, Any]) -> bool:
+    """Whether a measured row is what the lemma says: degree L + 2, L on bits, and no fewer layers reach it."""
+    length, degree, layers = row["length"], row["s6_degree"], row["attention_layers"]
+    enough = 3**layers >= degree and (layers == 0 or 3 ** (layers - 1) < degree)
+    gated = row["gated_attention_layers"]
+    return (
+        degree == length + 2
+        and row["binary_degree"] == length
+        and enough
+        and 4**gated >= degree > (4 ** (gated - 1) if gated else 0)
+    )

@@ -29,6 +29,9 @@ from compiler.language.types import Real
 from compiler.machines.polynomial_circuit import ALWAYS, Channel, Layer, PolynomialCircuit, lower
 from compiler.machines.polynomial_s6 import PolynomialNetwork
 from compiler.machines.polynomial_transition import Linear, Transition
+from verify.forward_error import gamma
+
+LINEAR = Linear()
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +75,7 @@ def random_head(d: int, d_k: int, d_v: int, seed: int, largest: int = 3) -> Head
     return Head(*(np.array(m.tolist(), dtype=object) for m in matrices))
 
 
-def on_polynomial_s6(heads: list[Head], transition: Transition = Linear()) -> PolynomialNetwork:
+def on_polynomial_s6(heads: list[Head], transition: Transition = LINEAR) -> PolynomialNetwork:
     """Heads after one another, a layer each; inputs are tokens x_t with a last lane that is 1.
 
     One head gives the d_v lanes of its output; of several, each writes its output beside what it read (the
@@ -132,16 +135,37 @@ class HeadOnMamba:
         return self.stack.run({self.x: x})
 
 
+def roundings_on_mamba(head: Head, length: int) -> int:
+    """At most so many roundings on the way of any term of a float32 answer; the error is within γ of that times Σ |terms|.
+
+    x_s passes in_proj and silu, which is right to 4 ulp, as two halves whose absolute values add up to |x_s|: 10 roundings,
+    silu counted twice. W_K x_s and W_Q x_t add 2d products of halves each: 2d + 11. Δ·B·x̂ takes 3, the sum over positions L, C·h
+    2·d_k + 1, the gate 1, out_proj and W_V one for each of 2d and d terms and their products.
+    """
+    d, d_k = head.query.shape[1], len(head.query)
+    return 10 + 2 * (2 * d + 11) + 3 + length + (2 * d_k + 1) + 1 + (2 * d + 1) + (d + 1)
+
+
+def roundings_by_definition(head: Head, length: int) -> int:
+    """The same for `Head.__call__`, and for the polynomial S6, whose products and sums are those of the definition."""
+    d, d_k = head.query.shape[1], len(head.query)
+    return 2 * (d + 1) + d_k + 3 + length + 2 * d + 2
+
+
 def report(head: Head, length: int = 32, seed: int = 0) -> dict[str, Any]:
-    """The head on both targets: exact in integers, close on real numbers; JSON-able."""
+    """The head on both targets: exact in integers, within the forward error bound of the definition in float64 on real numbers.
+
+    The definition is evaluated with the very weights of each target: rounded to float32 on Mamba. JSON-able.
+    """
     rng = np.random.default_rng(seed)
     d = head.query.shape[1]
     network, model = on_polynomial_s6([head]), HeadOnMamba(head, length)
     whole = np.array(rng.integers(-3, 4, (4, length, d)).tolist(), dtype=object)
     real = rng.normal(size=(4, length, d)).astype(np.float32).clip(-model.bound, model.bound).astype(float)
+    given = Head(*(m.astype(float) for m in (head.query, head.key, head.value)))
     rounded = Head(*(_floats(m).astype(float) for m in (head.query, head.key, head.value)))
-    expected = np.stack([rounded(row) for row in real])
-    majorant = np.stack([Head(*map(np.abs, (rounded.query, rounded.key, rounded.value)))(np.abs(row)) for row in real])
+    in_float64 = gamma(roundings_by_definition(head, length), "float64")
+    in_float32 = gamma(roundings_on_mamba(head, length), "float32")
     integral = all(Fraction(w).denominator == 1 for m in (head.query, head.key, head.value) for w in m.flat)
     answers = np.stack([head(row) for row in whole])
     return {
@@ -154,17 +178,28 @@ def report(head: Head, length: int = 32, seed: int = 0) -> dict[str, Any]:
             "channels": d,
             "states": len(head.query),
             "exact_on_integers": bool((network(tokens_of(network, whole)) == answers).all()) if integral else None,
-            "largest_error": float(np.abs(network(tokens_of(network, real)) - expected).max()),
+            **_against(given, real, network(tokens_of(network, real)).astype(float), 2 * in_float64),
         },
         "mamba": {
             **size_fields(packaged_sizes(model.compiled)[0]),
             "exact_on_integers": bool((model(whole.astype(float)) == answers.astype(float)).all())
             if integral
             else None,
-            "largest_error_against_absolute_sum": float(
-                (np.abs(model(real) - expected) / np.where(majorant > 0, majorant, 1)).max()
-            ),
+            **_against(rounded, real, model(real), in_float32 + in_float64),
         },
+    }
+
+
+def _against(head: Head, x: np.ndarray, answers: np.ndarray, bound: float) -> dict[str, Any]:
+    """How far answers are from the definition in float64, over Σ |terms| too; bound: the most that they may be."""
+    majorant = Head(*map(np.abs, (head.query, head.key, head.value)))
+    errors = np.abs(answers - np.stack([head(row) for row in x]))
+    sums = np.stack([majorant(np.abs(row)) for row in x])
+    return {
+        "largest_error": float(errors.max()),
+        "largest_error_against_absolute_sum": float((errors / np.where(sums > 0, sums, 1)).max()),
+        "bound_against_absolute_sum": bound,
+        "within_bound": bool((errors <= bound * sums).all()),
     }
 
 

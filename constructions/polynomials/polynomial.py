@@ -22,7 +22,7 @@ from constructions.polynomials.polynomial_circuits import expected_widths, lemma
 from constructions.polynomials.polynomial_terms import Polynomial, from_terms
 from verify.forward_error import Majorant
 
-_LARGEST_COEFFICIENT = 2**60
+_LARGEST_COEFFICIENT = {"float32": 2**60, "float64": 2**900}
 TORCH = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -139,19 +139,24 @@ def _exact_on_integers(model: PolynomialModel, samples: int, seed: int) -> dict[
     return {"inputs": samples, "right": int(right)}
 
 
-def measured(model: PolynomialModel, samples: int, seed: int) -> dict[str, dict[str, float]]:
+def measured(model: PolynomialModel, samples: int, seed: int) -> dict[str, dict[str, Any]]:
     """For float32 and float64 the largest error on random inputs: absolutely, relatively, and as a share of the bound (at most 1).
 
-    Inputs are float32 numbers in ±2, or as near 0 as keeps the powers within float32; {} where a coefficient does not.
+    Inputs are float32 numbers in ±2, or as near 0 as keeps the powers within float32. A dtype that a coefficient leaves
+    is not run, and says so.
     """
     p = model.polynomial
-    if any(abs(c) > _LARGEST_COEFFICIENT for c in (p.constant, *(m.coefficient for m in p.monomials))):
-        return {}
+    largest = max(abs(c) for c in (p.constant, *(m.coefficient for m in p.monomials)))
     reach = min(2.0, 2.0 ** (40 / max(p.degree, 1)))
     x = np.random.default_rng(seed).uniform(-reach, reach, (samples, p.length)).astype(np.float32)
     exact = [p.at([Fraction(float(v)) for v in row]) for row in x]
     majorants = model.majorants(x)
-    return {dtype: _errors(model.in_torch(x, dtype), exact, majorants, dtype) for dtype in TORCH}
+    return {
+        dtype: _errors(model.in_torch(x, dtype), exact, majorants, dtype)
+        if largest <= _LARGEST_COEFFICIENT[dtype]
+        else {"not_run": f"a coefficient is beyond 2^{_LARGEST_COEFFICIENT[dtype].bit_length() - 1}"}
+        for dtype in TORCH
+    }
 
 
 def _errors(computed: np.ndarray, exact: list[Fraction], majorants: list[Majorant], dtype: str) -> dict[str, float]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from constructions.selectivity import haar
 from tests.constructions.test_construct import checkpoint, run  # noqa: F401 (a fixture)
 
 
@@ -19,6 +20,14 @@ def test_haar(form: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     result = json.loads(capsys.readouterr().out)
     assert result["integers_exact"] and result["sizes"]["d_inner"] <= result["bound"]["d_inner"]
     assert (tmp_path / "bases.png").stat().st_size > 1000
+
+
+def test_integers_are_compared_with_a_definition_of_their_own(monkeypatch, capsys: pytest.CaptureFixture) -> None:
+    """A wrong matrix builds a wrong circuit, and the check does not read that matrix."""
+    right = haar.haar_matrix
+    monkeypatch.setattr(haar, "haar_matrix", lambda levels: right(levels)[::-1])
+    assert run("haar", "--levels", "2", "--samples", "5", "--json") == 1
+    assert not json.loads(capsys.readouterr().out)["integers_exact"]
 
 
 def test_approximation_rate(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -13,6 +13,7 @@ from compiler.artifact.model import Stack
 from compiler.artifact.package import bare_sizes, language_model, packaged_sizes
 from compiler.driver import Compiled
 from compiler.language.codebook import balanced_length
+from constructions import artifact
 from constructions.artifact import build, passed, verify
 from constructions.selectivity.mqar import MQAR
 from verify.check import Verification, check
@@ -218,3 +219,17 @@ def test_the_tasks_sequences_are_in_the_promised_language(kappa: int) -> None:
 def test_bad_parameters_get_one_sentence(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         MQAR(**arguments)
+
+
+def test_contrasts_run_the_real_modules(monkeypatch):
+    """A module that gives no scores answers nothing, whatever its circuit says."""
+    built = build(MQAR(kappa=31, vocab=32, write="first", layout="benchmark", length=32, pairs=2))
+    rates = artifact.exact_rate_of_contrasts(built, 20, seed=0)
+    monkeypatch.setattr(artifact, "bare", lambda compiled: nothing(bare(compiled)))
+    assert rates and all(rate > 0 for rate in rates.values())
+    assert set(artifact.exact_rate_of_contrasts(built, 20, seed=0).values()) == {0.0}
+
+
+def nothing(stack):
+    stack.head.weight.data.zero_()
+    return stack

@@ -83,11 +83,54 @@ def test_pages_show_figures_that_exist():
             assert (ROOT / "docs" / figure).stat().st_size < 200_000, figure
 
 
-@pytest.mark.parametrize("page, name", [("keep-nth.md", "keep-nth"), ("haar.md", "haar-errors"), ("haar.md", "rates")])
+SLOW = pytest.mark.slow
+MEASURED = [
+    ("keep-nth.md", "keep-nth"),
+    ("haar.md", "haar-errors"),
+    ("haar.md", "rates"),
+    ("mqar.md", "mqar-sizes"),
+    pytest.param("mqar.md", "mqar-codes", marks=SLOW),
+    pytest.param("mqar.md", "mqar-benchmark", marks=SLOW),
+]
+
+
+@pytest.mark.parametrize("page, name", MEASURED)
 def test_tables_of_the_docs_come_from_a_run(page, name):
     tables = example("tables")
     text = (ROOT / "docs" / page).read_text()
     assert tables.written(text, name, tables.TABLES[page][name]()) == text, "run examples/tables.py docs"
+
+
+def test_the_errors_of_the_haar_layers_are_those_of_a_run():
+    """Sizes are equal; float32 errors depend on the order in which a machine adds up, so they are within a factor of 4."""
+    tables = example("tables")
+    (shown,) = re.findall(
+        r"<!-- table haar-layers -->\n(.*?)\n<!-- end", (ROOT / "docs/haar.md").read_text(), re.DOTALL
+    )
+    told, run = (rows_of(table) for table in (shown, tables.haar_layers()))
+    assert [row[:-1] for row in told] == [row[:-1] for row in run]
+    for left, right in zip(told[2:], run[2:], strict=True):
+        assert 1 / 4 <= float(left[-1]) / float(right[-1]) <= 4
+
+
+def rows_of(table):
+    """The cells of a Markdown table."""
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+
+
+def test_every_table_of_the_docs_is_made_by_a_script_that_a_test_runs():
+    """A table stands between comments that name it, or after the comment that names its script; a table of words has no header."""
+    tables = example("tables")
+    tested = {"haar-layers", "induction-heads", *(getattr(case, "values", case)[1] for case in MEASURED)}
+    assert tested == {name for page in tables.TABLES.values() for name in page}
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        lines = page.read_text().splitlines()
+        for before, line, header in zip(["", *lines], lines, [*lines[1:], ""]):
+            if line.startswith("|") and re.fullmatch(r"\|[ |:-]+\|", header):
+                named = re.fullmatch(r"<!-- table (\S+) -->", before)
+                scripted = before == "<!-- table: python examples/polynomial_figures.py -->"
+                words = line.strip("| ") == ""
+                assert (named and named[1] in tested) or scripted or words, (page.name, line)
 
 
 def test_sizes_of_induction_heads_in_the_docs(monkeypatch):

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from compiler.machines.polynomial_s6 import PolynomialNetwork
 from constructions.cli import app
+from constructions.polynomials import degree_gap, linear_attention, polynomial
+from verify import generalization
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = "5*x1**2*x3**3 - x2 + 7"
@@ -104,3 +107,66 @@ def test_the_docs_show_what_the_script_draws(tmp_path):
     assert done.stdout.strip() in docs
     for picture in tmp_path.iterdir():
         assert f"figures/{picture.name}" in docs and (ROOT / "docs" / "figures" / picture.name).stat().st_size < 200_000
+
+
+# Checks that can fail: what is checked is broken, and the exit code says so --------------------------------
+
+
+def fails(*arguments):
+    """The command ends with exit code 1 and one sentence on what failed."""
+    for form in ([], ["--json"]):
+        result = CliRunner().invoke(app, [*arguments, *form])
+        assert result.exit_code == 1 and "a check failed" in result.output
+    return True
+
+
+@pytest.fixture
+def float_head(tmp_path):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "head.npz", **{name: rng.normal(size=(2, 2)) for name in ("W_Q", "W_K", "W_V")})
+    return str(tmp_path / "head.npz")
+
+
+@pytest.mark.parametrize(
+    "answer", [lambda y: 0 * y + 123, lambda y: y * (1 + 2.0**-12), lambda y: 0 * y, lambda y: y * np.nan]
+)
+def test_wrong_answers_of_a_float_head_on_mamba_are_seen(monkeypatch, float_head, answer):
+    right = linear_attention.HeadOnMamba.__call__
+    monkeypatch.setattr(linear_attention.HeadOnMamba, "__call__", lambda self, x: answer(right(self, x)))
+    assert fails("linear-attention", "--weights", float_head, "--length", "6")
+
+
+def test_wrong_answers_of_a_float_head_on_the_polynomial_s6_are_seen(monkeypatch, float_head):
+    right = PolynomialNetwork.__call__
+    monkeypatch.setattr(PolynomialNetwork, "__call__", lambda self, x: right(self, x).astype(float) * (1 + 2.0**-40))
+    assert fails("linear-attention", "--weights", float_head, "--length", "6")
+
+
+@pytest.mark.parametrize("measured", ["s6_degree", "binary_degree", "attention_degree"])
+def test_a_degree_that_is_not_the_lemmas_is_seen(monkeypatch, measured):
+    right = getattr(degree_gap, measured)
+    monkeypatch.setattr(degree_gap, measured, lambda n: right(n) + 1)
+    assert fails("degree-gap", "--length", "2", "--layers", "1")
+
+
+@pytest.mark.parametrize("layers", [0, 5])
+def test_a_number_of_attention_layers_that_is_not_the_least_is_seen(monkeypatch, layers):
+    monkeypatch.setattr(degree_gap, "attention_layers", lambda degree, gated=False: layers)
+    assert fails("degree-gap", "--length", "2", "--layers", "1")
+
+
+def test_an_output_beyond_the_magnitude_is_seen(monkeypatch):
+    right = generalization.magnitude
+    monkeypatch.setattr(generalization, "magnitude", lambda *norms: 0.99 * right(*norms))
+    assert fails("generalization")
+
+
+@pytest.mark.parametrize("coefficient", ["10**30", "3"])
+def test_wrong_floats_of_large_coefficients_are_seen(monkeypatch, coefficient):
+    monkeypatch.setattr(polynomial.PolynomialModel, "in_torch", lambda self, x, dtype: 0 * x[:, 0] + 123)
+    assert fails("polynomial", f"x1*{coefficient}", "--samples", "5")
+
+
+def test_a_dtype_that_a_coefficient_leaves_says_so():
+    rows = construct("polynomial", "x1*10**30", "--samples", "5")["float"]
+    assert rows["float32"] == {"not_run": "a coefficient is beyond 2^60"} and rows["float64"]["within_bound"]
