@@ -7,7 +7,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INPUTS := pyproject.toml constraints.txt scripts/install-mamba-cpu
+INPUTS := pyproject.toml constraints.txt scripts/install-mamba-cpu constructions/install_mamba.py
 INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation
 
 # One thread: with several, OpenMP threads that spin on a shared machine make every small product slower.

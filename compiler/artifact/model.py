@@ -4,7 +4,8 @@
 addition is optional. *Language model*: the same with an RMSNorm before every block and before the head and with
 the residual addition, which is what Hugging Face's `MambaForCausalLM` and `Mamba2ForCausalLM` compute.
 
-The blocks are real modules (`mamba_ssm.Mamba`, `mamba_ssm.Mamba2`), or any module that maps
+The blocks are real modules (`mamba_ssm.Mamba`, `mamba_ssm.Mamba2`; where mamba_ssm is not installed, modules of ours
+with the same weights and arithmetic, `compiler.runtime.own_modules`), or any module that maps
 (b, l, d_model) to the same shape; `step` also needs its `allocate_inference_cache` and `step`.
 Letters: b batch, l length, d_model width of the residual stream.
 """
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 
 from compiler.exactness.levels import NORM_EPSILON
 
-BLOCK_CLASSES = {"mamba": "Mamba", "mamba2": "Mamba2"}
+BLOCK_KINDS = ("mamba", "mamba2")
 
 State = list[tuple[Tensor, Tensor]]
 
@@ -221,11 +222,11 @@ def _empty_head(vocab: int, d_model: int) -> nn.Linear:
 
 def _empty_block(kind: str, d_model: int, index: int, arguments: Mapping) -> nn.Module:
     """A real block of this kind without values (parameters on the meta device)."""
-    if kind not in BLOCK_CLASSES:
-        raise ValueError(f"unknown block kind {kind!r}: expected one of {sorted(BLOCK_CLASSES)}.")
-    from compiler.runtime import mamba_classes  # imports mamba_ssm, which takes seconds: only when a block is built
+    if kind not in BLOCK_KINDS:
+        raise ValueError(f"unknown block kind {kind!r}: expected one of {list(BLOCK_KINDS)}.")
+    from compiler.runtime import block_classes  # imports mamba_ssm, which takes seconds: only when a block is built
 
-    return getattr(mamba_classes(), BLOCK_CLASSES[kind])(d_model, layer_idx=index, device="meta", **arguments)
+    return block_classes()[kind](d_model, layer_idx=index, device="meta", **arguments)
 
 
 def _block_arguments(config: Mapping) -> dict:

@@ -2,8 +2,16 @@
 
 from compiler.runtime.huggingface import torch_only_transformers
 from compiler.runtime.precision import exact_float32
-from compiler.runtime.real_modules import mamba_classes
+from compiler.runtime.real_modules import block_classes, has_mamba_ssm, mamba_classes
 from compiler.runtime.selective_scan import selective_scan
 from compiler.runtime.ssd import ssd_scan
 
-__all__ = ["exact_float32", "mamba_classes", "selective_scan", "ssd_scan", "torch_only_transformers"]
+__all__ = [
+    "block_classes",
+    "exact_float32",
+    "has_mamba_ssm",
+    "mamba_classes",
+    "selective_scan",
+    "ssd_scan",
+    "torch_only_transformers",
+]

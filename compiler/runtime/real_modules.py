@@ -9,9 +9,11 @@ import importlib
 import threading
 from typing import NamedTuple
 
-from compiler.runtime import cpu_layers, fake_triton
+from compiler.runtime import cpu_layers, fake_triton, own_modules
 from compiler.runtime.selective_scan import selective_scan
 from compiler.runtime.ssd import ssd_scan
+
+INSTALL = "construct install-mamba"
 
 _lock = threading.Lock()
 
@@ -26,6 +28,17 @@ class MambaClasses(NamedTuple):
     InferenceParams: type
 
 
+def has_mamba_ssm() -> bool:
+    """Whether mamba_ssm is installed, without importing it."""
+    return not fake_triton.is_missing("mamba_ssm")
+
+
+def block_classes() -> dict[str, type]:
+    """{"mamba", "mamba2"}: the real classes of mamba_ssm where it is installed, else ours with the same arithmetic."""
+    found = mamba_classes() if has_mamba_ssm() else own_modules
+    return {"mamba": found.Mamba, "mamba2": found.Mamba2}
+
+
 def mamba_classes():
     """Returns the real `MambaClasses`, ready for CPU and CUDA tensors.
 
@@ -37,8 +50,10 @@ def mamba_classes():
 
 @functools.cache
 def _load():
-    if fake_triton.is_missing("mamba_ssm"):
-        raise ImportError("mamba_ssm is not installed: run scripts/install-mamba-cpu, which needs no GPU.")
+    if not has_mamba_ssm():
+        raise ImportError(
+            f"mamba_ssm is not installed, and this needs its own classes: run `{INSTALL}` (no GPU needed)."
+        )
     _import_before_fakes()
     with fake_triton.importable_kernels():
         mamba_ssm = importlib.import_module("mamba_ssm")

@@ -1,0 +1,92 @@
+"""Our Mamba and Mamba2 against the classes of mamba_ssm: same names, bit for bit the same answers on lattice data."""
+
+import pytest
+import torch
+
+from compiler.runtime import fake_triton, has_mamba_ssm, mamba_classes, own_modules
+from compiler.runtime.real_modules import block_classes
+from tests.runtime.lattice import lattice_block, one_hot_inputs
+
+KINDS = [
+    ("Mamba", {"d_state": 4}),
+    ("Mamba", {"d_state": 3, "d_conv": 2, "expand": 1.5, "dt_rank": 5, "bias": True}),
+    ("Mamba2", {"d_state": 4, "headdim": 8, "rmsnorm": False}),
+    ("Mamba2", {"d_state": 4, "headdim": 4, "ngroups": 2, "chunk_size": 4}),
+    ("Mamba2", {"d_state": 4, "headdim": 8, "bias": True, "conv_bias": False, "norm_before_gate": True}),
+]
+LATTICE = [
+    ("Mamba", {"d_state": 4}),
+    ("Mamba2", {"d_state": 4, "headdim": 8, "rmsnorm": False}),
+    ("Mamba2", {"d_state": 4, "headdim": 4, "ngroups": 2, "chunk_size": 4, "rmsnorm": False}),
+]
+needs_real = pytest.mark.skipif(not has_mamba_ssm(), reason="needs mamba_ssm")
+
+
+def pair(name, options, lattice=True):
+    real = getattr(mamba_classes(), name)(16, **options)
+    real = lattice_block(real) if lattice else real
+    ours = getattr(own_modules, name)(16, **options)
+    ours.load_state_dict(real.state_dict())
+    return real.eval(), ours.eval()
+
+
+@needs_real
+@pytest.mark.parametrize(("name", "options"), KINDS)
+def test_the_state_dict_has_the_same_names_shapes_and_types(name, options):
+    real, ours = pair(name, options, lattice=False)
+    described = lambda block: {n: (t.shape, t.dtype) for n, t in block.state_dict().items()}
+    assert described(ours) == described(real)
+    marks = lambda block: {n for n, p in block.named_parameters() if hasattr(p, "_no_weight_decay")}
+    assert marks(ours) == marks(real)
+
+
+@needs_real
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(("name", "options"), LATTICE)
+def test_lattice_data_give_the_same_bits(name, options, dtype):
+    real, ours = (_cast(block, dtype) for block in pair(name, options))
+    u = one_hot_inputs(3, 20, 16).to(dtype)
+    with torch.no_grad():
+        assert real(u).abs().max() > 0
+        assert torch.equal(ours(u), real(u))
+
+
+def _cast(block, dtype):
+    """The block in the dtype, with A_log and D in float32 as the kernels require."""
+    kept = {n: p.data for n, p in block.named_parameters() if n in ("A_log", "D")}
+    block.to(dtype)
+    for n, p in block.named_parameters():
+        p.data = kept.get(n, p.data)
+    return block
+
+
+@needs_real
+@pytest.mark.parametrize(("name", "options"), KINDS)
+def test_random_weights_give_the_same_answers_whole_and_step_by_step(name, options):
+    torch.manual_seed(0)
+    real, ours = pair(name, options, lattice=False)
+    u = torch.randn(2, 11, 16)
+    with torch.no_grad():
+        assert (ours(u) - real(u)).abs().max() < 2e-6
+        if name == "Mamba":
+            caches = [(torch.zeros(2, ours.d_inner, ours.d_conv), torch.zeros(2, ours.d_inner, ours.d_state))] * 2
+        else:
+            caches = [real.allocate_inference_cache(2, 11)] * 2
+        for t in range(u.shape[1]):
+            given = [[c.clone() for c in cache] for cache in caches]
+            (a, *first), (b, *second) = (m.step(u[:, t : t + 1], *c) for m, c in zip((real, ours), given))
+            caches = [first, second]
+            assert (a - b).abs().max() < 2e-6
+            assert all((x - y).abs().max() < 2e-6 for x, y in zip(first, second))
+
+
+def test_a_head_size_that_does_not_divide_is_refused():
+    with pytest.raises(ValueError, match="headdim is 5"):
+        own_modules.Mamba2(16, headdim=5)
+
+
+def test_blocks_are_ours_only_where_mamba_ssm_is_missing(monkeypatch):
+    if has_mamba_ssm():
+        assert block_classes()["mamba"] is mamba_classes().Mamba
+    monkeypatch.setattr(fake_triton, "is_missing", lambda name: name == "mamba_ssm")
+    assert block_classes() == {"mamba": own_modules.Mamba, "mamba2": own_modules.Mamba2}
