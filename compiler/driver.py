@@ -8,8 +8,10 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.domains import Domains
+from compiler.analysis.exact_matrices import InexactWeight
 from compiler.analysis.linear_form import ONE, linear_form
 from compiler.context import Context
+from compiler.errors import CompileError
 from compiler.exactness.sums import check_exact, lane_bounds
 from compiler.formats import format_of
 from compiler.gadgets.integers import lower
@@ -101,22 +103,19 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     plan = schedule(core, context) if core is not plan.circuit else plan
     lanes = allocate(plan, circuit.alphabet.size if circuit.alphabet else 1)
     blocks = tuple(_lower(operations, plan, lanes, context) for operations in plan.blocks)
+    head = lanes.map(linear_form(core.output), core.output.width)
     check_exact(plan, lanes, blocks, context)
-    return Compiled(circuit, core, context, plan, lanes, blocks, _head(core.output, lanes))
+    return Compiled(circuit, core, context, plan, lanes, blocks, head)
 
 
 def _lower(operations: list[Stream], plan: Schedule, lanes: Lanes, context: Context) -> Block:
     builder = BlockBuilder(lanes, context)
     for stream in operations:
-        lower(stream, plan.on_lanes[stream], builder)
+        try:
+            lower(stream, plan.on_lanes[stream], builder)
+        except InexactWeight as reason:
+            raise CompileError([(stream, str(reason))]) from reason
     return builder.build()
-
-
-def _head(output: Stream, lanes: Lanes) -> sparse.csr_array:
-    total = sparse.csr_array((output.width, lanes.count))
-    for (atom, _), matrix in linear_form(output).items():
-        total = total + matrix @ lanes.place(atom)
-    return sparse.csr_array(total)
 
 
 def run_blocks(compiled: Compiled, tokens: np.ndarray) -> list[np.ndarray]:

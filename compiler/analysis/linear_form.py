@@ -9,33 +9,44 @@ lane is 1 at every position of the sequence and 0 before it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.exact_matrices import InexactWeight, exact_float, product, scaled, total
+from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.stream import Stream, constant, inputs_first
 
 ONE = constant(1).named("one")
 Form = dict[tuple[Stream, int], sparse.csr_array]
-Weights = float | sparse.csr_array  # a number stands for that multiple of the identity: most weights are
+Weights = Fraction | sparse.csr_array  # a number stands for that multiple of the identity: most weights are
 
 
 def linear_form(stream: Stream, known: dict[Stream, Form] | None = None) -> Form:
     """{(atom, lag): (stream.width × atom.width) matrix} with stream(t) = Σ matrix · atom(t − lag); no zero matrices.
 
     known: forms found before, of which this one may be made up.
+    CompileError where a weight folds to a number that no float64 holds.
     """
-    known = known or {}
-    form: dict[tuple[Stream, int], Weights] = {}
-    pending: dict[Stream, dict[int, Weights]] = {stream: {0: 1.0}}
+    try:
+        return _linear_form(stream, known or {})
+    except InexactWeight as reason:
+        raise CompileError([(stream, str(reason))]) from reason
+
+
+def _linear_form(stream: Stream, known: dict[Stream, Form]) -> Form:
+    form: dict[tuple[Stream, int], list[Weights]] = {}
+    pending: dict[Stream, dict[int, list[Weights]]] = {stream: {0: [Fraction(1)]}}
     for node in reversed(_foldable_region(stream, known)):
-        for lag, weights in pending.pop(node, {}).items():
+        for lag, parts in pending.pop(node, {}).items():
+            weights = _sum(parts, node.width)  # every reader has been seen, so this is all of it
             for source, k, factor, is_atom in _folded(node, known):
                 target, key = (form, (source, lag + k)) if is_atom else (pending.setdefault(source, {}), lag + k)
-                product = _product(weights, factor)
-                target[key] = _sum(target[key], product) if key in target else product
-    return {key: matrix for key, weights in form.items() if (matrix := _matrix(weights, stream.width)).nnz}
+                target.setdefault(key, []).append(_product(weights, factor))
+    folded = {key: _matrix(_sum(parts, key[0].width), stream.width) for key, parts in form.items()}
+    return {key: matrix for key, matrix in folded.items() if matrix.nnz}
 
 
 def port_form(stream: Stream, forms: dict[Stream, Form]) -> Form:
@@ -55,11 +66,11 @@ def _folded(node: Stream, known: dict[Stream, Form]) -> Iterator[tuple[Stream, i
         for matrix, source in zip(operation.matrices, node.inputs, strict=True):
             yield source, 0, _weights(matrix), False
     elif isinstance(operation, ops.Shift):
-        yield node.inputs[0], operation.k, 1.0, False
+        yield node.inputs[0], operation.k, Fraction(1), False
     elif isinstance(operation, ops.Constant):
         yield ONE, 0, _constant_weights(operation), True
     else:
-        yield node, 0, 1.0, True
+        yield node, 0, Fraction(1), True
 
 
 def _foldable_region(stream: Stream, known: dict[Stream, Form]) -> list[Stream]:
@@ -76,14 +87,12 @@ def _foldable_region(stream: Stream, known: dict[Stream, Form]) -> list[Stream]:
 
 def _constant_weights(operation: ops.Constant) -> Weights:
     """The multiples of ONE that a constant holds."""
-    first, width = float(operation.values[0]), len(operation.values)
+    first, width = operation.values[0], len(operation.values)
     if width == 1:
         return first
-    return (
-        ops.copies(width, first)
-        if len(set(operation.values)) == 1
-        else ops.exact_matrix([[float(v)] for v in operation.values])
-    )
+    if len(set(operation.values)) == 1:
+        return ops.copies(width, exact_float(first))
+    return ops.exact_matrix([[exact_float(v)] for v in operation.values])
 
 
 def _weights(matrix: sparse.csr_array) -> Weights:
@@ -91,26 +100,32 @@ def _weights(matrix: sparse.csr_array) -> Weights:
     rows, columns = matrix.shape
     if rows != columns or len(matrix.data) != rows:
         return matrix
-    if rows == 1:
-        return float(matrix.data[0])
     alike = (
         (matrix.data == matrix.data[0]).all()
         and (matrix.indices == np.arange(rows)).all()
         and (np.diff(matrix.indptr) == 1).all()
     )
-    return float(matrix.data[0]) if alike else matrix
+    return Fraction(float(matrix.data[0])) if alike else matrix
 
 
 def _matrix(weights: Weights, width: int) -> sparse.csr_array:
-    return ops.scaled_identity(width, weights) if isinstance(weights, float) else ops.exact_matrix(weights)
+    return ops.scaled_identity(width, exact_float(weights)) if isinstance(weights, Fraction) else weights
 
 
 def _product(a: Weights, b: Weights) -> Weights:
-    return a * b if isinstance(a, float) or isinstance(b, float) else a @ b
+    if isinstance(a, Fraction):
+        return a * b if isinstance(b, Fraction) else scaled(b, a)
+    return scaled(a, b) if isinstance(b, Fraction) else product(a, b)
 
 
-def _sum(a: Weights, b: Weights) -> Weights:
-    if isinstance(a, float) and isinstance(b, float):
-        return a + b
-    a, b = (ops.scaled_identity(s.shape[0], w) if isinstance(w, float) else w for w, s in ((a, b), (b, a)))
-    return a + b
+def _sum(parts: list[Weights], width: int) -> Weights:
+    """The sum; numbers are multiples of the identity of this width."""
+    number = sum((p for p in parts if isinstance(p, Fraction)), Fraction(0))
+    matrices = [p for p in parts if not isinstance(p, Fraction)]
+    if not matrices:
+        return number
+    while number:  # a number that no float holds is a sum of floats
+        near = Fraction(float(number))
+        matrices.append(ops.scaled_identity(width, float(near)))
+        number -= near
+    return total(matrices)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.exact_matrices import gathered, product, total
 from compiler.analysis.linear_form import ONE, Form
 from compiler.analysis.one_channel import ChannelRows, is_rectified, one_channel
 from compiler.analysis.scale import half_scale, rectifier_scale
@@ -47,10 +48,10 @@ class BlockBuilder:
     def features(self, channels: ChannelRows, scale: float, names: Sequence[str], real: bool = False) -> np.ndarray:
         """Feature ids of scale · relu(channels): (count,); real: halves of real numbers."""
         count = len(channels.bias)
-        rows = sparse.csr_array((count, self.lanes.count))
-        for atom, part in zip(channels.atoms, channels.rows, strict=True):
-            rows = rows + part @ self.lanes.place(atom)
-        rows = sparse.csr_array(rows)
+        parts = [
+            product(part, self.lanes.place(atom)) for atom, part in zip(channels.atoms, channels.rows, strict=True)
+        ]
+        rows = total([sparse.csr_array((count, self.lanes.count)), *parts])
         rows.sort_indices()
         taps, bias = channels.taps * scale, channels.bias * scale
         ids = np.empty(count, dtype=np.int64)
@@ -147,10 +148,7 @@ class BlockBuilder:
 
     def on_lanes(self, stream: Stream) -> sparse.csr_array:
         """A stream as a linear map of the present lanes: (width × lanes)."""
-        total = sparse.csr_array((stream.width, self.lanes.count))
-        for (atom, _), matrix in self.form(stream).items():
-            total = total + matrix @ self.lanes.place(atom)
-        return ops.exact_matrix(total)
+        return self.lanes.map(self.form(stream), stream.width)
 
     # Parts ------------------------------------------------------------------------------------
 
@@ -260,8 +258,7 @@ def _entries(triples, n_rows: int, n_features: int) -> sparse.csr_array:
     """A (rows × features) matrix from (row, feature, weight) triples, summed."""
     if not len(triples):
         return sparse.csr_array((n_rows, n_features))
-    row, feature, weight = (np.concatenate([t[i] for t in triples]) for i in range(3))
-    return ops.exact_matrix(sparse.csr_array((weight, (row, feature)), shape=(n_rows, n_features)))
+    return gathered(*(np.concatenate([t[i] for t in triples]) for i in range(3)), shape=(n_rows, n_features))
 
 
 def _stacked(parts: list[sparse.csr_array], width: int) -> sparse.csr_array:

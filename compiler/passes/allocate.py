@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.linear_form import ONE
+from compiler.analysis.exact_matrices import product, total
+from compiler.analysis.linear_form import ONE, Form
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.passes.schedule import Schedule
@@ -41,6 +42,11 @@ class Lanes:
         at = self.index[atom]
         held = np.flatnonzero(at >= 0)
         return sparse.csr_array((np.ones(len(held)), (held, at[held])), shape=(atom.width, self.count))
+
+    def map(self, form: Form, width: int) -> sparse.csr_array:
+        """(width × lanes): a form that reads present numbers only, as a linear map of the lanes."""
+        parts = [product(matrix, self.place(atom)) for (atom, _), matrix in form.items()]
+        return total([sparse.csr_array((width, self.count)), *parts])
 
 
 def allocate(schedule: Schedule, vocab: int) -> Lanes:

@@ -21,12 +21,15 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from functools import singledispatchmethod
+from math import prod
 
 import numpy as np
 from scipy import sparse
 
 from compiler.analysis.domains import Domains, power_of_two
+from compiler.analysis.exact_matrices import EXACT, InexactWeight, exact_float, exact_rows, product, total
 from compiler.analysis.linear_form import ONE, linear_form
+from compiler.analysis.units import array_unit
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.exactness.saturation import rising_count
@@ -63,7 +66,7 @@ def represent(circuit: Circuit, context: Context) -> Circuit:
     for stream in circuit.streams:
         try:
             rewriter.rewrite(stream)
-        except NotImplementedError as error:
+        except (NotImplementedError, InexactWeight) as error:
             reasons.append((stream, str(error)))
             rewriter.core[stream] = stream
     if reasons:
@@ -130,16 +133,28 @@ class _Rewriter:
         size = self.alphabet.size
         operands = [self._operand(s, size) for s in stream.inputs]
         if isinstance(operation, ops.Linear):
-            return ops.exact_matrix(sum(t @ m.T for t, m in zip(operands, operation.matrices, strict=True)))
+            return total([product(t, sparse.csr_array(m.T)) for t, m in zip(operands, operation.matrices, strict=True)])
         if isinstance(operation, ops.And):
             return ops.exact_matrix(operands[0].multiply(operands[1]))
         if max(s.width for s in (*stream.inputs, stream)) * size > _LARGEST_DENSE_TABLE:
             return None
-        return ops.exact_matrix(operation.evaluate(*(t.toarray()[None] for t in operands))[0])
+        return self._evaluated(stream, operands)
+
+    def _evaluated(self, stream: Stream, operands: list[sparse.csr_array]) -> sparse.csr_array:
+        """The operation on whole tables: in float64 where nothing can round, else in Fractions."""
+        sizes = [float(abs(t).max()) if t.nnz else 0.0 for t in operands]
+        units = [min(1.0, float(array_unit(t.data) or 1)) for t in operands]
+        reach = max(float(self.domains.of(stream).bound), prod(2 * max(1.0, s) for s in sizes)) * max(
+            t.shape[1] for t in operands
+        )
+        arrays = [t.toarray()[None] for t in operands]
+        if reach <= EXACT * prod(units):
+            return ops.exact_matrix(stream.operation.evaluate(*arrays)[0])
+        return exact_rows(stream.operation.evaluate(*(np.vectorize(Fraction, otypes=[object])(a) for a in arrays))[0])
 
     def _operand(self, stream: Stream, size: int) -> sparse.csr_array:
         if isinstance(stream.operation, ops.Constant):
-            return ops.exact_matrix(np.tile([float(v) for v in stream.operation.values], (size, 1)))
+            return ops.exact_matrix(np.tile([exact_float(v) for v in stream.operation.values], (size, 1)))
         return self._tables[stream]
 
     def _fold(self, stream: Stream, inputs: tuple[Stream, ...]) -> Stream | None:
@@ -260,16 +275,16 @@ class _Rewriter:
 
     @rule.register
     def _(self, operation: ops.Lookup, x: Stream) -> Stream:
-        table = np.array(operation.table, dtype=float)
+        table = np.array([int(v) for v in operation.table], dtype=object)
         if operation.symbols:
-            return table[None, :] @ x
+            return exact_rows([table]) @ x
         slopes = np.diff(table, append=table[-1])
-        bends = np.diff(slopes, prepend=0.0)
+        bends = np.diff(slopes, prepend=0)
         used = np.flatnonzero(bends)
         if not len(used):
             return constant(int(table[0]))
         kinks = np.ones((len(used), 1)) @ x - Stream(ops.Constant(tuple(Fraction(int(j)) for j in used)))
-        return bends[used][None, :] @ kinks.relu() + int(table[0])
+        return exact_rows([bends[used]]) @ kinks.relu() + int(table[0])
 
     @rule.register
     def _(self, operation: ops.OneHotOf, x: Stream) -> Stream:

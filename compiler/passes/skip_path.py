@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
 from scipy import sparse
 
+from compiler.analysis.exact_matrices import product, scaled
 from compiler.analysis.linear_form import ONE, Form, linear_form
 from compiler.context import Context
 from compiler.language import operations as ops
@@ -67,11 +67,13 @@ def _common_factor(form: Form, read: sparse.csr_array, written: Form) -> Fractio
     """The s with form[atom] = s · read · written[atom] for every atom that is written; 0 if there is none."""
     if not written.keys() <= form.keys():
         return Fraction(0)
-    products = [(form[key], ops.exact_matrix(read @ matrix)) for key, matrix in written.items()]
+    products = [(form[key], product(read, matrix)) for key, matrix in written.items()]
     first, base = products[0]
     if not base.nnz:
         return Fraction(0)
     row, column = (int(i[0]) for i in base.nonzero())
     factor = Fraction(float(first[row, column])) / Fraction(float(base[row, column]))
-    same = all(np.array_equal((product * float(factor)).toarray(), wanted.toarray()) for wanted, product in products)
-    return factor if same and ops.is_dyadic(factor) else Fraction(0)
+    if not ops.is_dyadic(factor):
+        return Fraction(0)
+    same = all((scaled(written, factor) != wanted).nnz == 0 for wanted, written in products)
+    return factor if same else Fraction(0)

@@ -41,7 +41,7 @@ def exact_matrix(matrix: Array | sparse.sparray) -> sparse.csr_array:
     if not sparse.issparse(matrix) and np.asarray(matrix).dtype == object:
         matrix = np.vectorize(exact_number, otypes=[float])(matrix)
     result = sparse.csr_array(matrix, dtype=np.float64)
-    _check_unrounded(matrix.data if sparse.issparse(matrix) else np.asarray(matrix), result)
+    _check_unrounded(matrix.data if sparse.issparse(matrix) else np.asarray(matrix))
     result.sum_duplicates()
     result.eliminate_zeros()
     if not np.isfinite(result.data).all():
@@ -49,8 +49,8 @@ def exact_matrix(matrix: Array | sparse.sparray) -> sparse.csr_array:
     return result
 
 
-def _check_unrounded(given: Array, result: sparse.csr_array) -> None:
-    """ValueError where the numbers given are wider than float64 and were rounded on their way."""
+def _check_unrounded(given: Array) -> None:
+    """ValueError where the numbers given may be wider than float64, so that they were rounded on their way."""
     if given.dtype == np.float64 or given.dtype.itemsize < 8 or not given.size:
         return
     largest = max(abs(int(given.max())), abs(int(given.min()))) if given.dtype.kind in "iu" else np.inf
