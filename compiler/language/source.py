@@ -13,6 +13,7 @@ from compiler.language.codebook import Codebook
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
 
+_MOST_NAMED = 3  # tokens of a list that its stream is named after
 Members = str | Iterable[str] | None
 
 
@@ -80,6 +81,8 @@ class Tokens:
 
     @staticmethod
     def _name(members: Members, otherwise: str) -> str:
+        if isinstance(members, (list, tuple)) and 0 < len(members) <= _MOST_NAMED:
+            return "|".join(members)
         return members if isinstance(members, str) else otherwise
 
 

@@ -7,7 +7,6 @@ Building never raises for ill-typed operands: the check pass reports all of them
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from numbers import Rational
@@ -17,17 +16,11 @@ from scipy import sparse
 
 from compiler.language import operations as ops
 from compiler.language.codebook import Codebook
+from compiler.language.origin import source_line
 from compiler.language.types import Bool, OneHot, Type
 
-_PACKAGE = __name__.split(".")[0]
-
-
-def _source_line() -> str:
-    """`file.py:line` of the nearest caller outside this package: where the circuit was written."""
-    frame = sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] == _PACKAGE:
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename.rsplit('/', 1)[-1]}:{frame.f_lineno}"
+_LONGEST_OPERAND = 28  # characters of an operand in the expression that names a stream
+_DEEPEST = 3  # operations in such an expression, one inside the other
 
 
 class Stream:
@@ -45,7 +38,8 @@ class Stream:
         self.inputs = tuple(inputs)
         self.type: Type = operation.result_type(*(s.type for s in self.inputs))
         self.name = name
-        self.origin = _source_line()
+        self.origin = source_line()
+        self._expression: str | None = None
 
     def named(self, name: str) -> Stream:
         """Give the stream the name that its lanes and channels carry in the weights."""
@@ -54,7 +48,12 @@ class Stream:
 
     @property
     def label(self) -> str:
-        return self.name or self.operation.symbol
+        """The name, or the expression that the stream was written as, cut short."""
+        if self.name:
+            return self.name
+        if self._expression is None:
+            self._expression = _expression(self, _DEEPEST)
+        return self._expression
 
     @property
     def width(self) -> int:
@@ -185,6 +184,27 @@ class Stream:
 
     def __invert__(self) -> Stream:
         return Stream(ops.Not(), (self,))
+
+
+def _expression(stream: Stream, depth: int) -> str:
+    """`depth == 3` for what was written so; long operands and those further than `depth` deep are cut short."""
+    if stream.name:
+        return stream.name
+    if not stream.inputs:
+        return stream.operation.written()
+    if not depth:
+        return "…"
+    operands = [_shortened(_expression(source, depth - 1)) for source in stream.inputs[:4]]
+    if len(stream.inputs) > len(operands):
+        return f"{stream.operation.symbol}({', '.join(operands)}, …)"
+    return stream.operation.written(*operands)
+
+
+def _shortened(expression: str) -> str:
+    if len(expression) <= _LONGEST_OPERAND:
+        return expression
+    head = expression.partition("(")[0]
+    return f"{head}(…)" if head.isidentifier() and expression.endswith(")") else "…"
 
 
 def inputs_first(stream: Stream, read: Callable[[Stream], Iterable[Stream]]) -> list[Stream]:

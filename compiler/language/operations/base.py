@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -139,6 +140,10 @@ class Operation:
     def symbol(self) -> str:
         return type(self).__name__.lower()
 
+    def written(self, *inputs: str) -> str:
+        """The expression as its author would write it, from those of the inputs: the name of a stream without one."""
+        return f"{self.symbol}({', '.join(inputs)})"
+
     def result_type(self, *inputs: Type) -> Type:
         raise NotImplementedError
 
@@ -147,6 +152,12 @@ class Operation:
 
     def evaluate(self, *inputs: Array) -> Array:
         raise NotImplementedError
+
+
+def grouped(expression: str) -> str:
+    """An expression as an operand: in parentheses where it is more than one word or call."""
+    plain = " " not in re.sub(r"\([^()]*\)|\[[^\[\]]*\]", "", expression)
+    return expression if plain and expression[:1] not in "-~" else f"({expression})"
 
 
 def needs(kind: type | tuple[type, ...], what: str, *inputs: Type) -> list[str]:

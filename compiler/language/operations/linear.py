@@ -14,6 +14,7 @@ from compiler.language.operations.base import (
     Operation,
     Sees,
     apply,
+    grouped,
     needs,
     not_dyadic,
     shifted,
@@ -30,6 +31,15 @@ class Linear(Operation):
 
     matrices: tuple[sparse.csr_array, ...] = field(repr=False)
     type: Type | None = None
+
+    def written(self, *inputs: str) -> str:
+        if len(inputs) == 1:
+            return _linear_map(self.matrices[0], inputs[0])
+        if all(_scale(matrix) is None for matrix in self.matrices):
+            word = "concatenate" if _side_by_side(self.matrices) else "linear"
+            return f"{word}({', '.join(inputs)})"
+        terms = [_linear_map(matrix, text) for matrix, text in zip(self.matrices, inputs, strict=True)]
+        return " + ".join(terms).replace("+ -", "- ")
 
     def result_type(self, *inputs: Type) -> Type:
         if self.type is not None:
@@ -68,6 +78,9 @@ class Shift(Operation):
 
     k: int
 
+    def written(self, x: str) -> str:
+        return f"{grouped(x)}.shift({self.k})"
+
     def result_type(self, x: Type) -> Type:
         return x
 
@@ -88,6 +101,9 @@ class Lti(Operation):
 
     kernel: tuple[Fraction, ...]
 
+    def written(self, x: str) -> str:
+        return f"lti({x})"
+
     def result_type(self, x: Type) -> Type:
         whole = x.integral and all(k.denominator == 1 for k in self.kernel)
         return Int(width=x.width) if whole else Real(width=x.width)
@@ -98,3 +114,34 @@ class Lti(Operation):
     def evaluate(self, x: Array) -> Array:
         scale = (lambda k: k) if x.dtype == object else float
         return sum((scale(tap) * shifted(x, k) for k, tap in enumerate(self.kernel)), start=np.zeros_like(x))
+
+
+def _scale(matrix: sparse.csr_array) -> Fraction | None:
+    """The factor of a matrix that scales every lane, or copies one lane to all, by the same; else None."""
+    rows, columns = matrix.shape
+    if matrix.nnz != rows or columns not in (1, rows) or (matrix.data != matrix.data[0]).any():
+        return None
+    in_place = columns == 1 or np.array_equal(matrix.indices, np.arange(rows))
+    return Fraction(matrix.data[0]) if in_place and np.array_equal(matrix.indptr, np.arange(rows + 1)) else None
+
+
+def _linear_map(matrix: sparse.csr_array, x: str) -> str:
+    """matrix @ x by a shorter name where it has one."""
+    factor = _scale(matrix)
+    if factor is not None:
+        if abs(factor) != 1:
+            return str(factor * int(x)) if x.lstrip("-").isdigit() else f"{factor}*{grouped(x)}"
+        return x if factor == 1 else f"-{grouped(x)}"
+    ones = matrix.nnz > 0 and (matrix.data == 1).all()
+    if ones and matrix.shape[0] == 1 and matrix.nnz == matrix.shape[1]:
+        return f"{grouped(x)}.sum()"
+    if ones and (np.diff(matrix.indptr) == 1).all():
+        lanes = ", ".join(map(str, matrix.indices[:4])) + (", …" if matrix.nnz > 4 else "")
+        return f"{grouped(x)}[{lanes}]"
+    return f"matrix @ {grouped(x)}"
+
+
+def _side_by_side(matrices: tuple[sparse.csr_array, ...]) -> bool:
+    """Whether each row takes one lane of one input as it is."""
+    ones = all((matrix.data == 1).all() for matrix in matrices)
+    return ones and bool((sum(np.diff(matrix.indptr) for matrix in matrices) == 1).all())

@@ -10,6 +10,7 @@ import numpy as np
 from compiler.language.operations.base import (
     Array,
     Operation,
+    grouped,
     needs,
     same_width,
 )
@@ -19,6 +20,9 @@ from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
 @dataclass(frozen=True)
 class Cumsum(Operation):
     """The running sum, the present position included (a state column with A = 0)."""
+
+    def written(self, x: str) -> str:
+        return f"{grouped(x)}.cumsum()"
 
     def result_type(self, x: Type) -> Type:
         return Int(width=x.width) if x.integral else Real(width=x.width)
@@ -61,6 +65,13 @@ class Latch(Operation):
     def forgets(self) -> bool:
         """Whether a write erases what was there."""
         return True
+
+    @property
+    def symbol(self) -> str:
+        return "latch" if self.forgets else "sum_where"
+
+    def written(self, value: str, when: str) -> str:
+        return f"present({when})" if value == "1" and self.forgets else f"{self.symbol}({value}, when={when})"
 
     def result_type(self, value: Type, when: Type) -> Type:
         if isinstance(value, (OneHot, Code)) and when.width == 1:
@@ -146,6 +157,9 @@ class MemoryRead(Operation):
     def symbol(self) -> str:
         return f"memory[{self.policy}]"
 
+    def written(self, value: str, key: str, query: str, *when: str) -> str:
+        return f"memory.read({query})"
+
     def result_type(self, value: Type, key: Type, query: Type, *when: Type) -> Type:
         if self.skip:
             return Real(width=value.width)
@@ -190,6 +204,9 @@ class MemoryRead(Operation):
 class Count(Operation):
     """How often the first flag held since the second last did (a reset itself counts 0)."""
 
+    def written(self, when: str, reset: str) -> str:
+        return f"count({when}, reset={reset})"
+
     def result_type(self, when: Type, reset: Type) -> Type:
         return Int(0, None)
 
@@ -213,6 +230,13 @@ class Count(Operation):
 @dataclass(frozen=True)
 class RunningMax(Operation):
     """The largest value so far at positions where the flag holds; 0 before there is one."""
+
+    @property
+    def symbol(self) -> str:
+        return "running_max"
+
+    def written(self, value: str, when: str) -> str:
+        return f"running_max({value}, when={when})"
 
     def result_type(self, value: Type, when: Type) -> Type:
         if isinstance(value, (Bool, OneHot)):

@@ -13,6 +13,7 @@ from compiler.language.operations.base import (
     Operation,
     Sees,
     apply,
+    grouped,
     needs,
     same_width,
 )
@@ -25,6 +26,9 @@ class Relu(Operation):
 
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
+
+    def written(self, x: str) -> str:
+        return f"{grouped(x)}.{self.symbol}()"
 
     def result_type(self, x: Type) -> Type:
         return Int(0, None, x.width) if x.integral else Real(0, None, x.width)
@@ -52,6 +56,9 @@ class Clip(Operation):
 
     lo: int
     hi: int
+
+    def written(self, x: str) -> str:
+        return f"{grouped(x)}.clip({self.lo}, {self.hi})"
 
     def result_type(self, x: Type) -> Type:
         return Int(self.lo, self.hi, x.width) if x.integral else Real(self.lo, self.hi, x.width)
@@ -85,6 +92,9 @@ class Compare(Operation):
     def symbol(self) -> str:
         return f"compare[{self.relation}]"
 
+    def written(self, a: str, b: str) -> str:
+        return f"{grouped(a)} {self.relation} {grouped(b)}"
+
     def result_type(self, a: Type, b: Type) -> Type:
         return Bool(a.width)
 
@@ -105,6 +115,9 @@ class SameSymbol(Operation):
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
 
+    def written(self, a: str, b: str) -> str:
+        return f"{grouped(a)} == {grouped(b)}"
+
     def result_type(self, a: Type, b: Type) -> Type:
         return Bool()
 
@@ -121,6 +134,9 @@ class And(Operation):
 
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
+
+    def written(self, a: str, b: str) -> str:
+        return f"{grouped(a)} & {grouped(b)}"
 
     def result_type(self, a: Type, b: Type) -> Type:
         width = max(a.width, b.width)
@@ -142,6 +158,9 @@ class Or(Operation):
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
 
+    def written(self, a: str, b: str) -> str:
+        return f"{grouped(a)} | {grouped(b)}"
+
     def result_type(self, a: Type, b: Type) -> Type:
         return Bool(a.width)
 
@@ -157,6 +176,9 @@ class Not(Operation):
     """1 − flag at every position of the sequence."""
 
     sees: ClassVar[Sees] = Sees.POINTWISE
+
+    def written(self, a: str) -> str:
+        return f"~{grouped(a)}"
 
     def result_type(self, a: Type) -> Type:
         return Bool(a.width)
@@ -204,6 +226,9 @@ class Lookup(Operation):
     table: tuple[int, ...]
     symbols: bool = False
 
+    def written(self, x: str) -> str:
+        return f"{grouped(x)}.lookup({list(self.table) if len(self.table) < 7 else '…'})"
+
     def result_type(self, x: Type) -> Type:
         return Int(min(self.table + (0,)), max(self.table + (0,)))
 
@@ -233,6 +258,9 @@ class OneHotOf(Operation):
     sees: ClassVar[Sees] = Sees.POINTWISE
 
     n: int
+
+    def written(self, x: str) -> str:
+        return f"{grouped(x)}.one_hot({self.n})"
 
     def result_type(self, x: Type) -> Type:
         return OneHot(self.n)
@@ -313,6 +341,9 @@ class Multiply(Operation):
 
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
+
+    def written(self, a: str, b: str) -> str:
+        return f"{grouped(a)} * {grouped(b)}"
 
     def result_type(self, a: Type, b: Type) -> Type:
         width = max(a.width, b.width)

@@ -68,6 +68,9 @@ class Constant(Operation):
     def symbol(self) -> str:
         return "one" if set(self.values) == {1} else "constant"
 
+    def written(self) -> str:
+        return str(self.values[0]) if len(set(self.values)) == 1 else "constant"
+
     def result_type(self) -> Type:
         if set(self.values) <= {0, 1}:
             return Bool(len(self.values))
@@ -89,6 +92,9 @@ class Constant(Operation):
 @dataclass(frozen=True)
 class Position(Operation):
     """The position itself, 1 at the first token; stock language models have no lane for it, so the compiler counts."""
+
+    def written(self) -> str:
+        return "position"
 
     def result_type(self) -> Type:
         return Int(1, None)

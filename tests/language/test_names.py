@@ -1,0 +1,106 @@
+"""Names and source lines: a stream says what was written, and where its author wrote it."""
+
+from __future__ import annotations
+
+import functools
+from functools import singledispatch
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from compiler.driver import compile
+from compiler.errors import CompileError
+from compiler.language.source import Tokens, position
+from compiler.language.stream import (
+    Stream,
+    concatenate,
+    constant,
+    count,
+    latch,
+    maximum,
+    present,
+    running_max,
+    select,
+)
+from tests.circuits import ABC, is_a, is_b, over_abc, token
+
+A, B = is_a.shift(1).named("a"), is_b.shift(1).named("b")
+X, Y = A.cumsum().named("x"), B.cumsum().named("y")
+WRITTEN = {
+    "x == 3": X == 3,
+    "(x + y) > 2": X + Y > 2,
+    "2*x - y": 2 * X - Y,
+    "-x + 3": 3 - X,
+    "x.clip(0, 4)": X.clip(0, 4),
+    "(x - 1).relu()": (X - 1).relu(),
+    "count(a, reset=b)": count(A, reset=B),
+    "a & (~b)": A & ~B,
+    "a | b": A | B,
+    "present(a)": present(A),
+    "latch(x, when=a)": latch(X, A),
+    "x.shift(2)": X.shift(2),
+    "x.one_hot(4)": X.one_hot(4),
+    "x.lookup([3, 1])": X.lookup([3, 1]),
+    "select(a, x, 0)": select(A, X),
+    "max(x, y)": maximum(X, Y),
+    "concatenate(a, b)": concatenate(A, B),
+    "concatenate(a, b)[1]": concatenate(A, B)[1],
+    "concatenate(a, b).sum()": concatenate(A, B).sum(),
+    "matrix @ x": np.array([[1], [2]]) @ X,
+    "position + 1": position() + 1,
+    "token == token.shift(1)": token == token.shift(1),
+    "is_a|b": Tokens(ABC).is_in(["a", "b"]),
+    "x * (y + 1)": X * (Y + 1),
+    "1/2*x": X / 2,
+    "5": constant(5),
+}
+
+
+@pytest.mark.parametrize(("text", "stream"), WRITTEN.items(), ids=WRITTEN)
+def test_a_stream_without_a_name_is_called_as_it_was_written(text: str, stream: Stream) -> None:
+    assert stream.label == text
+
+
+def test_long_expressions_are_cut_short_and_quickly() -> None:
+    stream = X
+    for _ in range(2000):
+        stream = stream + Y.clip(0, 3)
+        stream = maximum(stream, stream)
+    assert len(stream.label) < 80 and "…" in stream.label
+    assert len(concatenate(*[X] * 1000).label) < 80
+
+
+def test_lanes_and_refusals_carry_the_expression() -> None:
+    compiled = compile(over_abc("deep", ((is_a.cumsum() == 3) & is_b).cumsum()))
+    assert "is_a.cumsum()" in compiled.lanes.names and "((… == 3) & is_b).cumsum()" in compiled.lanes.names
+    with pytest.raises(CompileError, match=r"^is_a & is_a.cumsum\(\) \(test_names.py:\d+\): input 1 is Int"):
+        compile(over_abc("typed", is_a & is_a.cumsum()))
+
+
+@singledispatch
+def _build(x: object) -> Stream:
+    return X + 1
+
+
+def test_the_line_is_the_authors_never_a_librarys() -> None:
+    """Through functools, numpy, sum and this package: the line that stands here."""
+    streams = [
+        _build(3),
+        functools.reduce(lambda a, b: a + b, [X, Y, X]),
+        np.array([[1, 2]]) @ concatenate(X, Y),
+        sparse.eye_array(1) @ X,
+        sum([X, Y]),
+        functools.partialmethod(Stream.shift, 1).__get__(X)(),
+        np.frompyfunc(lambda i: X + int(i), 1, 1)(np.arange(2))[0],
+        present(A),
+    ]
+    for stream in streams:
+        assert {s.origin.split(":")[0] for s in (stream, *stream.inputs)} <= {"test_names.py", "circuits.py"}
+
+
+@pytest.mark.parametrize("build", [lambda: running_max(X - 5, A), lambda: X.cumsum().lookup([1]) & X])
+def test_refusals_of_the_passes_point_at_the_author(build) -> None:
+    with pytest.raises(CompileError) as caught:
+        compile(over_abc("bad", build()))
+    assert all("test_names.py:" in line for line in str(caught.value).splitlines())
