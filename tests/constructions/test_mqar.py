@@ -233,3 +233,12 @@ def test_contrasts_run_the_real_modules(monkeypatch):
 def nothing(stack):
     stack.head.weight.data.zero_()
     return stack
+
+
+@pytest.mark.parametrize("kappa, length", [(1, 8), (2, 8), (4, 16), (5, 24), (16, 32), (17, 40)])
+def test_the_default_key_code_is_eight_per_bit(kappa, length):
+    """8⌈log2 κ⌉ lanes, at least 8: in the bound, and in the columns of the module that is built."""
+    construction = MQAR(kappa=kappa, vocab=4, arch="mamba2", guarantee="random", length=max(100, 4 * kappa))
+    bound = construction.bound()
+    assert bound == MQAR(**{**construction.params(), "key_code": length}).bound()
+    assert bound != MQAR(**{**construction.params(), "key_code": length + 2}).bound()

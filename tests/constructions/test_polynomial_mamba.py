@@ -131,3 +131,22 @@ def test_inputs_and_polynomials_beyond_the_range_are_refused():
         model(np.array([[2 * model.bound]]))
     with pytest.raises(CompileError, match="exceed|ends at"):
         build_on_mamba(parse_polynomial("x1**27"), "binary", 1024.0)
+
+
+def test_the_error_of_one_product_is_what_its_docstring_counts():
+    """Two rounded factors are right within 2^−21, silu and the sums add 12 units of 2^−24; one monomial and a constant add 3 of 2^−23."""
+    model, (a, b) = build_on_mamba(parse_polynomial("x1*x2 + 0"), bound=16.0), (1.5, 2.5)
+    read = 2.0**-21
+    reached = a * (1 + read) * b * (1 + read)
+    product = reached - a * b + 12 * 2.0**-24 * reached + 2.0**-124
+    expected = product + 3 * 2.0**-23 * (a * b + product)
+    assert model.forward_error(np.array([a, b])) == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_error_of_a_triple_product_is_what_its_docstring_counts():
+    model, (a, b, c) = build_on_mamba(parse_polynomial("x1*x2*x3"), "ternary", bound=16.0), (1.5, 2.5, 0.5)
+    reads = [v * (1 + 2.0**-21) for v in (a, b, c)]
+    reached = float(np.prod(reads))
+    product = reached - a * b * c + 2.0**-19 * reads[0] * reads[2] * (reads[1] + 1 / model.rate) + 2.0**-124
+    expected = product + 3 * 2.0**-23 * (a * b * c + product)
+    assert model.forward_error(np.array([a, b, c])) == pytest.approx(expected, rel=1e-12)

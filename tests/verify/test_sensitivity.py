@@ -12,7 +12,7 @@ from compiler.targets.s4d import S4DMixer
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
 from verify.attention_sensitivity import attention_sensitivity
-from verify.sensitivity import sensitivity, stack_sensitivity
+from verify.sensitivity import Sensitivity, sensitivity, stack_sensitivity
 
 
 def random_mamba(seed=0, d_model=6, **options):
@@ -156,3 +156,55 @@ def test_attention_fades_like_one_over_t():
 def test_the_report_is_plain():
     report = sensitivity(random_mamba(), random_input(), 1, 1).to_json()
     assert len(report["measured"]) == len(report["predicted"]) == 24 and report["disagreement"] < 1e-12
+
+
+def told(measured=((2.0, 0.0), (1.0, 4.0)), predicted=((2.0, 0.0), (1.5, 4.0))):
+    rows = [torch.tensor(rows, dtype=torch.float64) for rows in (measured, predicted)]
+    exponent = torch.zeros(2, 2, dtype=torch.float64)
+    vectors = [torch.tensor(v, dtype=torch.float64) for v in ((0.25, 0.5), (3.0, 5.0), (1.0, 2.0))]
+    return Sensitivity(*rows, exponent, *vectors)
+
+
+def test_what_the_report_says_by_hand():
+    """c is the largest total, .5; the bounds are e^(−c) times the prefactors; curves go from the last position backwards."""
+    result = told()
+    factor = float(np.exp(-0.5))
+    assert result.lower_bound.tolist() == pytest.approx([3 * factor, 5 * factor])
+    assert result.printed_bound.tolist() == pytest.approx([factor, 2 * factor])
+    assert result.disagreement() == 0.5 / 4
+    assert [curve.tolist() for curve in result.by_distance()] == [[4.0, 1.0], [4.0, 1.5]]
+    report = result.to_json()
+    assert report["c"] == 0.5 and report["measured"] == [4.0, 1.0] and report["predicted"] == [4.0, 1.5]
+    assert report["lower_bound"] == result.lower_bound.tolist()
+    assert report["lower_bound_as_printed"] == result.printed_bound.tolist()
+
+
+def test_no_agreement_is_claimed_beside_a_sensitivity_of_0():
+    nothing = ((0.0, 0.0), (0.0, 0.0))
+    assert told(nothing, nothing).disagreement() == 0
+    assert told(nothing, ((1.0, 0.0), (0.0, 0.0))).disagreement() > 1e200
+    assert told(((1e-250, 0.0), (0.0, 0.0)), ((2e-250, 0.0), (0.0, 0.0))).disagreement() == pytest.approx(1)
+
+
+def test_states_at_both_ends_of_a_layer():
+    layer, u = random_mamba(), random_input(4)
+    for channel, column in ((0, 0), (11, 2)):
+        assert sensitivity(layer, u, channel, column).disagreement() < 1e-12
+    for channel, column in ((-1, 0), (12, 0), (0, -1), (0, 3)):
+        with pytest.raises(ValueError, match="no state"):
+            sensitivity(layer, u, channel, column)
+
+
+def test_the_inputs_of_the_scan_are_the_modules():
+    """x̂ by mamba_ssm's own convolution, and Δ, B by its own projections."""
+    layer, u = random_mamba().double(), random_input(7).double()
+    from verify import sensitivity as module
+
+    scan = module._scan_of(layer, u, 4, 1)
+    with torch.no_grad():
+        x = layer.in_proj(u)[:, :12].T[None]
+        x = F.silu(layer.conv1d(x)[..., :7])[0].T
+        dt, b, _ = layer.x_proj(x).split([layer.dt_rank, 3, 3], dim=-1)
+        torch.testing.assert_close(scan.x, x)
+        torch.testing.assert_close(torch.stack([scan.delta(row) for row in x]), F.softplus(layer.dt_proj(dt))[:, 4])
+        torch.testing.assert_close(torch.stack([scan.write(row) for row in x]), b[:, 1])
