@@ -21,7 +21,7 @@ from compiler.passes.check import check
 from compiler.passes.fit_ports import fit_ports
 from compiler.passes.represent import represent
 from compiler.passes.schedule import Schedule, schedule
-from compiler.targets.ports import MAMBA
+from compiler.targets import target_of
 
 SIZES = (2_500, 10_000)
 ALPHABET = Alphabet.of("a", "b", "c")
@@ -30,7 +30,7 @@ ALPHABET = Alphabet.of("a", "b", "c")
 def fitted(circuit: Circuit) -> tuple[Circuit, Context]:
     """Check, domains, represent and fit."""
     check(circuit)
-    context = Context.of(circuit, MAMBA)
+    context = Context.of(circuit, target_of("mamba"))
     return fit_ports(represent(circuit, context), context), context
 
 

@@ -10,20 +10,20 @@ from compiler.exactness.levels import COUNT, RESET
 from compiler.formats import FLOAT32, Format
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
-from compiler.targets.ports import PortRules
+from compiler.targets.target import Target
 
 
 @dataclass(frozen=True, eq=False)
 class Context:
     """target, format: what is compiled for; domains: what streams can hold; forms: their linear forms, found once each."""
 
-    target: PortRules
+    target: Target
     format: Format
     domains: Domains
     forms: dict[Stream, Form] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, circuit: Circuit, target: PortRules, format: Format = FLOAT32) -> Context:
+    def of(cls, circuit: Circuit, target: Target, format: Format = FLOAT32) -> Context:
         """The context of a circuit as written; CompileError where the author declared a type that cannot be shown."""
         domains = Domains(circuit.language, circuit.max_length)
         domains.all(circuit.streams)

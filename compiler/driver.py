@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+import compiler.gadgets  # noqa: F401 (registers every gadget)
 from compiler.analysis.domains import Domains
 from compiler.analysis.exact_matrices import InexactWeight
 from compiler.analysis.linear_form import ONE, linear_form
@@ -14,9 +15,8 @@ from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.exactness.sums import check_exact, lane_bounds
 from compiler.formats import format_of
-from compiler.gadgets.integers import lower
 from compiler.interpreter import interpret
-from compiler.ir.block import Block, run
+from compiler.ir.block import SelectiveBlock
 from compiler.ir.builder import BlockBuilder
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
@@ -27,7 +27,7 @@ from compiler.passes.represent import represent
 from compiler.passes.schedule import Schedule, schedule
 from compiler.passes.skip_path import use_skip_path
 from compiler.passes.split_reals import split_reals
-from compiler.targets.ports import PortRules, rules_of
+from compiler.targets import target_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +44,8 @@ class Compiled:
     context: Context
     schedule: Schedule
     lanes: Lanes
-    blocks: tuple[Block, ...]
+    blocks: tuple[SelectiveBlock, ...]
     head: sparse.csr_array
-
-    @property
-    def rules(self) -> PortRules:
-        return self.context.target
 
     @property
     def dtype(self) -> str:
@@ -92,9 +88,9 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     Raises CompileError with every reason found when the circuit is ill-typed, does not fit
     the target, or could leave the exact range.
     """
-    rules, format = rules_of(target), format_of(dtype)
+    mixer, format = target_of(target), format_of(dtype)
     check(circuit)
-    context = Context.of(circuit, rules, format)
+    context = Context.of(circuit, mixer, format)
     core = represent(circuit, context)
     core = split_reals(core, context)
     core = fit_ports(core, context)
@@ -108,19 +104,21 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     return Compiled(circuit, core, context, plan, lanes, blocks, head)
 
 
-def _lower(operations: list[Stream], plan: Schedule, lanes: Lanes, context: Context) -> Block:
+def _lower(operations: list[Stream], plan: Schedule, lanes: Lanes, context: Context) -> SelectiveBlock:
     builder = BlockBuilder(lanes, context)
     for stream in operations:
         try:
-            lower(stream, plan.on_lanes[stream], builder)
+            context.target.gadget(stream.operation).lower(stream, plan.on_lanes[stream], builder)
         except InexactWeight as reason:
             raise CompileError([(stream, str(reason))]) from reason
-    return builder.build()
+    block = builder.build()
+    block.verify()
+    return block
 
 
 def run_blocks(compiled: Compiled, tokens: np.ndarray) -> list[np.ndarray]:
     """The residual stream before the first block and after each, by the block IR: (batch, time, lanes) float64."""
     streams = [compiled.lanes.embedding[tokens.reshape(-1)].toarray().reshape(*tokens.shape, -1)]
     for block in compiled.blocks:
-        streams.append(streams[-1] + run(block, streams[-1]))
+        streams.append(streams[-1] + block.run(streams[-1]))
     return streams

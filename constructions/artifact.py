@@ -58,7 +58,7 @@ def build(construction: Construction) -> Built:
                 f"length = {task.length} is beyond max_length = {longest}, so nothing is promised there; the largest length that works is {longest}"
             )
     compiled = compile(circuit, construction.target, construction.dtype)
-    return Built(construction, compiled, language_model(compiled) if compiled.rules.checkpoint else None)
+    return Built(construction, compiled, language_model(compiled) if compiled.context.target.family else None)
 
 
 def in_dtype(stack: Stack, dtype: str) -> Stack:

@@ -16,9 +16,6 @@ import torch
 
 from compiler.artifact.package import bare, bare_sizes
 from compiler.driver import compile
-from compiler.exactness.levels import OFF
-from compiler.ir.block import Block
-from compiler.targets.ports import PortRules
 from constructions.construction import Construction
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
@@ -85,22 +82,9 @@ def rows(experiment: str, samples: int, seed: int) -> Iterator[Row]:
             total.bit_exact,
             construction.bound(),
             {name: max(getattr(size, name) for size in sizes) for name in ("d_model", "d_inner", "d_state")},
-            sum(state_entries(block, compiled.rules) for block in compiled.blocks),
+            sum(compiled.context.target.state_entries(block) for block in compiled.blocks),
             construction.information_bits(),
         )
-
-
-def state_entries(block: Block, rules: PortRules) -> int:
-    """Numbers that the block carries from one position to the next: channels that ever write, times columns."""
-    channels = block.channels
-    if rules.delta == "columns":
-        return len(channels.names) * block.d_state
-    writes = (
-        (channels.delta_bias > OFF)
-        | (np.diff(channels.delta_features.indptr) > 0)
-        | (np.diff(channels.delta_lanes.indptr) > 0)
-    )
-    return int(writes.sum()) * block.d_state
 
 
 def _parameters(construction: Construction) -> str:

@@ -17,12 +17,8 @@ import torch
 from compiler.analysis.linear_form import ONE, linear_form
 from compiler.artifact.model import Stack
 from compiler.driver import Compiled
-from compiler.exactness.levels import CONSTANT, GATE
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
-from compiler.targets.mamba2 import channel_seats
-
-_STATEFUL = (ops.Cumsum, ops.Latch, ops.GateSum, ops.MemoryRead)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +52,12 @@ def state_history(compiled: Compiled, stack: Stack, text: str, block: int | None
     ids = alphabet.encode(text)
     if not ids:
         raise ValueError("the input holds no token, so there is nothing to draw")
-    streams = [s for s in compiled.schedule.blocks[block] if isinstance(s.operation, _STATEFUL)]
+    target = compiled.context.target
+    streams = [s for s in compiled.schedule.blocks[block] if target.gadget(s.operation).entries(s, 1, target)]
     if not streams:
         raise ValueError(f"block {block} keeps no state")
-    states = _states(stack, ids, block) * _unit(compiled)
-    seats = _seats(compiled, stack, block)
+    states = _states(stack, ids, block)
+    seats = target.seats(compiled.blocks[block], stack.blocks[block])
     groups = [group for stream in streams for group in _groups(compiled, stream, states[:, seats], block)]
     return StateHistory(tuple(alphabet.tokens[i] for i in ids), tuple(groups))
 
@@ -75,47 +72,26 @@ def _states(stack: Stack, ids: list[int], block: int) -> np.ndarray:
     return np.array(history)
 
 
-def _seats(compiled: Compiled, stack: Stack, block: int) -> np.ndarray:
-    """Where each channel of the IR stands in the module."""
-    module, record = stack.blocks[block], compiled.blocks[block]
-    if hasattr(module, "headdim"):
-        return channel_seats(record, module.headdim)
-    return np.arange(len(record.channels.names))
-
-
-def _unit(compiled: Compiled) -> float:
-    """What a state is multiplied by on the way to the out_proj weight: C·silu(z) of an open entry."""
-    return CONSTANT * GATE if compiled.rules.columns == "features" else 1.0
-
-
 def _groups(compiled: Compiled, stream: Stream, states: np.ndarray, block: int) -> Iterator[Group]:
-    """The entries of one operation; states: (time, IR channels, columns)."""
-    channels = compiled.blocks[block].channels
+    """The entries of one operation, as its gadget tells them; states: (time, IR channels, columns)."""
+    out = compiled.blocks[block].channels.out.toarray()
     lanes = compiled.lanes.index[stream]
-    out = channels.out.toarray()
-    width = int((lanes >= 0).sum())
-    mine = [c for c in range(len(channels.names)) if out[c, lanes[lanes >= 0]].any()]
+    mine = [c for c in range(len(out)) if out[c, lanes[lanes >= 0]].any()]
     at = np.array([np.flatnonzero(lanes == np.flatnonzero(out[c])[0])[0] for c in mine])
     held = states[:, mine] * np.array([out[c, lanes[i]] for c, i in zip(mine, at, strict=True)])[:, None]
-    names = _selectors(compiled, stream)
-    for k, name in enumerate(names):
-        if isinstance(stream.operation, ops.MemoryRead):
-            values, places = held[:, :, k], at
-        elif isinstance(stream.operation, ops.GateSum):
-            own = slice(k * width, (k + 1) * width)
-            values, places = held[:, own, 0], at[own]
-        else:
-            values, places = held[:, :, 0], at
-        yield Group(
-            name, tuple(f"{stream.label}[{i}]" for i in places), values, _answers(compiled, stream, values, places)
-        )
+    target = compiled.context.target
+    names = None
+    for entry in target.gadget(stream.operation).entries(stream, len(mine), target):
+        if entry.alternative is not None and names is None:
+            names = _selectors(compiled, stream)
+        values, places = entry.unit * held[:, entry.channels, entry.column], at[entry.channels]
+        rows = tuple(f"{stream.label}[{i}]" for i in places)
+        name = stream.label if entry.alternative is None else names[entry.alternative]
+        yield Group(name, rows, values, _answers(compiled, stream, values, places))
 
 
 def _selectors(compiled: Compiled, stream: Stream) -> list[str]:
-    """Names of the entries: the one token whose query selects each, or its number."""
-    operation = stream.operation
-    if not isinstance(operation, (ops.GateSum, ops.MemoryRead)):
-        return [stream.label]
+    """Names of the alternatives of a gate or query: the one token that selects each, or its number."""
     table = _opened_by(stream.inputs[-1], compiled.source.alphabet.size)
     tokens = compiled.source.alphabet.tokens
     single = (table != 0).sum(axis=0) == 1

@@ -10,7 +10,7 @@ import torch
 from compiler.artifact.package import bare
 from compiler.driver import compile
 from compiler.runtime import mamba_classes
-from compiler.targets.s4d import S4DMixer
+from compiler.targets.s4d.mixer import S4DMixer
 from constructions.construction import Construction
 from constructions.plots import draw_bases, draw_rates, draw_sensitivity, draw_state
 from constructions.selectivity.approximation_rate import rate_report

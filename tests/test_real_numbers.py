@@ -10,7 +10,6 @@ from compiler.artifact.numeric import NumericStack, reference
 from compiler.artifact.package import language_model
 from compiler.driver import compile
 from compiler.errors import CompileError
-from compiler.ir.block import run
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
@@ -146,7 +145,7 @@ def test_the_block_ir_computes_the_same(name):
             -1,
         )
     for block in circuit.blocks:
-        lanes = lanes + run(block, lanes)
+        lanes = lanes + block.run(lanes)
     assert np.array_equal(lanes @ circuit.head.toarray().T, stack.run(values))
 
 

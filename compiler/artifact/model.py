@@ -89,10 +89,21 @@ class Stack(nn.Module):
         configs = [block_config] * len(block_tensors) if isinstance(block_config, Mapping) else list(block_config)
         if len(configs) != len(block_tensors):
             raise ValueError(f"there are {len(block_tensors)} blocks but {len(configs)} block configurations.")
-        blocks = [_empty_block(block_kind, d_model, i, config) for i, config in enumerate(configs)]
-        stack = cls(
-            _empty_embedding(len(embedding), d_model), blocks, _empty_head(len(head), d_model), residual=residual
-        )
+        blocks = [real_block(block_kind, d_model, i, config) for i, config in enumerate(configs)]
+        return cls.without_norms(embedding, blocks, block_tensors, head, residual)
+
+    @classmethod
+    def without_norms(
+        cls,
+        embedding: Tensor,
+        blocks: Sequence[nn.Module],
+        block_tensors: Sequence[Mapping[str, Tensor]],
+        head: Tensor,
+        residual: bool,
+    ) -> "Stack":
+        """A stack without norms of empty modules, which get these state dicts."""
+        (vocab, d_model), out = embedding.shape, len(head)
+        stack = cls(_empty_embedding(vocab, d_model), blocks, _empty_head(out, d_model), residual=residual)
         tensors = {"embedding.weight": embedding, "head.weight": head}
         tensors |= {f"blocks.{i}.{name}": t for i, block in enumerate(block_tensors) for name, t in block.items()}
         return _assign(stack, tensors)
@@ -112,7 +123,7 @@ class Stack(nn.Module):
             raise ValueError(f"the config has no entry {missing}.") from missing
         stack = cls(
             _empty_embedding(vocab, d_model),
-            [_empty_block(kind, d_model, i, arguments) for i in range(layers)],
+            [real_block(kind, d_model, i, arguments) for i in range(layers)],
             _empty_head(vocab, d_model),
             residual=True,
             norms=[RMSNorm(d_model, eps, device="meta") for _ in range(layers)],
@@ -220,7 +231,7 @@ def _empty_head(vocab: int, d_model: int) -> nn.Linear:
     return nn.Linear(d_model, vocab, bias=False, device="meta")
 
 
-def _empty_block(kind: str, d_model: int, index: int, arguments: Mapping) -> nn.Module:
+def real_block(kind: str, d_model: int, index: int, arguments: Mapping) -> nn.Module:
     """A real block of this kind without values (parameters on the meta device)."""
     if kind not in BLOCK_KINDS:
         raise ValueError(f"unknown block kind {kind!r}: expected one of {list(BLOCK_KINDS)}.")

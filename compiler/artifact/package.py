@@ -7,14 +7,13 @@ RMSNorm before every block and residual around it, with all blocks padded to one
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from math import frexp
 
 import numpy as np
 import torch
 from scipy import sparse
 
-from compiler.artifact.config import mamba2_config, mamba_config
 from compiler.artifact.model import Stack
 from compiler.artifact.tokenizer import with_special_tokens
 from compiler.driver import Compiled
@@ -22,13 +21,10 @@ from compiler.errors import CompileError
 from compiler.exactness.ballast import Ballast, choose_ballast, with_norm_ballast
 from compiler.exactness.sums import largest_step
 from compiler.formats import FLOAT32, Format
-from compiler.ir.block import Block
-from compiler.targets import mamba, mamba2, mamba_delta_t, s4d
-from compiler.targets.mamba import MambaSizes
-from compiler.targets.mamba2 import HEAD_DIMS, Mamba2Sizes, padded_channels
+from compiler.targets import target_of
+from compiler.targets.sizes import Sizes
+from compiler.targets.target import Target
 from compiler.targets.tensors import exact_float32
-
-Sizes = MambaSizes | Mamba2Sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +57,8 @@ class LanguageModel:
 def bare_sizes(compiled: Compiled, mixer: str | None = None) -> list[Sizes]:
     """The least sizes of each block, without padding: what the theorems bound."""
     lane_in, lane_out, d_model = _bare_lanes(compiled)
-    emitter = _emitter(compiled, mixer)
-    return [emitter.sizes(block, d_model) for block in compiled.blocks]
+    printer = _printer(compiled, mixer)
+    return [printer.sizes(block, d_model) for block in compiled.blocks]
 
 
 def size_fields(size: Sizes) -> dict[str, int]:
@@ -77,22 +73,19 @@ def bare(compiled: Compiled, mixer: str | None = None) -> Stack:
     the target's own module by default.
     """
     lane_in, lane_out, d_model = _bare_lanes(compiled)
-    emitter = _emitter(compiled, mixer)
+    printer = _printer(compiled, mixer)
     sizes = packaged_sizes(compiled, mixer)
     d_model = max((s.d_model for s in sizes), default=d_model)
     embedding = torch.from_numpy(_columns(compiled.lanes.embedding, lane_in, d_model, "embedding"))
     head = torch.from_numpy(_columns(compiled.head, lane_out, d_model, "head"))
     tensors = [
-        emitter.emit(block, size, lane_in if i == 0 else lane_out, lane_out)
+        printer.emit(block, size, lane_in if i == 0 else lane_out, lane_out)
         for i, (block, size) in enumerate(zip(compiled.blocks, sizes, strict=True))
     ]
     for i, state in enumerate(tensors):
         _check_representable({f"block {i}: {name}": tensor for name, tensor in state.items()}, compiled.context.format)
-    if emitter in _OWN_MIXERS:
-        return _own_stack(compiled, _OWN_MIXERS[emitter], embedding, tensors, sizes, head)
-    kind = "mamba2" if emitter is mamba2 else "mamba"
-    configs = [_block_config(size) for size in sizes]
-    return Stack.bare(embedding, tensors, kind, configs, head, needs_residual(compiled), d_model)
+    modules = [printer.module(size, i) for i, size in enumerate(sizes)]
+    return Stack.without_norms(embedding, modules, tensors, head, needs_residual(compiled))
 
 
 def needs_residual(compiled: Compiled) -> bool:
@@ -112,38 +105,20 @@ def _bare_lanes(compiled: Compiled) -> tuple[np.ndarray, np.ndarray, int]:
     return lane_in, lane_out, max(inputs, count - inputs)
 
 
-def _emitter(compiled: Compiled, mixer: str | None):
-    """The module of `targets` that prints the blocks."""
-    name = mixer or ("mamba" if compiled.rules.name == "s4d" else compiled.rules.name)
-    fits = {"mamba": ("mamba", "s4d"), "mamba2": ("mamba2",), "s4d": ("s4d",), "mamba-delta-t": ("mamba-delta-t",)}
-    if compiled.rules.name not in fits[name]:
-        raise ValueError(
-            f"mixer {name!r} cannot hold a circuit compiled for {compiled.rules.name}; compile it for {name}"
-        )
-    return {"mamba": mamba, "mamba2": mamba2, "s4d": s4d, "mamba-delta-t": mamba_delta_t}[name]
+def _printer(compiled: Compiled, mixer: str | None) -> Target:
+    """The target whose modules hold the blocks: the usual one, or the named one."""
+    target = compiled.context.target
+    names = target.printed_by or (target.name,)
+    if mixer is not None and mixer not in names:
+        raise ValueError(f"mixer {mixer!r} cannot hold a circuit compiled for {target.name}; compile it for {mixer}")
+    return target_of(mixer or names[0])
 
 
 def packaged_sizes(compiled: Compiled, mixer: str | None = None) -> list[Sizes]:
-    """The sizes of the modules of the bare stack: no narrower than d_model, for Mamba-2 a multiple of it."""
+    """The sizes of the modules of the bare stack, as small as their classes can have them."""
+    printer = _printer(compiled, mixer)
     pairs = zip(bare_sizes(compiled, mixer), compiled.blocks, strict=True)
-    return [_packaged(size, block) for size, block in pairs]
-
-
-def _packaged(size: Sizes, block: Block) -> Sizes:
-    if isinstance(size, MambaSizes):
-        return replace(size, d_inner=max(size.d_inner, size.d_model))
-    inner = -(-size.d_inner // size.d_model) * size.d_model
-    fits = [p for p in HEAD_DIMS if inner % p == 0 and padded_channels(block, p) <= inner]
-    return replace(size, d_inner=inner, headdim=fits[0] if fits else 1)
-
-
-def _block_config(size: Sizes) -> dict:
-    """Keyword arguments of the real class, which computes d_inner = int(expand · d_model)."""
-    if isinstance(size, MambaSizes):
-        expand = (size.d_inner + 0.5) / size.d_model  # the half keeps int() from rounding down past d_inner
-        return {"d_state": size.d_state, "d_conv": size.d_conv, "expand": expand, "dt_rank": size.dt_rank}
-    expand = size.d_inner // size.d_model
-    return {"d_state": size.d_state, "d_conv": size.d_conv, "expand": expand, "headdim": size.headdim, "rmsnorm": False}
+    return [printer.packaged(size, block) for size, block in pairs]
 
 
 def _columns(matrix: sparse.csr_array, column_of: np.ndarray, width: int, name: str) -> np.ndarray:
@@ -157,22 +132,6 @@ def _columns(matrix: sparse.csr_array, column_of: np.ndarray, width: int, name: 
     weights = coo.data[at >= 0]
     dense[coo.row[at >= 0], at[at >= 0]] = exact_float32(weights, name).numpy()
     return dense
-
-
-_OWN_MIXERS = {s4d: s4d.S4DMixer, mamba_delta_t: mamba_delta_t.MambaDeltaT}
-
-
-def _own_stack(compiled: Compiled, mixer: type[torch.nn.Module], embedding, tensors, sizes, head) -> Stack:
-    """A stack of mixers that no library ships."""
-    blocks = []
-    for state, size in zip(tensors, sizes, strict=True):
-        block = mixer(size.d_model, size.d_inner, size.d_state, size.d_conv)
-        block.load_state_dict(state)
-        blocks.append(block)
-    weights = torch.nn.Linear(head.shape[1], head.shape[0], bias=False, device="meta")
-    weights.weight = torch.nn.Parameter(head)
-    table = torch.nn.Embedding.from_pretrained(embedding, freeze=False)
-    return Stack(table, blocks, weights, residual=needs_residual(compiled)).eval()
 
 
 # Language model -------------------------------------------------------------------------------------
@@ -193,15 +152,13 @@ def language_model(compiled: Compiled) -> LanguageModel:
                 )
             ]
         )
-    if compiled.rules.name == "mamba-delta-t":
-        raise CompileError(
-            [
-                (
-                    None,
-                    "no library ships Mamba-Δᵀ, so there is no language model of it; the bare stack (`package.bare`) runs it",
-                )
-            ]
+    family = compiled.context.target.family
+    if family is None:
+        name = compiled.context.target.name
+        reason = (
+            f"no library ships {name}, so there is no language model of it; the bare stack (`package.bare`) runs it"
         )
+        raise CompileError([(None, reason)])
     if not compiled.blocks:
         raise CompileError(
             [
@@ -217,15 +174,14 @@ def language_model(compiled: Compiled) -> LanguageModel:
             f"it has {compiled.head.shape[0]} scores for an alphabet of {alphabet.size} tokens; read fewer lanes out"
         )
         raise CompileError([(compiled.source.output, reason)])
-    kind = "mamba2" if compiled.rules.name == "mamba2" else "mamba"
-    emitter = mamba2 if kind == "mamba2" else mamba
+    printer = target_of(family.printer)
     tokens = with_special_tokens(list(alphabet.tokens), end)
     bounds, format = compiled.lane_bounds(), compiled.context.format
     special = _special_score(compiled, bounds)
     blocks, inner_ballast = compiled.blocks, [None] * len(compiled.blocks)
-    size = _language_model_size(compiled, emitter, blocks, extra=0)
+    size = family.size(blocks, compiled.lanes.count)
     ballast = choose_ballast(size.d_model, bounds, format)
-    if kind == "mamba2":
+    if family.inner_norm:
         blocks, inner_ballast = with_norm_ballast(compiled, size.d_inner, bounds, format)
     lane_of = np.arange(compiled.lanes.count)
     tensors = {
@@ -237,15 +193,15 @@ def language_model(compiled: Compiled) -> LanguageModel:
     for i, block in enumerate(blocks):
         prefix = f"backbone.layers.{i}"
         tensors[f"{prefix}.norm.weight"] = _norm_weight(size.d_model, lane_of, ballast)
-        for name, tensor in emitter.emit(block, size, lane_of, lane_of).items():
+        for name, tensor in printer.emit(block, size, lane_of, lane_of).items():
             tensors[f"{prefix}.mixer.{name}"] = tensor
         if inner_ballast[i] is not None:
-            seats = mamba2.channel_seats(block, size.headdim)[: len(compiled.blocks[i].channels.names)]
+            seats = printer.seats(block, size)[: len(compiled.blocks[i].channels.names)]
             tensors[f"{prefix}.mixer.norm.weight"] = _norm_weight(size.d_inner, seats, inner_ballast[i])
     _check_representable(tensors, format)
     ends_with = None if end is None else alphabet.index(end)
     step = max(largest_step(block, bounds) for block in blocks)
-    config = _config(kind, size, len(tokens), len(blocks), ends_with, step) | {"dtype": compiled.dtype}
+    config = family.config(size, len(tokens), len(blocks), ends_with, step) | {"dtype": compiled.dtype}
     return LanguageModel(config, tensors, tokens, lane_of, ballast, special, alphabet.size)
 
 
@@ -291,39 +247,3 @@ def _norm_weight(width: int, data: np.ndarray, ballast: Ballast) -> torch.Tensor
     weight = torch.zeros(width)
     weight[torch.from_numpy(np.asarray(data))] = ballast.level
     return weight
-
-
-def _power_of_two(n: int) -> int:
-    return 1 << max(0, (n - 1).bit_length())
-
-
-def _language_model_size(compiled: Compiled, emitter, blocks, extra: int) -> Sizes:
-    """One size for all blocks: d_model a power of two (the norm's mean is then exact), d_inner = 2 · d_model."""
-    least = [emitter.sizes(block, compiled.lanes.count) for block in blocks]
-    d_model = _power_of_two(max(compiled.lanes.count + 2, 16))
-    if emitter is mamba:
-        inner = max(s.d_inner for s in least)
-        d_model = max(d_model, _power_of_two(-(-inner // 2)))
-        return MambaSizes(
-            d_model, 2 * d_model, max(s.d_state for s in least), max(s.dt_rank for s in least), least[0].d_conv
-        )
-    while True:
-        for headdim in HEAD_DIMS:
-            # Two more heads at most hold the ballast of the gated norm.
-            if all(padded_channels(block, headdim) + 2 * headdim <= 2 * d_model for block in blocks):
-                return Mamba2Sizes(d_model, 2 * d_model, max(s.d_state for s in least), headdim, least[0].d_conv)
-        d_model *= 2
-
-
-def _config(kind: str, size: Sizes, vocab: int, layers: int, end: int | None, largest_step: float) -> dict:
-    common = {
-        "vocab": vocab,
-        "d_model": size.d_model,
-        "d_state": size.d_state,
-        "layers": layers,
-        "d_conv": size.d_conv,
-        "end": end,
-    }
-    if kind == "mamba":
-        return mamba_config(**common, dt_rank=size.dt_rank)
-    return mamba2_config(**common, head_dim=size.headdim, largest_step=largest_step)

@@ -18,7 +18,8 @@ from compiler.errors import CompileError
 from compiler.exactness.levels import GATE, LARGEST_SQUARES, LEAST_BALLAST, OFF
 from compiler.exactness.sums import channel_bounds
 from compiler.formats import Format
-from compiler.ir.block import Block
+from compiler.ir.block import SelectiveBlock
+from compiler.ir.decay import KEEP
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def choose_ballast(width: int, bounds: np.ndarray, format: Format) -> Ballast:
 
 def with_norm_ballast(
     compiled: Compiled, d_inner: int, bounds: np.ndarray, format: Format
-) -> tuple[list[Block], list[Ballast]]:
+) -> tuple[list[SelectiveBlock], list[Ballast]]:
     """Mamba-2 blocks with the channels that make the gated norm over d_inner the identity."""
     blocks, chosen = [], []
     for block in compiled.blocks:
@@ -69,7 +70,7 @@ def with_norm_ballast(
     return blocks, chosen
 
 
-def _with_constant_channels(block: Block, compiled: Compiled, ballast: Ballast) -> Block:
+def _with_constant_channels(block: SelectiveBlock, compiled: Compiled, ballast: Ballast) -> SelectiveBlock:
     """The block with a channel of constant output a_i·K for each factor: x̂ = a_i·K, D = 1/32, gate 32."""
     channels, features = block.channels, block.features
     one = int(compiled.lanes.index[ONE][0])
@@ -98,7 +99,7 @@ def _with_constant_channels(block: Block, compiled: Compiled, ballast: Ballast) 
         delta_features=wider(channels.delta_features, sparse.csr_array((count, n_features + count))),
         delta_lanes=sparse.csr_array(sparse.vstack([channels.delta_lanes, sparse.csr_array((count, n_lanes))])),
         delta_bias=np.append(channels.delta_bias, np.full(count, OFF)),
-        decay=np.append(channels.decay, np.zeros(count)),
+        decay=channels.decay + (KEEP,) * count,
         skip=np.append(channels.skip, np.full(count, 1 / GATE)),
         gate=sparse.csr_array(sparse.vstack([channels.gate, rows(np.full(count, GATE))])),
         out=sparse.csr_array(sparse.vstack([channels.out, sparse.csr_array((count, n_lanes))])),
@@ -107,7 +108,7 @@ def _with_constant_channels(block: Block, compiled: Compiled, ballast: Ballast) 
     more_columns = replace(
         columns, write=_widened(columns.write, n_features + count), read=_widened(columns.read, n_features + count)
     )
-    return Block(more_features, more_channels, more_columns)
+    return SelectiveBlock(more_features, more_channels, more_columns)
 
 
 def _widened(matrix: sparse.csr_array, width: int) -> sparse.csr_array:

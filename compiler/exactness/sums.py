@@ -21,11 +21,12 @@ from compiler.errors import CompileError
 from compiler.exactness.saturation import saturating
 from compiler.exactness.weights import unheld_weights
 from compiler.formats import FLOAT32, Format
-from compiler.ir.block import Block
+from compiler.ir.block import SelectiveBlock
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.passes.allocate import Lanes
 from compiler.passes.schedule import Schedule
+from compiler.targets.target import Target
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Claim:
     steps: Fraction
 
 
-def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[Block, ...], context: Context) -> None:
+def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[SelectiveBlock, ...], context: Context) -> None:
     """Raise CompileError naming every weight that the dtype does not hold and every sum that could leave its exact range."""
     domains, format = context.domains, context.format
     limit = format.exact_integers
@@ -46,7 +47,7 @@ def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[Block, ...], context
     saturated = saturating(plan, domains, limit)
     reasons += [
         (claim.stream, _refusal(claim, limit, domains.max_length, format))
-        for claim in _claims(plan, domains)
+        for claim in _claims(plan, domains, context.target)
         if claim.steps > limit and claim.stream not in saturated
     ]
     bounds = lane_bounds(plan, lanes, domains)
@@ -62,32 +63,29 @@ def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[Block, ...], context
         raise CompileError(reasons)
 
 
-def _claims(plan: Schedule, domains: Domains) -> Iterator[Claim]:
+def _claims(plan: Schedule, domains: Domains, target: Target) -> Iterator[Claim]:
     for stream in plan.circuit.streams:
         if isinstance(stream.operation, ops.Numbers):
-            yield from _claims_of(stream, domains)
+            yield from _claims_of(stream, domains, target)
     for operations in plan.blocks:
         for stream in operations:
-            yield from _claims_of(stream, domains)
+            yield from _claims_of(stream, domains, target)
 
 
-def _claims_of(stream: Stream, domains: Domains) -> Iterator[Claim]:
+def _claims_of(stream: Stream, domains: Domains, target: Target) -> Iterator[Claim]:
     """What an operation adds up: its own value, its state, and the pre-activations of rectifiers."""
-    domain, operation = domains.of(stream), stream.operation
+    domain = domains.of(stream)
     if domain.step == 0:
         return
     yield Claim(stream, "its value", domain.steps)
     for source in stream.inputs:
         if domains.of(source).step:
             yield Claim(stream, f"its operand {source.label}", domains.of(source).steps)
-    if isinstance(operation, ops.MemoryRead):
-        value, key = (domains.of(s) for s in stream.inputs[:2])
-        yield Claim(stream, "an entry of its state", domains.cell_bound(stream) / (value.step * key.step))
-    if isinstance(operation, ops.ScaledSum):
-        value, weight = (domains.of(s) for s in stream.inputs[:2])
-        yield Claim(stream, "its state", domains.sum_bound(stream) / (value.step * weight.step))
-    if isinstance(operation, ops.GateSum):
-        yield from _claims_of(stream.inputs[0], domains)
+    gadget = target.gadget(stream.operation)
+    if gadget is not None:
+        yield from (Claim(stream, what, steps) for what, steps in gadget.claims(stream, domains))
+        for part in gadget.absorbs(stream):
+            yield from _claims_of(part, domains, target)
 
 
 def _partial_sums(plan: Schedule, domains: Domains, saturated: set[Stream]) -> Iterator[Claim]:
@@ -139,7 +137,7 @@ def lane_bounds(plan: Schedule, lanes: Lanes, domains: Domains) -> np.ndarray:
     return bounds
 
 
-def _too_large(block: Block, bounds: np.ndarray, number: int, format: Format) -> list[str]:
+def _too_large(block: SelectiveBlock, bounds: np.ndarray, number: int, format: Format) -> list[str]:
     """Physical values beyond the largest number of the dtype: pre-activations, and what leaves the gates."""
     largest = format.largest
     reach = feature_bounds(block, bounds)
@@ -157,7 +155,7 @@ def _too_large(block: Block, bounds: np.ndarray, number: int, format: Format) ->
     return found
 
 
-def largest_step(block: Block, bounds: np.ndarray) -> float:
+def largest_step(block: SelectiveBlock, bounds: np.ndarray) -> float:
     """A bound on Δ = softplus(pre-activation) over the channels of a block, 0 where it has none."""
     channels = block.channels
     reach = feature_bounds(block, bounds)
@@ -165,13 +163,13 @@ def largest_step(block: Block, bounds: np.ndarray) -> float:
     return float(pre.max(initial=0.0)) + 1
 
 
-def feature_bounds(block: Block, bounds: np.ndarray) -> np.ndarray:
+def feature_bounds(block: SelectiveBlock, bounds: np.ndarray) -> np.ndarray:
     """A bound on |pre-activation| of each convolved channel, hence on |x̂|."""
     taps = np.abs(block.features.taps).sum(axis=1)
     return taps * (abs(block.features.rows) @ bounds) + np.abs(block.features.bias)
 
 
-def channel_bounds(block: Block, bounds: np.ndarray) -> np.ndarray:
+def channel_bounds(block: SelectiveBlock, bounds: np.ndarray) -> np.ndarray:
     """A bound on |y·silu(z)| of each channel: no channel contributes more to its lane than the lane can hold."""
     coo = block.channels.out.tocoo()
     result = np.zeros(len(block.channels.names))

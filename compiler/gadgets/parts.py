@@ -9,6 +9,7 @@ from compiler.exactness.levels import CONSTANT, GATE, ON
 from compiler.ir.builder import BlockBuilder
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
+from compiler.targets.target import Target
 
 
 def targets(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> np.ndarray:
@@ -31,20 +32,24 @@ def per_lane(builder: BlockBuilder, value: Stream, lanes: np.ndarray) -> tuple[n
 def constant_column(builder: BlockBuilder) -> None:
     """The one column of running sums and latches: B = 1/128 and C = 1/32 at every position (x̂ = 32 where nothing follows silu)."""
     on = np.array([builder.constant()])
-    linear = builder.rules.columns != "features"
-    write, read = (1 / (ON * CONSTANT), 1 / (GATE * CONSTANT)) if linear else (1.0, 1.0)
+    write, read = (1.0, 1.0) if builder.target.column == "written" else (1 / (ON * CONSTANT), 1 / (GATE * CONSTANT))
     row = np.zeros(1, dtype=np.int64)
     builder.set_columns(["constant"], [(row, on, np.array([write]))], [(row, on, np.array([read]))])
 
 
 def column_gain(builder: BlockBuilder) -> float:
     """What undoes 128·B·C·32 of the constant column."""
-    return 1.0 if builder.rules.columns != "features" else 1 / (ON * CONSTANT * CONSTANT * GATE)
+    return 1 / (ON * CONSTANT * CONSTANT * GATE) if builder.target.column == "written" else 1.0
+
+
+def read_gain(target: Target) -> float:
+    """C·silu(z) of an open entry, where a query stands at the level of the constant channel."""
+    return CONSTANT * GATE if target.column == "written" else 1.0
 
 
 def threshold(builder: BlockBuilder, when: Stream, flags: np.ndarray) -> dict:
     """The Δ port of one channel per listed flag: 256·level − 128."""
-    if builder.rules.delta == "lanes":
+    if builder.target.step == "lanes":
         rows = builder.on_lanes(when)[flags]
         return {"delta_lanes": ops.exact_matrix(2 * ON * rows), "delta_bias": -ON}
     parts, bias = builder.linear(when)
@@ -69,6 +74,16 @@ def column_entries(builder: BlockBuilder, stream: Stream) -> list[tuple]:
     return parts
 
 
+def column(builder: BlockBuilder, stream: Stream, level: float) -> tuple[list[tuple], float]:
+    """(entries, unit) of a key or query at B or C: the columns are stream·unit/level.
+
+    Where the port is linear the unit is the level; where nothing follows silu the columns stand at their own scale.
+    """
+    if builder.target.column == "linear":
+        return [(r, f, w / level) for r, f, w in column_entries(builder, stream)], level
+    return single_features(builder, stream)
+
+
 def single_features(builder: BlockBuilder, stream: Stream) -> tuple[list[tuple], float]:
     """Columns that are one feature each, and their common unit."""
     ids, unit = builder.written(stream, np.ones(stream.width, dtype=bool))
@@ -77,7 +92,7 @@ def single_features(builder: BlockBuilder, stream: Stream) -> tuple[list[tuple],
             [
                 (
                     stream,
-                    f"its columns stand at {len(set(unit))} different scales, and {builder.rules.name} needs one for all",
+                    f"its columns stand at {len(set(unit))} different scales, and {builder.target.name} needs one for all",
                 )
             ]
         )

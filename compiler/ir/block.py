@@ -5,7 +5,7 @@ Between the language and the weights stands this record. Targets print it as ten
 
     x̂_f(t)  = relu(bias_f + Σ_k taps[f, k] · <rows_f, lanes(t − k)>)             features
     Δ_c(t)  = softplus(delta_bias_c + <delta_features_c, x̂(t)> + <delta_lanes_c, lanes(t)>)
-    h_cn(t) = exp(−Δ_c · decay_c) · h_cn(t − 1) + Δ_c · B_n · x̂_c,   B = write · x̂,  C = read · x̂
+    h_cn(t) = exp(−Δ_c · rate_c) · h_cn(t − 1) + Δ_c · B_n · x̂_c,   B = write · x̂,  C = read · x̂
     y_c(t)  = Σ_n C_n h_cn + skip_c · x̂_c
     out(t)  = Σ_c out_c · y_c · relu(<gate_c, lanes(t)>)
 
@@ -26,9 +26,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from compiler.exactness.levels import KEPT, SAFE_NEGATIVE, SAFE_POSITIVE
-
-FAINT = 2.0**-40  # a decay that a step of 32 does not feel and a step of 2^50 does not survive
+from compiler.exactness.levels import KEPT, OFF, SAFE_NEGATIVE, SAFE_POSITIVE
+from compiler.ir.decay import Fade, rates
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +45,7 @@ class Features:
 class Channels:
     """Channels with a state or a D path. Arrays over C channels; matrices (C × features) or (C × lanes).
 
+    decay: what a step leaves of the state (rate_c above is its rate).
     real_gates, real_steps: the channels whose gate or Δ is half of a real number.
     """
 
@@ -54,12 +54,18 @@ class Channels:
     delta_features: sparse.csr_array
     delta_lanes: sparse.csr_array
     delta_bias: np.ndarray
-    decay: np.ndarray
+    decay: tuple[Fade, ...]
     skip: np.ndarray
     gate: sparse.csr_array
     out: sparse.csr_array
     real_gates: frozenset[int] = frozenset()
     real_steps: frozenset[int] = frozenset()
+
+    @property
+    def writes(self) -> np.ndarray:
+        """The channels that ever write to their state: (C,) mask."""
+        fed = (np.diff(self.delta_features.indptr) > 0) | (np.diff(self.delta_lanes.indptr) > 0)
+        return fed | (self.delta_bias > OFF)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +83,9 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class SelectiveBlock:
+    """A layer that selects what it stores: one Mamba block, whatever the target."""
+
     features: Features
     channels: Channels
     columns: Columns
@@ -85,6 +93,57 @@ class Block:
     @property
     def d_state(self) -> int:
         return len(self.columns.names)
+
+    @property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """The names of its coordinates, by kind."""
+        return {"features": self.features.names, "channels": self.channels.names, "columns": self.columns.names}
+
+    def run(self, lanes: np.ndarray) -> np.ndarray:
+        """What the block adds to the lanes: (batch, time, L) float64 to the same shape; UnsafePreactivation where it is not exact."""
+        return run(self, lanes)
+
+    def preactivation_bounds(self, lane_bounds: np.ndarray) -> np.ndarray:
+        """A bound on |pre-activation| of each feature, from bounds on the lanes (L,): (F,)."""
+        taps, rows = np.abs(self.features.taps).sum(axis=1), abs(self.features.rows)
+        return taps * (rows @ lane_bounds) + np.abs(self.features.bias)
+
+    def bounds(self, lane_bounds: np.ndarray) -> np.ndarray:
+        """A bound on |y·silu(z)| of each channel: no channel contributes more to its lane than the lane can hold; (C,)."""
+        coo = self.channels.out.tocoo()
+        result = np.zeros(len(self.channels.names))
+        result[coo.row] = lane_bounds[coo.col] / np.abs(coo.data)
+        return result
+
+    def verify(self) -> None:
+        """Raise ValueError unless every part has the shape that the others ask for and holds numbers."""
+        features, channels, columns = self.features, self.channels, self.columns
+        n_features, n_channels, n_columns = (len(part.names) for part in (features, channels, columns))
+        n_lanes = features.rows.shape[1]
+        shapes = {
+            "rows": (features.rows, (n_features, n_lanes)),
+            "taps": (features.taps, (n_features, features.taps.shape[-1])),
+            "bias": (features.bias, (n_features,)),
+            "feature": (channels.feature, (n_channels,)),
+            "delta_features": (channels.delta_features, (n_channels, n_features)),
+            "delta_lanes": (channels.delta_lanes, (n_channels, n_lanes)),
+            "delta_bias": (channels.delta_bias, (n_channels,)),
+            "decay": (rates(channels.decay), (n_channels,)),
+            "skip": (channels.skip, (n_channels,)),
+            "gate": (channels.gate, (n_channels, n_lanes)),
+            "out": (channels.out, (n_channels, n_lanes)),
+            "write": (columns.write, (n_columns, n_features)),
+            "read": (columns.read, (n_columns, n_features)),
+        }
+        if columns.step is not None:
+            shapes |= {"step": (columns.step, (n_columns, n_features)), "step_bias": (columns.step_bias, (n_columns,))}
+        for name, (part, shape) in shapes.items():
+            if part.shape != shape:
+                raise ValueError(f"{name} of a block has shape {part.shape}, and its other parts ask for {shape}")
+            if not np.isfinite(part.data if sparse.issparse(part) else part).all():
+                raise ValueError(f"{name} of a block holds an infinity or a NaN")
+        if n_channels and not (0 <= channels.feature.min() <= channels.feature.max() < n_features):
+            raise ValueError(f"a channel of a block reads a feature beyond its {n_features}")
 
 
 class UnsafePreactivation(ArithmeticError):
@@ -104,14 +163,14 @@ def rectified(x: np.ndarray, names: tuple[str, ...], what: str, real: frozenset[
 
 
 def kept(exponent: np.ndarray) -> np.ndarray:
-    """exp(−Δ·decay), which must be exactly 1 (up to 2^−26) or 0 (from 104 on)."""
+    """exp(−Δ·rate), which must be exactly 1 (up to 2^−26) or 0 (from 104 on)."""
     if ((exponent > KEPT) & (exponent < -SAFE_NEGATIVE)).any():
         worst = exponent[(exponent > KEPT) & (exponent < -SAFE_NEGATIVE)][0]
         raise UnsafePreactivation(f"a state would fade by exp(−{worst:g}); it must be kept or erased whole")
     return np.where(exponent <= KEPT, 1.0, 0.0)
 
 
-def run(block: Block, lanes: np.ndarray) -> np.ndarray:
+def run(block: SelectiveBlock, lanes: np.ndarray) -> np.ndarray:
     """The block's output, added to nothing. lanes: (batch, time, L) float64; returns the same shape."""
     features = run_features(block.features, lanes)
     channels, columns = block.channels, block.columns
@@ -120,11 +179,12 @@ def run(block: Block, lanes: np.ndarray) -> np.ndarray:
     delta = rectified(delta_in, channels.names, "the Δ pre-activation", channels.real_steps)
     write, read = _times(features, columns.write), _times(features, columns.read)
     state = np.zeros((lanes.shape[0], len(channels.names), block.d_state))
+    rate = rates(channels.decay)[:, None]
     y = np.empty_like(x)
     own = None if columns.step is None else _column_steps(columns, features)
     for t in range(lanes.shape[1]):
         step = delta[:, t, :, None]
-        erased = own[:, t, None, :] if own is not None else step * channels.decay[:, None]
+        erased = own[:, t, None, :] if own is not None else step * rate
         driven = x[:, t, :, None] if own is not None else step * x[:, t, :, None]
         state = kept(erased) * state + driven * write[:, t, None, :]
         y[:, t] = (state * read[:, t, None, :]).sum(-1) + channels.skip * x[:, t]

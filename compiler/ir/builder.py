@@ -13,7 +13,8 @@ from compiler.analysis.one_channel import ChannelRows, is_rectified, one_channel
 from compiler.analysis.scale import half_scale, rectifier_scale
 from compiler.context import Context
 from compiler.exactness.levels import CONSTANT
-from compiler.ir.block import Block, Channels, Columns, Features
+from compiler.ir.block import Channels, Columns, Features, SelectiveBlock
+from compiler.ir.decay import KEEP, Fade
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.passes.allocate import Lanes
@@ -30,7 +31,7 @@ class BlockBuilder:
         self.lanes = lanes
         self.context = context
         self.domains = context.domains
-        self.rules = context.target
+        self.target = context.target
         self._ids: dict[bytes, int] = {}
         self._names: list[str] = []
         self._rows: list[sparse.csr_array] = []
@@ -76,20 +77,20 @@ class BlockBuilder:
 
     def constant(self) -> int:
         """The feature that is 32 at every position."""
-        one = ChannelRows((), (), np.zeros((1, self.rules.d_conv)), np.array([1.0]))
+        one = ChannelRows((), (), np.zeros((1, self.target.d_conv)), np.array([1.0]))
         return int(self.features(one, CONSTANT, ["constant"])[0])
 
     def rectifier(self, relu: Stream, wanted: np.ndarray) -> tuple[np.ndarray, float]:
         """(feature ids, scale) of the wanted numbers of a rectifier."""
         pre = relu.inputs[0]
-        channels = _only(one_channel(self.form(pre), pre.width, self.rules.d_conv, rectified=True), wanted)
+        channels = _only(one_channel(self.form(pre), pre.width, self.target.d_conv, rectified=True), wanted)
         halved = isinstance(relu.operation, ops.Half)
         scale = relu.operation.scale if halved else rectifier_scale(channels, self.domains)
         return self.features(channels, scale, _numbered(relu, wanted), halved), scale
 
     def passing(self, stream: Stream, wanted: np.ndarray) -> tuple[np.ndarray, float]:
         """(feature ids, scale) of non-negative numbers that one row each can compute from lanes."""
-        channels = _only(one_channel(self.form(stream), stream.width, self.rules.d_conv, rectified=False), wanted)
+        channels = _only(one_channel(self.form(stream), stream.width, self.target.d_conv, rectified=False), wanted)
         scale = rectifier_scale(channels, self.domains)
         return self.features(channels, scale, _numbered(stream, wanted)), scale
 
@@ -139,7 +140,7 @@ class BlockBuilder:
             pick = sparse.csr_array(
                 (np.full(used.sum(), sign), (range(used.sum()), np.flatnonzero(used))), shape=(used.sum(), atom.width)
             )
-            taps = np.zeros((used.sum(), self.rules.d_conv))
+            taps = np.zeros((used.sum(), self.target.d_conv))
             taps[:, lag] = 1
             channels = ChannelRows((atom,), (pick,), taps, np.zeros(used.sum()))
             scale = half_scale(self.domains.of(atom)) if real else rectifier_scale(channels, self.domains)
@@ -166,7 +167,7 @@ class BlockBuilder:
         out: tuple[np.ndarray, np.ndarray],
         gate: sparse.csr_array,
         delta_bias: np.ndarray | float,
-        decay: float = 0.0,
+        decay: Fade = KEEP,
         skip: float = 0.0,
         delta_features: tuple | None = None,
         delta_lanes: sparse.csr_array | None = None,
@@ -185,7 +186,7 @@ class BlockBuilder:
                 "out": out,
                 "gate": gate,
                 "delta_bias": np.broadcast_to(np.asarray(delta_bias, dtype=float), (count,)),
-                "decay": np.full(count, decay),
+                "decay": (decay,) * count,
                 "skip": np.full(count, skip),
                 "delta_features": delta_features,
                 "delta_lanes": delta_lanes,
@@ -199,18 +200,18 @@ class BlockBuilder:
         one = int(self.lanes.index[ONE][0])
         return sparse.csr_array((np.full(count, level), (range(count), [one] * count)), shape=(count, self.lanes.count))
 
-    def build(self) -> Block:
+    def build(self) -> SelectiveBlock:
         n_features, n_lanes = len(self._names), self.lanes.count
         indptr = np.cumsum([0, *(len(i) for i, _ in self._rows)])
         indices = np.concatenate([i for i, _ in self._rows]) if self._rows else np.zeros(0, dtype=np.int64)
         data = np.concatenate([d for _, d in self._rows]) if self._rows else np.zeros(0)
         rows = sparse.csr_array((data, indices, indptr), shape=(n_features, n_lanes))
-        taps = np.array(self._taps).reshape(n_features, self.rules.d_conv)
+        taps = np.array(self._taps).reshape(n_features, self.target.d_conv)
         features = Features(tuple(self._names), rows, taps, np.array(self._bias), frozenset(self._real))
         names, write, read, step = self._columns or ((), [], [], None)
         own = (None, None) if step is None else (_entries(step[0], len(names), n_features), step[1])
         columns = Columns(names, _entries(write, len(names), n_features), _entries(read, len(names), n_features), *own)
-        return Block(features, self._channel_record(n_features, n_lanes), columns)
+        return SelectiveBlock(features, self._channel_record(n_features, n_lanes), columns)
 
     def _channel_record(self, n_features: int, n_lanes: int) -> Channels:
         parts = self._channels
@@ -233,7 +234,7 @@ class BlockBuilder:
             _stacked(deltas, n_features),
             _stacked(lanes, n_lanes),
             joined("delta_bias"),
-            joined("decay"),
+            tuple(decay for p in parts for decay in p["decay"]),
             joined("skip"),
             _stacked([p["gate"] for p in parts], n_lanes),
             sparse.csr_array((weight, (range(total), target)), shape=(total, n_lanes)),

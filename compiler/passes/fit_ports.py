@@ -8,26 +8,23 @@ refused with the reason. After this pass every operand fits the port it stands a
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import singledispatchmethod
 
-import numpy as np
 from scipy import sparse
 
-from compiler.analysis.linear_form import ONE, Form
+from compiler.analysis.linear_form import Form
 from compiler.analysis.one_channel import is_rectified, one_channel
 from compiler.analysis.scale import half_scale
 from compiler.context import Context
 from compiler.errors import CompileError
+from compiler.gadgets.gadget import FREE, Port
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
-from compiler.language.stream import Stream, concatenate
-from compiler.passes.represent import masked
-from compiler.passes.signed_keys import signed_memory
+from compiler.language.stream import Stream
 
 
 def fit_ports(circuit: Circuit, context: Context) -> Circuit:
     """The same circuit with every operand in the shape that its port takes."""
-    fitter = _Fitter(context)
+    fitter = Fitter(context)
     reasons = []
     for stream in circuit.streams:
         try:
@@ -36,9 +33,7 @@ def fit_ports(circuit: Circuit, context: Context) -> Circuit:
             reasons.append((stream, str(error)))
             fitter.fitted[stream] = stream
     fitted = replace(circuit, output=fitter.landed(fitter.fitted[circuit.output]))
-    if context.target.delta == "columns":
-        text = f"{context.target.name} has no lowering of a bank of latches that no query selects from: every channel has every column"
-        reasons += [(s, text) for s in fitted.streams if isinstance(s.operation, ops.Latch)]
+    reasons += context.target.misfits(fitted)
     if reasons:
         raise CompileError(reasons)
     return fitted
@@ -48,17 +43,19 @@ def _is_identity(matrix: sparse.csr_array) -> bool:
     return matrix.shape[0] == matrix.shape[1] and (matrix != sparse.eye_array(matrix.shape[0], format="csr")).nnz == 0
 
 
-class _Fitter:
+class Fitter:
+    """Fits one stream after the other; gadgets and targets ask it for operands in the shape of a port."""
+
     def __init__(self, context: Context):
         self.context = context
         self.domains = context.domains
-        self.rules = context.target
+        self.target = context.target
         self.fitted: dict[Stream, Stream] = {}
         self._carried: dict[tuple[Stream, int], Stream] = {}
-        self._unrectified: dict[Stream, Stream] = {}
+        self._before: dict[Stream, Stream] = {}
 
     def fit(self, stream: Stream) -> None:
-        result = self.rule(stream.operation, stream, *(self.fitted[s] for s in stream.inputs))
+        result = self._fitted(stream, tuple(self.fitted[s] for s in stream.inputs))
         if result is not stream:
             result.name, result.origin = result.name or stream.name or stream.label, stream.origin
             self.domains.meet(result, self.domains.of(stream))
@@ -82,7 +79,7 @@ class _Fitter:
         """atom(t − lag) on lanes, a block for each max_lag positions."""
         carried, reached = atom, 0
         while reached < lag:
-            step = min(self.rules.max_lag, lag - reached)
+            step = min(self.target.max_lag, lag - reached)
             reached += step
             if (atom, reached) not in self._carried:
                 self._carried[(atom, reached)] = self._passed_on(carried, step, f"{atom.label}.shift{reached}", atom)
@@ -101,182 +98,78 @@ class _Fitter:
         self.domains.meet(carried, self.domains.of(atom))
         return carried
 
-    def _within_reach(self, stream: Stream) -> Stream:
-        return self.landed(stream) if any(lag > self.rules.max_lag for _, lag in self.form(stream)) else stream
+    def within_reach(self, stream: Stream) -> Stream:
+        return self.landed(stream) if any(lag > self.target.max_lag for _, lag in self.form(stream)) else stream
 
     # Ports ------------------------------------------------------------------------------------
 
     def written(self, value: Stream) -> Stream:
         """A value at the x̂ port: each number one rectified row."""
         form = self.form(value)
-        if is_rectified(form) or one_channel(form, value.width, self.rules.d_conv, rectified=False):
+        if is_rectified(form) or one_channel(form, value.width, self.target.d_conv, rectified=False):
             return value
         return self.landed(value)
 
-    def column(self, stream: Stream) -> Stream:
-        """A key or query at the B or C port; where nothing linear follows silu it is at least 0."""
-        return self._within_reach(stream) if self.rules.columns == "linear" else self.written(stream)
-
     def threshold(self, flag: Stream) -> Stream:
         """A condition at the Δ port: softplus rectifies, so the pre-activation of a rectified flag will do."""
-        flag = self._before_rectifier(flag)
-        if self.rules.delta == "features":
-            return self._within_reach(flag)
-        if self.rules.delta == "constant":
-            raise NotImplementedError(
-                f"{self.rules.name} has no lowering of latch: its Δ does not see the input, so nothing can be erased; use mamba or mamba2"
-            )
-        return self.landed(flag)
+        return self.at_port(self._before_rectifier(flag), self.target.step or "lanes")
+
+    def at_port(self, stream: Stream, port: Port) -> Stream:
+        """An equal stream in the shape that a port takes."""
+        return {"written": self.written, "linear": self.within_reach, "lanes": self.landed}[port](stream)
 
     def _before_rectifier(self, flag: Stream) -> Stream:
         """An integer that is 1 where the flag holds and at most 0 elsewhere, one rectifier earlier if there is one."""
-        relu = self._unrectified.get(flag)
+        relu = self._before.get(flag)
         if relu is None:
             return flag
         domain = self.domains.of(relu)
         return relu if domain.hi <= 1 and domain.step >= 1 else flag
 
-    # Rules ------------------------------------------------------------------------------------
+    def remember_before_rectifier(self, rectified: Stream, pre: Stream) -> None:
+        """Note what a rectifier, or a flag that is one, was before it."""
+        self._before[rectified] = pre
 
-    @singledispatchmethod
-    def rule(self, operation: ops.Operation, stream: Stream, *inputs: Stream) -> Stream:
-        return self._rebuilt(stream, operation, inputs)
+    # Operations -------------------------------------------------------------------------------
+
+    def _fitted(self, stream: Stream, inputs: tuple[Stream, ...]) -> Stream:
+        """The operation of a stream over fitted inputs: as the target rewrites it, or as its gadget takes it."""
+        operation = stream.operation
+        if type(operation) in self.target.lacks:
+            why = self.target.lacks[type(operation)]
+            raise NotImplementedError(f"{self.target.name} has no lowering of {operation.symbol}: {why}")
+        rewritten = self.target.rewrite(stream, inputs, self)
+        if rewritten is not None:
+            return rewritten
+        gadget = self.target.gadget(operation)
+        if gadget is not None:
+            return gadget.fit(stream, inputs, self)
+        if not isinstance(operation, FREE):
+            raise NotImplementedError(f"no gadget computes {operation.symbol}; register one in compiler.gadgets")
+        return self._folded(stream, inputs)
+
+    def _folded(self, stream: Stream, inputs: tuple[Stream, ...]) -> Stream:
+        """A source or a linear operation; a flag by declaration is remembered as the rectifier that it is."""
+        operation = stream.operation
+        result = self.rebuilt(stream, operation, inputs)
+        declared = isinstance(operation, ops.Linear) and operation.type is not None and len(inputs) == 1
+        if declared and inputs[0] in self._before and _is_identity(operation.matrices[0]):
+            self._before[result] = self._before[inputs[0]]
+        return result
 
     @staticmethod
-    def _rebuilt(stream: Stream, operation: ops.Operation, inputs: tuple[Stream, ...]) -> Stream:
+    def rebuilt(stream: Stream, operation: ops.Operation, inputs: tuple[Stream, ...]) -> Stream:
+        """The stream itself where nothing changed, else a new one."""
         same = operation is stream.operation and all(a is b for a, b in zip(inputs, stream.inputs, strict=True))
         return stream if same else Stream(operation, inputs, stream.name)
 
-    @rule.register
-    def _(self, operation: ops.Relu, stream: Stream, pre: Stream) -> Stream:
-        raw = pre
-        if one_channel(self.form(pre), pre.width, self.rules.d_conv, rectified=True) is None:
-            pre = self.landed(pre)
-        result = self._rebuilt(stream, operation, (pre,))
-        self._unrectified[result] = raw
-        return result
+    def fitted_new(self, stream: Stream) -> Stream:
+        """A new stream over fitted inputs, itself fitted."""
+        return self._fitted(stream, stream.inputs)
 
-    @rule.register
-    def _(self, operation: ops.Linear, stream: Stream, *inputs: Stream) -> Stream:
-        result = self._rebuilt(stream, operation, inputs)
-        if (
-            operation.type is not None
-            and len(inputs) == 1
-            and inputs[0] in self._unrectified
-            and _is_identity(operation.matrices[0])
-        ):
-            self._unrectified[result] = self._unrectified[inputs[0]]
-        return result
-
-    @rule.register
-    def _(self, operation: ops.Multiply, stream: Stream, a: Stream, b: Stream) -> Stream:
-        split = isinstance(a.operation, ops.Half)
-        if not split and (self.domains.of(a).lo < 0 <= self.domains.of(b).lo or any(lag for _, lag in self.form(b))):
-            a, b = b, a
-        width = stream.width
-        a, b = (s if s.width == width else np.ones((width, 1)) @ s for s in (a, b))
-        if self.domains.of(a).lo < 0:
-            return self._signed_product(a, b)
-        return self._rebuilt(stream, operation, (self.written(a), self.landed(b)))
-
-    def _signed_product(self, a: Stream, b: Stream) -> Stream:
-        """a·b = relu(a)·b − relu(−a)·b, for the x̂ port passes non-negative values only."""
-        pair = self.rule(ops.Relu(), Stream(ops.Relu(), (concatenate(a, -1 * a),)), concatenate(a, -1 * a))
-        twice = Stream(ops.Multiply(), (pair, self.landed(concatenate(b, b))))
-        eye = sparse.eye_array(a.width)
-        return sparse.hstack([eye, -eye], format="csr") @ twice
-
-    @rule.register
-    def _(self, operation: ops.Dot, stream: Stream, a: Stream, b: Stream) -> Stream:
-        if self.rules.columns != "linear" or self.rules.delta == "columns":
-            raise NotImplementedError(
-                f"{self.rules.name} has no lowering of dot: its B and C are not linear in x̂; write (a * b).sum()"
-            )
-        return self._rebuilt(stream, operation, (self._within_reach(a), self._within_reach(b)))
-
-    @rule.register
-    def _(self, operation: ops.Count, stream: Stream, when: Stream, reset: Stream) -> Stream:
-        """One channel where Δ can erase and keep; else the count since the start minus its copy latched at the last reset."""
-        if not self.context.counts:
-            total = Stream(ops.Cumsum(), (when,))
-            return self._fitted_parts(total - Stream(ops.Latch(), (total, reset)))
-        counted = Stream(ops.Relu(), (when - reset,))
-        counted = self.rule(ops.Relu(), counted, *counted.inputs)
-        return self._rebuilt(stream, operation, (counted, self._within_reach(reset)))
-
-    def _fitted_parts(self, rewritten: Stream) -> Stream:
+    def fitted_parts(self, rewritten: Stream) -> Stream:
         """A stream made of new streams over fitted ones, itself fitted."""
         for new in Circuit("", rewritten).streams:
             if new not in self.fitted:
                 self.fit(new)
         return self.fitted[rewritten]
-
-    @rule.register
-    def _(self, operation: ops.ScaledSum, stream: Stream, value: Stream, weight: Stream, gate: Stream) -> Stream:
-        return self._rebuilt(stream, operation, (self.written(value), self._within_reach(weight), self.landed(gate)))
-
-    @rule.register
-    def _(self, operation: ops.Cumsum, stream: Stream, value: Stream) -> Stream:
-        if self.rules.delta == "columns":
-            return Stream(ops.MemoryRead("sum"), (self.written(value), ONE, ONE), stream.name)
-        return self._rebuilt(stream, operation, (self.written(value),))
-
-    @rule.register
-    def _(self, operation: ops.Latch, stream: Stream, value: Stream, when: Stream) -> Stream:
-        if self.rules.delta == "columns":
-            if when.width > 1:
-                return self._rebuilt(
-                    stream, operation, (value, when)
-                )  # read behind a gate, which becomes the query of a memory
-            return self._column_latch(stream, operation.forgets, value, when, ONE)
-        return self._rebuilt(stream, operation, (self.written(value), self.threshold(when)))
-
-    def _column_latch(self, stream: Stream, forgets: bool, value: Stream, when: Stream, query: Stream) -> Stream:
-        """Latches where the step belongs to the columns: a memory that keeps the last value (or the sum) under each flag."""
-        flags = self._within_reach(when)
-        if self.domains.of(flags).lo < 0 or not self.domains.of(flags).is_flag:
-            raise NotImplementedError(f"{self.rules.name} has a lowering of latches for flags only")
-        return Stream(
-            ops.MemoryRead("last" if forgets else "sum"),
-            (self.written(value), flags, self._within_reach(query)),
-            stream.name,
-        )
-
-    @rule.register
-    def _(self, operation: ops.GateSum, stream: Stream, bank: Stream, gate: Stream) -> Stream:
-        if self.rules.delta == "columns":
-            forgets = (
-                bank.operation.forgets if isinstance(bank.operation, ops.Latch) else bank.operation.policy == "last"
-            )
-            return self._column_latch(stream, forgets, *bank.inputs[:2], gate)
-        return self._rebuilt(stream, operation, (bank, self.landed(gate)))
-
-    @rule.register
-    def _(self, operation: ops.MemoryRead, stream: Stream, value: Stream, key: Stream, query: Stream) -> Stream:
-        if self.rules.columns == "constant":
-            return self._gated_sums(stream, value, key, query)
-        if self.rules.columns == "features" and min(self.domains.of(s).lo for s in (key, query)) < 0:
-            rewritten = signed_memory(value, key, query)
-            for new in Circuit("", rewritten).streams:
-                if new not in self.fitted:
-                    self.fit(new)
-            return self.fitted[rewritten]
-        return self._rebuilt(stream, operation, (self.written(value), self.column(key), self.column(query)))
-
-    def _gated_sums(self, stream: Stream, value: Stream, key: Stream, query: Stream) -> Stream:
-        """A memory without selectivity (Theorem 4 of paper A): a running sum per key of the values it masks, gated by the query.
-
-        Each (key, lane) pair has a channel relu(value + M(key − 1)); the gate opens the queried key's channels.
-        """
-        if not self.domains.of(key).is_flag or self.domains.of(query).lo < 0:
-            raise NotImplementedError(
-                f"{self.rules.name} has a lowering of {stream.operation.symbol} for keys that are flags and queries of at least 0 only"
-            )
-        keys, lanes = key.width, value.width
-        spread = sparse.kron(np.ones((keys, 1)), sparse.eye_array(lanes), format="csr") @ value
-        flags = sparse.kron(sparse.eye_array(keys), np.ones((lanes, 1)), format="csr") @ key
-        stored = masked(self.domains, spread, flags)
-        sums = Stream(ops.Cumsum(), (self.rule(ops.Relu(), stored, *stored.inputs),))
-        cell = self.domains.cell_bound(stream)
-        self.domains.meet(sums, replace(self.domains.of(sums), lo=-cell, hi=cell))
-        return Stream(ops.GateSum(), (sums, self.landed(query)))

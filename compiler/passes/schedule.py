@@ -12,20 +12,17 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
-from compiler.analysis.linear_form import Form, port_form
+from compiler.analysis.linear_form import Form
 from compiler.analysis.one_channel import is_rectified
 from compiler.context import Context
+from compiler.gadgets.gadget import Gadget, Operands, Port
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
-from compiler.targets.ports import PortRules
-
-SOURCES = (ops.Embed, ops.Constant, ops.Numbers)
-Port = Literal["written", "linear", "lanes"]
+from compiler.targets.target import Target
 
 
 @dataclass
@@ -44,38 +41,6 @@ class Schedule:
     forms: dict[Stream, Form] = field(repr=False)
 
 
-def operands(stream: Stream, rules: PortRules) -> list[tuple[Stream, Port]]:
-    """(operand, the port it stands at) for each operand of an operation that a block computes.
-
-    A latch or a running sum behind a gate is one operation with it (the gate closes the
-    channels of the state itself).
-    """
-    operation = stream.operation
-    column: Port = "linear" if rules.columns == "linear" else "written"
-    if isinstance(operation, ops.Relu):
-        return [(stream.inputs[0], "lanes")]
-    if isinstance(operation, ops.Multiply):
-        return [(stream.inputs[0], "written"), (stream.inputs[1], "lanes")]
-    if isinstance(operation, ops.GateSum):
-        state, gate = stream.inputs
-        return [*operands(state, rules), (gate, "lanes")]
-    if isinstance(operation, ops.Cumsum):
-        return [(stream.inputs[0], "written")]
-    if isinstance(operation, ops.Latch):
-        return [(stream.inputs[0], "written"), (stream.inputs[1], "linear" if rules.delta == "features" else "lanes")]
-    if isinstance(operation, ops.MemoryRead):
-        value, key, query = stream.inputs
-        return [(value, "written"), (key, column), (query, column)]
-    if isinstance(operation, ops.Count):
-        return [(stream.inputs[0], "written"), (stream.inputs[1], "linear")]
-    if isinstance(operation, ops.Dot):
-        return [(stream.inputs[0], column), (stream.inputs[1], column)]
-    if isinstance(operation, ops.ScaledSum):
-        value, weight, gate = stream.inputs
-        return [(value, "written"), (weight, "linear"), (gate, "lanes")]
-    return []
-
-
 def served_in_block(atom: Stream, lag: int, form: Form, port: Port) -> bool:
     """Whether a port takes this atom from a rectifier of its own block, so that it needs no lane."""
     if lag or port == "lanes" or not isinstance(atom.operation, ops.Relu):
@@ -83,30 +48,25 @@ def served_in_block(atom: Stream, lag: int, form: Form, port: Port) -> bool:
     return port == "linear" or is_rectified(form)
 
 
-def column_group(stream: Stream, rules: PortRules) -> tuple | None:
+def column_group(stream: Stream, target: Target) -> tuple | None:
     """What an operation needs the shared columns B and C to be; None when it has no state.
 
-    Where the step belongs to the columns, channels cannot keep out of the state (their own
-    Δ is 0 elsewhere), so that operations without a state need a block without columns.
+    Where channels cannot keep out of the state, operations without one need a block without columns.
     """
-    operation = stream.operation
-    if isinstance(operation, ops.MemoryRead):
-        key, query = stream.inputs[1:3]
-        return ("memory", operation.policy, id(key), id(query))  # by identity: == of streams builds a comparison
-    if isinstance(operation, ops.Dot):
-        return ("dot", *map(id, stream.inputs))
-    if isinstance(operation, (ops.Cumsum, ops.Latch, ops.GateSum, ops.ScaledSum, ops.Count)):
-        return ("constant",)
-    return ("no columns",) if rules.delta == "columns" else None
+    group = target.gadget(stream.operation).column_group(stream)
+    return ("no columns",) if group is None and not target.apart else group
 
 
 def schedule(circuit: Circuit, context: Context) -> Schedule:
     """Assign every operation to its block."""
-    rules, forms = context.target, context.forms
-    gated = {s.inputs[0] for s in circuit.streams if isinstance(s.operation, ops.GateSum)}
-    computed = {s: ports for s in circuit.streams if s not in gated and (ports := operands(s, rules))}
-    on_lanes, in_ports = _demand(circuit.output, computed, forms)
-    block_of = _place(computed, on_lanes, forms, rules)
+    target = context.target
+    gadgets = {s: gadget for s in circuit.streams if (gadget := target.gadget(s.operation)) is not None}
+    absorbed = {part for s, gadget in gadgets.items() for part in gadget.absorbs(s)}
+    computed = {s: gadget.operands(s, target) for s, gadget in gadgets.items() if s not in absorbed}
+    read = [circuit.output, *(operand for ports in computed.values() for operand, _ in ports)]
+    forms = {operand: context.form(operand) for operand in read}
+    on_lanes, in_ports = _demand(circuit.output, computed, gadgets, forms)
+    block_of = _place(computed, on_lanes, forms, target)
     blocks: list[list[Stream]] = [[] for _ in range(1 + max(block_of.values(), default=-1))]
     for stream, block in block_of.items():
         blocks[block].append(stream)
@@ -115,20 +75,20 @@ def schedule(circuit: Circuit, context: Context) -> Schedule:
 
 # Demand: which numbers of which atoms are read at all, and how ----------------------------------
 
-Operands = dict[Stream, list[tuple[Stream, Port]]]
+Computed = dict[Stream, Operands]
 
 
-def _demand(output: Stream, computed: Operands, forms: dict) -> tuple[dict, dict]:
+def _demand(output: Stream, computed: Computed, gadgets: dict[Stream, Gadget], forms: dict) -> tuple[dict, dict]:
     on_lanes: dict[Stream, np.ndarray] = {}
     in_ports: dict[Stream, np.ndarray] = {}
-    _ask(port_form(output, forms), np.ones(output.width, dtype=bool), "lanes", on_lanes, in_ports)
+    _ask(forms[output], np.ones(output.width, dtype=bool), "lanes", on_lanes, in_ports)
     for stream in reversed(computed):
         wanted = np.zeros(stream.width, dtype=bool)
         for asked in (on_lanes.get(stream), in_ports.get(stream)):
             wanted |= asked if asked is not None else False
         if wanted.any():
-            for (operand, port), rows in zip(computed[stream], _operand_rows(stream, wanted), strict=True):
-                _ask(port_form(operand, forms), rows, port, on_lanes, in_ports)
+            for (operand, port), rows in zip(computed[stream], gadgets[stream].rows(stream, wanted), strict=True):
+                _ask(forms[operand], rows, port, on_lanes, in_ports)
     return on_lanes, in_ports
 
 
@@ -141,37 +101,17 @@ def _ask(form: Form, rows: np.ndarray, port: Port, on_lanes: dict, in_ports: dic
         target[atom] = target[atom] | columns if atom in target else columns
 
 
-def _operand_rows(stream: Stream, wanted: np.ndarray) -> list[np.ndarray]:
-    """For each operand, which of its numbers the wanted numbers of the result depend on."""
-    operation = stream.operation
-    if isinstance(operation, (ops.Relu, ops.Cumsum)):
-        return [wanted]
-    if isinstance(operation, (ops.Multiply, ops.ScaledSum, ops.Count)):
-        return [wanted] * len(stream.inputs)
-    if isinstance(operation, ops.Dot):
-        return [np.ones(s.width, dtype=bool) for s in stream.inputs]
-    if isinstance(operation, ops.MemoryRead):
-        return [wanted, *(np.ones(s.width, dtype=bool) for s in stream.inputs[1:])]
-    if isinstance(operation, ops.Latch):
-        value, when = stream.inputs
-        table = wanted.reshape(when.width, value.width)
-        return [table.any(axis=0), table.any(axis=1)]
-    state, gate = stream.inputs
-    copies = np.tile(wanted, gate.width)
-    return [*_operand_rows(state, copies), np.ones(gate.width, dtype=bool)]
-
-
 # Placement ----------------------------------------------------------------------------------
 
 
-def _place(computed: Operands, on_lanes: dict[Stream, np.ndarray], forms: dict, rules: PortRules) -> dict[Stream, int]:
+def _place(computed: Computed, on_lanes: dict[Stream, np.ndarray], forms: dict, target: Target) -> dict[Stream, int]:
     earliest: dict[Stream, int] = {}  # the first block in which an operation's operands stand on lanes
     block_of: dict[Stream, int] = {}
     free = _FreeBlocks()
     for stream, ports in computed.items():
-        earliest[stream] = max(_level(port_form(s, forms), port, earliest, block_of) for s, port in ports)
+        earliest[stream] = max(_level(forms[s], port, earliest, block_of) for s, port in ports)
         if stream in on_lanes and on_lanes[stream].any():
-            block_of[stream] = free.first(earliest[stream], column_group(stream, rules))
+            block_of[stream] = free.first(earliest[stream], column_group(stream, target))
     return block_of
 
 
@@ -180,7 +120,7 @@ def _level(form: Form, port: Port, earliest: dict[Stream, int], block_of: dict[S
     for atom, lag in form:
         if served_in_block(atom, lag, form, port):
             level = max(level, earliest[atom])
-        elif not isinstance(atom.operation, SOURCES):
+        else:  # sources stand on lanes before the first block
             level = max(level, block_of.get(atom, -1) + 1)
     return level
 

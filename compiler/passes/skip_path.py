@@ -16,11 +16,13 @@ from scipy import sparse
 from compiler.analysis.exact_matrices import product, scaled
 from compiler.analysis.linear_form import ONE, Form, linear_form
 from compiler.context import Context
+from compiler.gadgets.gadget import CONSTANT_COLUMN
+from compiler.gadgets.memory import OuterProductMemory
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream, constant
-from compiler.passes.schedule import Schedule
-from compiler.targets.ports import PortRules
+from compiler.passes.schedule import Schedule, column_group
+from compiler.targets.target import Target
 
 
 def use_skip_path(plan: Schedule, context: Context) -> Circuit:
@@ -29,7 +31,7 @@ def use_skip_path(plan: Schedule, context: Context) -> Circuit:
     if len(plan.blocks) != 1:
         return circuit
     form = linear_form(circuit.output)
-    changed = _constant_carried(_skipping(form), plan, context.target)
+    changed = _constant_carried(_skipping(form, context.target), plan, context.target)
     if changed.keys() == form.keys():
         return circuit
     output = Stream(
@@ -39,24 +41,23 @@ def use_skip_path(plan: Schedule, context: Context) -> Circuit:
     return replace(circuit, output=output)
 
 
-def _constant_carried(form: Form, plan: Schedule, rules: PortRules) -> Form:
+def _constant_carried(form: Form, plan: Schedule, target: Target) -> Form:
     """ONE by a channel of its own, where the constant column has that channel and D paths share blocks with states."""
-    on_anyway = any(isinstance(stream.operation, (ops.Cumsum, ops.Latch, ops.GateSum)) for stream in plan.blocks[0])
-    apart = rules.columns == "linear" and rules.delta != "columns"
-    if (ONE, 0) not in form or not on_anyway or not apart:
+    on_anyway = any(column_group(stream, target) == CONSTANT_COLUMN for stream in plan.blocks[0])
+    if (ONE, 0) not in form or not on_anyway or target.column != "linear" or not target.apart:
         return form
     carried = constant(1).relu().named("one")
     return {(carried, 0) if atom is ONE else (atom, lag): matrix for (atom, lag), matrix in form.items()}
 
 
-def _skipping(form: Form) -> Form:
+def _skipping(form: Form, target: Target) -> Form:
     """Reads of a memory and of a multiple of what it writes, as one read of a memory with that skip."""
     for (memory, lag), matrix in form.items():
-        if lag == 0 and isinstance(memory.operation, ops.MemoryRead) and not memory.operation.skip:
+        gadget = target.gadget(memory.operation)
+        if lag == 0 and isinstance(gadget, OuterProductMemory) and not memory.operation.skip:
             skip = _common_factor(form, matrix, linear_form(memory.inputs[0]))
             if skip:
-                merged = Stream(replace(memory.operation, skip=skip), memory.inputs, memory.name)
-                merged.origin = memory.origin
+                merged = gadget.with_skip(memory, skip)
                 written = linear_form(memory.inputs[0])
                 rest = {key: m for key, m in form.items() if key not in written and key[0] is not memory}
                 return {(merged, 0): matrix, **rest}

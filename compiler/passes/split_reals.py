@@ -36,7 +36,7 @@ def split_reals(circuit: Circuit, context: Context) -> Circuit:
         isinstance(s.operation, ops.ScaledSum) for s in circuit.streams
     ):
         return circuit
-    if context.target.name != "mamba":
+    if not context.target.reals:
         real = next(s for s in circuit.streams if not domains.of(s).step or isinstance(s.operation, ops.ScaledSum))
         raise CompileError(
             [

@@ -25,7 +25,7 @@ import numpy as np
 
 from compiler.artifact.numeric import NumericStack
 from compiler.driver import Compiled, compile
-from compiler.gadgets.reals import step_rate
+from compiler.gadgets.scaled_sum import step_rate
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.source import numbers

@@ -11,7 +11,7 @@ from compiler.driver import Compiled, compile, run_blocks
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language.circuit import Circuit
-from compiler.targets.ports import TARGETS
+from compiler.targets import target_names
 from tests import random_circuits
 from tests.circuits import CASES, Case, logits, mistakes, words
 
@@ -43,7 +43,7 @@ def test_refusals_name_the_operation_and_the_reason(case: Case, target: str):
 
 def test_every_case_says_what_every_target_does_with_it():
     for case in CASES:
-        assert {*case.targets, *case.refused} == set(TARGETS), case.name
+        assert {*case.targets, *case.refused} == set(target_names()), case.name
 
 
 def _check_equal(circuit: Circuit, compiled: Compiled, tokens: np.ndarray) -> None:
@@ -54,7 +54,7 @@ def _check_equal(circuit: Circuit, compiled: Compiled, tokens: np.ndarray) -> No
     assert np.array_equal(last, compiled.lane_values(tokens))
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", target_names())
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_random_circuits(target: str, data):

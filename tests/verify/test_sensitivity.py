@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from compiler.artifact.package import bare
 from compiler.driver import compile
 from compiler.runtime import mamba_classes
-from compiler.targets.s4d import S4DMixer
+from compiler.targets.s4d.mixer import S4DMixer
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
 from verify.attention_sensitivity import attention_sensitivity

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from compiler.artifact.model import Stack
-from compiler.targets.mamba_delta_t import MambaDeltaT
+from compiler.targets.mamba_delta_t.mixer import MambaDeltaT
 from verify.certificates.certificate import Certificate, Refused, Violated
 from verify.certificates.finite import check_finite, lead
 

@@ -9,8 +9,8 @@ from scipy import sparse
 
 from compiler.artifact.model import Stack
 from compiler.driver import Compiled
-from compiler.ir.block import Block, UnsafePreactivation, kept, rectified, run, run_features
-from compiler.targets.mamba2 import channel_seats
+from compiler.ir.block import SelectiveBlock, UnsafePreactivation, kept, rectified, run_features
+from compiler.ir.decay import rates
 from verify.certificates.ask import BEFORE, Windows
 from verify.certificates.certificate import Refused, Violated
 from verify.certificates.stepper import Stepped
@@ -32,7 +32,7 @@ class Rule:
     lanes: np.ndarray
 
 
-def last_block(compiled: Compiled) -> Block:
+def last_block(compiled: Compiled) -> SelectiveBlock:
     """The block that holds the latches; refused where its state has several columns."""
     block = compiled.blocks[-1]
     if block.d_state > 1:
@@ -69,7 +69,7 @@ def _rule(compiled: Compiled, tokens: np.ndarray) -> tuple[np.ndarray, ...]:
     """The fields of the rule at the last of (n, time) tokens."""
     lanes = compiled.lanes.embedding[tokens.reshape(-1)].toarray().reshape(*tokens.shape, -1)
     for earlier in compiled.blocks[:-1]:
-        lanes = lanes + run(earlier, lanes)
+        lanes = lanes + earlier.run(lanes)
     block = compiled.blocks[-1]
     channels, features, present = block.channels, run_features(block.features, lanes)[:, -1], lanes[:, -1]
     x = features[:, channels.feature]
@@ -77,7 +77,7 @@ def _rule(compiled: Compiled, tokens: np.ndarray) -> tuple[np.ndarray, ...]:
     delta = rectified(step, channels.names, "the Δ pre-activation")
     gate = rectified((channels.gate @ present.T).T, channels.names, "the gate pre-activation")
     write, read = ((port @ features.T).T for port in (block.columns.write, block.columns.read))
-    keep = kept(delta * channels.decay)
+    keep = kept(delta * rates(channels.decay))
     return keep, delta * x * write, read, channels.skip * x, gate, present
 
 
@@ -87,11 +87,7 @@ class Comparison:
     def __init__(self, stack: Stack, compiled: Compiled):
         module, channels = stack.blocks[-1], compiled.blocks[-1].channels
         self.names, self.tokens = channels.names, compiled.source.alphabet.tokens
-        self.at = (
-            channel_seats(compiled.blocks[-1], module.headdim)
-            if hasattr(module, "headdim")
-            else np.arange(len(self.names))
-        )
+        self.at = compiled.context.target.seats(compiled.blocks[-1], module)
         self.head, self.right_head = _array(stack.head.weight), compiled.head
         self.last_map = self.head @ _array(module.out_proj.weight)
         self._check_last_map(sparse.csr_array(compiled.head @ channels.out.T).toarray())

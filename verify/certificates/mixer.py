@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from compiler.exactness.levels import SAFE_NEGATIVE, SAFE_POSITIVE
-from compiler.targets.s4d import S4DMixer
+from compiler.targets.s4d.mixer import S4DMixer
 from verify.certificates.ask import Windows
 from verify.certificates.certificate import Refused
 from verify.certificates.lattice import Lattice, product

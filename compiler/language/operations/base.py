@@ -120,6 +120,7 @@ class Operation:
 
     sees:            what its value depends on.
     zero_preserving: whether inputs of zeros give zeros, so that it commutes with shifts, before the start too.
+    core:            whether a block computes it, by a gadget; other operations are rewritten in these.
     foldable:        whether, as a function of one token, it becomes a table of the embedding.
     known:           every operation by its class name, which is its name where a circuit is written as data.
     """
@@ -127,6 +128,7 @@ class Operation:
     sees: ClassVar[Sees] = Sees.PAST
     zero_preserving: ClassVar[bool] = False
     foldable: ClassVar[bool] = True
+    core: ClassVar[bool] = False
     known: ClassVar[dict[str, type[Operation]]] = {}
 
     def __init_subclass__(cls, **options: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
 class Cumsum(Operation):
     """The running sum, the present position included (a state column with A = 0)."""
 
+    core: ClassVar[bool] = True
+
     def written(self, x: str) -> str:
         return f"{grouped(x)}.cumsum()"
 
@@ -34,6 +37,8 @@ class Cumsum(Operation):
 @dataclass(frozen=True)
 class ScaledSum(Operation):
     """gate_t · Σ_{s≤t} value_s · weight_s, lane by lane: a state column written through Δ and read through the gate."""
+
+    core: ClassVar[bool] = True
 
     def result_type(self, value: Type, weight: Type, gate: Type) -> Type:
         whole = value.integral and weight.integral and gate.integral
@@ -60,6 +65,8 @@ class Latch(Operation):
     A flag holds where it is at least 1, so that passes may hand over an integer that
     exceeds 0 exactly where the flag is 1 (softplus does the rectifying).
     """
+
+    core: ClassVar[bool] = True
 
     @property
     def forgets(self) -> bool:
@@ -119,6 +126,8 @@ class SumWhere(Latch):
 class GateSum(Operation):
     """Σ_k gate_k · bank_k: of a bank of K·w lanes, the entry (w lanes) that a one-hot gate selects."""
 
+    core: ClassVar[bool] = True
+
     def result_type(self, bank: Type, gate: Type) -> Type:
         width = bank.width // gate.width
         return Int(width=width) if bank.integral else Real(width=width)
@@ -148,6 +157,8 @@ class MemoryRead(Operation):
     better one than the input language gives; None leaves it to the domains pass.
     skip: adds skip · value_t to what is read (y = C·h + D·x̂); the skip-path pass sets it.
     """
+
+    core: ClassVar[bool] = True
 
     policy: str
     writes: int | None = None
@@ -203,6 +214,8 @@ class MemoryRead(Operation):
 @dataclass(frozen=True)
 class Count(Operation):
     """How often the first flag held since the second last did (a reset itself counts 0)."""
+
+    core: ClassVar[bool] = True
 
     def written(self, when: str, reset: str) -> str:
         return f"count({when}, reset={reset})"

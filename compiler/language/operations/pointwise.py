@@ -24,6 +24,7 @@ from compiler.language.types import Bool, Int, OneHot, Real, Type
 class Relu(Operation):
     """max(x, 0) on every lane."""
 
+    core: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
 
@@ -339,6 +340,7 @@ class Max(Min):
 class Multiply(Operation):
     """The product, lane by lane; a single lane multiplies all lanes of the other operand."""
 
+    core: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
 
@@ -360,6 +362,7 @@ class Multiply(Operation):
 class Dot(Operation):
     """Σ_n a_n · b_n over the lanes of one position: one number. Quadratic forms xᵀQx are dot(x, Qx)."""
 
+    core: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
 

@@ -1,4 +1,4 @@
-"""Target `mamba_ssm.Mamba` (and, with constant Δ, B, C, the S4D mixer as a real Mamba).
+"""Blocks as the tensors of a `mamba_ssm.Mamba` (and, with constant Δ, B, C, of the S4D mixer as a real Mamba).
 
 Every rectified row is a channel: x̂ is its own write port and, through x_proj, feeds Δ, B
 and C of all channels. Rows that only feed ports become channels without a state.
@@ -11,20 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from compiler.exactness.levels import ERASE_LOG, FAINT_LOG, KEEP_LOG, OFF
-from compiler.ir.block import FAINT, Block
+from compiler.exactness.levels import KEEP_LOG, OFF
+from compiler.ir.block import SelectiveBlock
+from compiler.ir.decay import a_logs
+from compiler.targets.sizes import MambaSizes
 from compiler.targets.tensors import exact_tensors, put
-
-
-@dataclass(frozen=True)
-class MambaSizes:
-    """Sizes of one module (or the least that a block needs)."""
-
-    d_model: int
-    d_inner: int
-    d_state: int
-    dt_rank: int
-    d_conv: int = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +28,7 @@ class _Wiring:
     spread: sparse.csr_array  # (channels with a record, R): Δ rows = spread · steps
 
 
-def _wire(block: Block) -> _Wiring:
+def _wire(block: SelectiveBlock) -> _Wiring:
     channels, columns = block.channels, block.columns
     used = np.zeros(len(block.features.names), dtype=bool)
     for ports in (columns.write, columns.read, channels.delta_features):
@@ -70,7 +61,7 @@ def _factored(matrix: sparse.csr_array) -> tuple[sparse.csr_array, sparse.csr_ar
     return (matrix[rows] if rows else sparse.csr_array((0, matrix.shape[1]))), spread
 
 
-def sizes(block: Block, n_lanes: int) -> MambaSizes:
+def sizes(block: SelectiveBlock, n_lanes: int) -> MambaSizes:
     """The least sizes of a Mamba that holds the block."""
     wiring = _wire(block)
     return MambaSizes(
@@ -78,7 +69,7 @@ def sizes(block: Block, n_lanes: int) -> MambaSizes:
     )
 
 
-def emit(block: Block, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarray) -> dict:
+def emit(block: SelectiveBlock, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarray) -> dict:
     """The state dict of a `Mamba` of this size: {name: float32 tensor}.
 
     lane_in, lane_out: (L,) the coordinate of d_model that carries each lane before and after
@@ -106,8 +97,7 @@ def emit(block: Block, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarr
     dt_bias[:recorded] = channels.delta_bias
 
     a_log = np.full((inner, state), KEEP_LOG)
-    a_log[:recorded][channels.decay > 0] = ERASE_LOG
-    a_log[:recorded][channels.decay == FAINT] = FAINT_LOG
+    a_log[:recorded] = a_logs(channels.decay)[:, None]
     skip = np.zeros(inner)
     skip[:recorded] = channels.skip
     out_proj = np.zeros((inner, size.d_model))

@@ -1,4 +1,4 @@
-"""Target `mamba_ssm.Mamba2`: heads that share Δ, A and D, and columns of their own.
+"""Blocks as the tensors of a `mamba_ssm.Mamba2`: heads that share Δ, A and D, and columns of their own.
 
 Here x, B and C are each silu(conv(row)) with nothing linear after, and Δ is linear in the
 present lanes. Channels with the same step, decay and skip form heads of head_dim channels.
@@ -9,27 +9,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
-from compiler.exactness.levels import ERASE_LOG, KEEP_LOG, OFF
-from compiler.ir.block import Block
+from compiler.exactness.levels import KEEP_LOG, OFF
+from compiler.ir.block import SelectiveBlock
+from compiler.ir.decay import a_logs
+from compiler.targets.sizes import Sizes
 from compiler.targets.tensors import exact_tensors, put
 
 HEAD_DIMS = (64, 32, 16, 8, 4, 2, 1)
 
 
 @dataclass(frozen=True)
-class Mamba2Sizes:
-    """Sizes of one module (or the least that a block needs); one group of B and C, d_ssm = d_inner."""
+class Mamba2Sizes(Sizes):
+    """Sizes of a Mamba2; one group of B and C, d_ssm = d_inner."""
 
-    d_model: int
-    d_inner: int
-    d_state: int
     headdim: int
     d_conv: int = 4
 
 
-def head_classes(block: Block) -> list[np.ndarray]:
+def head_classes(block: SelectiveBlock) -> list[np.ndarray]:
     """The channels that may share heads: equal Δ row and bias, decay and skip."""
     channels = block.channels
     classes: dict[bytes, list[int]] = {}
@@ -37,24 +35,24 @@ def head_classes(block: Block) -> list[np.ndarray]:
     for c in range(len(channels.names)):
         span = slice(delta.indptr[c], delta.indptr[c + 1])
         key = delta.indices[span].astype(np.int64).tobytes() + delta.data[span].tobytes()
-        key += np.array([channels.delta_bias[c], channels.decay[c], channels.skip[c]]).tobytes()
+        key += np.array([channels.delta_bias[c], channels.decay[c].a_log, channels.skip[c]]).tobytes()
         classes.setdefault(key, []).append(c)
     return [np.array(members) for members in classes.values()]
 
 
-def padded_channels(block: Block, headdim: int) -> int:
+def padded_channels(block: SelectiveBlock, headdim: int) -> int:
     """How many channels the block takes in whole heads of this size."""
     return sum(-(-len(members) // headdim) * headdim for members in head_classes(block))
 
 
-def sizes(block: Block, n_lanes: int) -> Mamba2Sizes:
+def sizes(block: SelectiveBlock, n_lanes: int) -> Mamba2Sizes:
     """The least sizes of a Mamba2 that holds the block, with the largest heads that cost no channel."""
     least = padded_channels(block, 1)
     headdim = next(p for p in HEAD_DIMS if padded_channels(block, p) == least)
     return Mamba2Sizes(n_lanes, least, max(1, block.d_state), headdim, block.features.taps.shape[1])
 
 
-def emit(block: Block, size: Mamba2Sizes, lane_in: np.ndarray, lane_out: np.ndarray) -> dict:
+def emit(block: SelectiveBlock, size: Mamba2Sizes, lane_in: np.ndarray, lane_out: np.ndarray) -> dict:
     """The state dict of a `Mamba2` (rmsnorm aside) of this size: {name: float32 tensor}.
 
     lane_in, lane_out: (L,) the coordinate of d_model that carries each lane before and after
@@ -63,7 +61,7 @@ def emit(block: Block, size: Mamba2Sizes, lane_in: np.ndarray, lane_out: np.ndar
     features, channels, columns = block.features, block.channels, block.columns
     inner, state, heads = size.d_inner, size.d_state, size.d_inner // size.headdim
     place, head_of = _seats(block, size.headdim)
-    write, read = _only_feature(columns.write), _only_feature(columns.read)
+    write, read = columns.write.indices, columns.read.indices  # each column is one feature: `verify` has seen to it
     n = block.d_state
 
     in_proj = np.zeros((2 * inner + 2 * state + heads, size.d_model))
@@ -79,7 +77,7 @@ def emit(block: Block, size: Mamba2Sizes, lane_in: np.ndarray, lane_out: np.ndar
     put(in_proj[2 * inner + 2 * state :], channels.delta_lanes[first], lane_in, head_of[first])
     dt_bias, a_log, skip = np.full(heads, OFF), np.full(heads, KEEP_LOG), np.zeros(heads)
     dt_bias[head_of] = channels.delta_bias
-    a_log[head_of] = np.where(channels.decay > 0, ERASE_LOG, KEEP_LOG)
+    a_log[head_of] = a_logs(channels.decay)
     skip[head_of] = channels.skip
     out_proj = np.zeros((inner, size.d_model))
     put(out_proj, channels.out, lane_out, place)
@@ -97,7 +95,7 @@ def emit(block: Block, size: Mamba2Sizes, lane_in: np.ndarray, lane_out: np.ndar
     )
 
 
-def _seats(block: Block, headdim: int) -> tuple[np.ndarray, np.ndarray]:
+def _seats(block: SelectiveBlock, headdim: int) -> tuple[np.ndarray, np.ndarray]:
     """(channel index in d_inner, head) of every channel, classes in whole heads."""
     place = np.empty(len(block.channels.names), dtype=np.int64)
     start = 0
@@ -107,13 +105,6 @@ def _seats(block: Block, headdim: int) -> tuple[np.ndarray, np.ndarray]:
     return place, place // headdim
 
 
-def channel_seats(block: Block, headdim: int) -> np.ndarray:
+def channel_seats(block: SelectiveBlock, headdim: int) -> np.ndarray:
     """Where each channel of the block stands in d_inner."""
     return _seats(block, headdim)[0]
-
-
-def _only_feature(columns: sparse.csr_array) -> np.ndarray:
-    """The one feature that each column is; the fit pass has seen to it that there is one, with weight 1."""
-    if not ((np.diff(columns.indptr) == 1).all() and (columns.data == 1).all()):
-        raise AssertionError("a Mamba-2 column must be one feature with weight 1")
-    return columns.indices

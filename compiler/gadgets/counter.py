@@ -1,0 +1,50 @@
+"""Gadget of the count since the last reset."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compiler.exactness.levels import COUNT, ON, RESET
+from compiler.gadgets.gadget import Operands
+from compiler.gadgets.parts import per_lane
+from compiler.gadgets.state import OneColumnState
+from compiler.ir.builder import BlockBuilder
+from compiler.ir.decay import FAINT
+from compiler.language import operations as ops
+from compiler.language.stream import Stream
+
+if TYPE_CHECKING:
+    from compiler.passes.fit_ports import Fitter
+    from compiler.targets.target import Target
+
+
+class Counter(OneColumnState):
+    """Increments since the last reset: a state that a small step keeps while it adds, and a huge one erases (exact-arithmetic E9).
+
+    A ≈ −7e−13. Where the flag is 0, Δ = 32 and exp(ΔA) = exp(−2e−11) rounds to 1; where it is 1, Δ = 32 + 2^50
+    and exp(ΔA) = exp(−778) = 0, while x̂ is 0 there (value = relu(when − reset)). h = Σ 32·(1/128)·S·v.
+    """
+
+    def operands(self, stream: Stream, target: Target) -> Operands:
+        value, reset = stream.inputs
+        return [(value, "written"), (reset, "linear")]
+
+    def fit(self, stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Stream:
+        """One channel where Δ can erase and keep; else the count since the start minus its copy latched at the last reset."""
+        when, reset = inputs
+        if not fitter.context.counts:
+            total = Stream(ops.Cumsum(), (when,))
+            return fitter.fitted_parts(total - Stream(ops.Latch(), (total, reset)))
+        counted = fitter.fitted_new(Stream(ops.Relu(), (when - reset,)))
+        return fitter.rebuilt(stream, stream.operation, (counted, fitter.within_reach(reset)))
+
+    def written(
+        self, stream: Stream, at: np.ndarray, builder: BlockBuilder
+    ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+        value, reset = stream.inputs
+        ids, unit = per_lane(builder, value, at)
+        parts, bias = builder.linear(reset)
+        delta = [(row, feature, RESET * weight) for row, feature, weight in parts]
+        return ids, unit * ON / COUNT, {"delta_bias": COUNT + RESET * bias, "decay": FAINT, "delta_features": delta}

@@ -1,0 +1,64 @@
+"""Gadget of the outer-product memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from compiler.exactness.levels import GATE, ON
+from compiler.gadgets.gadget import Entry, Gadget, Operands
+from compiler.gadgets.parts import column, names, read_gain, targets
+from compiler.ir.builder import BlockBuilder
+from compiler.language.stream import Stream
+
+if TYPE_CHECKING:
+    from compiler.analysis.domains import Domains
+    from compiler.targets.target import Target
+
+
+class OuterProductMemory(Gadget):
+    """Σ_{s≤t} v_s <k_s, q_t>: x̂ = S·v, B = k/128, C = q/32, A = −0, Δ = 128 (paper A, Theorem 2).
+
+    Where nothing linear follows silu at B and C (Mamba-2) the columns stand at their own scales
+    S_k·k and S_q·q, and the output is divided by 128·S_k·S_q instead.
+    """
+
+    def operands(self, stream: Stream, target: Target) -> Operands:
+        value, key, query = stream.inputs
+        port = target.column or "written"
+        return [(value, "written"), (key, port), (query, port)]
+
+    def rows(self, stream: Stream, wanted: np.ndarray) -> list[np.ndarray]:
+        return [wanted, *(np.ones(s.width, dtype=bool) for s in stream.inputs[1:])]
+
+    def column_group(self, stream: Stream) -> tuple:
+        key, query = stream.inputs[1:3]
+        return ("memory", stream.operation.policy, id(key), id(query))
+
+    def with_skip(self, stream: Stream, skip: Fraction) -> Stream:
+        """The memory that also adds skip · value, by the D path: y = C·h + D·x̂."""
+        merged = Stream(replace(stream.operation, skip=skip), stream.inputs, stream.name)
+        merged.origin = stream.origin
+        return merged
+
+    def lower(self, stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
+        value, key, query = stream.inputs
+        ids, unit = builder.written(value, wanted)
+        write, key_unit = column(builder, key, ON)
+        read, query_unit = column(builder, query, GATE)
+        gain = key_unit * query_unit / (ON * GATE)
+        builder.set_columns([f"{stream.label}.column[{n}]" for n in range(key.width)], write, read)
+        out = (targets(stream, wanted, builder), unit * gain)
+        skip = float(stream.operation.skip) / (GATE * gain)
+        builder.add_channels(names(stream, wanted), ids, out, builder.always_open(len(ids), GATE), ON, skip=skip)
+
+    def claims(self, stream: Stream, domains: Domains) -> Iterator[tuple[str, Fraction]]:
+        value, key = (domains.of(s) for s in stream.inputs[:2])
+        yield "an entry of its state", domains.cell_bound(stream) / (value.step * key.step)
+
+    def entries(self, stream: Stream, count: int, target: Target) -> list[Entry]:
+        return [Entry(n, np.arange(count), n, read_gain(target)) for n in range(stream.inputs[1].width)]

@@ -1,0 +1,51 @@
+"""Target `mamba_ssm.Mamba`: Δ, B and C are linear in x̂, and every channel has a step of its own."""
+
+from __future__ import annotations
+
+from compiler.ir.block import SelectiveBlock
+from compiler.targets.refuse import column_steps, refuse, steps_from_lanes
+from compiler.targets.sizes import MambaSizes
+from compiler.targets.target import Target
+
+
+class Mamba(Target):
+    name = "mamba"
+    step = "linear"
+    column = "linear"
+    counts = True
+    reals = True
+
+    def verify(self, block):
+        refuse(self.name, self._without_place(block))
+
+    @staticmethod
+    def _without_place(block: SelectiveBlock):
+        yield from column_steps(block)
+        yield from steps_from_lanes(block)
+
+    def sizes(self, block, n_lanes):
+        from compiler.targets.mamba.emit import sizes
+
+        return sizes(block, n_lanes)
+
+    def emit(self, block, size, lane_in, lane_out):
+        from compiler.targets.mamba.emit import emit
+
+        self.verify(block)
+        return emit(block, size, lane_in, lane_out)
+
+    def module(self, size: MambaSizes, index: int):
+        from compiler.artifact.model import real_block
+
+        expand = (size.d_inner + 0.5) / size.d_model  # the half keeps int() from rounding down past d_inner
+        arguments = {"d_state": size.d_state, "d_conv": size.d_conv, "expand": expand, "dt_rank": size.dt_rank}
+        return real_block("mamba", size.d_model, index, arguments)
+
+    @property
+    def family(self):
+        from compiler.targets.mamba.family import FAMILY
+
+        return FAMILY
+
+
+TARGET = Mamba()

@@ -1,0 +1,84 @@
+"""Target `mamba_ssm.Mamba2`: heads share Δ, A and D; B and C are one rectified row for each column, nothing after.
+
+Δ is linear in the present lanes, without the convolution. Where a key or query is signed, a memory is
+rewritten in non-negative columns (`signed_keys`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from compiler.ir.block import SelectiveBlock
+from compiler.language import operations as ops
+from compiler.targets.refuse import column_steps, refuse, steps_from_features
+from compiler.targets.target import Target
+
+
+class Mamba2(Target):
+    name = "mamba2"
+    step = "lanes"
+    column = "written"
+    lacks = {ops.Dot: "its B and C are not linear in x̂; write (a * b).sum()"}
+
+    def rewrite(self, stream, inputs, fitter):
+        if not isinstance(stream.operation, ops.MemoryRead):
+            return None
+        value, key, query = inputs
+        if min(fitter.domains.of(s).lo for s in (key, query)) >= 0:
+            return None
+        from compiler.targets.mamba2.signed_keys import signed_memory
+
+        return fitter.fitted_parts(signed_memory(value, key, query))
+
+    def verify(self, block):
+        refuse(self.name, self._without_place(block))
+
+    @staticmethod
+    def _without_place(block: SelectiveBlock):
+        yield from column_steps(block)
+        yield from steps_from_features(block)
+        for port, matrix in (("B", block.columns.write), ("C", block.columns.read)):
+            single = (np.diff(matrix.indptr) == 1).all() and (matrix.data == 1).all()
+            if not single:
+                yield f"a linear map at {port}: each column must be one rectified row with weight 1"
+
+    def sizes(self, block, n_lanes):
+        from compiler.targets.mamba2.emit import sizes
+
+        return sizes(block, n_lanes)
+
+    def packaged(self, size, block):
+        """d_inner is a multiple of d_model, with the largest heads that fit into it."""
+        from compiler.targets.mamba2.emit import HEAD_DIMS, padded_channels
+
+        inner = -(-size.d_inner // size.d_model) * size.d_model
+        fits = [p for p in HEAD_DIMS if inner % p == 0 and padded_channels(block, p) <= inner]
+        return replace(size, d_inner=inner, headdim=fits[0] if fits else 1)
+
+    def emit(self, block, size, lane_in, lane_out):
+        from compiler.targets.mamba2.emit import emit
+
+        self.verify(block)
+        return emit(block, size, lane_in, lane_out)
+
+    def module(self, size, index):
+        from compiler.artifact.model import real_block
+
+        arguments = {"d_state": size.d_state, "d_conv": size.d_conv, "expand": size.d_inner // size.d_model}
+        return real_block("mamba2", size.d_model, index, arguments | {"headdim": size.headdim, "rmsnorm": False})
+
+    def seats(self, block, module):
+        from compiler.targets.mamba2.emit import channel_seats
+
+        return channel_seats(block, module.headdim)
+
+    @property
+    def family(self):
+        from compiler.targets.mamba2.family import FAMILY
+
+        return FAMILY
+
+
+TARGET = Mamba2()

@@ -1,0 +1,94 @@
+"""Target Mamba-Δᵀ: the mixer of Lemma 3 (paper A, equation 15), whose Δ varies along the state, not along the channels.
+
+Every state is a memory whose columns carry the step: latches and running sums are rewritten as such. Channels
+cannot keep out of the state, so operations without a state need a block without columns.
+"""
+
+from __future__ import annotations
+
+from compiler.analysis.linear_form import ONE
+from compiler.exactness.levels import OFF
+from compiler.ir.block import SelectiveBlock
+from compiler.ir.decay import KEEP
+from compiler.language import operations as ops
+from compiler.language.stream import Stream
+from compiler.targets.mamba_delta_t.memory import ColumnMemory
+from compiler.targets.refuse import refuse, steps_from_features, steps_from_lanes
+from compiler.targets.target import Target
+
+
+class MambaDeltaTTarget(Target):
+    name = "mamba-delta-t"
+    step = "linear"
+    column = "linear"
+    apart = False
+    lacks = {ops.Dot: "its B and C are not linear in x̂; write (a * b).sum()"}
+    gadgets = {ops.MemoryRead: ColumnMemory()}
+
+    def rewrite(self, stream, inputs, fitter):
+        operation = stream.operation
+        if isinstance(operation, ops.Cumsum):
+            return Stream(ops.MemoryRead("sum"), (fitter.written(inputs[0]), ONE, ONE), stream.name)
+        if isinstance(operation, ops.Latch):
+            value, when = inputs
+            if when.width > 1:  # read behind a gate, which becomes the query of a memory
+                return fitter.rebuilt(stream, operation, inputs)
+            return self._column_latch(stream, operation.forgets, value, when, ONE, fitter)
+        if isinstance(operation, ops.GateSum):
+            bank, gate = inputs
+            latched = isinstance(bank.operation, ops.Latch)
+            forgets = bank.operation.forgets if latched else bank.operation.policy == "last"
+            return self._column_latch(stream, forgets, *bank.inputs[:2], gate, fitter)
+        return None
+
+    def _column_latch(self, stream, forgets, value, when, query, fitter):
+        """Latches where the step belongs to the columns: a memory that keeps the last value (or the sum) under each flag."""
+        flags = fitter.within_reach(when)
+        if fitter.domains.of(flags).lo < 0 or not fitter.domains.of(flags).is_flag:
+            raise NotImplementedError(f"{self.name} has a lowering of latches for flags only")
+        policy = "last" if forgets else "sum"
+        return Stream(ops.MemoryRead(policy), (fitter.written(value), flags, fitter.within_reach(query)), stream.name)
+
+    def misfits(self, circuit):
+        text = f"{self.name} has no lowering of a bank of latches that no query selects from: every channel has every column"
+        return ((s, text) for s in circuit.streams if isinstance(s.operation, ops.Latch))
+
+    def verify(self, block):
+        refuse(self.name, self._without_place(block))
+
+    @staticmethod
+    def _without_place(block: SelectiveBlock):
+        channels = block.channels
+        if block.d_state and block.columns.step is None:
+            yield "columns without a step: its Δ belongs to the columns"
+        yield from steps_from_features(block)
+        yield from steps_from_lanes(block)
+        if (channels.delta_bias != OFF).any() or any(decay != KEEP for decay in channels.decay):
+            at = next(i for i, d in enumerate(channels.decay) if channels.delta_bias[i] != OFF or d != KEEP)
+            yield f"a step of a channel: {channels.names[at]} has one"
+
+    def sizes(self, block, n_lanes):
+        from compiler.targets.mamba_delta_t.emit import sizes
+
+        return sizes(block, n_lanes)
+
+    def emit(self, block, size, lane_in, lane_out):
+        from compiler.targets.mamba_delta_t.emit import emit
+
+        self.verify(block)
+        return emit(block, size, lane_in, lane_out)
+
+    def module(self, size, index):
+        import torch
+
+        from compiler.targets.mamba_delta_t.mixer import MambaDeltaT
+
+        with torch.device("meta"):
+            return MambaDeltaT(size.d_model, size.d_inner, size.d_state, size.d_conv)
+
+    def state_entries(self, block):
+        """Every channel has every column."""
+        return len(block.channels.names) * block.d_state
+
+
+TARGET = MambaDeltaTTarget()

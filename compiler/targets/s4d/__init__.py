@@ -1,0 +1,98 @@
+"""Target S4D: the mixer of Theorem 4 (paper A), whose Δ, B and C are parameters and do not see the input.
+
+A memory is a running sum for each key of the values that it masks, gated by the query. The blocks are printed
+as an unmodified Mamba with constant Δ, B and C, or as the mixer of our own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from compiler.ir.block import SelectiveBlock
+from compiler.language import operations as ops
+from compiler.language.stream import Stream
+from compiler.targets.refuse import column_steps, refuse, steps_from_features, steps_from_lanes
+from compiler.targets.target import Target
+
+_NOTHING_ERASES = "its Δ does not see the input, so nothing can be erased; use mamba or mamba2"
+
+
+class S4D(Target):
+    name = "s4d"
+    step = None
+    column = None
+    lacks = {
+        ops.Dot: "its B and C are not linear in x̂; write (a * b).sum()",
+        ops.Latch: _NOTHING_ERASES,
+        ops.SumWhere: _NOTHING_ERASES,
+    }
+    printed_by = ("mamba", "s4d")
+
+    def rewrite(self, stream, inputs, fitter):
+        return self._gated_sums(stream, inputs, fitter) if isinstance(stream.operation, ops.MemoryRead) else None
+
+    def _gated_sums(self, stream, inputs, fitter):
+        """A memory without selectivity (Theorem 4 of paper A): a running sum per key of the values it masks, gated by the query.
+
+        Each (key, lane) pair has a channel relu(value + M(key − 1)); the gate opens the queried key's channels.
+        """
+        from compiler.passes.represent import masked
+
+        value, key, query = inputs
+        domains = fitter.domains
+        if not domains.of(key).is_flag or domains.of(query).lo < 0:
+            symbol = stream.operation.symbol
+            raise NotImplementedError(
+                f"{self.name} has a lowering of {symbol} for keys that are flags and queries of at least 0 only"
+            )
+        keys, lanes = key.width, value.width
+        spread = sparse.kron(np.ones((keys, 1)), sparse.eye_array(lanes), format="csr") @ value
+        flags = sparse.kron(sparse.eye_array(keys), np.ones((lanes, 1)), format="csr") @ key
+        sums = Stream(ops.Cumsum(), (fitter.fitted_new(masked(domains, spread, flags)),))
+        cell = domains.cell_bound(stream)
+        domains.meet(sums, replace(domains.of(sums), lo=-cell, hi=cell))
+        return Stream(ops.GateSum(), (sums, fitter.landed(query)))
+
+    def verify(self, block):
+        refuse(self.name, self._without_place(block))
+
+    @staticmethod
+    def _without_place(block: SelectiveBlock):
+        yield from column_steps(block)
+        yield from steps_from_features(block)
+        yield from steps_from_lanes(block)
+        varying = block.features.taps.any(axis=1)
+        for port, matrix in (("B", block.columns.write), ("C", block.columns.read)):
+            if varying[matrix.indices].any():
+                yield f"a {port} that sees the input"
+
+    def sizes(self, block, n_lanes):
+        from compiler.targets.s4d.emit import sizes
+
+        return sizes(block, n_lanes)
+
+    def emit(self, block, size, lane_in, lane_out):
+        from compiler.targets.s4d.emit import emit
+
+        self.verify(block)
+        return emit(block, size, lane_in, lane_out)
+
+    def module(self, size, index):
+        import torch
+
+        from compiler.targets.s4d.mixer import S4DMixer
+
+        with torch.device("meta"):
+            return S4DMixer(size.d_model, size.d_inner, size.d_state, size.d_conv)
+
+    @property
+    def family(self):
+        from compiler.targets.mamba.family import FAMILY
+
+        return FAMILY
+
+
+TARGET = S4D()

@@ -1,0 +1,116 @@
+"""What a target is: everything that is particular to one mixer.
+
+A block rectifies rows of its input lanes (x̂ = silu(conv(row))) and feeds the results to its state: what is
+written (x̂ of the channel itself), the step Δ, the columns B and C. The gate z and the last linear map see
+lanes. Targets differ in what may stand at Δ, B and C, and so in how a circuit must be rewritten to fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from compiler.gadgets.gadget import Gadget, Port, gadget_of
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from compiler.ir.block import SelectiveBlock
+    from compiler.language.circuit import Circuit
+    from compiler.language.operations import Operation
+    from compiler.language.stream import Stream
+    from compiler.passes.fit_ports import Fitter
+    from compiler.targets.family import Family
+    from compiler.targets.sizes import Sizes
+
+
+class Target:
+    """One mixer. Subclasses set the ports and print blocks; the rest has defaults.
+
+    name:    what compile() and the command call it.
+    step:    the port at Δ; None where Δ does not see the input.
+    column:  the port at B and C; None where they do not see the input.
+    d_conv:  taps of the convolution; a port reaches d_conv − 1 positions back.
+    apart:   whether a channel can keep out of the state by a Δ of 0, so that one block holds states and D paths.
+    counts:  whether a channel counts since a reset (exact-arithmetic E9); elsewhere a count is a running sum minus its latched copy.
+    reals:   whether real numbers and scaled sums are lowered.
+    lacks:   operations that cannot be had, each with the reason.
+    gadgets: gadgets of its own, for operations that it computes differently.
+    printed_by: the targets whose modules hold its blocks, the usual one first; () stands for itself alone.
+    """
+
+    name: ClassVar[str]
+    step: ClassVar[Port | None]
+    column: ClassVar[Port | None]
+    d_conv: ClassVar[int] = 4
+    apart: ClassVar[bool] = True
+    counts: ClassVar[bool] = False
+    reals: ClassVar[bool] = False
+    lacks: ClassVar[Mapping[type[Operation], str]] = {}
+    gadgets: ClassVar[Mapping[type[Operation], Gadget]] = {}
+    printed_by: ClassVar[tuple[str, ...]] = ()
+
+    def __repr__(self) -> str:
+        return f"<target {self.name}>"
+
+    @property
+    def max_lag(self) -> int:
+        return self.d_conv - 1
+
+    def gadget(self, operation: Operation) -> Gadget | None:
+        """How its blocks compute an operation; None where they do not (sources, linear maps, derived operations)."""
+        return self.gadgets.get(type(operation)) or gadget_of(operation)
+
+    # Fitting a circuit --------------------------------------------------------------------------------
+
+    def rewrite(self, stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Stream | None:
+        """The operation in others that fit, over fitted inputs; None where its gadget takes it as it is.
+
+        Raises NotImplementedError with the reason where there is no such form.
+        """
+        return None
+
+    def misfits(self, circuit: Circuit) -> Iterator[tuple[Stream, str]]:
+        """What is left in a fitted circuit that a block cannot compute after all, with the reason."""
+        return iter(())
+
+    # Printing a block ---------------------------------------------------------------------------------
+
+    def verify(self, block: SelectiveBlock) -> None:
+        """Raise CompileError where the block has something that the module has no place for."""
+        raise NotImplementedError
+
+    def sizes(self, block: SelectiveBlock, n_lanes: int) -> Sizes:
+        """The least sizes of a module that holds the block."""
+        raise NotImplementedError
+
+    def packaged(self, size: Sizes, block: SelectiveBlock) -> Sizes:
+        """The least sizes that the module's class can have: d_inner is no narrower than d_model."""
+        return size.with_inner(max(size.d_inner, size.d_model))
+
+    def emit(self, block: SelectiveBlock, size: Sizes, lane_in: np.ndarray, lane_out: np.ndarray) -> dict[str, Tensor]:
+        """The state dict of a module of this size: {name: float32 tensor}.
+
+        lane_in, lane_out: (L,) the coordinate of d_model that carries each lane before and after the block,
+        −1 where it is not there. Raises CompileError for what `verify` refuses.
+        """
+        raise NotImplementedError
+
+    def module(self, size: Sizes, index: int) -> nn.Module:
+        """An empty module of this size (parameters on the meta device), block number `index` of its stack."""
+        raise NotImplementedError
+
+    def seats(self, block: SelectiveBlock, module: nn.Module) -> np.ndarray:
+        """Where each channel of the block stands in d_inner of a module that holds it."""
+        return np.arange(len(block.channels.names))
+
+    def state_entries(self, block: SelectiveBlock) -> int:
+        """Numbers that the block carries from one position to the next: channels that ever write, times columns."""
+        return int(block.channels.writes.sum()) * block.d_state
+
+    @property
+    def family(self) -> Family | None:
+        """The language models that its blocks can be packaged as; None where no library has one."""
+        return None
