@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from scipy import sparse
@@ -78,6 +79,16 @@ class Compiled:
     def lane_bounds(self) -> np.ndarray:
         """A bound on |value| of every lane at every position: (lanes,)."""
         return lane_bounds(self.schedule, self.lanes, self.domains)
+
+    def save(self, directory: str | Path, overwrite: bool = False) -> None:
+        """Write the language model as a checkpoint that Hugging Face loads and `construct verify` verifies.
+
+        It holds the circuit as data, its promise and the names in the weights. CompileError where there is no
+        language model of the circuit, CheckpointError where it must not be written there.
+        """
+        from compiler.artifact import Artifact, save  # they stand above this module
+
+        save(Artifact.of(self), directory, overwrite)
 
 
 def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> Compiled:

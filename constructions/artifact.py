@@ -11,19 +11,23 @@ import torch
 from transformers import AutoModelForCausalLM
 from transformers.utils.logging import disable_progress_bar
 
-from compiler.artifact import CheckpointError
+from compiler.artifact import Artifact
 from compiler.artifact import save as save_checkpoint
+from compiler.artifact.artifact import sizes
 from compiler.artifact.config import cuda_limits
 from compiler.artifact.model import Stack
-from compiler.artifact.package import LanguageModel, bare, bare_sizes, language_model, packaged_sizes, size_fields
+from compiler.artifact.package import LanguageModel, bare, language_model
 from compiler.driver import Compiled, compile
 from compiler.formats import format_of
 from compiler.runtime import torch_only_transformers
 from constructions.construction import Construction
-from constructions.registry import CONSTRUCTIONS
 from verify.certificates import Refused
 from verify.check import Scores, Verification, check, chosen_batches
 from verify.probe import first_divergence
+
+EXACT = "bit-exact"
+NO_PROOF = (None, "not asked for")
+NO_PROGRESS = lambda name, count: lambda done: None
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +54,7 @@ def build(construction: Construction) -> Built:
 
     ValueError where a task would verify on sequences that the promise does not cover.
     """
+    construction.check_sizes()
     circuit = construction.circuit()
     longest = circuit.language.max_length
     for task in construction.tasks():
@@ -87,7 +92,7 @@ def verify(
     mode: str,
     samples: int,
     seed: int,
-    progress: Callable[[str, int], Callable[[int], None]] = lambda name, count: lambda n: None,
+    progress: Callable[[str, int], Callable[[int], None]] = NO_PROGRESS,
     bare: bool = False,
 ) -> dict[str, Verification]:
     """Run every task of the construction on the stack; `progress(name, count)` opens a bar and returns its advance.
@@ -168,40 +173,12 @@ def divergence(built: Built, stack: Stack, verification: Verification) -> str | 
     return first_divergence(stack, built.compiled, np.array([verification.failure[1]]), packaged)
 
 
-def sizes(built: Built) -> dict:
-    """Sizes of the bare stack as it runs, what each of its blocks uses of them, and of the packaged language model."""
-    compiled = built.compiled
-    blocks = [size_fields(size) for size in bare_sizes(compiled)]
-    packaged = [size_fields(size) for size in packaged_sizes(compiled)]
-    return {
-        **{name: max(block[name] for block in packaged) for name in ("d_model", "d_inner", "d_state")},
-        "layers": len(blocks),
-        "blocks": blocks,
-        **_packaged_sizes(built.model),
-    }
-
-
-def _packaged_sizes(model: LanguageModel | None) -> dict:
-    if model is None:
-        return {"parameters": None, "packaged": None}
-    names = {
-        "d_model": "hidden_size",
-        "d_inner": "intermediate_size",
-        "d_state": "state_size",
-        "layers": "num_hidden_layers",
-    }
-    return {
-        "parameters": sum(t.numel() for t in model.tensors.values()),
-        "packaged": {ours: model.config[theirs] for ours, theirs in names.items()},
-    }
-
-
 def report(
     built: Built,
     results: dict[str, Verification],
     out: str | None,
     bare_results: dict[str, Verification] | None = None,
-    proof: tuple[dict | None, str] = (None, "not asked for"),
+    proof: tuple[dict | None, str] = NO_PROOF,
 ) -> dict:
     """The JSON object of the command, which is also the manifest of the checkpoint.
 
@@ -217,10 +194,10 @@ def report(
         "params": construction.params(),
         "arch": construction.target,
         "dtype": built.compiled.dtype,
-        "sizes": sizes(built),
+        "sizes": sizes(built.compiled, built.model),
         "bound": construction.bound(),
         "guarantee": {
-            "level": "bit-exact" if total.bit_exact and total.sequences else "unverified",
+            "level": EXACT if total.bit_exact and total.sequences else "unverified",
             "answers": construction.promise(),
             "expected_failure": construction.expected_failure(),
             "certificate": proof[0],
@@ -238,64 +215,19 @@ def _by_task(results: dict[str, Verification]) -> dict:
     return total.to_json() | {"tasks": {name: result.to_json() for name, result in results.items()}}
 
 
+def claims(report: dict) -> dict:
+    """The entries of a report that a construction adds to the manifest of its checkpoint."""
+    return {name: report[name] for name in ("construction", "theorem", "params", "bound", "guarantee", "verification")}
+
+
 def save(
     built: Built,
     results: dict[str, Verification],
     out: Path,
     bare_results: dict | None = None,
-    proof: tuple[dict | None, str] = (None, "not asked for"),
+    proof: tuple[dict | None, str] = NO_PROOF,
     overwrite: bool = False,
 ) -> None:
-    """Write the checkpoint directory; its manifest is the report and the names of the lanes."""
-    manifest = report(built, results, None, bare_results, proof) | {
-        "lanes": list(built.compiled.lanes.names),
-        "blocks": block_names(built.compiled),
-    }
-    manifest.pop("out")
-    save_checkpoint(out, built.model.config, built.model.tensors, built.model.tokens, manifest, overwrite=overwrite)
-
-
-def block_names(compiled: Compiled) -> list[dict]:
-    """For each block the names of its channels and state columns, in the order in which they were allocated."""
-    return [{"channels": list(b.channels.names), "columns": list(b.columns.names)} for b in compiled.blocks]
-
-
-def rebuild(manifest: dict) -> Built:
-    """Compile again what a manifest says was compiled: the independent side of `construct verify`.
-
-    CheckpointError where the manifest names no construction of ours.
-    """
-    name, params = manifest.get("construction"), manifest.get("params")
-    if name not in CONSTRUCTIONS:
-        raise CheckpointError(
-            f"the checkpoint's construction is {name!r}, and it must be one of {', '.join(CONSTRUCTIONS)}."
-        )
-    try:
-        construction = CONSTRUCTIONS[name](**params)
-        return build(construction)
-    except (TypeError, AttributeError) as reason:
-        raise CheckpointError(f"the checkpoint's params are not those of {name}: {reason}.") from reason
-
-
-def differences(built: Built, stack: Stack, manifest: dict) -> list[str]:
-    """Where a loaded checkpoint is not what its own parameters compile to: tokens, config, weights, claims."""
-    model = built.model
-    found = [] if list(stack.tokens) == model.tokens else ["its tokenizer has other tokens"]
-    found += [
-        f"its config has {k} = {stack.config.get(k)!r}, not {v!r}"
-        for k, v in model.config.items()
-        if stack.config.get(k) != v
-    ]
-    ours = dict(Stack.from_language_model(model.config, model.tensors).named_parameters())
-    found += [
-        f"its weights {name} differ" for name, tensor in stack.named_parameters() if not torch.equal(tensor, ours[name])
-    ]
-    claims = report(built, {}, None)
-    told = {
-        **{k: claims[k] for k in ("theorem", "arch", "dtype", "sizes", "bound")},
-        "lanes": list(built.compiled.lanes.names),
-    }
-    found += [f"its manifest claims another {key}" for key, value in told.items() if manifest.get(key) != value]
-    if manifest.get("guarantee", {}).get("domain") != claims["guarantee"]["domain"]:
-        found.append("its manifest claims another domain")
-    return found
+    """Write the checkpoint directory; its manifest tells what the report does, and the names in the weights."""
+    told = claims(report(built, results, None, bare_results, proof))
+    save_checkpoint(Artifact(built.compiled, built.model, told), out, overwrite)

@@ -13,9 +13,10 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from compiler.artifact import CheckpointError, check_target, load, read_manifest
+from compiler.artifact import CheckpointError, check_target
+from compiler.artifact.manifest import manifest_content
 from compiler.errors import CompileError
-from constructions import artifact, display
+from constructions import artifact, display, saved
 from constructions import reproduce as experiments
 from constructions.construction import Construction
 from constructions.polynomials import commands as commands_polynomial
@@ -107,44 +108,27 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Verify a saved checkpoint again, from its files alone."""
-    manifest = read_manifest(directory)
-    built = artifact.rebuild(manifest)
-    damage = None
-    try:
-        stack = load(directory)
-    except CheckpointError as error:
-        damage = str(error)
-        typer.echo(damage, err=True)
-        try:
-            stack = load(directory, sealed=False)
-        except (CheckpointError, ValueError, OSError):
-            raise typer.Exit(1) from error
-    differing = artifact.differences(built, stack, manifest)
-    for sentence in differing:
-        typer.echo(f"the checkpoint is not what its parameters compile to: {sentence}", err=True)
-    stack = artifact.in_dtype(stack, built.compiled.dtype)
-    model = stack if runtime == "mamba-ssm" else artifact.hugging_face(directory, built.compiled.dtype)
     with display.progress(quiet=as_json) as bars:
-        results = artifact.verify(built, model, mode, samples, built.construction.seed + 1, bars)
-    report = artifact.report(built, results, str(directory))
+        found = saved.verify_checkpoint(directory, mode, samples, runtime == "transformers", bars)
+    for sentence in found.complaints:
+        typer.echo(sentence, err=True)
+    if found.stack is None:
+        raise typer.Exit(1)
+    report = artifact.report(found.built, found.results, str(directory))
     if as_json:
-        typer.echo(json.dumps(report | {"damage": damage}))
+        typer.echo(json.dumps(report | {"damage": found.damage}))
     else:
         display.show_report(report)
-    if not artifact.passed(built, results):
-        _fail(built, stack, results)
-    if damage or differing:
+    if not artifact.passed(found.built, found.results):
+        _fail(found.built, found.stack, found.results)
+    if not found.good:
         raise typer.Exit(1)
 
 
 @app.command()
 def inspect(directory: Directory, as_json: Json = False) -> None:
     """Sizes, promise, and the names of lanes, channels and state columns of a checkpoint."""
-    manifest = read_manifest(directory)
-    if manifest.get("construction") not in CONSTRUCTIONS and not as_json:
-        raise CheckpointError(
-            f"{directory} holds a circuit that is no construction of ours; --json shows its manifest."
-        )
+    manifest = manifest_content(directory)
     if as_json:
         typer.echo(json.dumps(manifest))
     else:

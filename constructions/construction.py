@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
+from compiler.artifact.json_files import shown
 from compiler.artifact.model import Stack
 from compiler.driver import Compiled
 from compiler.language.circuit import Circuit
 from verify.certificates.certificate import Certificate
 from verify.tasks.task import Task
 
+LARGEST_PARAMETER = 1 << 53  # of any number that is no size
+LARGEST_ALPHABET = 1 << 20
 
-def parameter(help: str, **options: Any):
-    """A dataclass field with the help text that the command line shows."""
-    return field(metadata={"help": help}, **options)
+
+def parameter(help: str, most: int = LARGEST_PARAMETER, **options: Any):
+    """A dataclass field with the help text that the command line shows; `most`: the largest number that is tried."""
+    return field(metadata={"help": help, "most": most}, **options)
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,21 @@ class Construction(ABC):
     @abstractmethod
     def circuit(self) -> Circuit:
         """The circuit, over the input language that the guarantee is for."""
+
+    @abstractmethod
+    def letters(self) -> int:
+        """How many tokens the circuit's alphabet has, by formula: known before anything is built."""
+
+    def check_sizes(self) -> None:
+        """ValueError, before any work, for sizes that no machine builds."""
+        for entry in fields(self):
+            value, most = getattr(self, entry.name), entry.metadata.get("most")
+            if type(value) is int and most is not None and abs(value) > most:
+                raise ValueError(f"{entry.name} = {shown(value)} is too large; the largest that is tried is {most}")
+        if self.letters() > LARGEST_ALPHABET:
+            raise ValueError(
+                f"{self.name} would have {shown(self.letters())} tokens, and at most {LARGEST_ALPHABET} work"
+            )
 
     @abstractmethod
     def tasks(self) -> Sequence[Task]:

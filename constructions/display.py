@@ -29,14 +29,15 @@ def progress(quiet: bool) -> Iterator[Callable[[str, int], Callable[[int], None]
 
 def show_report(report: dict) -> None:
     """Sizes against the bound, the promise, and the verification."""
-    console.print(f"[bold]{report['construction']}[/bold]  {report['theorem']}")
+    console.print(f"[bold]{report.get('construction') or report['circuit']}[/bold]  {report.get('theorem') or ''}")
     console.print(_sizes_table(report))
     for line in _promise_lines(report):
         console.print(line)
-    console.print(_verification_table(report["verification"], bool(report["sizes"]["packaged"])))
+    if report.get("verification"):
+        console.print(_verification_table(report["verification"], bool(report["sizes"]["packaged"])))
     for sentence in report.get("cuda_limits", []):
         console.print(f"not for the CUDA kernels of mamba_ssm: {sentence}")
-    for number, task in enumerate(report["verification"]["tasks"], start=1):
+    for number, task in enumerate((report.get("verification") or {"tasks": ()})["tasks"], start=1):
         console.print(f"task {number}: {task}")
     for name, rate in report.get("contrasts", {}).items():
         console.print(f"on the same data, {name}: {100 * rate:.1f} % of the sequences right")
@@ -45,7 +46,7 @@ def show_report(report: dict) -> None:
 
 
 def _sizes_table(report: dict) -> Table:
-    sizes, bound = report["sizes"], report["bound"]
+    sizes, bound = report["sizes"], report.get("bound", {})
     table = Table("", "theorem's bound", "in use", "bare", *(["language model"] if sizes["packaged"] else []))
     for name in ("d_model", "d_inner", "d_state", "layers"):
         packaged = [str(sizes["packaged"][name])] if sizes["packaged"] else []
@@ -57,7 +58,12 @@ def _sizes_table(report: dict) -> Table:
 
 
 def _promise_lines(report: dict) -> Iterator[str]:
-    guarantee = report["guarantee"]
+    guarantee = report.get("guarantee")
+    if guarantee is None:
+        promise = report["promise"]
+        yield f"promise: {promise['level']}"
+        yield f"domain: {promise['description']}; up to {promise['length']} tokens, {promise['dtype']}"
+        return
     yield f"promise: {guarantee['level']}; answers right: {guarantee['answers']}"
     yield f"domain: {guarantee['domain']}"
     yield f"proof: {guarantee['proof']}"

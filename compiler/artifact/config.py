@@ -10,12 +10,19 @@ includes the special tokens, which are its last ids; `end` is the id of the lett
 from collections.abc import Mapping
 
 from compiler.artifact.errors import CheckpointError
+from compiler.artifact.json_files import same_json, shown
 from compiler.artifact.tokenizer import special_ids
 from compiler.formats import FORMATS
 
 # Upper limits of Mamba-2's steps that act like infinity and are plain JSON, which all versions read. The first is
 # held by every dtype (clamping float16 steps at more raises an error), the second is beyond every float32 step of ours.
 NO_STEP_LIMIT, NO_LARGE_STEP_LIMIT = 65504.0, 1e30
+
+
+LARGEST_SIZE = 1 << 31
+LARGEST_CHUNK = 1 << 14  # programs pad every sequence to a multiple of chunk_size
+# Entries of a config that change nothing that is computed or written, and why.
+HARMLESS = {"transformers_version": "a note of the version that wrote the file"}
 
 
 def mamba_config(
@@ -71,17 +78,23 @@ def mamba2_config(
 
 
 def check_config(config: Mapping) -> None:
-    """Raise CheckpointError unless this is a config that one of the functions above returns.
+    """Raise CheckpointError unless this is a config that one of the functions above returns, and nothing else.
 
-    Entries of the caller's own are allowed: Hugging Face keeps them.
+    Any other entry could change what programs compute or write (`quantization_config`, `auto_map`, …).
     """
+    if not isinstance(config, Mapping):
+        raise CheckpointError(f"the config is {shown(config)}, expected an object.")
     try:
         expected = _same_sizes(config)
     except KeyError as missing:
         raise CheckpointError(f"the config has no entry {missing}.") from missing
     for key, value in expected.items():
-        if config.get(key) != value and not (key == "dtype" and config.get(key) in FORMATS):
-            raise CheckpointError(f"the config has {key} = {config.get(key)!r}, expected {value!r}.")
+        found = config.get(key)
+        if not same_json(found, value) and not (key == "dtype" and isinstance(found, str) and found in FORMATS):
+            raise CheckpointError(f"the config has {key} = {shown(found)}, expected {value!r}.")
+    for key in config:
+        if key not in expected and key not in HARMLESS:
+            raise CheckpointError(f"the config has an entry {shown(key)} that no checkpoint of ours has.")
 
 
 def cuda_limits(config: Mapping) -> list[str]:
@@ -113,16 +126,18 @@ def _same_sizes(config: Mapping) -> dict:
         return mamba_config(dt_rank=config["time_step_rank"], **sizes)
     if config["model_type"] == "mamba2":
         step = NO_STEP_LIMIT if config["time_step_limit"] == [0.0, NO_LARGE_STEP_LIMIT] else 0.0
-        chunk = config["chunk_size"]
+        chunk = _size("chunk_size", config["chunk_size"])
+        if chunk > LARGEST_CHUNK:
+            raise CheckpointError(f"chunk_size must be at most {LARGEST_CHUNK}, not {chunk}.")
         return mamba2_config(head_dim=config["head_dim"], chunk_size=chunk, largest_step=step, **sizes)
-    raise CheckpointError(f"the config has model_type {config['model_type']!r}, expected 'mamba' or 'mamba2'.")
+    raise CheckpointError(f"the config has model_type {shown(config['model_type'])}, expected 'mamba' or 'mamba2'.")
 
 
 def _end(config: Mapping) -> int | None:
     """The letter that ends a generation, by a config's ids; None where the special token does."""
     vocab, eos = _size("vocab", config["vocab_size"]), config["eos_token_id"]
     if type(eos) is not int:
-        raise CheckpointError(f"the config has eos_token_id = {eos!r}, expected an integer.")
+        raise CheckpointError(f"the config has eos_token_id = {shown(eos)}, expected an integer.")
     return None if eos == vocab - 3 else eos
 
 
@@ -165,7 +180,9 @@ def _common(
 
 def _size(name: str, value: int) -> int:
     if type(value) is not int or value < 1:
-        raise CheckpointError(f"{name} must be a positive integer, not {value!r}.")
+        raise CheckpointError(f"{name} must be a positive integer, not {shown(value)}.")
+    if value > LARGEST_SIZE:
+        raise CheckpointError(f"{name} must be at most {LARGEST_SIZE}, not {shown(value)}.")
     return value
 
 

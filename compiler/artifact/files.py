@@ -9,7 +9,9 @@ CONFIG = "config.json"
 GENERATION = "generation_config.json"
 WEIGHTS = "model.safetensors"
 MANIFEST = "construction.json"
-SEALED_FILES = (CONFIG, GENERATION, WEIGHTS, *TOKENIZER_FILES)  # whose hashes the manifest holds
+CIRCUIT = "circuit.json"
+CARD = "README.md"  # the user may edit it
+SEALED_FILES = (CONFIG, GENERATION, WEIGHTS, CIRCUIT, *TOKENIZER_FILES)  # whose hashes the manifest holds
 
 Shape = tuple[int, ...]
 
@@ -27,6 +29,9 @@ def tensor_shapes(config: Mapping) -> dict[str, Shape]:
 
 def check_shapes(config: Mapping, found: Mapping[str, Shape]) -> None:
     """Raise CheckpointError unless these are exactly the tensors that the config asks for."""
+    layers = config["num_hidden_layers"]
+    if layers > len(found):  # before any work that grows with the number of layers
+        raise CheckpointError(f"{CONFIG} has num_hidden_layers = {layers}, but {WEIGHTS} has {len(found)} tensors.")
     expected = tensor_shapes(config)
     for name in sorted(expected.keys() | found.keys()):
         if name not in found:

@@ -4,11 +4,13 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
+from torch import Tensor
 
 from compiler.artifact.config import check_config
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CONFIG, WEIGHTS, check_shapes
-from compiler.artifact.manifest import check_files, read_json, read_manifest
+from compiler.artifact.json_files import read_json
+from compiler.artifact.manifest import check_files, read_manifest
 from compiler.artifact.model import Stack
 from compiler.artifact.tokenizer import read_tokens
 
@@ -18,7 +20,7 @@ def load(directory: str | Path, sealed: bool = True) -> Stack:
 
     sealed: refuse files whose hashes differ from the manifest's; a diagnosis of a damaged checkpoint turns it off.
 
-    The stack also carries `manifest` (the content of construction.json), `config` (that of config.json) and
+    The stack also carries `manifest` (a `Manifest`), `config` (the content of config.json) and
     `tokens` (the name of every id). Raises CheckpointError if the directory is not one of ours or any file is
     missing or differs from what was saved.
     """
@@ -28,17 +30,40 @@ def load(directory: str | Path, sealed: bool = True) -> Stack:
         check_files(directory, manifest)
     config = read_json(directory / CONFIG)
     check_config(config)
+    tokens = read_tokens(directory)
+    if len(tokens) != config["vocab_size"]:
+        raise CheckpointError(f"{directory} has {len(tokens)} tokens for a vocabulary of {config['vocab_size']}.")
     weights = directory / WEIGHTS
     check_shapes(config, _shapes(weights))
-    stack = Stack.from_language_model(config, load_file(weights))
-    stack.manifest, stack.config, stack.tokens = manifest, config, read_tokens(directory)
+    stack = Stack.from_language_model(config, read_tensors(weights))
+    stack.manifest, stack.config, stack.tokens = manifest, config, tokens
     return stack
+
+
+def read_tensors(weights: Path) -> dict[str, Tensor]:
+    """Every tensor of the file; CheckpointError where it is none of ours."""
+    try:
+        return load_file(weights)
+    except (SafetensorError, OSError, ValueError, KeyError) as reason:
+        raise CheckpointError(f"{weights} is not a safetensors file of ours: {_line(reason)}.") from reason
 
 
 def _shapes(weights: Path) -> dict[str, tuple[int, ...]]:
     """Shape of every tensor in the file, from its header alone."""
+    if not weights.is_file():
+        raise CheckpointError(f"{weights} is missing from the checkpoint.")
+    shapes = {}
     try:
         with safe_open(weights, framework="pt") as file:
-            return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
-    except SafetensorError as reason:
-        raise CheckpointError(f"{weights} is not a safetensors file: {reason}.") from reason
+            for name in file.keys():  # noqa: SIM118 (it is no mapping)
+                part = file.get_slice(name)
+                if part.get_dtype() != "F32":
+                    raise CheckpointError(f"{WEIGHTS} has {name} of dtype {part.get_dtype()}, expected F32.")
+                shapes[name] = tuple(part.get_shape())
+    except (SafetensorError, OSError) as reason:
+        raise CheckpointError(f"{weights} is not a safetensors file: {_line(reason)}.") from reason
+    return shapes
+
+
+def _line(reason: Exception) -> str:
+    return (str(reason).splitlines() or ["nothing can be read"])[0].rstrip(".")

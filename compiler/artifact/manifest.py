@@ -1,85 +1,203 @@
 """construction.json: the manifest of a compiled circuit, sealed with the hashes of the files beside it.
 
 The manifest states guarantees, so it is protected as well: `sha256` is the hash of its own canonical text
-without that entry.
+without that entry. It is parsed once, into the records below.
 """
 
 import hashlib
-import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import MANIFEST, SEALED_FILES
+from compiler.artifact.json_files import canonical_json, read_json, shown
+from compiler.artifact.place import recover
+from compiler.artifact.schema import parse
 
 FORMAT = "compiled-construction"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
-def canonical_json(content) -> str:
-    """The one text of a JSON value: sorted keys, no NaN or infinity; raises CheckpointError if it has none."""
-    try:
-        return json.dumps(content, sort_keys=True, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-    except (TypeError, ValueError) as reason:
-        raise CheckpointError(f"the manifest or config cannot be written as JSON: {reason}.") from reason
+@dataclass(frozen=True)
+class Fingerprint:
+    """Size and hash of a file."""
+
+    bytes: int
+    sha256: str
 
 
-def sealed(manifest: Mapping, directory: Path) -> dict:
+@dataclass(frozen=True)
+class PromiseRecord:
+    """What is promised, and for which inputs: `language` is the automaton as `language_to_data` writes it.
+
+    length: most tokens of a sequence; stop: the letter that ends a generation; level: "bit-exact" or "bounded-error".
+    """
+
+    language: dict[str, Any]
+    length: int
+    description: str
+    stop: str | None
+    dtype: str
+    level: str
+
+
+@dataclass(frozen=True)
+class BlockNames:
+    """Names of a block's channels and state columns, in the order in which they were allocated."""
+
+    channels: list[str]
+    columns: list[str]
+
+
+@dataclass(frozen=True)
+class SizesRecord:
+    """Sizes of the bare stack as it runs, what each block uses of them, and those of the language model."""
+
+    d_model: int
+    d_inner: int
+    d_state: int
+    layers: int
+    blocks: list[dict[str, int]]
+    parameters: int | None
+    packaged: dict[str, int] | None
+
+
+@dataclass(frozen=True)
+class GuaranteeRecord:
+    """What a construction says of its answers, and the proof if there is one."""
+
+    level: str
+    answers: str
+    expected_failure: float
+    certificate: dict[str, Any] | None
+    proof: str
+    domain: str
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What was run when the checkpoint was made, and how it came out."""
+
+    sequences: int
+    queries: int
+    accuracy: float | None
+    exact_sequences: int
+    bit_exact: bool | None
+    margin: float | None
+
+
+@dataclass(frozen=True)
+class FormRecord(RunRecord):
+    """The same for all tasks of one form, and for each."""
+
+    tasks: dict[str, RunRecord]
+
+
+@dataclass(frozen=True)
+class VerificationRecord(FormRecord):
+    """The language model's results, and those of the bare form."""
+
+    bare: FormRecord | None = None
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The typed content of construction.json.
+
+    circuit: name of the circuit; arch: the compiler's target; lanes, blocks: the names in the weights;
+    card: hash of the README.md that was written beside it (which the user may edit); versions: of what wrote it.
+    The entries from `construction` on are those of a construction of a paper, and absent for any other circuit.
+    """
+
+    format: str
+    format_version: int
+    sha256: str
+    files: dict[str, Fingerprint]
+    card: str
+    circuit: str
+    arch: str
+    dtype: str
+    promise: PromiseRecord
+    sizes: SizesRecord
+    lanes: list[str]
+    blocks: list[BlockNames]
+    cuda_limits: list[str]
+    versions: dict[str, str]
+    construction: str | None = None
+    theorem: str | None = None
+    params: dict[str, int | float | str | bool | None] = field(default_factory=dict)
+    bound: dict[str, int] = field(default_factory=dict)
+    guarantee: GuaranteeRecord | None = None
+    verification: VerificationRecord | None = None
+
+
+def sealed(manifest: Mapping[str, Any], directory: Path) -> dict[str, Any]:
     """The content of construction.json for the files in this directory.
 
     Entries that are ours (`format`, `format_version`, `files`, `sha256`) replace those of the same name.
     """
-    files = {name: _fingerprint(directory / name) for name in SEALED_FILES}
+    files = {name: vars(_fingerprint(directory / name)) for name in SEALED_FILES}
     content = dict(manifest) | {"files": files, "format": FORMAT, "format_version": FORMAT_VERSION}
     content.pop("sha256", None)
     return content | {"sha256": _self_hash(content)}
 
 
-def read_manifest(directory: str | Path) -> dict:
-    """The content of a checkpoint's construction.json.
-
-    Raises CheckpointError if the directory is not one of ours or the manifest was altered. The other files are
-    not looked at: `load` does that.
-    """
+def manifest_content(directory: str | Path) -> dict[str, Any]:
+    """The content of a checkpoint's construction.json as JSON, after the checks of `read_manifest`."""
     path = _checkpoint_directory(directory) / MANIFEST
     content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CheckpointError(f"{path} is not the manifest of a compiled construction.")
-    if content.get("format_version") != FORMAT_VERSION:
-        raise CheckpointError(
-            f"{path} has format version {content.get('format_version')!r}, expected {FORMAT_VERSION}."
-        )
+    version = content.get("format_version")
+    if type(version) is not int or version != FORMAT_VERSION:
+        raise CheckpointError(f"{path} has format version {shown(version)}, expected {FORMAT_VERSION}.")
     claimed = content.get("sha256")
     actual = _self_hash({key: value for key, value in content.items() if key != "sha256"})
     if claimed != actual:
-        raise CheckpointError(f"{path} was altered: its content has SHA-256 {actual}, expected {claimed}.")
+        raise CheckpointError(f"{path} was altered: its content has SHA-256 {actual}, expected {shown(claimed, 80)}.")
+    parse(Manifest, content, MANIFEST)
     return content
 
 
-def check_files(directory: str | Path, manifest: Mapping) -> None:
+def read_manifest(directory: str | Path) -> Manifest:
+    """The manifest of a checkpoint.
+
+    Raises CheckpointError if the directory is not one of ours, or the manifest was altered or is ill-typed. The
+    other files are not looked at: `load` does that.
+    """
+    return parse(Manifest, manifest_content(directory), MANIFEST)
+
+
+def check_files(directory: str | Path, manifest: Manifest) -> None:
     """Raise CheckpointError unless every file beside this manifest is the one that was saved."""
     for name in SEALED_FILES:
-        path, expected = Path(directory) / name, manifest["files"][name]
+        path, expected = Path(directory) / name, manifest.files.get(name)
+        if expected is None:
+            raise CheckpointError(f"{MANIFEST} has no hash of {name}.")
         if not path.is_file():
             raise CheckpointError(f"{path} is missing from the checkpoint.")
         found = _fingerprint(path)
         for what in ("bytes", "sha256"):
-            if found[what] != expected[what]:
-                raise CheckpointError(f"{path} is damaged: {what} is {found[what]}, expected {expected[what]}.")
+            there, wanted = getattr(found, what), getattr(expected, what)
+            if there != wanted:
+                raise CheckpointError(f"{path} is damaged: {what} is {there}, expected {shown(wanted, 80)}.")
 
 
-def read_json(path: Path):
-    """Parse one of our JSON files; raises CheckpointError if it cannot be read."""
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except OSError as reason:
-        raise CheckpointError(f"{path} cannot be read: {reason.strerror}.") from reason
-    except ValueError as reason:
-        raise CheckpointError(f"{path} is not JSON: {reason}.") from reason
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file, read in pieces: the weights may not fit into memory twice."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def text_hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def _checkpoint_directory(directory: str | Path) -> Path:
     directory = Path(directory)
+    recover(directory)
     if not directory.exists():
         raise CheckpointError(f"{directory} does not exist.")
     if not directory.is_dir():
@@ -89,11 +207,9 @@ def _checkpoint_directory(directory: str | Path) -> Path:
     return directory
 
 
-def _fingerprint(path: Path) -> dict:
-    """Size and hash of a file, read in pieces: the weights may not fit into memory twice."""
-    with path.open("rb") as file:
-        return {"bytes": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+def _fingerprint(path: Path) -> Fingerprint:
+    return Fingerprint(path.stat().st_size, file_hash(path))
 
 
-def _self_hash(content: Mapping) -> str:
-    return hashlib.sha256(canonical_json(content).encode("utf-8")).hexdigest()
+def _self_hash(content: Mapping[str, Any]) -> str:
+    return text_hash(canonical_json(content))

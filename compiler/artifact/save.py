@@ -2,66 +2,126 @@
 
 import json
 import os
-import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
+from compiler.artifact.artifact import Artifact
+from compiler.artifact.card import model_card
 from compiler.artifact.config import check_config
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import CONFIG, GENERATION, MANIFEST, SEALED_FILES, WEIGHTS, check_shapes
-from compiler.artifact.manifest import canonical_json, read_manifest, sealed
-from compiler.artifact.tokenizer import EOS, tokenizer_files
+from compiler.artifact.files import CARD, CIRCUIT, CONFIG, GENERATION, MANIFEST, SEALED_FILES, WEIGHTS, check_shapes
+from compiler.artifact.json_files import canonical_json, read_json
+from compiler.artifact.manifest import FORMAT, Manifest, file_hash, sealed, text_hash
+from compiler.artifact.place import recover, staging
+from compiler.artifact.schema import parse
+from compiler.artifact.tokenizer import tokenizer_files
 
 
-def save(
+def save(artifact: Artifact, directory: str | Path, overwrite: bool = False) -> None:
+    """Write a compiled circuit as a checkpoint that Hugging Face loads and `construct verify` verifies.
+
+    overwrite: replace a checkpoint of ours; files that are not ours, and a README.md that was edited, stay. Raises
+    CheckpointError if the directory exists and is not one of ours, or is one and `overwrite` is false. Any failure
+    leaves the disk as it was.
+    """
+    model = artifact.model
+    card = model_card(artifact.manifest, model.config, artifact.example)
+    contents = (model.config, model.tensors, model.tokens, artifact.manifest, artifact.circuit, card)
+    write(directory, *contents, overwrite=overwrite)
+
+
+def write(
     directory: str | Path,
-    config: Mapping,
+    config: Mapping[str, Any],
     tensors: Mapping[str, Tensor],
     tokens: Sequence[str],
-    manifest: Mapping,
+    manifest: Mapping[str, Any],
+    circuit: Mapping[str, Any],
+    card: str,
     overwrite: bool = False,
 ) -> None:
-    """Write config.json, model.safetensors, tokenizer files, generation_config.json and construction.json.
+    """Write the files of a checkpoint from their contents; errors as for `save`, and where they do not fit together.
 
-    `tensors` has Hugging Face's names, `tokens` names every id and ends with the special tokens. Raises
-    CheckpointError if the inputs do not fit together, if the directory exists and is not one of ours, or is one
-    and `overwrite` is false. Any failure leaves the disk as it was.
+    `tensors` has Hugging Face's names, `tokens` names every id and ends with the special tokens; entries of the
+    manifest that are made here (hashes, format) replace those of the same name.
     """
-    target = Path(directory).resolve()
+    target = Path(os.path.abspath(directory))
     check_config(config)
     check_shapes(config, {name: tuple(t.shape) for name, t in tensors.items()})
     _check_values(tensors)
     if len(tokens) != config["vocab_size"]:
         raise CheckpointError(f"there are {len(tokens)} token names for a vocabulary of {config['vocab_size']}.")
-    texts = _texts(config, tokens)
+    texts = checkpoint_texts(config, tokens, manifest["promise"]["stop"], circuit)
     check_target(target, overwrite)
     try:
-        with _staging(target) as staging:
-            for name, text in texts.items():
-                _write(staging / name, text)
-            save_file(_own_storage(tensors), staging / WEIGHTS, metadata={"format": "pt"})
-            shutil.copymode(staging / CONFIG, staging / WEIGHTS)  # safetensors makes files that only their owner reads
-            _write(staging / MANIFEST, canonical_json(sealed(manifest, staging)))
+        with staging(target) as place:
+            kept = _keep_what_is_not_ours(target, place)
+            for name, text in (texts if kept else texts | {CARD: card}).items():
+                _write(place / name, text)
+            save_file(_own_storage(tensors), place / WEIGHTS, metadata={"format": "pt"})
+            shutil.copymode(place / CONFIG, place / WEIGHTS)  # safetensors makes files that only their owner reads
+            content = sealed(dict(manifest) | {"card": text_hash(card)}, place)
+            parse(Manifest, content, MANIFEST)
+            _write(place / MANIFEST, canonical_json(content))
     except (OSError, SafetensorError) as reason:
         why = getattr(reason, "strerror", None) or reason
         raise CheckpointError(f"{target} could not be written: {why}.") from reason
 
 
-def _texts(config: Mapping, tokens: Sequence[str]) -> dict[str, str]:
-    """The text files by name; tokenizer files keep their own order, which lists tokens by id."""
+def checkpoint_texts(
+    config: Mapping[str, Any], tokens: Sequence[str], stop: str | None, circuit: Mapping[str, Any]
+) -> dict[str, str]:
+    """The sealed text files by name; tokenizer files keep their own order, which lists tokens by id."""
     ids = {key: config[key] for key in ("eos_token_id", "pad_token_id")}
     texts = {CONFIG: canonical_json(config), GENERATION: canonical_json(ids | {"do_sample": False})}
-    end = tokens[config["eos_token_id"]]
-    for name, content in tokenizer_files(tokens, None if end == EOS and tokens[-3] == EOS else end).items():
+    texts[CIRCUIT] = json.dumps(circuit, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    for name, content in tokenizer_files(tokens, stop).items():
         texts[name] = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     return texts
+
+
+def check_target(target: Path, overwrite: bool) -> None:
+    """Raise CheckpointError where `save` must not write: anything there but, with `overwrite`, a checkpoint of ours."""
+    recover(target)
+    if not os.path.lexists(target):
+        return
+    if not _is_ours(target):
+        raise CheckpointError(f"{target} exists and is not a checkpoint of ours, so it is left alone.")
+    if not overwrite:
+        raise CheckpointError(f"{target} holds a checkpoint already: pass overwrite=True (--force) to replace it.")
+
+
+def _is_ours(target: Path) -> bool:
+    """Whether a checkpoint of ours stands there, whole or damaged, of any version."""
+    try:
+        content = read_json(target / MANIFEST)
+    except CheckpointError:
+        return False
+    return isinstance(content, dict) and content.get("format") == FORMAT
+
+
+def _keep_what_is_not_ours(target: Path, place: Path) -> bool:
+    """Copy the user's own files of an earlier checkpoint; True where its README.md is one of them."""
+    if not target.is_dir():
+        return False
+    card = target / CARD
+    mine = card.is_file() and file_hash(card) == read_json(target / MANIFEST).get("card")
+    ours = {MANIFEST, *SEALED_FILES, *([CARD] if mine else [])}
+    for entry in sorted(target.iterdir()):
+        if entry.name in ours:
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.copytree(entry, place / entry.name, symlinks=True)
+        else:
+            shutil.copy2(entry, place / entry.name, follow_symlinks=False)
+    return (place / CARD).exists()
 
 
 def _write(path: Path, text: str) -> None:
@@ -85,66 +145,3 @@ def _own_storage(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         own[name] = tensor.clone() if storage in seen else tensor
         seen.add(storage)
     return own
-
-
-def check_target(target: Path, overwrite: bool) -> None:
-    """Raise CheckpointError where `save` must not write: anything there but, with `overwrite`, a checkpoint of ours."""
-    if not os.path.lexists(target):
-        return
-    try:
-        read_manifest(target)
-    except CheckpointError as reason:
-        raise CheckpointError(f"{target} exists and is not a checkpoint of ours, so it is left alone.") from reason
-    if not overwrite:
-        raise CheckpointError(f"{target} holds a checkpoint already: pass overwrite=True (--force) to replace it.")
-    foreign = sorted({entry.name for entry in target.iterdir()} - {MANIFEST, *SEALED_FILES})
-    if foreign:
-        raise CheckpointError(f"{target} also holds {foreign[0]}, which is not ours and would be lost.")
-
-
-@contextmanager
-def _staging(target: Path) -> Iterator[Path]:
-    """A new directory beside the target that takes its place if the body succeeds and vanishes if it fails."""
-    new_parents = [parent for parent in target.parents if not parent.exists()]
-    staging = _sibling(target, "partial")
-    try:
-        staging.mkdir(parents=True)
-        yield staging
-        for path in (*staging.iterdir(), staging):
-            _flush(path)
-        _move_in(staging, target)
-        _flush(target.parent)
-    except BaseException:
-        shutil.rmtree(staging, ignore_errors=True)
-        for parent in new_parents:
-            if parent.exists() and not any(parent.iterdir()):
-                parent.rmdir()
-        raise
-
-
-def _move_in(staging: Path, target: Path) -> None:
-    """Rename into place; an earlier checkpoint is set aside first and comes back if that fails."""
-    if not target.exists():
-        staging.rename(target)
-        return
-    retired = _sibling(target, "retired")
-    target.rename(retired)
-    try:
-        staging.rename(target)
-    except BaseException:
-        retired.rename(target)
-        raise
-    shutil.rmtree(retired, ignore_errors=True)
-
-
-def _sibling(target: Path, role: str) -> Path:
-    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.{role}")
-
-
-def _flush(path: Path) -> None:
-    """fsync a file or directory, so that the rename cannot reach the disk before what it renames."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

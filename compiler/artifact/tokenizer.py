@@ -7,12 +7,12 @@ that tools put in front unasked would change its answers. Hugging Face's text-ge
 words to the prompt as it was typed, so a prompt for it should end with a space.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from compiler.artifact.errors import CheckpointError
+from compiler.artifact.json_files import read_json
 
 EOS, PAD, UNK = "<eos>", "<pad>", "<unk>"
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
@@ -67,8 +67,14 @@ def tokenizer_files(tokens: Sequence[str], end: str | None = None) -> dict[str, 
 
 def read_tokens(directory: Path) -> list[str]:
     """The token list that `tokenizer_files` was given, from its tokenizer.json."""
-    vocab = json.loads((directory / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
-    return sorted(vocab, key=vocab.get)
+    path, content = directory / TOKENIZER_FILES[0], read_json(directory / TOKENIZER_FILES[0])
+    model = content.get("model") if isinstance(content, dict) else None
+    vocab = model.get("vocab") if isinstance(model, dict) else None
+    if not isinstance(vocab, dict) or not all(type(i) is int for i in vocab.values()):
+        raise CheckpointError(f"{path} has no vocabulary, an object of ids by names under model and vocab.")
+    if sorted(vocab.values()) != list(range(len(vocab))):
+        raise CheckpointError(f"{path} has {len(vocab)} names whose ids are not 0 to {len(vocab) - 1}.")
+    return sorted(vocab, key=vocab.__getitem__)
 
 
 def _tokenizer(tokens: Sequence[str], end: str | None) -> dict:

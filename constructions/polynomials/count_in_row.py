@@ -40,7 +40,7 @@ class CountInRow(Construction):
 
     largest: int = parameter("largest count that is told apart", default=64)
     arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba")
-    length: int = parameter("digits in a sequence", default=256)
+    length: int = parameter("digits in a sequence", most=1 << 24, default=256)
 
     def __post_init__(self) -> None:
         at_least("largest", self.largest, 1, "a count of nothing tells nothing")
@@ -48,6 +48,10 @@ class CountInRow(Construction):
     @property
     def target(self) -> str:
         return self.arch
+
+    def letters(self) -> int:
+        """Two digits and the counts from 0 on."""
+        return self.largest + 3
 
     def circuit(self) -> Circuit:
         """Ones since the last zero; the nearest of the counts 0 … largest is the answer, so that longer runs are capped."""

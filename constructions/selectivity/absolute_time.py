@@ -35,7 +35,7 @@ class AbsoluteTime(Construction):
     horizon: int = parameter("positions told apart; from here on the answer is the last one", default=64)
     vocab: int = parameter("number of input tokens, which do not matter", default=4)
     arch: Literal["mamba", "mamba2", "s4d"] = parameter("which mixer", default="mamba")
-    length: int = parameter("tokens in a sequence", default=100)
+    length: int = parameter("tokens in a sequence", most=1 << 24, default=100)
     max_length: int = parameter(
         "longest sequence that the promise covers (0: 2^40, for mamba2 2^20)", default=0, kw_only=True
     )
@@ -43,6 +43,10 @@ class AbsoluteTime(Construction):
     @property
     def target(self) -> str:
         return self.arch
+
+    def letters(self) -> int:
+        """Input tokens and times."""
+        return self.vocab + self.horizon
 
     def circuit(self) -> Circuit:
         """The sum of ones, cut off at the horizon."""

@@ -10,11 +10,11 @@ import torch
 import typer
 from rich.table import Table
 
-from compiler.artifact import load, read_manifest
-from constructions import artifact
+from compiler.artifact import load
 from constructions.display import console
 from constructions.plots import draw_bases, draw_rates, draw_sensitivity, draw_state
 from constructions.reporting import show
+from constructions.saved import rebuild
 from constructions.selectivity import approximation_rate as rate
 from constructions.selectivity import haar, haar_bases
 from constructions.state_history import state_history
@@ -98,7 +98,7 @@ def plot_command(
     block: Annotated[int | None, typer.Option(min=1, help="which block [default: the last]")] = None,
 ) -> None:
     """Draw the hidden state of a checkpoint over time: columns named by keys, steps along time."""
-    built = artifact.rebuild(read_manifest(directory))
+    built = rebuild(directory)
     draw_state(state_history(built.compiled, load(directory), text, None if block is None else block - 1), out)
     console.print(f"wrote {out}")
 

@@ -43,12 +43,16 @@ class InductionHeads(Construction):
     vocab: int = parameter("number of tokens", default=20)
     arch: Literal["mamba", "mamba2", "mamba-delta-t"] = parameter("which mixer", default="mamba")
     codes: bool = parameter("previous tokens as codes: dt_rank = ⌈log2 V⌉ + 1 rather than V", default=False)
-    length: int = parameter("tokens in a sequence", default=100)
+    length: int = parameter("tokens in a sequence", most=1 << 24, default=100)
     max_length: int = parameter("longest sequence that the guarantee covers", default=2**40, kw_only=True)
 
     @property
     def target(self) -> str:
         return self.arch
+
+    def letters(self) -> int:
+        """The blank and the tokens."""
+        return 1 + self.vocab
 
     def circuit(self) -> Circuit:
         """The token at t − 1 is the key, the token at t its value; the token at t asks."""

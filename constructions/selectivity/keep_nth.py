@@ -41,7 +41,7 @@ class KeepNth(Construction):
     n: int = parameter("which token to keep (1: the first)", default=5)
     vocab: int = parameter("number of tokens", default=128)
     arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba")
-    length: int = parameter("tokens in a sequence", default=50)
+    length: int = parameter("tokens in a sequence", most=1 << 24, default=50)
     max_length: int = parameter(
         "longest sequence that the promise covers (0: 2^40, for mamba2 2^20)", default=0, kw_only=True
     )
@@ -53,6 +53,10 @@ class KeepNth(Construction):
     @property
     def target(self) -> str:
         return self.arch
+
+    def letters(self) -> int:
+        """The tokens, which are the answers as well."""
+        return self.vocab
 
     def circuit(self) -> Circuit:
         """A latch that is open while the count of positions is at most n."""

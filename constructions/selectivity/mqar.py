@@ -57,10 +57,10 @@ class MQAR(Construction):
         "what a key keeps: all values, the first, the last", default="sum"
     )
     guarantee: Literal["all", "random"] = parameter("one-hot keys for every input, or key codes", default="all")
-    key_code: int = parameter("length of the key codes (0: 8⌈log2 κ⌉)", default=0)
+    key_code: int = parameter("length of the key codes (0: 8⌈log2 κ⌉)", most=1 << 16, default=0)
     layout: Literal["paper", "benchmark"] = parameter("which data to verify on", default="paper")
     pairs: int = parameter("pairs in a sequence (0: as many as keys)", default=0)
-    length: int = parameter("tokens in a sequence (0: 100, or 4 per pair)", default=0)
+    length: int = parameter("tokens in a sequence (0: 100, or 4 per pair)", most=1 << 24, default=0)
 
     def __post_init__(self) -> None:
         at_least("kappa", self.kappa, 1, "there must be a key")
@@ -80,6 +80,10 @@ class MQAR(Construction):
         """Whether this is the circuit of Theorem 2 as printed (its scores need the 24 bits of float32); otherwise the
         memory of the language is used, whose keys and queries stand on channels of their own."""
         return (self.arch, self.write, self.guarantee, self.dtype) == ("mamba", "sum", "all", "float32")
+
+    def letters(self) -> int:
+        """The blank, keys and values."""
+        return 1 + self.kappa + self.vocab
 
     def circuit(self) -> Circuit:
         """Pairs (key at t − 1, value at t) go into a memory; the key at t reads it."""

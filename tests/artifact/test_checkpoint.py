@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
-from compiler.artifact import CheckpointError, load, read_manifest, save
+from compiler.artifact import CheckpointError, load, read_manifest
 from compiler.artifact.config import cuda_limits, mamba2_config, mamba_config
-from compiler.artifact.files import CONFIG, MANIFEST, SEALED_FILES, WEIGHTS, tensor_shapes
-from compiler.artifact.manifest import canonical_json, sealed
+from compiler.artifact.files import CARD, CONFIG, MANIFEST, SEALED_FILES, WEIGHTS, tensor_shapes
+from compiler.artifact.json_files import canonical_json
+from compiler.artifact.manifest import manifest_content, sealed
+from compiler.artifact.save import write
 from compiler.artifact.tokenizer import check_tokens, special_ids, special_tokens, with_special_tokens
 
 KINDS = ("mamba", "mamba2")
@@ -22,7 +24,28 @@ TOKENS = with_special_tokens(["_", "k0", "k1", "v3", "v17"])
 PROMPT = [1, 3, 0, 2, 4, 1]
 PROMPT_TEXT = "k0 v3 _ k1 v17 k0"
 NEW_TOKENS = 9
-CLAIM = {"theorem": "a claim", "kappa": 4, "margin": 0.5, "lanes": ["key[0]", "one"]}
+CARD_TEXT = "# A card\n"
+CLAIM = {
+    "circuit": "tiny",
+    "arch": "mamba",
+    "dtype": "float32",
+    "promise": {
+        "language": {"tokens": 5, "start": "any", "edges": []},
+        "length": 9,
+        "description": "nothing",
+        "stop": None,
+        "dtype": "float32",
+        "level": "bit-exact",
+    },
+    "sizes": {"d_model": 12, "d_inner": 24, "d_state": 5, "layers": 2, "blocks": [], "parameters": 0, "packaged": None},
+    "lanes": ["key[0]", "one"],
+    "blocks": [{"channels": ["c"], "columns": ["n"]}],
+    "cuda_limits": [],
+    "versions": {},
+    "card": "",
+    "construction": "a claim",
+    "params": {"kappa": 4, "margin": 0.5},
+}
 
 # Runs where neither our code nor mamba_ssm exists: whatever it prints, stock transformers computed.
 READ_WITH_HUGGING_FACE = """
@@ -88,7 +111,7 @@ def always_token_zero(config):
 
 def save_tiny(directory, kind="mamba", **options):
     config = tiny_config(kind)
-    save(directory, config, random_tensors(config), TOKENS, CLAIM, **options)
+    write(directory, config, random_tensors(config), TOKENS, CLAIM, {}, CARD_TEXT, **options)
     return directory
 
 
@@ -115,8 +138,8 @@ def checkpoints(tmp_path_factory):
     root = tmp_path_factory.mktemp("checkpoints")
     for kind in KINDS:
         config = tiny_config(kind)
-        save(root / f"{kind}-random", config, random_tensors(config), TOKENS, CLAIM)
-        save(root / f"{kind}-zero", config, always_token_zero(config), TOKENS, CLAIM)
+        write(root / f"{kind}-random", config, random_tensors(config), TOKENS, CLAIM, {}, CARD_TEXT)
+        write(root / f"{kind}-zero", config, always_token_zero(config), TOKENS, CLAIM, {}, CARD_TEXT)
     return {(kind, weights): root / f"{kind}-{weights}" for kind in KINDS for weights in ("random", "zero")}
 
 
@@ -194,16 +217,16 @@ def test_same_inputs_same_bytes(tmp_path, kind):
 def test_order_of_the_inputs_does_not_matter(tmp_path):
     config = tiny_config("mamba")
     tensors = random_tensors(config)
-    save(tmp_path / "a", config, tensors, TOKENS, CLAIM)
+    write(tmp_path / "a", config, tensors, TOKENS, CLAIM, {}, CARD_TEXT)
     backwards = [dict(reversed(list(mapping.items()))) for mapping in (config, tensors, CLAIM)]
-    save(tmp_path / "b", *backwards[:2], TOKENS, backwards[2])
+    write(tmp_path / "b", *backwards[:2], TOKENS, backwards[2], {}, CARD_TEXT)
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
 
 
 def test_directory_holds_json_and_safetensors_only(tmp_path):
     directory = save_tiny(tmp_path / "out")
-    assert {path.name for path in directory.iterdir()} == {MANIFEST, *SEALED_FILES}
-    assert {path.suffix for path in directory.iterdir()} == {".json", ".safetensors"}
+    assert {path.name for path in directory.iterdir()} == {MANIFEST, CARD, *SEALED_FILES}
+    assert {path.suffix for path in directory.iterdir()} == {".json", ".md", ".safetensors"}
     assert len({path.stat().st_mode for path in directory.iterdir()}) == 1
     for path in directory.glob("*.json"):
         json.loads(path.read_text("utf-8"))
@@ -215,18 +238,19 @@ def test_tensors_that_share_memory_are_saved_whole(tmp_path):
     tensors = random_tensors(config)
     tensors["lm_head.weight"] = tensors["backbone.embeddings.weight"]
     tensors["backbone.layers.0.mixer.in_proj.weight"] = torch.randn(12, 48).T
-    save(tmp_path / "out", config, tensors, TOKENS, CLAIM)
+    write(tmp_path / "out", config, tensors, TOKENS, CLAIM, {}, CARD_TEXT)
     saved = load_file(tmp_path / "out" / WEIGHTS)
     assert all(torch.equal(saved[name], tensor) for name, tensor in tensors.items())
 
 
 def test_manifest_comes_back_with_hashes_and_saves_again(tmp_path):
     save_tiny(tmp_path / "a")
-    manifest = read_manifest(tmp_path / "a")
-    assert CLAIM.items() <= manifest.items()
+    manifest = manifest_content(tmp_path / "a")
+    assert (CLAIM | {"card": manifest["card"]}).items() <= manifest.items()
     assert manifest["files"].keys() == set(SEALED_FILES)
+    assert read_manifest(tmp_path / "a").params == CLAIM["params"]
     config = tiny_config("mamba")
-    save(tmp_path / "b", config, random_tensors(config), TOKENS, manifest)
+    write(tmp_path / "b", config, random_tensors(config), TOKENS, manifest, {}, CARD_TEXT)
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
 
 
@@ -272,7 +296,7 @@ def edit_claim(directory):
 
 def other_version(directory):
     path = directory / MANIFEST
-    path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 9'))
+    path.write_text(path.read_text().replace('"format_version": 2', '"format_version": 9'))
 
 
 def reseal_with_other_config(**changes):
@@ -294,7 +318,7 @@ DAMAGE = {
     "missing manifest": (lambda d: (d / MANIFEST).unlink(), (MANIFEST, "not a checkpoint of ours")),
     "edited config": (edit_config, (CONFIG, "sha256 is")),
     "edited claim": (edit_claim, (MANIFEST, "altered")),
-    "later version": (other_version, (MANIFEST, "version 9", "expected 1")),
+    "later version": (other_version, (MANIFEST, "version 9", "expected 2")),
     "manifest is garbage": (lambda d: (d / MANIFEST).write_text("{"), (MANIFEST, "not JSON")),
     "manifest is binary": (lambda d: (d / MANIFEST).write_bytes(b"\xff\xfe"), (MANIFEST, "not JSON")),
     "manifest is a list": (lambda d: (d / MANIFEST).write_text("[]"), (MANIFEST, "not the manifest")),
@@ -335,24 +359,42 @@ def test_existing_places_are_left_alone(tmp_path):
     assert (tmp_path / "file").read_text() == "hello"
 
 
-def test_overwriting_wants_permission_and_spares_foreign_files(tmp_path):
+def test_overwriting_wants_permission_and_keeps_what_is_not_ours(tmp_path):
     directory = save_tiny(tmp_path / "out", "mamba")
     refused(lambda: save_tiny(directory, "mamba2"), "overwrite=True")
     save_tiny(directory, "mamba2", overwrite=True)
     assert load(directory).config["model_type"] == "mamba2"
     (directory / "notes.txt").write_text("mine")
-    refused(lambda: save_tiny(directory, "mamba", overwrite=True), "notes.txt", "lost")
+    (directory / "pictures").mkdir()
+    (directory / "pictures" / "state.svg").write_text("<svg/>")
+    save_tiny(directory, "mamba", overwrite=True)
+    assert load(directory).config["model_type"] == "mamba"
+    assert (directory / "notes.txt").read_text() == "mine"
+    assert (directory / "pictures" / "state.svg").read_text() == "<svg/>"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
-@pytest.mark.parametrize("step", ["save_file", "sealed", "_flush", "_move_in"])
+def test_an_edited_card_survives_and_ours_is_renewed(tmp_path):
+    directory = save_tiny(tmp_path / "out")
+    config = tiny_config("mamba")
+    write(directory, config, random_tensors(config), TOKENS, CLAIM, {}, "# Another card\n", overwrite=True)
+    assert (directory / CARD).read_text() == "# Another card\n"
+    (directory / CARD).write_text("# Mine\n")
+    save_tiny(directory, overwrite=True)
+    save_tiny(directory, overwrite=True)
+    assert (directory / CARD).read_text() == "# Mine\n"
+    assert load(directory).tokens == TOKENS
+
+
+@pytest.mark.parametrize("step", ["save.save_file", "save.sealed", "place._flush", "place._move_in"])
 @pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=repr)
 def test_a_failure_midway_leaves_the_disk_as_it_was(tmp_path, monkeypatch, step, failure):
     def fail(*_, **__):
         raise failure
 
     before = contents(save_tiny(tmp_path / "old"))
-    monkeypatch.setattr(importlib.import_module("compiler.artifact.save"), step, fail)
+    module, name = step.split(".")
+    monkeypatch.setattr(importlib.import_module(f"compiler.artifact.{module}"), name, fail)
     for place in ("new", "deep/er/new", "old"):
         with pytest.raises((CheckpointError, KeyboardInterrupt)):
             save_tiny(tmp_path / place, "mamba2", overwrite=True)
@@ -369,6 +411,7 @@ def test_a_failing_rename_brings_the_old_checkpoint_back(tmp_path, monkeypatch):
             raise OSError(5, "Input/output error")
         return rename(path, target)
 
+    monkeypatch.setattr(importlib.import_module("compiler.artifact.place"), "_exchange", lambda *_: False)
     monkeypatch.setattr(type(tmp_path), "rename", fail_for_the_new_one)
     refused(lambda: save_tiny(tmp_path / "out", "mamba2", overwrite=True), "out", "Input/output error")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -387,9 +430,17 @@ def test_a_parent_that_is_a_file_is_one_sentence(tmp_path):
 # Inputs of save
 
 
-def save_changed(tmp_path, config=(), tensors=(), tokens=TOKENS, manifest=CLAIM):
+def save_changed(tmp_path, config=(), tensors=(), tokens=TOKENS, manifest=()):
     base = tiny_config("mamba")
-    save(tmp_path / "out", base | dict(config), random_tensors(base) | dict(tensors), tokens, manifest)
+    write(
+        tmp_path / "out",
+        base | dict(config),
+        random_tensors(base) | dict(tensors),
+        tokens,
+        CLAIM | dict(manifest),
+        {},
+        CARD_TEXT,
+    )
 
 
 @pytest.mark.parametrize(
@@ -397,6 +448,9 @@ def save_changed(tmp_path, config=(), tensors=(), tokens=TOKENS, manifest=CLAIM)
     [
         ({"config": {"use_conv_bias": False}}, ("use_conv_bias",)),
         ({"config": {"eos_token_id": 900}}, ("eos_token_id", "900", "0 to 5")),
+        ({"config": {"quantization_config": {}}}, ("quantization_config", "no checkpoint of ours")),
+        ({"config": {"use_cache": 1}}, ("use_cache", "1", "expected True")),
+        ({"config": {"hidden_size": 10**30}}, ("d_model", "at most")),
         ({"config": {"hidden_size": 0}}, ("d_model", "positive integer")),
         ({"tensors": {"lm_head.weight": torch.zeros(8, 13)}}, ("lm_head.weight", "(8, 13)", "(8, 12)")),
         ({"tensors": {"lm_head.bias": torch.zeros(8)}}, ("lm_head.bias", "no place")),
@@ -409,17 +463,15 @@ def save_changed(tmp_path, config=(), tensors=(), tokens=TOKENS, manifest=CLAIM)
         ({"tokens": [*TOKENS[1:], "_"]}, ("must end with", "<unk>")),
         ({"manifest": {"margin": float("nan")}}, ("JSON",)),
         ({"manifest": {"oracle": object()}}, ("JSON",)),
+        ({"manifest": {"oracle": 1}}, ("construction.json", "oracle")),
+        ({"manifest": {"lanes": "x"}}, ("construction.json: lanes", "'x'", "a list")),
+        ({"manifest": {"dtype": 7}}, ("construction.json: dtype", "7", "a string")),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
 def test_inputs_that_do_not_fit_are_refused(tmp_path, changes, fragments):
     refused(lambda: save_changed(tmp_path, **changes), *fragments)
     assert not list(tmp_path.iterdir())
-
-
-def test_configs_keep_entries_of_the_caller(tmp_path):
-    save_changed(tmp_path, config={"compiled_by": "us"})
-    assert load(tmp_path / "out").config["compiled_by"] == "us"
 
 
 def test_mamba2_heads_must_divide_the_channels():

@@ -12,7 +12,6 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 from compiler import Alphabet, Circuit, CompileError, InputLanguage, Tokens, compile, constant, language_model
 from compiler.artifact import CheckpointError
 from compiler.artifact.model import Stack
-from compiler.artifact.save import save
 from compiler.artifact.tokenizer import check_tokens
 from compiler.runtime import torch_only_transformers
 
@@ -34,8 +33,7 @@ def before() -> Circuit:
 
 
 def saved(circuit: Circuit, directory: Path, target: str = "mamba", dtype: str = "float32") -> Path:
-    model = language_model(compile(circuit, target, dtype))
-    save(directory, model.config, model.tensors, model.tokens, {})
+    compile(circuit, target, dtype).save(directory)
     return directory
 
 

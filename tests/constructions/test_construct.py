@@ -13,7 +13,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import compiler
-from compiler.artifact.manifest import canonical_json, read_manifest, sealed
+from compiler.artifact.json_files import canonical_json
+from compiler.artifact.manifest import manifest_content, sealed
 from compiler.runtime import torch_only_transformers
 from constructions import artifact, cli
 from constructions.registry import CONSTRUCTIONS
@@ -184,7 +185,7 @@ def plant(directory: Path, name: str, reseal: bool) -> None:
     flat[at] = 3.0 if name.endswith("A_log") else flat[at] * 1.5
     save_file(tensors, weights, metadata={"format": "pt"})
     if reseal:
-        (directory / "construction.json").write_text(canonical_json(sealed(read_manifest(directory), directory)))
+        (directory / "construction.json").write_text(canonical_json(sealed(manifest_content(directory), directory)))
 
 
 @pytest.mark.parametrize("name", sorted(PLANTED))

@@ -1,0 +1,109 @@
+"""A compiled circuit as a checkpoint in memory: the model, the names in its weights, the circuit as data, the promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from compiler.artifact.config import cuda_limits
+from compiler.artifact.package import LanguageModel, bare_sizes, language_model, packaged_sizes, size_fields
+from compiler.driver import Compiled
+from compiler.language.data import language_to_data, to_data
+
+
+@dataclass(frozen=True, eq=False)
+class Artifact:
+    """What `save` writes and what a saved checkpoint is compared with.
+
+    claims: entries of the manifest beyond those of every circuit (a construction's theorem, bounds, proof, runs).
+    """
+
+    compiled: Compiled
+    model: LanguageModel
+    claims: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, compiled: Compiled, claims: Mapping[str, Any] | None = None) -> Artifact:
+        """Package a compiled circuit; CompileError where there is no language model of it."""
+        return cls(compiled, language_model(compiled), claims or {})
+
+    @cached_property
+    def circuit(self) -> dict[str, Any]:
+        """The content of circuit.json."""
+        return to_data(self.compiled.source)
+
+    @property
+    def promise(self) -> dict[str, Any]:
+        """For which sequences the model gives the circuit's scores, and how exactly."""
+        source = self.compiled.source
+        exact = all(self.compiled.domains.of(s).step > 0 for s in source.streams)
+        level = "bit-exact" if exact else "bounded-error"
+        return language_to_data(source.language) | {"stop": source.end, "dtype": self.compiled.dtype, "level": level}
+
+    @property
+    def example(self) -> str:
+        """A short input of the circuit's language, to show."""
+        language = self.compiled.source.language
+        for length in range(min(4, language.max_length), 0, -1):
+            with suppress(ValueError):  # a walk can run dry of tokens
+                return language.alphabet.decode(language.sample(1, length, seed=0)[0])
+        return ""
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The content of construction.json before it is sealed."""
+        return {
+            "circuit": self.compiled.source.name,
+            "arch": self.compiled.context.target.name,
+            "dtype": self.compiled.dtype,
+            "promise": self.promise,
+            "sizes": sizes(self.compiled, self.model),
+            "lanes": list(self.compiled.lanes.names),
+            "blocks": block_names(self.compiled),
+            "cuda_limits": cuda_limits(self.model.config),
+            "versions": {"compiler": compiler_version()},
+        } | dict(self.claims)
+
+
+def block_names(compiled: Compiled) -> list[dict[str, list[str]]]:
+    """For each block the names of its channels and state columns, in the order in which they were allocated."""
+    return [{"channels": list(b.channels.names), "columns": list(b.columns.names)} for b in compiled.blocks]
+
+
+def sizes(compiled: Compiled, model: LanguageModel | None) -> dict[str, Any]:
+    """Sizes of the bare stack as it runs, what each of its blocks uses of them, and of the packaged language model."""
+    blocks = [size_fields(size) for size in bare_sizes(compiled)]
+    packaged = [size_fields(size) for size in packaged_sizes(compiled)]
+    return {
+        **{name: max(block[name] for block in packaged) for name in ("d_model", "d_inner", "d_state")},
+        "layers": len(blocks),
+        "blocks": blocks,
+        **_packaged_sizes(model),
+    }
+
+
+def compiler_version() -> str:
+    """The version of this package, "unknown" where it runs without having been installed."""
+    try:
+        return version("mamba-constructions")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _packaged_sizes(model: LanguageModel | None) -> dict[str, Any]:
+    if model is None:
+        return {"parameters": None, "packaged": None}
+    names = {
+        "d_model": "hidden_size",
+        "d_inner": "intermediate_size",
+        "d_state": "state_size",
+        "layers": "num_hidden_layers",
+    }
+    return {
+        "parameters": sum(t.numel() for t in model.tensors.values()),
+        "packaged": {ours: model.config[theirs] for ours, theirs in names.items()},
+    }

@@ -1,0 +1,92 @@
+"""The model card: README.md of a checkpoint, as Hugging Face shows it. The same text for the same checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_FRONT = """---
+library_name: transformers
+pipeline_tag: text-generation
+tags:
+- mamba
+- compiled-circuit
+---
+"""
+
+
+def model_card(manifest: Mapping[str, Any], config: Mapping[str, Any], example: str) -> str:
+    """The text of README.md for a manifest before it is sealed; `example`: a short input of the circuit's language."""
+    parts = [_FRONT + f"\n# {manifest['circuit']}", _origin(manifest), _promise(manifest), _sizes(manifest)]
+    return "\n\n".join([*parts, _snippet(config, example), _warnings(manifest, config)]) + "\n"
+
+
+def _origin(manifest: Mapping[str, Any]) -> str:
+    theorem = manifest.get("theorem")
+    source = f"of {theorem}" if theorem else "written as a program"
+    return (
+        f"No weight here was trained: a circuit {source} was compiled to exact weights of a real Mamba model. "
+        "`circuit.json` holds the circuit, `construction.json` the promise, the names in the weights and the hashes."
+    )
+
+
+def _promise(manifest: Mapping[str, Any]) -> str:
+    promise = manifest["promise"]
+    exact = "equals the circuit's score bit for bit" if promise["level"] == "bit-exact" else "is within rounding"
+    stop = f"A generation ends with `{promise['stop']}`." if promise["stop"] else "No token ends a generation."
+    lines = [
+        "## Promise",
+        "",
+        f"In {promise['dtype']}, every score {exact} on {promise['description']}, up to {promise['length']} tokens. "
+        f"Beyond that nothing is promised. {stop}",
+    ]
+    guarantee = manifest.get("guarantee")
+    if guarantee:
+        lines += ["", f"Answers right: {guarantee['answers']}. Proof: {guarantee['proof']}."]
+    return "\n".join(
+        [*lines, "", "`construct verify DIRECTORY` compares every file with what the circuit compiles to."]
+    )
+
+
+def _sizes(manifest: Mapping[str, Any]) -> str:
+    sizes = manifest["sizes"]
+    rows = ["| | in use | language model |", "| --- | --- | --- |"]
+    used = {name: max(block[name] for block in sizes["blocks"]) for name in ("d_model", "d_inner", "d_state")}
+    rows += [f"| {name} | {used[name]} | {sizes['packaged'][name]} |" for name in used]
+    rows += [f"| layers | {sizes['layers']} | {sizes['packaged']['layers']} |"]
+    return "\n".join(["## Sizes", "", *rows, "", f"{sizes['parameters']:,} parameters."])
+
+
+def _snippet(config: Mapping[str, Any], example: str) -> str:
+    return f"""## Use
+
+```python
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+model = AutoModelForCausalLM.from_pretrained("DIRECTORY", dtype="{config["dtype"]}")
+names = AutoTokenizer.from_pretrained("DIRECTORY")
+ids = names({example!r}, return_tensors="pt").input_ids
+names.decode(model(ids).logits[0, -1].argmax())
+```"""
+
+
+def _warnings(manifest: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+    dtype = config["dtype"]
+    lines = [
+        f"Load it in {dtype}. The weights are exact there; another dtype rounds them, and float16 overflows on weights "
+        "made for float32: the scores are then not finite and the tokens wrong.",
+        "Put no token in front of the input. There is no beginning-of-text token; circuits count positions and look back.",
+        "Pad on the left and pass the attention mask, as the tokenizer does.",
+        "Words that are not in the vocabulary become `<unk>`, for which nothing is promised.",
+        "A prompt for the text-generation pipeline should end with a space, for it glues the new words to it.",
+        "Weights are frozen: a training step of any size can destroy the circuit.",
+        "`save_pretrained` writes weights, config and tokenizer, not `construction.json` and `circuit.json`: copy those "
+        "only beside unchanged files, or compile again.",
+    ]
+    if config["model_type"] == "mamba":
+        lines.append(
+            "Continue a sequence token by token or compute it in one pass: continuing from a cache with several tokens "
+            "at once is wrong for Mamba in transformers itself, whatever the weights."
+        )
+    lines += [f"Not for the CUDA kernels of mamba_ssm: {sentence}" for sentence in manifest["cuda_limits"]]
+    return "\n".join(["## Warnings", "", *(f"- {line}" for line in lines)])

@@ -1,0 +1,138 @@
+"""Every file of a checkpoint against what its circuit compiles to.
+
+Nothing is taken on trust: a seal says that files belong together, not that they are right. What may differ is
+listed here, each with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from compiler.artifact.artifact import Artifact
+from compiler.artifact.errors import CheckpointError
+from compiler.artifact.files import CARD, CIRCUIT, CONFIG, GENERATION, MANIFEST, SEALED_FILES, WEIGHTS
+from compiler.artifact.json_files import read_json, same_json, shown
+from compiler.artifact.load import read_tensors
+from compiler.artifact.manifest import FORMAT, FORMAT_VERSION, manifest_content
+from compiler.artifact.save import checkpoint_texts
+
+# Entries that may differ: (file, key) and why.
+HARMLESS_ENTRIES = {
+    (CONFIG, "transformers_version"): "a note of the version that wrote the file; nothing computes with it",
+    (GENERATION, "transformers_version"): "the same",
+    (GENERATION, "_from_model_config"): "a note of where transformers took the entries from",
+    (MANIFEST, "files"): "the seal, which is checked against the files themselves",
+    (MANIFEST, "sha256"): "the seal of the manifest, which is checked when it is read",
+    (MANIFEST, "card"): "tells a card of ours from one that the user has edited; no program reads the card",
+    (MANIFEST, "versions"): "a note of what wrote the checkpoint; the weights are compared with what is compiled now",
+    (MANIFEST, "verification"): "a record of what was run when it was made; whoever verifies runs it again",
+}
+# Files beyond ours that may be there: programs that load the model do not read them.
+HARMLESS_FILES = {CARD: "for people", "proof.json": "a proof is checked by the checker, against the weights"}
+HARMLESS_SUFFIXES = {".md": "text for people", ".png": "a picture", ".svg": "a picture", ".pdf": "a picture"}
+HARMLESS_NAMES = {
+    "LICENSE",
+    "LICENSE.txt",
+    "NOTICE",
+    "CITATION.cff",
+    "notes.txt",
+    ".gitattributes",
+    ".gitignore",
+    ".git",
+}
+
+
+def differences(directory: str | Path, artifact: Artifact) -> list[str]:
+    """One sentence for each thing in which a checkpoint is not what this artifact saves as; [] where it is the same."""
+    directory = Path(directory)
+    config, tokens = artifact.model.config, artifact.model.tokens
+    texts = checkpoint_texts(config, tokens, artifact.compiled.source.end, artifact.circuit)
+    found = [sentence for name, text in texts.items() for sentence in _text_differences(directory / name, text)]
+    found += _weight_differences(directory / WEIGHTS, artifact.model.tensors)
+    found += _entry_differences(
+        MANIFEST, manifest_content(directory), artifact.manifest | {"format": FORMAT, "format_version": FORMAT_VERSION}
+    )
+    return found + _foreign_files(directory)
+
+
+def _text_differences(path: Path, text: str) -> list[str]:
+    try:
+        if path.is_file() and path.stat().st_size == len(text.encode()) and path.read_bytes() == text.encode():
+            return []
+        found, expected = read_json(path), json.loads(text)
+        if path.name == CIRCUIT:
+            found, expected = _without_sources(found), _without_sources(expected)
+        return _entry_differences(path.name, found, expected)
+    except (OSError, CheckpointError) as reason:
+        return [str(reason).rstrip(".")]
+
+
+def _without_sources(circuit: Any) -> Any:
+    """A circuit as data without the lines of the program that it was written on: they move, and mean nothing."""
+    if not isinstance(circuit, dict) or not isinstance(circuit.get("streams"), list):
+        return circuit
+    streams = [{k: v for k, v in s.items() if k != "source"} if isinstance(s, dict) else s for s in circuit["streams"]]
+    return circuit | {"streams": streams}
+
+
+def _entry_differences(name: str, found: Any, expected: dict[str, Any]) -> list[str]:
+    """Where two JSON objects differ, by the keys of their first two levels."""
+    if not isinstance(found, dict):
+        return [f"{name} is {shown(found)}, not an object"]
+    sentences = []
+    for key in sorted(found.keys() | expected.keys()):
+        if (name, key) in HARMLESS_ENTRIES or (
+            key in found and key in expected and same_json(found[key], expected[key])
+        ):
+            continue
+        sentences.append(f"{name} {_difference(key, found, expected)}")
+    return sentences
+
+
+def _difference(key: str, found: dict[str, Any], expected: dict[str, Any]) -> str:
+    if key not in found:
+        return f"has no entry {shown(key)}"
+    if key not in expected:
+        return f"has an entry {shown(key)}, which the circuit does not give"
+    here, there = found[key], expected[key]
+    if isinstance(here, dict) and isinstance(there, dict):
+        inner = min(k for k in here.keys() | there.keys() if not same_json(here.get(k), there.get(k, ...)))
+        return f"has another {key}.{shown(inner)[1:-1]}: {shown(here.get(inner))}, not {shown(there.get(inner))}"
+    return f"has another {key}: {shown(here)}, not {shown(there)}"
+
+
+def _weight_differences(path: Path, expected: dict[str, torch.Tensor]) -> list[str]:
+    """Tensors that differ in any bit, and a header that programs would read otherwise."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata()
+        found = read_tensors(path)
+    except (SafetensorError, OSError, CheckpointError) as reason:
+        return [f"{WEIGHTS} cannot be read: {str(reason).splitlines()[0].rstrip('.')}"]
+    sentences = [] if metadata == {"format": "pt"} else [f"{WEIGHTS} has other metadata: {shown(metadata)}"]
+    sentences += [f"{WEIGHTS} has no tensor {name}" for name in sorted(expected.keys() - found.keys())]
+    sentences += [f"{WEIGHTS} has a tensor {name} too many" for name in sorted(found.keys() - expected.keys())]
+    for name in sorted(found.keys() & expected.keys()):
+        if not _same_bits(found[name], expected[name]):
+            sentences.append(f"its weights {name} differ")
+    return sentences
+
+
+def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    return torch.equal(one.contiguous().view(torch.int32), other.contiguous().view(torch.int32))
+
+
+def _foreign_files(directory: Path) -> list[str]:
+    ours = {MANIFEST, *SEALED_FILES, *HARMLESS_FILES, *HARMLESS_NAMES}
+    return [
+        f"it holds {entry.name}, which is not ours, and programs that load the model might read it"
+        for entry in sorted(directory.iterdir())
+        if entry.name not in ours and entry.suffix not in HARMLESS_SUFFIXES
+    ]

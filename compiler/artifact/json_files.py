@@ -1,0 +1,80 @@
+"""JSON as checkpoints hold it: one text for each value, and readers that nothing hostile can stop or fool."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from compiler.artifact.errors import CheckpointError
+
+LARGEST_FILE = 1 << 28  # bytes of one JSON file; the largest of ours, a tokenizer of 50,257 words, has about 2^21
+
+
+def canonical_json(content: Any) -> str:
+    """The one text of a JSON value: sorted keys, no NaN or infinity; raises CheckpointError if it has none."""
+    try:
+        return json.dumps(content, sort_keys=True, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    except (TypeError, ValueError, RecursionError) as reason:
+        raise CheckpointError(f"the manifest or config cannot be written as JSON: {reason}.") from reason
+
+
+def read_json(path: Path) -> Any:
+    """Parse a JSON file; CheckpointError in one sentence for what is none.
+
+    Refused as well: NaN and infinities, a key that stands twice (programs differ in which one they take), files
+    beyond 2^28 bytes, and nesting deeper than Python's own limit.
+    """
+    try:
+        return json.loads(_text(path), parse_constant=_no_constant, object_pairs_hook=_object)
+    except OSError as reason:
+        raise CheckpointError(f"{path} cannot be read: {reason.strerror}.") from reason
+    except RecursionError as reason:
+        raise CheckpointError(f"{path} is nested too deeply to be a file of ours.") from reason
+    except ValueError as reason:
+        raise CheckpointError(f"{path} is not JSON: {_one_sentence(reason)}.") from reason
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Whether two JSON values are the same, types included (Python holds 1, 1.0 and True to be equal)."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same_json(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    return one == other
+
+
+def shown(value: Any, most: int = 60) -> str:
+    """A JSON value for a message: no longer than `most` characters, on one line."""
+    if isinstance(value, (dict, list)) and value:
+        return f"{'an object' if isinstance(value, dict) else 'a list'} with {len(value)} entries"
+    if isinstance(value, int) and abs(value) > 1 << 64:
+        return "an integer beyond 2^64"
+    text = repr(value)
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def _text(path: Path) -> str:
+    if not path.is_file():
+        raise CheckpointError(f"{path} is missing from the checkpoint.")
+    size = path.stat().st_size
+    if size > LARGEST_FILE:
+        raise CheckpointError(f"{path} has {size} bytes, and JSON files of ours have at most {LARGEST_FILE}.")
+    return path.read_text("utf-8")
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ValueError(f"the key {shown(twice)} stands in one object twice")
+    return content
+
+
+def _one_sentence(reason: ValueError) -> str:
+    return str(reason).splitlines()[0].rstrip(".")

@@ -1,0 +1,165 @@
+"""A directory that appears, or is replaced, whole or not at all, whatever kills the process that writes it.
+
+A new directory is written beside its target and then renamed. An earlier target is exchanged with it in one step
+where the system can (Linux: renameat2); elsewhere it is renamed away first, and `recover` brings it back if the
+process dies in between. What dead processes leave is swept by the next save to the same place: each working
+directory is locked for as long as its process lives.
+"""
+
+import ctypes
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # no POSIX locks: nothing is swept there
+    fcntl = None  # type: ignore[assignment]
+
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of <fcntl.h> and <linux/fs.h>
+PARTIAL, RETIRED = "partial", "retired"
+
+
+@contextmanager
+def staging(target: Path) -> Iterator[Path]:
+    """A new directory beside the target that takes its place if the body succeeds and vanishes if it fails.
+
+    What stood at the target is gone afterwards. Any failure leaves the disk as it was.
+    """
+    new_parents = [parent for parent in target.parents if not parent.exists()]
+    lock = None
+    place = _sibling(target, PARTIAL)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        recover(target)
+        _sweep(target)
+        place, lock = _locked(target)
+        yield place
+        for path in (*place.iterdir(), place):
+            _flush(path)
+        _move_in(place, target)
+        _flush(target.parent)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        for parent in new_parents:
+            with suppress(OSError):
+                parent.rmdir()  # succeeds for an empty directory only
+        raise
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def recover(target: Path) -> None:
+    """Bring back a target that a killed process had renamed away; nothing where the target stands."""
+    if os.path.lexists(target):
+        return
+    for retired in _litter(target, RETIRED):
+        if not _alive(retired):
+            with suppress(OSError):
+                retired.rename(target)
+            return
+
+
+def _sweep(target: Path) -> None:
+    """Remove what dead processes left of saves to this target."""
+    for role in (PARTIAL, RETIRED):
+        for place in _litter(target, role):
+            if not _alive(place):
+                shutil.rmtree(place, ignore_errors=True)
+
+
+def _litter(target: Path, role: str) -> list[Path]:
+    try:
+        names = os.listdir(target.parent)
+    except OSError:
+        return []
+    return sorted(
+        target.with_name(name) for name in names if name.startswith(f".{target.name}.") and name.endswith(f".{role}")
+    )
+
+
+def _locked(target: Path) -> tuple[Path, int | None]:
+    """A new working directory, and the descriptor that locks it (None where there are no locks)."""
+    while True:
+        place = _sibling(target, PARTIAL)
+        place.mkdir()
+        with suppress(FileNotFoundError):  # another process may sweep it before it is locked
+            lock = _lock(place)
+            if place.exists():
+                return place, lock
+            if lock is not None:
+                os.close(lock)
+
+
+def _lock(place: Path) -> int | None:
+    """The descriptor that locks a directory until it is closed or the process ends; None where there are no locks."""
+    if fcntl is None:
+        return None
+    lock = os.open(place, os.O_RDONLY)
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
+
+
+def _alive(place: Path) -> bool:
+    """Whether the process that works in this directory lives; yes where that cannot be known."""
+    if fcntl is None:
+        return True
+    try:
+        lock = os.open(place, os.O_RDONLY)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return False
+    except OSError:
+        return True
+    finally:
+        os.close(lock)
+
+
+def _move_in(place: Path, target: Path) -> None:
+    """The new directory takes the target's place; what stood there is removed."""
+    if not target.exists():
+        place.rename(target)
+        return
+    if _exchange(place, target):
+        shutil.rmtree(place, ignore_errors=True)
+        return
+    retired, lock = _sibling(target, RETIRED), _lock(target)
+    target.rename(retired)
+    try:
+        place.rename(target)
+    except BaseException:
+        retired.rename(target)
+        raise
+    finally:
+        if lock is not None:
+            os.close(lock)
+    shutil.rmtree(retired, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two directories in one step; False where the system or the file system cannot."""
+    try:
+        swap = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    return swap(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0
+
+
+def _sibling(target: Path, role: str) -> Path:
+    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.{role}")
+
+
+def _flush(path: Path) -> None:
+    """fsync a file or directory, so that the rename cannot reach the disk before what it renames."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

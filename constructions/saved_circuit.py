@@ -1,0 +1,62 @@
+"""A circuit of one's own, as its checkpoint holds it: circuit.json and the promise, in the place of a construction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from compiler.artifact import CheckpointError, Manifest
+from compiler.artifact.files import CIRCUIT
+from compiler.artifact.json_files import read_json
+from compiler.language.circuit import Circuit
+from compiler.language.data import DataError, from_data
+from constructions.construction import Construction, parameter
+from verify.tasks.task import Task
+from verify.tasks.walks import Walks
+
+
+@dataclass(frozen=True)
+class SavedCircuit(Construction):
+    """Its tasks run the short strings of its input language and random walks; the interpreter knows the answers."""
+
+    name: ClassVar[str] = "circuit"
+    theorem: ClassVar[str] = "a circuit of one's own"
+
+    source: Circuit = parameter("the circuit")
+    arch: str = parameter("the compiler's target")
+
+    @classmethod
+    def read(cls, directory: Path, manifest: Manifest) -> SavedCircuit:
+        """The circuit of a checkpoint; CheckpointError, one sentence, where it is none."""
+        try:
+            circuit = from_data(read_json(directory / CIRCUIT))
+            circuit = replace(circuit, end=manifest.promise.stop)
+        except (DataError, ValueError) as reason:
+            raise CheckpointError(
+                f"{directory / CIRCUIT} holds no circuit of ours: {str(reason).rstrip('.')}."
+            ) from reason
+        if circuit.language is None:
+            raise CheckpointError(f"{directory / CIRCUIT} has no input language, and a language model needs one.")
+        return cls(circuit, manifest.arch, dtype=manifest.dtype)
+
+    @property
+    def target(self) -> str:
+        return self.arch
+
+    def circuit(self) -> Circuit:
+        return self.source
+
+    def letters(self) -> int:
+        return self.source.alphabet.size
+
+    def tasks(self) -> list[Task]:
+        return [Walks(self.source.language)]
+
+    def bound(self) -> dict[str, int]:
+        """No theorem, no bound."""
+        return {}
+
+    def params(self) -> dict[str, Any]:
+        """None beyond the circuit itself."""
+        return {}

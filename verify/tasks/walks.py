@@ -1,0 +1,74 @@
+"""Sequences of an input language without answers: what a model is run on to be compared with the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
+from compiler.language.input_language import InputLanguage
+from verify.tasks.task import IGNORED, Batch, Task
+
+_LONGEST_WALK = 64
+_SHORT_STRINGS = 1024  # of one length, at most
+_TRIES = 32
+
+
+class Walks(Task):
+    """Random walks of an input language, and as hand-made cases all of its short strings, length by length.
+
+    Walks are as long as the language allows, up to 64 tokens: where a walk can run dry of tokens, half as long, and so on.
+    """
+
+    name = "walks"
+
+    def __init__(self, language: InputLanguage):
+        self.language = language
+        self.length = min(language.max_length, _LONGEST_WALK)
+        while self.length > 1 and not self._lasts():
+            self.length //= 2
+
+    def describe(self) -> str:
+        return f"short strings and random walks of {self.language.description}, against the interpreter"
+
+    def draw(self, rng: np.random.Generator, count: int) -> Batch:
+        rows = [self._walk(int(rng.integers(2**62))) for _ in range(count)]
+        return _unasked(rows)
+
+    def rows(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
+        for string in self.language.strings(self.length):
+            yield string, (IGNORED,) * self.length
+
+    def exhaustive_count(self) -> int:
+        """A bound: every token everywhere."""
+        return min(self.language.alphabet.size**self.length, 2**62)
+
+    def adversarial(self) -> Iterator[Batch]:
+        """Every string of 1, 2, … tokens, as long as there are at most 1,024 of that length."""
+        for length in range(1, self.length + 1):
+            strings = list(islice(self.language.strings(length), _SHORT_STRINGS + 1))
+            if not strings or len(strings) > _SHORT_STRINGS:
+                return
+            yield _unasked(strings, f"all strings of {length} tokens")
+
+    def _lasts(self) -> bool:
+        try:
+            self.language.sample(_TRIES, self.length, seed=0)
+        except ValueError:
+            return False
+        return True
+
+    def _walk(self, seed: int) -> list[int]:
+        """One walk; a few others are tried where one runs dry."""
+        for again in range(_TRIES):
+            try:
+                return self.language.sample(1, self.length, seed + again)[0].tolist()
+            except ValueError as reason:
+                dry = reason
+        raise dry
+
+
+def _unasked(rows: Sequence[Sequence[int]], case: str = "") -> Batch:
+    tokens = np.array(rows, dtype=np.int64)
+    return Batch(tokens, np.full(tokens.shape, IGNORED), case)
