@@ -6,6 +6,9 @@ which both rates hold; the paper is loose about the square. Three Mamba bases ma
 wavelet (Theorem 1) and one makes the mean, so N bases give the mean and ⌊(N − 1)/3⌋ wavelets, the
 best ones. At every scale at most m wavelets (one a jump) have a nonzero coefficient, whence the rate.
 A jump at a dyadic point ends the series: then the error is 0 from some N on.
+
+Both rates are for N → ∞. Jumps δ apart are one jump to the wavelets of scales below log2(1/δ), and to the first 1/δ frequencies,
+so that the rates are fitted from there on, over `bases_needed` bases.
 """
 
 from __future__ import annotations
@@ -13,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, pi
+from math import ceil, log2, pi
 
 import numpy as np
 
 SCALES = 48
 _FOURIER_TERMS = 1 << 16
+MOST_BASES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,12 @@ class PiecewiseConstant:
     @property
     def jumps(self) -> int:
         return len(self.breaks)
+
+    @property
+    def gap(self) -> Fraction:
+        """The least distance between two jumps, or a jump and an end: a period of the function has a jump there too."""
+        ends = (Fraction(0), *self.breaks, Fraction(1))
+        return min(b - a for a, b in zip(ends, ends[1:], strict=False))
 
     def integral(self, s: Fraction) -> Fraction:
         """∫_0^s."""
@@ -96,16 +106,29 @@ def fourier_errors(function: PiecewiseConstant, most: int) -> np.ndarray:
     return np.maximum(float(function.squared_norm()) - kept[:most], 0.0)
 
 
+def bases_needed(function: PiecewiseConstant) -> int:
+    """So many bases show both rates: 24 scales of wavelets, and 60 frequencies for each time that the gap fits into [0, 1]."""
+    needed = max(72 * function.jumps, ceil(60 / function.gap))
+    if needed > MOST_BASES:
+        raise ValueError(
+            f"the breaks are {float(function.gap):.3g} apart, and the rates then show after {needed:,} bases; at most {MOST_BASES:,} "
+            f"are computed, so breaks must be at least {60 / MOST_BASES:.2g} apart."
+        )
+    return needed
+
+
 def slopes(function: PiecewiseConstant, most: int) -> dict[str, float]:
     """Fitted rates: of log2(error²) against N for Mamba, of log(error²) against log N for S4D.
 
-    Mamba is fitted from the fourth scale on; errors below 2^−40 of the first are left out, near the end of the scales kept.
+    Mamba is fitted from the scale on that tells all jumps apart, the fourth at least; errors below 2^−40 of the first are left out, near the end of the scales kept.
     """
     n, mamba, fourier = np.arange(1, most + 1), mamba_errors(function, most), fourier_errors(function, most)
-    settled = (n > 12 * function.jumps) & (mamba > 2.0**-40 * mamba[0])
+    scale = max(4, ceil(-log2(function.gap)))
+    settled = (n > 3 * scale * function.jumps) & (mamba > 2.0**-40 * mamba[0])
     if settled.sum() < 6 * function.jumps:
+        enough = (3 * scale + 6) * function.jumps
         raise ValueError(
-            f"{most} bases are too few (or the breaks are dyadic): the error of {function.jumps} jumps settles after {18 * function.jumps} bases."
+            f"{most} bases are too few (or the breaks are dyadic): the error of {function.jumps} jumps settles after {enough} bases."
         )
     later = n >= max(8, ceil(most / 16))
     return {
@@ -117,7 +140,7 @@ def slopes(function: PiecewiseConstant, most: int) -> dict[str, float]:
 def rate_report(breaks: Sequence, values: Sequence, most: int = 0) -> dict:
     """Both curves of squared errors, the fitted slopes and those of Corollary 1: plain numbers for JSON."""
     function = PiecewiseConstant.of(breaks, values)
-    most = most or 72 * function.jumps
+    most = most or bases_needed(function)
     return {
         "theorem": "Corollary 1",
         "jumps": function.jumps,

@@ -78,7 +78,7 @@ def _bases_table(bases: dict) -> Table:
 def rate_command(
     breaks: Annotated[str, typer.Option(help="where ρ jumps: numbers in (0, 1), by commas")] = "1/3",
     values: Annotated[str, typer.Option(help="its values between the jumps, one more than jumps")] = "0,1",
-    bases: Annotated[int, typer.Option(min=0, help="most bases (0: 72 per jump)")] = 0,
+    bases: Annotated[int, typer.Option(min=0, help="most bases (0: as many as show the rates)")] = 0,
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:

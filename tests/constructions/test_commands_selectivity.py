@@ -47,6 +47,19 @@ def test_approximation_rate(tmp_path: Path, capsys: pytest.CaptureFixture) -> No
     assert json.loads(capsys.readouterr().out)["jumps"] == 2 and (tmp_path / "r.png").is_file()
 
 
+@pytest.mark.parametrize("breaks, values", [("3/11,7/9", "0,5,1"), ("0.49,0.51", "0,1,0"), ("1/100", "0,1")])
+def test_rates_are_shown_by_as_many_bases_as_the_breaks_need(breaks, values, capsys: pytest.CaptureFixture) -> None:
+    assert run("approximation-rate", "--breaks", breaks, "--values", values, "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert abs(result["slopes"]["s4d"] + 1) < 0.1
+    assert abs(result["slopes"]["mamba"] / result["corollary"]["mamba"] - 1) < 0.05
+
+
+def test_breaks_that_no_number_of_bases_tells_apart_are_refused(capsys: pytest.CaptureFixture) -> None:
+    assert run("approximation-rate", "--breaks", "0.4999,0.5001", "--values", "0,1,0") == 2
+    assert "at least 0.00092 apart" in capsys.readouterr().err
+
+
 def test_plot_and_sensitivity_of_a_checkpoint(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:  # noqa: F811
     assert run("plot", str(checkpoint), "--input", "k0 v1 k2 v5 k0", "--out", str(tmp_path / "s.png")) == 0
     capsys.readouterr()

@@ -160,7 +160,7 @@ def test_the_report_is_plain():
 
 def told(measured=((2.0, 0.0), (1.0, 4.0)), predicted=((2.0, 0.0), (1.5, 4.0))):
     rows = [torch.tensor(rows, dtype=torch.float64) for rows in (measured, predicted)]
-    exponent = torch.zeros(2, 2, dtype=torch.float64)
+    exponent = torch.zeros(len(rows[0]), 2, dtype=torch.float64)
     vectors = [torch.tensor(v, dtype=torch.float64) for v in ((0.25, 0.5), (3.0, 5.0), (1.0, 2.0))]
     return Sensitivity(*rows, exponent, *vectors)
 
@@ -177,6 +177,18 @@ def test_what_the_report_says_by_hand():
     assert report["c"] == 0.5 and report["measured"] == [4.0, 1.0] and report["predicted"] == [4.0, 1.5]
     assert report["lower_bound"] == result.lower_bound.tolist()
     assert report["lower_bound_as_printed"] == result.printed_bound.tolist()
+
+
+def test_curves_end_at_the_last_position():
+    result = told(((1.0, 2.0), (3.0, 4.0), (5.0, 6.0)), ((1.0, 2.0), (3.0, 4.0), (7.0, 8.0)))
+    assert [curve.tolist() for curve in result.by_distance()] == [[6.0, 5.0], [8.0, 7.0]]
+
+
+def test_the_first_state_is_the_default():
+    layer, u = random_mamba(), random_input(5)
+    assert torch.equal(sensitivity(layer, u).measured, sensitivity(layer, u, 0, 0).measured)
+    assert not torch.equal(sensitivity(layer, u).measured, sensitivity(layer, u, 1, 0).measured)
+    assert not torch.equal(sensitivity(layer, u).measured, sensitivity(layer, u, 0, 1).measured)
 
 
 def test_no_agreement_is_claimed_beside_a_sensitivity_of_0():
