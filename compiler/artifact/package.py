@@ -152,6 +152,12 @@ def language_model(compiled: Compiled) -> LanguageModel:
                 )
             ]
         )
+    if compiled.source.output.width > compiled.source.alphabet.size:
+        reason = (
+            f"it gives {compiled.source.output.width} numbers, and the alphabet has {compiled.source.alphabet.size} tokens to "
+            "score; read it out with output.readout… or package it with bare()"
+        )
+        raise CompileError([(compiled.source.output, reason)])
     family = compiled.context.target.family
     if family is None:
         name = compiled.context.target.name

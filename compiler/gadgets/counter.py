@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from compiler.analysis.linear_form import ONE
 from compiler.exactness.levels import COUNT, ON, RESET
 from compiler.gadgets.gadget import Operands
 from compiler.gadgets.parts import per_lane
@@ -14,6 +15,7 @@ from compiler.ir.builder import BlockBuilder
 from compiler.ir.decay import FAINT
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
+from compiler.passes.conditions import need_flags
 
 if TYPE_CHECKING:
     from compiler.passes.fit_ports import Fitter
@@ -37,8 +39,14 @@ class Counter(OneColumnState):
         if not fitter.context.counts:
             total = Stream(ops.Cumsum(), (when,))
             return fitter.fitted_parts(total - Stream(ops.Latch(), (total, reset)))
+        need_flags(fitter.domains, when, reset)
         counted = fitter.fitted_new(Stream(ops.Relu(), (when - reset,)))
-        return fitter.rebuilt(stream, stream.operation, (counted, fitter.within_reach(reset)))
+        reset = fitter.within_reach(reset)
+        if (ONE, 0) in fitter.form(
+            reset
+        ):  # 2^50 times over, a constant would swallow the 32 of Δ: as a rectifier it has none
+            reset = fitter.fitted_parts(Stream(ops.Relu(), (reset,)))
+        return fitter.rebuilt(stream, stream.operation, (counted, reset))
 
     def written(
         self, stream: Stream, at: np.ndarray, builder: BlockBuilder

@@ -147,17 +147,24 @@ class SelectiveBlock:
 
 
 class UnsafePreactivation(ArithmeticError):
-    """A pre-activation outside {0} ∪ [20.1, ∞) ∪ (−∞, −104]: the real block would not be exact."""
+    """A pre-activation outside {0} ∪ [20.1, ∞) ∪ (−∞, −104], or 0 at Δ: the real block would not be exact."""
 
 
-def rectified(x: np.ndarray, names: tuple[str, ...], what: str, real: frozenset[int] = frozenset()) -> np.ndarray:
-    """relu, after checking that silu and softplus agree with it, halves of real numbers aside. x: (…, names)."""
+def rectified(
+    x: np.ndarray, names: tuple[str, ...], what: str, real: frozenset[int] = frozenset(), zero_is_safe: bool = True
+) -> np.ndarray:
+    """relu, after checking that silu and softplus agree with it, halves of real numbers aside. x: (…, names).
+
+    zero_is_safe: silu(0) = 0, but softplus(0) = ln 2, so a step must not be asked for by a 0.
+    """
     unsafe = ((x > 0) & (x < SAFE_POSITIVE)) | ((x < 0) & (x > SAFE_NEGATIVE))
+    if not zero_is_safe:
+        unsafe |= x == 0
     unsafe[..., sorted(real)] = False
     if unsafe.any():
         at = np.argwhere(unsafe)[0]
         raise UnsafePreactivation(
-            f"{what} of {names[at[-1]]} is {x[tuple(at)]} at position {at[-2]}; it must be 0, at least 20.1 or at most −104"
+            f"{what} of {names[at[-1]]} is {x[tuple(at)]} at position {at[-2]}; it must be {'0, ' * zero_is_safe}at least 20.1 or at most −104"
         )
     return np.maximum(x, 0)
 
@@ -176,7 +183,7 @@ def run(block: SelectiveBlock, lanes: np.ndarray) -> np.ndarray:
     channels, columns = block.channels, block.columns
     x = features[..., channels.feature]
     delta_in = _times(features, channels.delta_features) + _times(lanes, channels.delta_lanes) + channels.delta_bias
-    delta = rectified(delta_in, channels.names, "the Δ pre-activation", channels.real_steps)
+    delta = rectified(delta_in, channels.names, "the Δ pre-activation", channels.real_steps, zero_is_safe=False)
     write, read = _times(features, columns.write), _times(features, columns.read)
     state = np.zeros((lanes.shape[0], len(channels.names), block.d_state))
     rate = rates(channels.decay)[:, None]
@@ -194,7 +201,8 @@ def run(block: SelectiveBlock, lanes: np.ndarray) -> np.ndarray:
 
 def _column_steps(columns: Columns, features: np.ndarray) -> np.ndarray:
     """Δ of every column: (batch, time, N)."""
-    return rectified(_times(features, columns.step) + columns.step_bias, columns.names, "the Δ pre-activation")
+    steps = _times(features, columns.step) + columns.step_bias
+    return rectified(steps, columns.names, "the Δ pre-activation", zero_is_safe=False)
 
 
 def run_features(features: Features, lanes: np.ndarray) -> np.ndarray:

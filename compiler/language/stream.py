@@ -146,7 +146,7 @@ class Stream:
         return Stream(ops.OneHotOf(n), (self,))
 
     def lookup(self, table: Sequence[int] | Mapping[int, int]) -> Stream:
-        """table[value] of an Int in 0…len(table)−1, or of a OneHot."""
+        """table[value] of an Int (0 for values outside 0…len(table)−1), or of a OneHot (0 where it is absent)."""
         entries = tuple(table[i] for i in range(len(table)))
         return Stream(ops.Lookup(entries, isinstance(self.type, OneHot)), (self,))
 

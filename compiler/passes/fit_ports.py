@@ -19,7 +19,10 @@ from compiler.errors import CompileError
 from compiler.gadgets.gadget import FREE, Port
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
-from compiler.language.stream import Stream
+from compiler.language.stream import Stream, constant
+from compiler.passes.conditions import need_flags, need_non_negative
+
+MOST_CARRIED = 512  # blocks that only carry a value along
 
 
 def fit_ports(circuit: Circuit, context: Context) -> Circuit:
@@ -69,7 +72,10 @@ class Fitter:
         form = self.form(stream)
         if all(lag == 0 for _, lag in form):
             return stream
-        parts = [(self._carry(atom, lag), matrix) for (atom, lag), matrix in form.items()]
+        seen = [(atom, lag, m) for (atom, lag), m in form.items() if lag < self.domains.max_length]
+        if not seen:
+            return constant(0, stream.width)
+        parts = [(self._carry(atom, lag), matrix) for atom, lag, matrix in seen]
         result = Stream(ops.Linear(tuple(m for _, m in parts), stream.type), [s for s, _ in parts], stream.name)
         result.origin = stream.origin
         self.domains.meet(result, self.domains.of(stream))
@@ -77,6 +83,10 @@ class Fitter:
 
     def _carry(self, atom: Stream, lag: int) -> Stream:
         """atom(t − lag) on lanes, a block for each max_lag positions."""
+        if lag > MOST_CARRIED * self.target.max_lag:
+            most = MOST_CARRIED * self.target.max_lag
+            reason = f"it is read {lag} positions later, which takes a block for each {self.target.max_lag}; {most} are the most"
+            raise CompileError([(atom, reason)])
         carried, reached = atom, 0
         while reached < lag:
             step = min(self.target.max_lag, lag - reached)
@@ -106,12 +116,14 @@ class Fitter:
     def written(self, value: Stream) -> Stream:
         """A value at the x̂ port: each number one rectified row."""
         form = self.form(value)
-        if is_rectified(form) or one_channel(form, value.width, self.target.d_conv, rectified=False):
+        if is_rectified(form):
             return value
-        return self.landed(value)
+        need_non_negative(self.domains, value)
+        return value if one_channel(form, value.width, self.target.d_conv, rectified=False) else self.landed(value)
 
     def threshold(self, flag: Stream) -> Stream:
         """A condition at the Δ port: softplus rectifies, so the pre-activation of a rectified flag will do."""
+        need_flags(self.domains, flag)
         return self.at_port(self._before_rectifier(flag), self.target.step or "lanes")
 
     def at_port(self, stream: Stream, port: Port) -> Stream:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from functools import singledispatchmethod
-from math import prod
+from math import ceil, floor, prod
 
 import numpy as np
 from scipy import sparse
@@ -39,8 +39,11 @@ from compiler.language.circuit import Circuit
 from compiler.language.operations import Sees
 from compiler.language.stream import Stream, concatenate, constant
 from compiler.language.types import Bool, Code, OneHot
+from compiler.passes.conditions import need_flags, need_one_hot, need_whole
+from compiler.passes.logic import Logic
 
 _LARGEST_DENSE_TABLE = 1 << 25
+MOST_LEVELS = 1 << 16  # of a running maximum: a latch each
 
 
 def represent(circuit: Circuit, context: Context) -> Circuit:
@@ -66,7 +69,7 @@ class _Rewriter:
         self.alphabet = alphabet
         self.core: dict[Stream, Stream] = {}
         self._tables: dict[Stream, sparse.csr_array | None] = {}
-        self._conjuncts_of: dict[Stream, tuple[Stream, Stream]] = {}
+        self.logic = Logic()
         self._dressed: set[Stream] = set()
 
     def rewrite(self, stream: Stream) -> None:
@@ -180,11 +183,15 @@ class _Rewriter:
     @rule.register
     def _(self, operation: ops.Shift, x: Stream) -> Stream:
         further = isinstance(x.operation, ops.Shift)
-        return _shifted(x.inputs[0] if further else x, operation.k + (x.operation.k if further else 0))
+        return self._delayed(x.inputs[0] if further else x, operation.k + (x.operation.k if further else 0))
+
+    def _delayed(self, x: Stream, lag: int) -> Stream:
+        """x(t − lag); zeros where no sequence is long enough."""
+        return _shifted(x, lag) if lag < self.domains.max_length else constant(0, x.width)
 
     @rule.register
     def _(self, operation: ops.Embed, *inputs: Stream) -> Stream:
-        if isinstance(operation.type, Code) and operation.type.book.signed:
+        if isinstance(operation.type, Code) and _holds_signs(operation.table):
             return _as_bits(operation)
         return Stream(operation, inputs)
 
@@ -201,6 +208,7 @@ class _Rewriter:
 
     @rule.register
     def _(self, operation: ops.Compare, a: Stream, b: Stream) -> Stream:
+        need_whole(self.domains, a, b)
         above, below = self._positive(a - b), self._positive(b - a)
         flags = {
             ">": above,
@@ -220,35 +228,27 @@ class _Rewriter:
 
     @rule.register
     def _(self, operation: ops.SameSymbol, a: Stream, b: Stream) -> Stream:
+        need_one_hot(self.domains, a, b)
         return (a + b - 1).relu().sum().retyped(Bool())
 
     @rule.register
     def _(self, operation: ops.And, a: Stream, b: Stream) -> Stream:
-        both = _and(a, b)
-        self._conjuncts_of[both] = (a, b)
-        return both
-
-    def _conjuncts(self, flag: Stream) -> list[Stream]:
-        """The flags whose conjunction a rewritten flag is."""
-        found, pending = [], [flag]
-        while pending:
-            node = pending.pop()
-            if node in self._conjuncts_of:
-                pending += reversed(self._conjuncts_of[node])
-            else:
-                found.append(node)
-        return found
+        need_flags(self.domains, a, b)
+        return self.logic.conjunction(a, b)
 
     @rule.register
     def _(self, operation: ops.Or, a: Stream, b: Stream) -> Stream:
-        return (1 - (1 - a - b).relu()).retyped(Bool(a.width))
+        need_flags(self.domains, a, b)
+        return self.logic.disjunction(a, b)
 
     @rule.register
     def _(self, operation: ops.Not, a: Stream) -> Stream:
-        return (1 - a).retyped(Bool(a.width))
+        need_flags(self.domains, a)
+        return self.logic.negation(a)
 
     @rule.register
     def _(self, operation: ops.Select, condition: Stream, yes: Stream, no: Stream) -> Stream:
+        need_flags(self.domains, condition)
         change = yes - no
         if not self.domains.of(change).step:
             return no + condition * change  # a mask by rectifiers is exact on a lattice only
@@ -256,20 +256,27 @@ class _Rewriter:
 
     @rule.register
     def _(self, operation: ops.Lookup, x: Stream) -> Stream:
-        table = np.array([int(v) for v in operation.table], dtype=object)
+        """Linear between the integers that can occur: first value + Σ bend_j · relu(x − j); 0 beside the table."""
         if operation.symbols:
-            return exact_rows([table]) @ x
-        slopes = np.diff(table, append=table[-1])
-        bends = np.diff(slopes, prepend=0)
+            return exact_rows([np.array([int(v) for v in operation.table], dtype=object)]) @ x
+        need_whole(self.domains, x)
+        domain, size = self.domains.of(x), len(operation.table)
+        first, last = max(ceil(domain.lo), -1), min(floor(domain.hi), size)
+        if first > last:
+            return constant(0, 1)
+        inside = [int(operation.table[j]) if 0 <= j < size else 0 for j in range(first, last + 1)]
+        values = np.array(inside, dtype=object)
+        bends = np.diff(np.diff(values, append=values[-1]), prepend=0)
         used = np.flatnonzero(bends)
         if not len(used):
-            return constant(int(table[0]))
-        kinks = np.ones((len(used), 1)) @ x - Stream(ops.Constant(tuple(Fraction(int(j)) for j in used)))
-        return exact_rows([bends[used]]) @ kinks.relu() + int(table[0])
+            return constant(int(values[0]))
+        kinks = np.ones((len(used), 1)) @ x - Stream(ops.Constant(tuple(Fraction(first + int(j)) for j in used)))
+        return exact_rows([bends[used]]) @ kinks.relu() + int(values[0])
 
     @rule.register
     def _(self, operation: ops.OneHotOf, x: Stream) -> Stream:
         """The second difference of relu(x − j), j = −1 … n."""
+        need_whole(self.domains, x)
         n = operation.n
         ramps = (np.ones((n + 2, 1)) @ x - Stream(ops.Constant(tuple(Fraction(j) for j in range(-1, n + 1))))).relu()
         second = sparse.diags_array([1.0, -2.0, 1.0], offsets=[0, 1, 2], shape=(n, n + 2))
@@ -277,6 +284,14 @@ class _Rewriter:
 
     @rule.register
     def _(self, operation: ops.Decode, x: Stream) -> Stream:
+        """relu(<c, x> − q + 1): for integers |x_i| ≤ 1 with Σ|x_i| ≤ q, <c, x> reaches q for x = c alone."""
+        need_whole(self.domains, x)
+        known = self.domains.of(x)
+        if known.bound > 1 or known.l1 > operation.norm:
+            raise NotImplementedError(
+                f"its operand {x.label} can hold numbers up to {known.bound}, Σ over lanes ≤ {known.l1}; a codeword has "
+                f"entries −1, 0 and 1, and {operation.norm} of them are not 0"
+            )
         return (operation.words @ x - (operation.norm - 1)).relu().retyped(OneHot(operation.words.shape[0]))
 
     @rule.register
@@ -289,8 +304,9 @@ class _Rewriter:
 
     @rule.register
     def _(self, operation: ops.Lti, x: Stream) -> Stream:
-        taps = [tap * _shifted(x, k) for k, tap in enumerate(operation.kernel) if tap]
-        return sum(taps[1:], start=taps[0]) if taps else 0 * x
+        reach = enumerate(operation.kernel[: self.domains.max_length])
+        taps = [tap * self._delayed(x, k) for k, tap in reach if tap]
+        return sum(taps[1:], start=taps[0]) if taps else constant(0, x.width)
 
     # Memories ---------------------------------------------------------------------------------
 
@@ -302,6 +318,7 @@ class _Rewriter:
     @rule.register(ops.Latch)
     @rule.register(ops.SumWhere)
     def _(self, operation: ops.Latch, value: Stream, when: Stream) -> Stream:
+        need_flags(self.domains, when)
         back, stored = self._storable(value)
         return back(Stream(operation, (stored, when)), when.width)
 
@@ -309,32 +326,55 @@ class _Rewriter:
     def _(self, operation: ops.RunningMax, value: Stream, when: Stream) -> Stream:
         """The number of levels reached: Σ_v [was a value ≥ v seen], one latch per level (unary)."""
         domain = self.domains.of(value)
-        if value.width != 1 or domain.lo < 0 or domain.step.denominator != 1:
+        need_flags(self.domains, when)
+        if value.width != 1 or domain.lo < 0 or not domain.step or domain.step.denominator != 1:
             raise NotImplementedError(
                 f"there is a lowering of {operation.symbol} for single integers of at least 0 only"
+            )
+        if domain.hi > MOST_LEVELS:
+            raise NotImplementedError(
+                f"it keeps a latch for each value up to {domain.hi}, and {MOST_LEVELS} is the most; clip() its value"
             )
         if domain.hi == 0:
             return 0 * value
         levels = Stream(ops.Constant(tuple(Fraction(v) for v in range(int(domain.hi)))))
         reached = _step(np.ones((levels.width, 1)) @ value - levels).retyped(Bool(levels.width))
-        return Stream(ops.Latch(), (constant(1), _and(reached, when))).sum()
+        return Stream(ops.Latch(), (constant(1), self.logic.conjunction(reached, when))).sum()
 
     @rule.register
     def _(self, operation: ops.MemoryRead, value: Stream, key: Stream, query: Stream, *when: Stream) -> Stream:
-        literals = [flag for w in when for flag in self._conjuncts(w)]
+        need_flags(self.domains, *when)
+        if operation.policy != "sum":
+            need_one_hot(self.domains, key, query)
+        literals = [flag for w in when for flag in self.logic.conjuncts(w)]
         key, literals = self._absorb(key, literals)
         if operation.policy == "last":
-            gate = key if not literals else _and(key, _conjunction(literals))
+            gate = self.logic.conjunction(key, *literals)
             back, stored = self._storable(value)
             return back(Stream(ops.GateSum(), (Stream(ops.Latch(), (stored, gate)), query)), 1)
-        value, literals = self._absorb(value, literals) if operation.policy == "sum" else (value, literals)
+        if operation.policy == "sum":
+            value, literals = self._absorb(value, literals)
+            value, key = self._conditioned(value, key, literals)
         back, stored = self._storable(value)
+        writes = operation.writes
         if operation.policy == "first":
             stored, writes = self._first_only(stored, key, literals), 1
-        else:
-            writes = operation.writes
-            key = key if not literals else _and(key, _conjunction(literals))
         return back(Stream(ops.MemoryRead("sum", writes), (stored, key, query)), 1)
+
+    def _conditioned(self, value: Stream, key: Stream, literals: list[Stream]) -> tuple[Stream, Stream]:
+        """(value, key) of which one is 0 where a condition fails; flags take it for free, integers by a mask."""
+        if not literals:
+            return value, key
+        if self.domains.of(key).is_flag:
+            return value, self.logic.conjunction(key, *literals)
+        if self.domains.of(value).is_flag:
+            return self.logic.conjunction(value, *literals), key
+        condition = self.logic.conjunction(*literals)
+        if self.domains.of(value).step:
+            return masked(self.domains, value, condition), key
+        if self.domains.of(key).step:
+            return value, masked(self.domains, key, condition)
+        return condition * value, key
 
     def _first_only(self, value: Stream, key: Stream, literals: list[Stream]) -> Stream:
         """The value at the first write under its key, else 0.
@@ -343,7 +383,7 @@ class _Rewriter:
         first write (w = 1) and at most 0 elsewhere: at later writes and where nothing is written.
         (With w = 1 and no key it is 2; what is stored then goes under a column that is 0.)
         """
-        write = _conjunction(literals) if literals else constant(1)
+        write = self.logic.conjunction(*literals) if literals else constant(1)
         n = Stream(ops.MemoryRead("sum"), (write, key, key), "writes_so_far")
         return masked(self.domains, value, 2 * write - n)
 
@@ -357,7 +397,7 @@ class _Rewriter:
         for literal in literals:
             table, lag = self._window(port)
             flag, flag_lag = self._window(literal)
-            if table is None or flag is None or lag != flag_lag:
+            if table is None or flag is None or lag != flag_lag or (flag.data != 1).any():
                 left.append(literal)
                 continue
             if (ops.exact_matrix(table.multiply(flag)) != table).nnz:
@@ -412,6 +452,12 @@ def _restorer(matrix: sparse.csr_array | None):
     return back
 
 
+def _holds_signs(table: sparse.csr_array) -> bool:
+    """Whether every row is a ±1 word or zeros, and some row has a −1."""
+    full = np.isin(np.diff(table.indptr), (0, table.shape[1])).all()
+    return bool(full and (abs(table.data) == 1).all() and (table.data < 0).any())
+
+
 def _as_bits(operation: ops.Embed) -> Stream:
     """A ±1 code as 2·bits − present, on non-negative lanes (present: whether the token has a codeword)."""
     table = operation.table
@@ -440,15 +486,3 @@ def masked(domains: Domains, x: Stream, flag: Stream) -> Stream:
 def _step(x: Stream) -> Stream:
     """[x > 0] for integers: relu(x) − relu(x − 1)."""
     return x.relu() - (x - 1).relu()
-
-
-def _and(a: Stream, b: Stream) -> Stream:
-    """Both flags: relu(a + b − 1); a single flag is shared by all lanes."""
-    return (a + b - 1).relu().retyped(ops.And().result_type(a.type, b.type))
-
-
-def _conjunction(flags: list[Stream]) -> Stream:
-    result = flags[0]
-    for flag in flags[1:]:
-        result = _and(result, flag)
-    return result

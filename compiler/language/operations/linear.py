@@ -113,7 +113,9 @@ class Lti(Operation):
 
     def evaluate(self, x: Array) -> Array:
         scale = (lambda k: k) if x.dtype == object else float
-        return sum((scale(tap) * shifted(x, k) for k, tap in enumerate(self.kernel)), start=np.zeros_like(x))
+        return sum(
+            (scale(tap) * shifted(x, k) for k, tap in enumerate(self.kernel[: x.shape[1]])), start=np.zeros_like(x)
+        )
 
 
 def _scale(matrix: sparse.csr_array) -> Fraction | None:

@@ -174,9 +174,11 @@ class MemoryRead(Operation):
     def result_type(self, value: Type, key: Type, query: Type, *when: Type) -> Type:
         if self.skip:
             return Real(width=value.width)
-        if self.policy != "sum" or isinstance(value, Code):
+        if self.policy != "sum":
             return value
-        return Int(width=value.width) if value.integral and key.integral and query.integral else Real(width=value.width)
+        if not (value.integral and key.integral and query.integral):
+            return Real(width=value.width)
+        return value if isinstance(value, Code) else Int(width=value.width)
 
     def problems(self, value: Type, key: Type, query: Type, *when: Type) -> list[str]:
         found = same_width(key, query)

@@ -217,7 +217,7 @@ class Select(Operation):
 
 @dataclass(frozen=True)
 class Lookup(Operation):
-    """table[x] of an Int (the last entry beyond the table, the first below 0), or of a OneHot (0 if absent).
+    """table[x] of an Int (0 beside the table, as `one_hot` is absent there), or of a OneHot (0 if absent).
 
     symbols: whether x is a OneHot.
     """
@@ -248,8 +248,8 @@ class Lookup(Operation):
         entries = np.array(self.table, dtype=x.dtype)
         if self.symbols:
             return (x * entries).sum(axis=-1, keepdims=True)
-        index = np.clip(x, 0, len(self.table) - 1).astype(np.int64)
-        return entries[index]
+        inside = (x >= 0) & (x < len(self.table))
+        return entries[np.where(inside, x, 0).astype(np.int64)] * inside.astype(np.int64).astype(x.dtype)
 
 
 @dataclass(frozen=True)
@@ -277,9 +277,9 @@ class OneHotOf(Operation):
 
 @dataclass(frozen=True, eq=False)
 class Decode(Operation):
-    """OneHot of the codeword that is present: relu(<c, x> − q + 1) for words c with <c, c> = q and <c, c'> ≤ q − 1.
+    """OneHot of the codeword that is present, absent where none is, for words c with <c, c> = q and <c, c'> ≤ q − 1.
 
-    That is 1 for x = c, and 0 for every other word and for absence.
+    x = c exactly where <c, x> = q = <x, x>, for then |x − c|² = 0.
     """
 
     sees: ClassVar[Sees] = Sees.POINTWISE
@@ -308,7 +308,8 @@ class Decode(Operation):
         return int(abs(self.words[[0]]).sum())
 
     def evaluate(self, x: Array) -> Array:
-        return np.maximum(apply(self.words, x) - (self.norm - 1), 0)
+        equal = (apply(self.words, x) == self.norm) & ((x * x).sum(axis=-1, keepdims=True) == self.norm)
+        return equal.astype(np.int64).astype(x.dtype)
 
 
 @dataclass(frozen=True)

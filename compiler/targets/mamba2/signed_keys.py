@@ -45,6 +45,7 @@ def balanced_code_memory(value: Stream, key: Stream, query: Stream) -> Stream | 
     if any(lanes is None for lanes in found):
         return None
     (key_lanes, key_lag), (query_lanes, lag), (value_lanes, value_lag) = found
+    (values,) = linear_form(value).values()
     length = key.width
     codes = _is_balanced(key, key_lanes) and _is_balanced(query, query_lanes)
     if not (
@@ -52,7 +53,9 @@ def balanced_code_memory(value: Stream, key: Stream, query: Stream) -> Stream | 
         and lag == value_lag
         and key_lag == lag + 1
         and _flags(value_lanes)
+        and bool((ops.exact_matrix(value_lanes.operation.table @ values.T).data == 1).all())
         and _disjoint(key_lanes, value_lanes, length)
+        and _disjoint(query_lanes, value_lanes, length)
     ):
         return None
 
@@ -104,6 +107,6 @@ def _any(lanes: Stream) -> Stream:
 
 
 def _disjoint(keys: Stream, values: Stream, length: int) -> bool:
-    """Whether no token is both a key and a value."""
+    """Whether no token has both a code and a value."""
     present = keys.operation.table[:, [length]].toarray().reshape(-1)
     return not (present[abs(values.operation.table).sum(axis=1) > 0]).any()

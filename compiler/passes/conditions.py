@@ -1,0 +1,52 @@
+"""Side conditions of rewritings: shown from the domains where a rule fires, never taken from a declared type.
+
+Each raises NotImplementedError with the reason, which the pass gathers into its CompileError.
+"""
+
+from __future__ import annotations
+
+from compiler.analysis.domains import Domains
+from compiler.language.stream import Stream
+
+
+def is_one_hot(domains: Domains, stream: Stream) -> bool:
+    """Whether every lane is 0 or 1, and at most one of them 1."""
+    domain = domains.of(stream)
+    return domain.is_flag and domain.l1 <= 1
+
+
+def need_flags(domains: Domains, *streams: Stream) -> None:
+    """Every lane of these streams is 0 or 1."""
+    for stream in streams:
+        if not domains.of(stream).is_flag:
+            raise NotImplementedError(f"its operand {_held(domains, stream)}, and it must be shown to be 0 or 1")
+
+
+def need_one_hot(domains: Domains, *streams: Stream) -> None:
+    """At most one lane of each of these streams is 1, all others are 0."""
+    for stream in streams:
+        if not is_one_hot(domains, stream):
+            raise NotImplementedError(
+                f"its operand {_held(domains, stream)}, Σ over lanes ≤ {domains.of(stream).l1}, and it must be shown to be one-hot"
+            )
+
+
+def need_whole(domains: Domains, *streams: Stream) -> None:
+    """Every value of these streams is an integer."""
+    for stream in streams:
+        step = domains.of(stream).step
+        if not step or step.denominator != 1:
+            raise NotImplementedError(f"its operand {_held(domains, stream)}, and it must be shown to be an integer")
+
+
+def need_non_negative(domains: Domains, *streams: Stream) -> None:
+    """No value of these streams is below 0."""
+    for stream in streams:
+        if domains.of(stream).lo < 0:
+            raise NotImplementedError(f"its operand {_held(domains, stream)}, and it must be shown to be at least 0")
+
+
+def _held(domains: Domains, stream: Stream) -> str:
+    domain = domains.of(stream)
+    grid = f"in steps of {domain.step}" if domain.step else "on no lattice"
+    return f"{stream.label} can hold {domain.lo}…{domain.hi} {grid}"
