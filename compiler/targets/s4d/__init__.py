@@ -6,8 +6,6 @@ as an unmodified Mamba with constant Δ, B and C, or as the mixer of our own.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from scipy import sparse
 
