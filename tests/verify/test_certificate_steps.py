@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from compiler.artifact.package import bare
+from compiler.artifact.model import Stack
+from compiler.artifact.package import bare, language_model
 from compiler.driver import compile
 from compiler.language.input_language import InputLanguage
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.mqar import MQAR
 from verify.certificates import Refused, Violated, adjacent_pairs, certify_kernel, certify_latches
-from verify.certificates.counted import check_count, counter
+from verify.certificates.counted import check_count, check_shape, counter, output_channels
 from verify.certificates.hold import _answers, _from, certify_hold
 from verify.certificates.inductive import _check_last_sums
 from verify.certificates.lattice import FLOAT32, FLOAT64, Lattice, exponent
@@ -189,3 +190,52 @@ def test_a_state_that_could_round_is_refused():
     assert certify_kernel(stack, short, ask).holds
     with pytest.raises(Refused, match=r"the state of \(channel, column\)"):
         certify_kernel(stack, short.with_length(2**30), ask)
+
+
+# The shape that hold and clock are for ------------------------------------------------------------------------
+
+
+def test_stacks_of_another_shape_are_refused(kept):
+    """One block, a second block that is no Mamba, norms: each alone."""
+    stack, _ = kept
+    construction = KeepNth(n=3, vocab=3)
+    model = language_model(compile(construction.circuit(), construction.target))
+    one = MQAR(kappa=2, vocab=3)
+    mixed = bare(compile(construction.circuit(), construction.target))
+    mixed.blocks[1] = torch.nn.Identity()
+    for other in (
+        bare(compile(one.circuit(), one.target)),
+        mixed,
+        Stack.from_language_model(model.config, model.tensors),
+    ):
+        with pytest.raises(Refused, match="two Mamba blocks without norms"):
+            check_shape(other)
+    check_shape(stack)
+
+
+@pytest.mark.parametrize("block", [0, 1])
+def test_blocks_that_read_earlier_positions_are_refused(kept, block):
+    stack, _ = kept
+    taps = stack.blocks[block].conv1d.weight.data
+    for lag in range(taps.shape[-1] - 1):
+        taps[0, 0, lag] = 1
+        with pytest.raises(Refused, match="present position only"):
+            check_shape(stack)
+        taps[0, 0, lag] = 0
+    check_shape(stack)
+
+
+def test_every_counter_must_be_kept(kept):
+    """A = 0 in the channels of block 1 that are read, and in no others."""
+    stack, _ = kept
+    decay, read = stack.blocks[0].A_log.data, output_channels(stack, 0)
+    assert 0 < read.sum() < len(read)
+    for channel in range(len(read)):
+        saved = decay[channel].clone()
+        decay[channel] = -20.0
+        if read[channel]:
+            with pytest.raises(Refused, match="forgets"):
+                check_shape(stack)
+        else:
+            check_shape(stack)
+        decay[channel] = saved
