@@ -19,6 +19,7 @@ from compiler.formats import format_of
 from compiler.interpreter import interpret
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.builder import BlockBuilder
+from compiler.language.arguments import instance
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
 from compiler.passes.allocate import Lanes, allocate
@@ -99,6 +100,7 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     Raises CompileError with every reason found when the circuit is ill-typed, does not fit
     the target, or could leave the exact range.
     """
+    instance(circuit, Circuit, "what is compiled", "a Circuit")
     mixer, format = target_of(target), format_of(dtype)
     check(circuit)
     context = Context.of(circuit, mixer, format)

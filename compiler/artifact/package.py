@@ -21,6 +21,7 @@ from compiler.errors import CompileError
 from compiler.exactness.ballast import Ballast, choose_ballast, with_norm_ballast
 from compiler.exactness.sums import largest_step
 from compiler.formats import FLOAT32, Format
+from compiler.language.arguments import instance
 from compiler.targets import target_of
 from compiler.targets.sizes import Sizes
 from compiler.targets.target import Target
@@ -72,6 +73,7 @@ def bare(compiled: Compiled, mixer: str | None = None) -> Stack:
     mixer: "mamba", "mamba2" or, for circuits compiled for s4d, also "s4d" (our S4DMixer);
     the target's own module by default.
     """
+    instance(compiled, Compiled, "what bare packages", "what compile(circuit, target) returns")
     lane_in, lane_out, d_model = _bare_lanes(compiled)
     printer = _printer(compiled, mixer)
     sizes = packaged_sizes(compiled, mixer)
@@ -143,6 +145,7 @@ def language_model(compiled: Compiled) -> LanguageModel:
     Its vocabulary is the alphabet and then the special tokens. Their embedding rows are those of an absent
     token; their head rows read a constant, the last ballast lane, so that they score below every letter.
     """
+    instance(compiled, Compiled, "what language_model packages", "what compile(circuit, target) returns")
     if compiled.source.alphabet is None:
         raise CompileError(
             [

@@ -6,6 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from compiler.language.arguments import close_to, instance, integer
+
+_MOST_COMPARED = 10_000  # names that a misspelt one is compared with
+
 
 @dataclass(frozen=True)
 class Alphabet:
@@ -27,7 +31,10 @@ class Alphabet:
         """
         tokens, spans = list(singles), []
         for group, members in groups.items():
-            names = [f"{group}{i}" for i in range(members)] if isinstance(members, int) else list(members)
+            if isinstance(members, int):
+                names = [f"{group}{i}" for i in range(integer(members, f"the size of group {group!r}", 0))]
+            else:
+                names = list(instance(members, Iterable, f"group {group!r}", "a number or a list of tokens"))
             spans.append((group, len(tokens), len(tokens) + len(names)))
             tokens += names
         return cls(tuple(tokens), tuple(spans))
@@ -35,6 +42,8 @@ class Alphabet:
     def __post_init__(self) -> None:
         if not self.tokens:
             raise ValueError("an alphabet needs at least one token, and this one has none")
+        for name in self.tokens:
+            instance(name, str, "a token of the alphabet", "a text")
         for name, ids in self._positions.items():
             if len(ids) > 1:
                 raise ValueError(f"token {name!r} stands {len(ids)} times in the alphabet; names must be distinct")
@@ -54,9 +63,12 @@ class Alphabet:
 
     def index(self, token: str) -> int:
         """The id of a token; ValueError when it is not in the alphabet."""
+        instance(token, str, "a token", "its name")
         if token not in self._positions:
+            names = [*self._positions, *(group for group, *_ in self.groups)] if self.size <= _MOST_COMPARED else []
             raise ValueError(
                 f"token {token!r} is not in the alphabet of {self.size} tokens ({self.tokens[0]} … {self.tokens[-1]})"
+                f"{close_to(token, names)}"
             )
         return self._positions[token][0]
 
@@ -69,11 +81,12 @@ class Alphabet:
                 if group == members:
                     return range(start, stop)
             return (self.index(members),)
+        instance(members, Iterable, "members", "the name of a group, a list of tokens or None")
         return tuple(self.index(token) for token in members)
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a white-space separated string."""
-        return [self.index(token) for token in text.split()]
+        return [self.index(token) for token in instance(text, str, "text", "tokens with spaces between").split()]
 
     def decode(self, ids: Iterable[int]) -> str:
         return " ".join(self.tokens[i] for i in ids)

@@ -8,6 +8,7 @@ from functools import cached_property
 import networkx as nx
 
 from compiler.language.alphabet import Alphabet
+from compiler.language.arguments import instance, integer
 from compiler.language.input_language import InputLanguage
 from compiler.language.operations import Embed
 from compiler.language.stream import Stream, inputs_first
@@ -31,6 +32,11 @@ class Circuit:
     end: str | None = None
 
     def __post_init__(self) -> None:
+        instance(self.name, str, "the name of a circuit", "a text")
+        instance(self.output, Stream, f"the output of circuit {self.name!r}", "a stream")
+        if self.language is not None:
+            instance(self.language, InputLanguage, f"the language of circuit {self.name!r}", "an InputLanguage or None")
+        integer(self.length, f"the length of circuit {self.name!r}", 0)
         letters = self.language.alphabet.tokens if self.language else ()
         if self.end is not None and self.end not in letters:
             raise ValueError(f"end is {self.end!r}, and it must be a token of the circuit's alphabet: {_some(letters)}")
@@ -53,7 +59,15 @@ class Circuit:
     @cached_property
     def streams(self) -> tuple[Stream, ...]:
         """Every stream the output depends on, inputs before readers, in an order fixed by the circuit's text."""
-        return tuple(inputs_first(self.output, lambda node: tuple(reversed(node.inputs))))
+        order = tuple(inputs_first(self.output, lambda node: tuple(reversed(node.inputs))))
+        place = {stream: i for i, stream in enumerate(order)}
+        for i, stream in enumerate(order):
+            if any(place[source] >= i for source in stream.inputs):
+                name = f"{stream.operation.symbol} ({stream.origin})"
+                raise ValueError(
+                    f"{name} reads itself on a cycle; a stream can read earlier streams only, shift() the past"
+                )
+        return order
 
     @property
     def max_length(self) -> int:

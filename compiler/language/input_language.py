@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 
 import networkx as nx
 import numpy as np
 
 from compiler.language.alphabet import Alphabet
+from compiler.language.arguments import instance, integer, shown
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,13 @@ class Edge:
     tokens: frozenset[int]
     distinct: bool = False
 
+    def __post_init__(self) -> None:
+        for what, state in (("source", self.source), ("target", self.target)):
+            instance(state, str, f"the {what} of an edge", "the name of a state")
+        for token in instance(self.tokens, frozenset, "the tokens of an edge", "a frozenset of token ids"):
+            instance(token, Integral, "a token of an edge", "its id (InputLanguage.of takes names)")
+        instance(self.distinct, bool, "distinct", "True or False")
+
 
 @dataclass(frozen=True)
 class InputLanguage:
@@ -40,9 +49,22 @@ class InputLanguage:
     max_length: int
     description: str
 
+    def __post_init__(self) -> None:
+        instance(self.alphabet, Alphabet, "the alphabet of an input language", "an Alphabet")
+        instance(self.start, str, "the start state of an input language", "a text")
+        integer(self.max_length, "max_length", 1)
+        for edge in instance(self.edges, tuple, "the edges of an input language", "a tuple of Edge"):
+            instance(edge, Edge, "an edge of an input language", "an Edge")
+            if edge.tokens and not 0 <= min(edge.tokens) <= max(edge.tokens) < self.alphabet.size:
+                wrong = next(token for token in sorted(edge.tokens) if not 0 <= token < self.alphabet.size)
+                raise ValueError(
+                    f"the edge {edge.source!r} → {edge.target!r} carries token id {wrong}, and ids are 0 … {self.alphabet.size - 1}"
+                )
+
     @classmethod
     def everything(cls, alphabet: Alphabet, max_length: int) -> InputLanguage:
         """Every token sequence of at most this length."""
+        instance(alphabet, Alphabet, "the alphabet of an input language", "an Alphabet")
         edge = Edge("any", "any", frozenset(range(alphabet.size)))
         return cls(alphabet, "any", (edge,), max_length, f"every sequence of the {alphabet.size} tokens")
 
@@ -51,8 +73,13 @@ class InputLanguage:
         cls, alphabet: Alphabet, start: str, edges: Iterable[tuple], max_length: int, description: str
     ) -> InputLanguage:
         """Edges as (source, target, members of the alphabet[, True for distinct])."""
-        built = tuple(Edge(s, t, frozenset(alphabet.ids(members)), *rest) for s, t, members, *rest in edges)
-        return cls(alphabet, start, built, max_length, description)
+        instance(alphabet, Alphabet, "the alphabet of an input language", "an Alphabet")
+        built = []
+        for edge in edges:
+            if not isinstance(edge, (tuple, list)) or len(edge) not in (3, 4):
+                raise ValueError(f"an edge is {shown(edge)}, and (state, next state, members[, distinct]) is needed")
+            built.append(Edge(edge[0], edge[1], frozenset(alphabet.ids(edge[2])), *edge[3:]))
+        return cls(alphabet, start, tuple(built), max_length, description)
 
     def with_length(self, max_length: int) -> InputLanguage:
         return InputLanguage(self.alphabet, self.start, self.edges, max_length, self.description)

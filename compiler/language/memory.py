@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from compiler.language.arguments import instance
 from compiler.language.operations import MemoryRead
 from compiler.language.stream import Stream
 
@@ -30,6 +31,8 @@ def write(key: Stream, value: Stream, when: Stream | None = None, policy: str = 
     policy: "sum" adds up the values written under a key (columns of an outer-product
     state), "first" keeps the first one, "last" the last one.
     """
+    for what, stream in (("key", key), ("value", value), *([("when", when)] if when is not None else [])):
+        instance(stream, Stream, f"{what!r} of memory.write", "a stream")
     return Memory(key, value, when, policy, name)
 
 

@@ -8,10 +8,22 @@ import numpy as np
 from scipy import sparse
 
 from compiler.language.alphabet import Alphabet
+from compiler.language.arguments import instance, integer, shown
 from compiler.language.codebook import Codebook
 from compiler.language.operations import Emit, Linear, exact_matrix
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Logits
+
+
+def _enters(stream: Stream, what: str, alphabet: Alphabet) -> None:
+    instance(stream, Stream, f"the stream of {what}", "a stream")
+    instance(alphabet, Alphabet, f"the alphabet of {what}", "an Alphabet")
+
+
+def _wide(stream: Stream, what: str, needed: int, reason: str) -> None:
+    """Refuse a stream of another width than a readout takes."""
+    if stream.width != needed:
+        raise ValueError(f"{stream.label} has {stream.width} lanes, and {what} needs {needed}: {reason}")
 
 
 def _logits(
@@ -25,7 +37,13 @@ def _logits(
 
 def readout(stream: Stream, book: Codebook, alphabet: Alphabet, members: str) -> Stream:
     """logit(token) = <codeword(token), stream>: the nearest codeword wins."""
-    return _logits(alphabet, np.asarray(alphabet.ids(members)), (book.words, stream))
+    _enters(stream, "readout", alphabet)
+    instance(book, Codebook, "the book of readout", "a codebook")
+    _wide(stream, "readout", book.length, "one lane for each entry of a codeword")
+    ids = np.asarray(alphabet.ids(members))
+    if len(ids) != book.size:
+        raise ValueError(f"the codebook of readout has {book.size} words for {len(ids)} tokens; they must agree")
+    return _logits(alphabet, ids, (book.words, stream))
 
 
 def readout_nearest(stream: Stream, book: Codebook, alphabet: Alphabet, members: str, blank: str) -> Stream:
@@ -43,7 +61,10 @@ def readout_nearest(stream: Stream, book: Codebook, alphabet: Alphabet, members:
 
 def readout_one_hot(stream: Stream, alphabet: Alphabet, members: str | None = None) -> Stream:
     """logit(token) = the lane of that token."""
-    return _logits(alphabet, np.asarray(alphabet.ids(members)), (sparse.eye_array(stream.width), stream))
+    _enters(stream, "readout_one_hot", alphabet)
+    ids = np.asarray(alphabet.ids(members))
+    _wide(stream, "readout_one_hot", len(ids), "one for each token; readout_integer reads a number")
+    return _logits(alphabet, ids, (sparse.eye_array(stream.width), stream))
 
 
 def readout_or_blank(stream: Stream, present: Stream, alphabet: Alphabet, members: str, blank: str) -> Stream:
@@ -63,6 +84,12 @@ def readout_integer(stream: Stream, alphabet: Alphabet, values: Mapping[str, int
 
     A token without a value scores one less than the one with the least value.
     """
+    _enters(stream, "readout_integer", alphabet)
+    _wide(stream, "readout_integer", 1, "one number; readout_one_hot reads a lane for each token")
+    if not instance(values, Mapping, "the values of readout_integer", "a dict from token to integer"):
+        raise ValueError("the values of readout_integer are empty, and at least one token needs a value")
+    for token, value in values.items():
+        integer(value, f"the value of token {token!r}")
     v = np.full((alphabet.size, 1), float(min(values.values())))
     penalty = np.ones((alphabet.size, 1))
     for token, value in values.items():
@@ -72,6 +99,11 @@ def readout_integer(stream: Stream, alphabet: Alphabet, values: Mapping[str, int
 
 def emit(alphabet: Alphabet, *rules: tuple[Stream, str], otherwise: str) -> Stream:
     """The token of the first rule whose flag holds, else `otherwise`; rule i of n weighs 2^(n−i+1)."""
+    for rule in rules:
+        if not isinstance(rule, tuple) or len(rule) != 2:
+            raise TypeError(f"a rule of emit is {shown(rule)}, and (flag, token) is needed")
+        _enters(rule[0], "emit", alphabet)
+        _wide(rule[0], "emit", 1, "one flag for each rule")
     weights = [float(2 ** (len(rules) - i)) for i in range(len(rules))]
     ids = np.array([alphabet.index(token) for _, token in rules] + [alphabet.index(otherwise)])
     distinct, rows = np.unique(ids, return_inverse=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import get_args
 
 import numpy as np
 from scipy import sparse
 
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
+from compiler.language.arguments import instance, integer
 from compiler.language.codebook import Codebook
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
@@ -21,6 +23,7 @@ class Tokens:
     """The input tokens of a circuit; each method gives a stream that is a function of the present token."""
 
     def __init__(self, alphabet: Alphabet):
+        instance(alphabet, Alphabet, "the alphabet of Tokens", "an Alphabet")
         self.alphabet = alphabet
 
     def _embed(
@@ -48,6 +51,7 @@ class Tokens:
 
     def code(self, members: Members, book: Codebook, name: str | None = None) -> Stream:
         """The codeword of the present token, by its rank among these tokens; zeros for any other: Code."""
+        instance(book, Codebook, "book", "a codebook")
         ids = np.asarray(self.alphabet.ids(members))
         if len(ids) != book.size:
             raise ValueError(f"the codebook has {book.size} words for {len(ids)} tokens; they must agree")
@@ -64,13 +68,19 @@ class Tokens:
 
     def number(self, values: Mapping[str, int], name: str | None = None) -> Stream:
         """An integer for each listed token, 0 for any other: Int."""
-        ids = [self.alphabet.index(token) for token in values]
+        ids = [
+            self.alphabet.index(token) for token in instance(values, Mapping, "values", "a dict from token to integer")
+        ]
+        values = {token: integer(value, f"the number of token {token!r}") for token, value in values.items()}
         lo, hi = min([0, *values.values()]), max([0, *values.values()])
         return self._embed(ids, [0] * len(ids), values.values(), Int(lo, hi), name or "number")
 
     def rows(self, members: Members, matrix: sparse.sparray | np.ndarray, name: str) -> Stream:
         """Block level: row i of a matrix of dyadic numbers for the i-th of these tokens, zeros for any other."""
         ids = np.asarray(self.alphabet.ids(members))
+        if not sparse.issparse(matrix) and np.ndim(matrix) != 2:
+            raise ValueError(f"the matrix of rows has {np.ndim(matrix)} axes, and two are needed: ({len(ids)}, lanes)")
+        matrix = matrix if sparse.issparse(matrix) else np.asarray(matrix)
         if matrix.shape[0] != len(ids):
             raise ValueError(f"the matrix has {matrix.shape[0]} rows for {len(ids)} tokens; they must agree")
         place = sparse.csr_array((np.ones(len(ids)), (ids, range(len(ids)))), shape=(self.alphabet.size, len(ids)))
@@ -88,6 +98,7 @@ class Tokens:
 
 def numbers(type: Type, name: str = "x") -> Stream:
     """A numeric input of the declared type (for circuits without tokens)."""
+    instance(type, get_args(Type), "the type of numbers", "a stream type such as Int(-3, 3)")
     return Stream(ops.Numbers(type), (), name)
 
 

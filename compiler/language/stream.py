@@ -7,14 +7,16 @@ Building never raises for ill-typed operands: the check pass reports all of them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from inspect import signature
 from numbers import Rational
 
 import numpy as np
 from scipy import sparse
 
 from compiler.language import operations as ops
+from compiler.language.arguments import instance, integer, number, shown
 from compiler.language.codebook import Codebook
 from compiler.language.origin import source_line
 from compiler.language.types import Bool, OneHot, Type
@@ -35,7 +37,7 @@ class Stream:
 
     def __init__(self, operation: ops.Operation, inputs: Sequence[Stream] = (), name: str | None = None):
         self.operation = operation
-        self.inputs = tuple(inputs)
+        self.inputs = _checked(operation, inputs)
         self.type: Type = operation.result_type(*(s.type for s in self.inputs))
         self.name = name
         self.origin = source_line()
@@ -43,6 +45,7 @@ class Stream:
 
     def named(self, name: str) -> Stream:
         """Give the stream the name that its lanes and channels carry in the weights."""
+        instance(name, str, "name", "a text")
         self.name = name
         return self
 
@@ -71,7 +74,7 @@ class Stream:
 
     # lanes -------------------------------------------------------------------------------------
     def __getitem__(self, lanes: int | slice | Sequence[int]) -> Stream:
-        index = np.atleast_1d(np.arange(self.width)[lanes])
+        index = _lanes(self, lanes)
         pick = sparse.csr_array((np.ones(len(index)), (range(len(index)), index)), shape=(len(index), self.width))
         return Stream(ops.Linear((pick,), ops.with_width(self.type, len(index))), (self,))
 
@@ -92,23 +95,40 @@ class Stream:
     def __neg__(self) -> Stream:
         return _combine((-1, self))
 
+    def __iter__(self) -> Iterator[Stream]:
+        """The lanes, one by one."""
+        return (self[i] for i in range(self.width))
+
     def __mul__(self, other: Stream | Rational) -> Stream:
         if isinstance(other, Stream):
             return Stream(ops.Multiply(), (self, other))
         return _combine((other, self))
 
     def __truediv__(self, other: Rational) -> Stream:
-        return _combine((Fraction(1) / Fraction(other), self))
+        if isinstance(other, Stream):
+            raise TypeError(
+                f"{self.label} is divided by a stream, and only a number can divide; use lookup() for tables"
+            )
+        divisor = Fraction(number(other, "the divisor"))
+        if not divisor:
+            raise ValueError(f"{self.label} is divided by 0, and a number other than 0 is needed")
+        return _combine((1 / divisor, self))
 
     __radd__ = __add__
     __rmul__ = __mul__
 
     def __rmatmul__(self, matrix: np.ndarray | sparse.sparray) -> Stream:
+        if not sparse.issparse(matrix) and np.ndim(matrix) != 2:
+            raise ValueError(
+                f"the matrix before @ has {np.ndim(matrix)} axes, and two are needed: (rows, {self.width})"
+            )
         return Stream(ops.Linear((ops.exact_matrix(matrix),)), (self,))
 
+    def __matmul__(self, other: object) -> Stream:
+        raise TypeError(f"{self.label} stands before @, and the matrix must: write matrix @ stream")
+
     def __pow__(self, exponent: int) -> Stream:
-        if not isinstance(exponent, int) or exponent < 1:
-            raise ValueError(f"exponent {exponent!r} of {self.label!r} must be an integer of at least 1")
+        exponent = integer(exponent, f"the exponent of {self.label}", 1)
         return self._powers({1: self}, exponent)
 
     def _powers(self, known: dict[int, Stream], exponent: int) -> Stream:
@@ -124,7 +144,7 @@ class Stream:
     # time --------------------------------------------------------------------------------------
     def shift(self, k: int = 1) -> Stream:
         """The value k positions earlier; zeros before the start."""
-        return Stream(ops.Shift(k), (self,))
+        return Stream(ops.Shift(integer(k, "k of shift")), (self,))
 
     def cumsum(self) -> Stream:
         """The sum of all values so far, the present one included."""
@@ -135,7 +155,7 @@ class Stream:
         return Stream(ops.Relu(), (self,))
 
     def clip(self, lo: int, hi: int) -> Stream:
-        return Stream(ops.Clip(lo, hi), (self,))
+        return Stream(ops.Clip(integer(lo, "lo of clip"), integer(hi, "hi of clip")), (self,))
 
     def heaviside(self, at: int) -> Stream:
         """1 where the value exceeds `at`, else 0."""
@@ -143,11 +163,11 @@ class Stream:
 
     def one_hot(self, n: int) -> Stream:
         """OneHot(n) of an Int in 0…n−1 (absent for other values)."""
-        return Stream(ops.OneHotOf(n), (self,))
+        return Stream(ops.OneHotOf(integer(n, "n of one_hot", 1)), (self,))
 
     def lookup(self, table: Sequence[int] | Mapping[int, int]) -> Stream:
         """table[value] of an Int (0 for values outside 0…len(table)−1), or of a OneHot (0 where it is absent)."""
-        entries = tuple(table[i] for i in range(len(table)))
+        entries = _table(table)
         return Stream(ops.Lookup(entries, isinstance(self.type, OneHot)), (self,))
 
     # comparisons and logic ---------------------------------------------------------------------
@@ -182,6 +202,12 @@ class Stream:
     def __or__(self, other: Stream) -> Stream:
         return Stream(ops.Or(), (self, other))
 
+    def __rand__(self, other: object) -> Stream:
+        return Stream(ops.And(), (other, self))
+
+    def __ror__(self, other: object) -> Stream:
+        return Stream(ops.Or(), (other, self))
+
     def __invert__(self) -> Stream:
         return Stream(ops.Not(), (self,))
 
@@ -207,6 +233,41 @@ def _shortened(expression: str) -> str:
     return f"{head}(…)" if head.isidentifier() and expression.endswith(")") else "…"
 
 
+def _checked(operation: ops.Operation, inputs: Sequence[Stream]) -> tuple[Stream, ...]:
+    """The inputs, where each is a stream; TypeError names the argument by the operation's own word for it."""
+    for i, given in enumerate(inputs):
+        if not isinstance(given, Stream):
+            words = list(signature(operation.result_type).parameters)
+            word = words[min(i, len(words) - 1)] if words else f"input {i}"
+            hint = "; constant(…) makes a stream of a number" if isinstance(given, Rational) else ""
+            raise TypeError(f"{word!r} of {operation.symbol} is {shown(given)}, and a stream is needed{hint}")
+    return tuple(inputs)
+
+
+def _lanes(stream: Stream, lanes: int | slice | Sequence[int]) -> np.ndarray:
+    """The lanes that an index picks; IndexError outside the stream's."""
+    try:
+        index = np.atleast_1d(np.arange(stream.width)[lanes])
+    except (IndexError, TypeError, ValueError):
+        raise IndexError(f"lane {shown(lanes)} of {stream.label} is none of its lanes 0 … {stream.width - 1}") from None
+    if index.ndim != 1 or not len(index):
+        raise IndexError(f"{shown(lanes)} picks no lanes of {stream.label}, and at least one is needed")
+    return index
+
+
+def _table(table: Sequence[int] | Mapping[int, int]) -> tuple[int, ...]:
+    """The entries for 0, 1, … of a look-up."""
+    if not isinstance(table, (Mapping, Sequence, np.ndarray)) or isinstance(table, str):
+        raise TypeError(f"the table of lookup is {shown(table)}, and a list or a dict of integers is needed")
+    if isinstance(table, Mapping):
+        missing = next((i for i in range(len(table)) if i not in table), None)
+        if missing is not None:
+            raise ValueError(
+                f"the table of lookup has {len(table)} entries and none for {missing}; it needs 0 … {len(table) - 1}"
+            )
+    return tuple(number(table[i], f"entry {i} of the table of lookup") for i in range(len(table)))
+
+
 def inputs_first(stream: Stream, read: Callable[[Stream], Iterable[Stream]]) -> list[Stream]:
     """The streams that are reached from this one along `read`, each after all that it reads; without recursion."""
     order, seen = [], set()
@@ -224,12 +285,13 @@ def inputs_first(stream: Stream, read: Callable[[Stream], Iterable[Stream]]) -> 
 
 def constant(value: Rational, width: int = 1) -> Stream:
     """The same number on every lane of every position (0 before the start)."""
-    return Stream(ops.Constant((Fraction(value),) * width))
+    exact = Fraction(number(value, "the value of constant"))
+    return Stream(ops.Constant((exact,) * integer(width, "width of constant", 1)))
 
 
 def _stream(value: Stream | Rational, width: int) -> Stream:
     """A stream as it is, a number as a constant of this width."""
-    return value if isinstance(value, Stream) else constant(value, width)
+    return value if isinstance(value, Stream) else constant(number(value, "an operand"), width)
 
 
 def _both(a: Stream | Rational, b: Stream | Rational) -> tuple[Stream, Stream]:
@@ -245,14 +307,16 @@ def _combine(*terms: tuple[Rational, Stream | Rational]) -> Stream:
     for coefficient, term in terms:
         stream = _stream(term, width)
         spread = ops.copies if stream.width == 1 < width else ops.scaled_identity
-        matrices.append(spread(width, ops.exact_number(coefficient)))
+        matrices.append(spread(width, ops.exact_number(number(coefficient, "a factor"))))
         inputs.append(stream)
     return Stream(ops.Linear(tuple(matrices)), inputs)
 
 
 def concatenate(*streams: Stream) -> Stream:
     """All lanes of the streams side by side."""
-    widths = [s.width for s in streams]
+    if not streams:
+        raise ValueError("concatenate was given no streams, and at least one is needed")
+    widths = [instance(s, Stream, "an input of concatenate", "a stream").width for s in streams]
     starts = np.cumsum([0, *widths])
     matrices = tuple(
         sparse.csr_array((np.ones(w), (range(start, start + w), range(w))), shape=(sum(widths), w))
@@ -280,6 +344,7 @@ def select(condition: Stream, yes: Stream | int, no: Stream | int = 0) -> Stream
 def latch(value: Stream, when: Stream, first: bool = False) -> Stream:
     """The value at the last (first) position where `when` held; zeros before there is one."""
     if first:
+        instance(when, Stream, "'when' of latch", "a stream")
         when = when & (when.cumsum() == 1)
     return Stream(ops.Latch(), (value, when))
 
@@ -296,6 +361,7 @@ def sum_where(value: Stream, when: Stream) -> Stream:
 
 def decode(code: Stream, book: Codebook) -> Stream:
     """Which codeword a stream holds, as a OneHot; absent where it holds none."""
+    instance(book, Codebook, "book of decode", "a codebook")
     return Stream(ops.Decode(ops.exact_matrix(book.words)), (code,))
 
 
@@ -329,4 +395,4 @@ def running_max(value: Stream, when: Stream) -> Stream:
 
 def lti(stream: Stream, kernel: Sequence[Rational]) -> Stream:
     """The causal convolution Σ_k kernel[k]·stream(t − k)."""
-    return Stream(ops.Lti(tuple(Fraction(k) for k in kernel)), (stream,))
+    return Stream(ops.Lti(tuple(Fraction(number(k, "a tap of lti")) for k in kernel)), (stream,))

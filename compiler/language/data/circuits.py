@@ -2,6 +2,7 @@
 
     {"version": 1, "name": …, "alphabet": [token, …] or null, "groups": [[name, first id, one past the last], …],
      "promise": {"language": {…}, "length": …, "description": …} or {"length": …} over numbers,
+     "end": token or null,
      "codebooks": [matrix, …],
      "streams": [{"operation": "Shift", "attributes": {"k": 1}, "inputs": [0], "type": {"kind": "Bool", "width": 1},
                   "name": null, "source": ["count.py", 12]}, …],
@@ -44,6 +45,7 @@ def to_data(circuit: Circuit) -> dict:
         "alphabet": None if alphabet is None else list(alphabet.tokens),
         "groups": [] if alphabet is None else [list(group) for group in alphabet.groups],
         "promise": {"length": circuit.length} if language is None else language_to_data(language),
+        "end": circuit.end,
         "codebooks": [write_matrix(book.words) for book in context.books],
         "streams": streams,
         "output": places[circuit.output],
@@ -74,7 +76,7 @@ def from_data(data: object) -> Circuit:
     """The circuit that `to_data` wrote; DataError, one sentence, for anything else."""
     if entry(data, "version", int) != VERSION:
         raise DataError(f"the circuit has version {shown(data['version'])}, and this program reads version {VERSION}")
-    known_keys(data, "version", "name", "alphabet", "groups", "promise", "codebooks", "streams", "output")
+    known_keys(data, "version", "name", "alphabet", "groups", "promise", "end", "codebooks", "streams", "output")
     context = Context(_alphabet(data))
     context.books += [_book(words, i, context) for i, words in enumerate(entry(data, "codebooks", list))]
     streams: list[Stream] = []
@@ -99,10 +101,18 @@ def _circuit(data: dict, streams: list[Stream], alphabet: Alphabet | None) -> Ci
         known_keys(promise, "language", "length", "description")
         if alphabet is None:
             raise DataError("there is an input language and no alphabet")
-        circuit = Circuit(entry(data, "name", str), streams[output], language_from_data(promise, alphabet))
+        language, length = language_from_data(promise, alphabet), 0
     else:
         known_keys(promise, "length")
-        circuit = Circuit(entry(data, "name", str), streams[output], None, entry(promise, "length", int))
+        language, length = None, entry(promise, "length", int)
+    try:
+        circuit = Circuit(
+            entry(data, "name", str), streams[output], language, length, entry(data, "end", (str, NoneType))
+        )
+    except DataError:
+        raise
+    except ValueError as error:
+        raise DataError(f"the circuit: {error}") from error
     unread = set(streams) - set(circuit.streams)
     if unread:
         place = next(i for i, stream in enumerate(streams) if stream in unread)

@@ -186,6 +186,8 @@ class MemoryRead(Operation):
             found.append(f"its write policy is {self.policy!r}, and it must be 'sum', 'first' or 'last'")
         elif self.policy != "sum":
             found += needs(OneHot, f"a OneHot key (the policy is {self.policy!r})", key, query)
+            if not isinstance(key, OneHot) and isinstance(value, OneHot):
+                found.append(f"its value is {value} and its key {key}; are key and value swapped?")
         for flag in when:
             found += needs(Bool, "a Bool condition", flag)
             found += [] if flag.width == 1 else [f"its condition has {flag.width} lanes, and one is needed"]

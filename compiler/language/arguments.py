@@ -1,0 +1,53 @@
+"""Checks where an argument enters: one sentence that names it, what it is, and what would work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from fractions import Fraction
+from math import isfinite
+from numbers import Integral, Rational, Real
+from typing import Any
+
+
+def shown(value: object) -> str:
+    """A value for a message: short, and with its type where that says more."""
+    text = getattr(value, "__qualname__", None) or repr(value)
+    text = " ".join(text.split())
+    text = text if len(text) <= 60 else text[:57] + "…"
+    return text if isinstance(value, (str, int, float, type(None))) else f"{text} ({type(value).__name__})"
+
+
+def instance(value: object, kind: type, what: str, needed: str) -> Any:
+    """The value, where it is of this kind; TypeError otherwise."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{what} is {shown(value)}, and {needed} is needed")
+    return value
+
+
+def integer(value: object, what: str, least: int | None = None, most: int | None = None) -> int:
+    """A whole number as a Python integer; TypeError for anything else, ValueError outside the limits."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise TypeError(f"{what} is {shown(value)}, and an integer is needed")
+    number = int(value)
+    if least is not None and number < least:
+        raise ValueError(f"{what} is {number}, and it must be at least {least}")
+    if most is not None and number > most:
+        raise ValueError(f"{what} is {number}, and it must be at most {most}")
+    return number
+
+
+def number(value: object, what: str) -> int | Fraction:
+    """The exact number that an int, Fraction or finite float stands for."""
+    if isinstance(value, Real) and not isinstance(value, Rational) and not isfinite(value):
+        raise ValueError(f"{what} is {value}, and a finite number is needed")
+    if not isinstance(value, (Rational, Real)) or isinstance(value, complex):
+        raise TypeError(f"{what} is {shown(value)}, and a stream or a number is needed")
+    exact = Fraction(int(value)) if isinstance(value, Integral) else Fraction(value)
+    return exact.numerator if exact.denominator == 1 else exact
+
+
+def close_to(name: object, known: Iterable[str]) -> str:
+    """`; did you mean 'v3'?` where a known name is close, else nothing."""
+    found = get_close_matches(name, known, 1, 0.6) if isinstance(name, str) else []
+    return f"; did you mean {found[0]!r}?" if found else ""

@@ -1,0 +1,183 @@
+"""What a user may get wrong: each mistake gets one sentence that names the argument and what would work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from compiler.artifact.package import bare, language_model
+from compiler.driver import compile
+from compiler.language import memory
+from compiler.language.alphabet import Alphabet
+from compiler.language.circuit import Circuit
+from compiler.language.codebook import balanced
+from compiler.language.input_language import Edge, InputLanguage
+from compiler.language.output import emit, readout, readout_integer, readout_one_hot
+from compiler.language.source import Tokens, numbers
+from compiler.language.stream import (
+    Stream,
+    concatenate,
+    constant,
+    count,
+    decode,
+    latch,
+    lti,
+    maximum,
+    select,
+    sum_where,
+)
+from tests.circuits import ABC, abc, is_a, is_b, over_abc, token
+
+N = is_a.cumsum().named("n")
+EVERYTHING = InputLanguage.everything(ABC, 9)
+NAN, INF = float("nan"), float("inf")
+
+
+def _cycle() -> Circuit:
+    first = is_a.shift(1)
+    first.inputs = (first.shift(1),)
+    return Circuit("cycle", first, EVERYTHING)
+
+
+def _edge(*ids: int) -> Edge:
+    return Edge("s", "s", frozenset(ids))
+
+
+MISUSES: dict[str, tuple[Callable[[], object], str]] = {
+    # operands
+    "add a text": (lambda: N + "1", "an operand is '1', and a stream or a number is needed"),
+    "times a function": (lambda: count * N, "a factor is count (function), and a stream or a number is needed"),
+    "times infinity": (lambda: N * INF, "a factor is inf, and a finite number is needed"),
+    "times NaN": (lambda: N * NAN, "a factor is nan, and a finite number is needed"),
+    "times a third": (lambda: N * Fraction(1, 3), "weight 1/3 is not a dyadic rational"),
+    "add None": (lambda: None + N, "an operand is None, and a stream or a number is needed"),
+    "divided by 0": (lambda: N / 0, "n is divided by 0, and a number other than 0 is needed"),
+    "divided by a stream": (lambda: N / N, "n is divided by a stream, and only a number can divide"),
+    "equal to None": (lambda: N == None, "an operand is None, and a stream or a number is needed"),  # noqa: E711
+    "more than a text": (lambda: N > "b", "an operand is 'b', and a stream or a number is needed"),
+    "flag or number": (lambda: is_a | 1, "'b' of or is 1, and a stream is needed; constant(…) makes a stream"),
+    "number and flag": (lambda: True & is_a, "'a' of and is True, and a stream is needed"),
+    "as a truth value": (lambda: 1 if is_a else 0, "has no truth value while the circuit is built"),
+    "power of a half": (lambda: N**0.5, "the exponent of n is 0.5, and an integer is needed"),
+    "power 0": (lambda: N**0, "the exponent of n is 0, and it must be at least 1"),
+    "a vector before @": (lambda: np.ones(1) @ N, "the matrix before @ has 1 axes, and two are needed: (rows, 1)"),
+    "a matrix behind @": (lambda: N @ np.ones((1, 1)), "n stands before @, and the matrix must"),
+    "a NaN in a matrix": (lambda: np.array([[NAN]]) @ N, "a matrix holds an infinity or a NaN"),
+    # lanes, time, tables
+    "a lane too far": (lambda: token[5], "lane 5 of token is none of its lanes 0 … 2"),
+    "a lane by name": (lambda: token["a"], "lane 'a' of token is none of its lanes 0 … 2"),
+    "no lanes": (lambda: token[3:], "picks no lanes of token"),
+    "half a shift": (lambda: N.shift(1.5), "k of shift is 1.5, and an integer is needed"),
+    "a shift ahead": (lambda: compile(over_abc("ahead", N.shift(-1))), "only the past can be read"),
+    "half a clip": (lambda: N.clip(0, 1.5), "hi of clip is 1.5, and an integer is needed"),
+    "one_hot of a group": (lambda: N.one_hot("letters"), "n of one_hot is 'letters', and an integer is needed"),
+    "one_hot of nothing": (lambda: N.one_hot(0), "n of one_hot is 0, and it must be at least 1"),
+    "a table with a gap": (lambda: N.lookup({0: 1, 2: 3}), "the table of lookup has 2 entries and none for 1"),
+    "a table of text": (lambda: N.lookup("ab"), "the table of lookup is 'ab', and a list or a dict of integers"),
+    "a table of halves": (lambda: compile(over_abc("c", N.lookup([0.5]))), "must hold integers, at least one"),
+    "a table of names": (lambda: N.lookup(["a"]), "entry 0 of the table of lookup is 'a', and a stream or a number"),
+    "a filter of NaN": (lambda: lti(N, [NAN]), "a tap of lti is nan, and a finite number is needed"),
+    "a name of a number": (lambda: constant(1).named(3), "name is 3, and a text is needed"),
+    # functions of streams
+    "nothing side by side": (lambda: concatenate(), "concatenate was given no streams, and at least one is needed"),
+    "a number side by side": (lambda: concatenate(N, 3), "an input of concatenate is 3, and a stream is needed"),
+    "select by a number": (lambda: select(1, N, N), "'condition' of select is 1, and a stream is needed"),
+    "maximum of a text": (lambda: maximum(N, "3"), "an operand is '3', and a stream or a number is needed"),
+    "reset by None": (lambda: count(is_a, None), "'reset' of count is None, and a stream is needed"),
+    "latch a number": (lambda: latch(3, is_a), "'value' of latch is 3, and a stream is needed"),
+    "sum where what": (lambda: sum_where(N, "a"), "'when' of sum_where is 'a', and a stream is needed"),
+    "decode by a number": (lambda: decode(N, 3), "book of decode is 3, and a codebook is needed"),
+    "a constant of NaN": (lambda: constant(NAN), "the value of constant is nan, and a finite number is needed"),
+    "a constant nowhere": (lambda: constant(1, 0), "width of constant is 0, and it must be at least 1"),
+    "numbers of int": (lambda: numbers(int), "the type of numbers is int (type), and a stream type such as Int(-3, 3)"),
+    # memories
+    "a key by name": (lambda: memory.write("k", N), "'key' of memory.write is 'k', and a stream is needed"),
+    "a condition True": (lambda: memory.write(token, N, True), "'when' of memory.write is True, and a stream"),
+    "a policy": (
+        lambda: compile(over_abc("c", memory.write(token, N, policy="newest").read(token))),
+        "it must be 'sum', 'first' or 'last'",
+    ),
+    "key and value swapped": (
+        lambda: compile(over_abc("swapped", memory.write(N, token, policy="last").read(N))),
+        "are key and value swapped?",
+    ),
+    # alphabets and tokens
+    "no tokens": (lambda: Alphabet(()), "an alphabet needs at least one token"),
+    "a token twice": (lambda: Alphabet.of("a", "a"), "token 'a' stands 2 times in the alphabet"),
+    "a token of lists": (lambda: Alphabet((["a"], "b")), "a token of the alphabet is ['a'] (list), and a text"),
+    "a token of numbers": (lambda: Alphabet.of(1, 2), "a token of the alphabet is 1, and a text is needed"),
+    "a negative group": (lambda: Alphabet.of("a", k=-1), "the size of group 'k' is -1, and it must be at least 0"),
+    "a group of half": (lambda: Alphabet.of("a", k=0.5), "group 'k' is 0.5, and a number or a list of tokens"),
+    "a forgotten token": (lambda: Alphabet.of(value=3).index("valu1"), "; did you mean 'value1'?"),
+    "a forgotten group": (lambda: Tokens(Alphabet.of(letter=3)).one_hot("letters"), "; did you mean 'letter'?"),
+    "a token by its id": (lambda: abc.is_in([0]), "a token is 0, and its name is needed"),
+    "members by an id": (lambda: abc.is_in(0), "members is 0, and the name of a group, a list of tokens or None"),
+    "tokens of a text": (lambda: Tokens("abc"), "the alphabet of Tokens is 'abc', and an Alphabet is needed"),
+    "numbers of a list": (lambda: abc.number(["a"]), "values is ['a'] (list), and a dict from token to integer"),
+    "half a number": (lambda: abc.number({"a": 0.5}), "the number of token 'a' is 0.5, and an integer is needed"),
+    "codes too many": (lambda: abc.code(None, balanced(5)), "the codebook has 5 words for 3 tokens"),
+    "rows of a vector": (lambda: abc.rows(None, [1, 2, 3], "r"), "the matrix of rows has 1 axes, and two are needed"),
+    # input languages
+    "no length": (lambda: InputLanguage.everything(ABC, None), "max_length is None, and an integer is needed"),
+    "length 0": (lambda: InputLanguage.everything(ABC, 0), "max_length is 0, and it must be at least 1"),
+    "an alphabet of text": (lambda: InputLanguage.everything("abc", 3), "is 'abc', and an Alphabet is needed"),
+    "ids out of range": (
+        lambda: InputLanguage(ABC, "s", (_edge(0, 7),), 3, ""),
+        "the edge 's' → 's' carries token id 7, and ids are 0 … 2",
+    ),
+    "ids as names": (lambda: Edge("s", "s", frozenset("a")), "a token of an edge is 'a', and its id"),
+    "ids in a list": (lambda: Edge("s", "s", [0]), "the tokens of an edge is [0] (list), and a frozenset"),
+    "an edge of two": (
+        lambda: InputLanguage.of(ABC, "s", [("s", "a")], 3, ""),
+        "(state, next state, members[, distinct])",
+    ),
+    "no edges": (
+        lambda: compile(Circuit("c", N, InputLanguage(ABC, "s", (), 3, ""))),
+        "no edge leaves the start state 's'",
+    ),
+    "another start": (
+        lambda: compile(Circuit("c", N, InputLanguage(ABC, "t", (_edge(0),), 3, ""))),
+        "no edge leaves the start state 't' of its input language; edges leave ['s']",
+    ),
+    # outputs and circuits
+    "one-hot of a count": (lambda: readout_one_hot(N, ABC), "n has 1 lanes, and readout_one_hot needs 3"),
+    "integer of a one-hot": (lambda: readout_integer(token, ABC, {"a": 1}), "token has 3 lanes, and readout_integer"),
+    "integer of nothing": (lambda: readout_integer(N, ABC, {}), "the values of readout_integer are empty"),
+    "readout of a text": (lambda: readout("n", balanced(3), ABC, None), "the stream of readout is 'n', and a stream"),
+    "readout by tokens": (lambda: readout_one_hot(token, abc), "the alphabet of readout_one_hot is"),
+    "rules without a token": (lambda: emit(ABC, is_a, otherwise="b"), "a rule of emit is"),
+    "no output": (lambda: Circuit("c", None), "the output of circuit 'c' is None, and a stream is needed"),
+    "a length of text": (lambda: Circuit("c", N, length="9"), "the length of circuit 'c' is '9', and an integer"),
+    "a language of text": (
+        lambda: Circuit("c", N, "abc"),
+        "the language of circuit 'c' is 'abc', and an InputLanguage",
+    ),
+    "a cycle": (lambda: compile(_cycle()), "reads itself on a cycle"),
+    "compile a stream": (lambda: compile(N), "what is compiled is <n: Int"),
+    "an unknown target": (lambda: compile(over_abc("c", N), "mamba3"), "mamba, mamba2"),
+    "no target": (lambda: compile(over_abc("c", N), None), "mamba, mamba2"),
+    "an unknown dtype": (lambda: compile(over_abc("c", N), dtype="float8"), "float32, bfloat16, float16"),
+    "bare of a circuit": (lambda: bare(over_abc("c", N)), "and what compile(circuit, target) returns is needed"),
+    "model of a circuit": (lambda: language_model(over_abc("c", N)), "and what compile(circuit, target) returns"),
+}
+
+
+@pytest.mark.parametrize(("mistake", "words"), MISUSES.values(), ids=MISUSES)
+def test_a_mistake_gets_one_sentence(mistake: Callable[[], object], words: str) -> None:
+    with pytest.raises((TypeError, ValueError, IndexError)) as caught:
+        mistake()
+    lines = str(caught.value).splitlines()
+    assert words in lines[-1], lines
+    assert all(len(line) < 300 for line in lines)
+
+
+def test_what_a_user_may_well_write_is_accepted() -> None:
+    """numpy's integers and flags, lists of tokens, iteration over lanes."""
+    assert N.shift(np.int64(2)).operation.k == 2
+    assert (np.array([[True]]) @ N).width == 1
+    assert len(list(token)) == 3 and all(isinstance(lane, Stream) for lane in token)
+    assert readout_one_hot(concatenate(is_a, is_b), ABC, ["a", "b"]).width == 3
+    assert N.lookup({0: np.int64(3), 1: 4}).operation.table == (3, 4)
