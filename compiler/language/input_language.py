@@ -132,9 +132,9 @@ class InputLanguage:
 
     def accepts(self, tokens: Iterable[int]) -> bool:
         """Whether some walk spells the sequence and it is not too long."""
+        word = tuple(tokens)
         walks = {(self.start, frozenset())}
-        length = 0
-        for length, token in enumerate(tokens, start=1):
+        for token in word:
             walks = {
                 (edge.target, used | {(i, token)} if edge.distinct else used)
                 for state, used in walks
@@ -143,7 +143,7 @@ class InputLanguage:
             }
             if not walks:
                 return False
-        return length <= self.max_length
+        return len(word) <= self.max_length
 
     def sample(self, count: int, length: int, seed: int) -> np.ndarray:
         """`count` random walks of exactly this length: (count, length) int64; edges and tokens drawn uniformly.
