@@ -1,0 +1,122 @@
+"""Part A: what the compiler makes is accepted, what is bad is rejected, and what is accepted runs exactly."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from compiler.errors import CompileError
+from compiler.language.circuit import Circuit
+from compiler.language.input_language import InputLanguage
+from compiler.language.output import readout_integer
+from compiler.language.source import Tokens
+from constructions.registry import CONSTRUCTIONS
+from tests.circuits import ABC, CASES, over_abc
+from tests.verify.checker.checkpoints import write
+from tests.verify.checker.fuzz import fuzz
+from verify.checker.check import check
+
+NO_BLOCK = {"a_constant"}
+FIRST_WRITES = {"mqar_first"}
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.name not in NO_BLOCK | FIRST_WRITES], ids=lambda c: c.name)
+@pytest.mark.parametrize("target", ["mamba", "mamba2"])
+def test_accepts_every_circuit(case, target, tmp_path):
+    if target not in case.targets:
+        pytest.skip("has no such target")
+    verdict = check(write(tmp_path / "c", case.build(), target))
+    assert verdict.accepted, verdict.reason
+
+
+SMALL = [
+    ("mqar", {"kappa": 3, "vocab": 6}),
+    ("mqar", {"kappa": 3, "vocab": 6, "write": "last"}),
+    ("mqar", {"kappa": 4, "vocab": 6, "arch": "mamba2", "guarantee": "random", "max_length": 64}),
+    ("induction-heads", {"vocab": 5, "codes": True}),
+    ("keep-nth", {"n": 3, "vocab": 8}),
+    ("absolute-time", {"horizon": 6, "arch": "mamba2"}),
+    ("count-in-row", {"largest": 5}),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name, params", SMALL, ids=str)
+def test_accepts_every_construction(name, params, dtype, tmp_path):
+    construction = CONSTRUCTIONS[name](**params, dtype=dtype)
+    try:
+        directory = write(tmp_path / "c", construction.circuit(), construction.target, dtype)
+    except CompileError:
+        pytest.skip("the compiler refuses it")
+    verdict = check(directory)
+    assert verdict.accepted, verdict.reason
+
+
+def counter(tmp_path, length=24):
+    """A count of a's, read as a number."""
+    scores = readout_integer(Tokens(ABC).is_in(["a"]).cumsum(), ABC, {"a": 0, "b": 1, "c": 2})
+    return write(tmp_path / "c", Circuit("counter", scores, InputLanguage.everything(ABC, length)), "mamba")
+
+
+def changed(directory, name, index, value):
+    tensors = load_file(directory / "model.safetensors")
+    tensors[name] = tensors[name].copy()
+    tensors[name][index] = value
+    save_file(tensors, directory / "model.safetensors")
+    return check(directory)
+
+
+MIXER = "backbone.layers.0.mixer."
+
+
+@pytest.mark.parametrize(
+    "name, index, value, words",
+    [
+        # a channel that nothing reads: exp(100) = inf, and inf · 0 is NaN
+        (MIXER + "A_log", (-1, 0), 100.0, "overflows"),
+        ("lm_head.weight", (-1, 0), np.nan, "finite"),
+        ("lm_head.weight", (1, 1), 0.1, "logit"),
+        ("backbone.embeddings.weight", (1, -1), 2.0, "absorb"),  # one token without ballast
+        (MIXER + "in_proj.weight", (0, 0), 2.0**100, "reach|absorb"),
+        (MIXER + "conv1d.bias", (0,), 1.0, "can be 1"),
+        (MIXER + "dt_proj.bias", (0,), 5.0, "can be 5"),
+        (MIXER + "D", (-1,), 2.0**-140, "denormal"),
+    ],
+)
+def test_rejects_a_bad_weight(name, index, value, words, tmp_path):
+    directory = counter(tmp_path)
+    assert check(directory).accepted
+    verdict = changed(directory, name, index, value)
+    assert not verdict.accepted
+    assert any(word in verdict.reason for word in words.split("|")), verdict.reason
+
+
+def test_a_sum_in_steps_that_are_no_power_of_two_ends_where_float32_does(tmp_path):
+    """Multiples of 1000 = 8 · 125: 2^24 units of 8 are 26,843 times 1000 · 5."""
+    total = Tokens(ABC).number({"a": 1000, "c": 5000}).cumsum()
+    directory = write(tmp_path / "c", over_abc("sum", total, 26843), "mamba")
+    assert check(directory).accepted
+    manifest = json.loads((directory / "construction.json").read_text())
+    manifest["promise"]["language"]["length"] += 1
+    (directory / "construction.json").write_text(json.dumps(manifest))
+    assert "units" in check(directory).reason
+
+
+@pytest.mark.parametrize("name", ["mqar_sum", "count_since", "first_and_last_latch"])
+def test_what_it_accepts_of_mutants_is_exact(name, tmp_path):
+    case = next(c for c in CASES if c.name == name)
+    tally, found = fuzz(write(tmp_path / "c", case.build(), "mamba"), 25, random.Random(1), sequences=8)
+    assert not found, found[0]
+    assert tally["accepted"] and tally["rejected"]
+
+
+def test_imports_neither_the_compiler_nor_torch():
+    code = "import sys, verify.checker.check; print(sorted({m.split('.')[0] for m in sys.modules}))"
+    names = eval(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    assert not {"compiler", "constructions", "torch", "scipy", "networkx", "safetensors"} & set(names)

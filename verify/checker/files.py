@@ -1,0 +1,259 @@
+"""A checkpoint's files: config.json, model.safetensors and the promise of construction.json, read without any library.
+
+Everything is checked before it is used: sizes, types, shapes, and that every weight is a finite number of the dtype.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from verify.checker.formats import FORMATS, Format, Rejected
+from verify.checker.language import Language, parse
+
+_MOST_JSON = 1 << 26
+_DTYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
+_CHUNK = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """A sparse matrix (vectors are one row): the entries that are not 0, by row."""
+
+    shape: tuple[int, int]
+    rows: np.ndarray
+    cols: np.ndarray
+    data: np.ndarray
+
+    @cached_property
+    def _starts(self) -> np.ndarray:
+        return np.searchsorted(self.rows, np.arange(self.shape[0] + 1))
+
+    def row(self, i: int) -> list[tuple[int, Fraction]]:
+        """(column, entry) of one row."""
+        span = slice(self._starts[i], self._starts[i + 1])
+        return [(c, Fraction(v)) for c, v in zip(self.cols[span].tolist(), self.data[span].tolist(), strict=True)]
+
+    @cached_property
+    def T(self) -> Matrix:
+        order = np.argsort(self.cols, kind="stable")
+        return Matrix(self.shape[::-1], self.cols[order], self.rows[order], self.data[order])
+
+    def dense_row(self, i: int) -> np.ndarray:
+        span = slice(self._starts[i], self._starts[i + 1])
+        full = np.zeros(self.shape[1])
+        full[self.cols[span]] = self.data[span]
+        return full
+
+    def part(self, first: int, count: int) -> Matrix:
+        """Some consecutive rows."""
+        keep = (self.rows >= first) & (self.rows < first + count)
+        return Matrix((count, self.shape[1]), self.rows[keep] - first, self.cols[keep], self.data[keep])
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """config: as in the file, with the keys of `_CONFIG` checked. tensors: by name."""
+
+    config: dict
+    tensors: dict[str, Matrix]
+    language: Language
+    format: Format
+
+
+def read(directory: str | Path) -> Checkpoint:
+    """The files of a checkpoint; Rejected, in one sentence, where they are not what they must be."""
+    directory = Path(directory)
+    manifest = read_json(directory / "construction.json")
+    promise = manifest.get("promise")
+    if not isinstance(promise, dict) or not isinstance(promise.get("language"), dict):
+        raise Rejected("construction.json states no promise with an input language")
+    name = promise.get("dtype")
+    if name not in FORMATS:
+        raise Rejected(f"the promise's dtype is {name!r}, expected one of {', '.join(FORMATS)}")
+    config = check_config(read_json(directory / "config.json"), name)
+    language = parse(promise["language"])
+    if language.tokens > config["vocab_size"]:
+        raise Rejected(f"the language has {language.tokens} letters, and the vocabulary {config['vocab_size']}")
+    tensors = read_tensors(directory / "model.safetensors", shapes(config), FORMATS[name])
+    return Checkpoint(config, tensors, language, FORMATS[name])
+
+
+def read_json(path: Path) -> dict:
+    try:
+        if path.stat().st_size > _MOST_JSON:
+            raise Rejected(f"{path.name} is larger than {_MOST_JSON} bytes")
+        content = parse_json(path.read_text("utf-8"))
+    except OSError as reason:
+        raise Rejected(f"{path.name} cannot be read: {reason.strerror}") from reason
+    except (ValueError, RecursionError) as reason:
+        raise Rejected(f"{path.name} is not JSON: {reason}") from reason
+    if not isinstance(content, dict):
+        raise Rejected(f"{path.name} does not hold an object")
+    return content
+
+
+def parse_json(text: str):
+    """JSON, without the keys that stand twice: readers differ in which one they take."""
+
+    def unique(pairs: list) -> dict:
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError("a key stands twice")
+        return dict(pairs)
+
+    return json.loads(text, object_pairs_hook=unique)
+
+
+# config.json --------------------------------------------------------------------------------------
+
+# Keys that change what the module computes must have these values; sizes are checked against the tensors.
+_FIXED = {
+    "hidden_act": "silu",
+    "pad_vocab_size_multiple": 1,
+    "residual_in_fp32": True,
+    "tie_word_embeddings": False,
+    "use_bias": False,
+    "use_conv_bias": True,
+}
+_SIZES = ("conv_kernel", "hidden_size", "intermediate_size", "num_hidden_layers", "state_size", "vocab_size", "expand")
+_MAMBA2_SIZES = ("chunk_size", "head_dim", "n_groups", "num_heads")
+_HARMLESS = {"bos_token_id", "eos_token_id", "pad_token_id", "use_cache", "time_step_rank", "transformers_version"}
+_CLASSES = {"mamba": "MambaForCausalLM", "mamba2": "Mamba2ForCausalLM"}
+
+
+def check_config(config: dict, dtype: str) -> dict:
+    """The config, of a model whose equations this checker knows."""
+    kind = config.get("model_type")
+    if kind not in _CLASSES or config.get("architectures") != [_CLASSES.get(kind)]:
+        raise Rejected(
+            f"the config has model_type {kind!r}, expected 'mamba' or 'mamba2' and its causal language model"
+        )
+    sizes = _SIZES + (_MAMBA2_SIZES if kind == "mamba2" else ("time_step_rank",))
+    for key in sizes:
+        if type(config.get(key)) is not int or not 1 <= config[key] <= 1 << 24:
+            raise Rejected(f"the config has {key} = {config.get(key)!r}, expected an integer from 1 to {1 << 24}")
+    expected = _FIXED | {"dtype": dtype, "intermediate_size": config["expand"] * config["hidden_size"]}
+    if kind == "mamba2":
+        expected |= {"n_groups": 1, "num_heads": config["intermediate_size"] // config["head_dim"]}
+        if config["intermediate_size"] % config["head_dim"]:
+            raise Rejected(f"head_dim = {config['head_dim']} does not divide {config['intermediate_size']}")
+    for key, value in expected.items():
+        if type(config.get(key)) is not type(value) or config[key] != value:
+            raise Rejected(f"the config has {key} = {config.get(key)!r}, expected {value!r}")
+    if type(config.get("layer_norm_epsilon")) is not float or not 0 < config["layer_norm_epsilon"] < 1:
+        raise Rejected(f"the config has layer_norm_epsilon = {config.get('layer_norm_epsilon')!r}")
+    known = {*expected, *sizes, *_HARMLESS, "architectures", "model_type", "layer_norm_epsilon"}
+    unknown = sorted(set(config) - known - ({"time_step_limit"} if kind == "mamba2" else set()))
+    if unknown:
+        raise Rejected(f"the config has an entry {unknown[0]!r} that the checker does not know")
+    return config
+
+
+def shapes(config: dict) -> dict[str, tuple[int, ...]]:
+    """The shape of every tensor that the class has."""
+    d, inner, n = config["hidden_size"], config["intermediate_size"], config["state_size"]
+    found = {
+        "backbone.embeddings.weight": (config["vocab_size"], d),
+        "backbone.norm_f.weight": (d,),
+        "lm_head.weight": (config["vocab_size"], d),
+    }
+    if config["model_type"] == "mamba":
+        rank = config["time_step_rank"]
+        mixer = {
+            "in_proj.weight": (2 * inner, d),
+            "conv1d.weight": (inner, 1, config["conv_kernel"]),
+            "conv1d.bias": (inner,),
+            "x_proj.weight": (rank + 2 * n, inner),
+            "dt_proj.weight": (inner, rank),
+            "dt_proj.bias": (inner,),
+            "A_log": (inner, n),
+            "D": (inner,),
+        }
+    else:
+        heads, conv = config["num_heads"], inner + 2 * n
+        mixer = {
+            "in_proj.weight": (inner + conv + heads, d),
+            "conv1d.weight": (conv, 1, config["conv_kernel"]),
+            "conv1d.bias": (conv,),
+            "dt_bias": (heads,),
+            "A_log": (heads,),
+            "D": (heads,),
+            "norm.weight": (inner,),
+        }
+    mixer["out_proj.weight"] = (d, inner)
+    if config["num_hidden_layers"] > 1 << 12:
+        raise Rejected(f"num_hidden_layers is {config['num_hidden_layers']}, more than {1 << 12}")
+    for i in range(config["num_hidden_layers"]):
+        found[f"backbone.layers.{i}.norm.weight"] = (d,)
+        found |= {f"backbone.layers.{i}.mixer.{name}": shape for name, shape in mixer.items()}
+    return found
+
+
+# model.safetensors ----------------------------------------------------------------------------------
+
+
+def read_tensors(path: Path, expected: dict[str, tuple[int, ...]], dtype: Format) -> dict[str, Matrix]:
+    """Every tensor, its entries finite numbers of the dtype. The format: 8 bytes length, a JSON header, raw bytes."""
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if not 2 <= length <= min(size - 8, _MOST_JSON):
+                raise Rejected(f"{path.name} has a header of {length} bytes in a file of {size}")
+            header = parse_json(file.read(length).decode("utf-8"))
+    except OSError as reason:
+        raise Rejected(f"{path.name} cannot be read: {reason.strerror}") from reason
+    except (ValueError, RecursionError) as reason:
+        raise Rejected(f"{path.name} has no safetensors header: {reason}") from reason
+    if not isinstance(header, dict) or set(header) - {"__metadata__"} != set(expected):
+        found = set(header) - {"__metadata__"} if isinstance(header, dict) else set()
+        raise Rejected(f"{path.name} lacks or adds the tensors {sorted(found ^ set(expected))[:3]}")
+    raw = np.memmap(path, dtype=np.uint8, mode="r", offset=8 + length) if size > 8 + length else np.zeros(0, np.uint8)
+    return {name: _tensor(name, header[name], shape, raw, dtype) for name, shape in expected.items()}
+
+
+def _tensor(name: str, entry: dict, shape: tuple[int, ...], raw: np.ndarray, dtype: Format) -> Matrix:
+    try:
+        kind, stored, (first, last) = _DTYPES[entry["dtype"]], tuple(entry["shape"]), entry["data_offsets"]
+    except (KeyError, TypeError, ValueError) as reason:
+        raise Rejected(f"the header of {name} is not one: {reason!r}") from reason
+    if stored != shape or any(type(i) is not int for i in (*stored, first, last)):
+        raise Rejected(f"{name} has the shape {stored}, expected {shape}")
+    count = int(np.prod(shape, dtype=object))
+    if not (0 <= first <= last <= len(raw) and last - first == count * kind.itemsize):
+        raise Rejected(f"{name} has {last - first} bytes at {first}, expected {count * kind.itemsize} within the file")
+    flat = raw[first:last].view(kind)
+    places, values = [], []
+    for start in range(0, count, _CHUNK):
+        part = _as_float32(np.asarray(flat[start : start + _CHUNK]), entry["dtype"])
+        at = np.flatnonzero(part)
+        places.append(at + start)
+        values.append(part[at])
+    place, value = np.concatenate([np.zeros(0, np.int64), *places]), np.concatenate([np.zeros(0, np.float32), *values])
+    _check_entries(name, value, dtype)
+    two = (1, *shape)[-2:] if len(shape) < 3 else (shape[0], shape[2])
+    return Matrix(two, place // two[1], place % two[1], value.astype(np.float64))
+
+
+def _as_float32(part: np.ndarray, dtype: str) -> np.ndarray:
+    return (part.astype(np.uint32) << 16).view(np.float32) if dtype == "BF16" else part.astype(np.float32)
+
+
+def _check_entries(name: str, values: np.ndarray, dtype: Format) -> None:
+    if not np.isfinite(values).all():
+        raise Rejected(f"{name} has an entry that is not finite")
+    kept = values
+    if dtype.name == "bfloat16":
+        kept = (values.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+    elif dtype.name == "float16":
+        with np.errstate(over="ignore"):
+            kept = values.astype(np.float16).astype(np.float32)
+    if not (kept == values).all():
+        raise Rejected(f"{name} has the entry {float(values[kept != values][0])!r}, which {dtype.name} does not hold")
+    if (np.abs(values) < 2.0**-126).any() and dtype.name != "float16":
+        raise Rejected(f"{name} has a denormal entry, which some backends read as 0")

@@ -1,0 +1,87 @@
+"""Float formats and the few facts about them that the lemmas use; exact numbers throughout."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+
+class Rejected(Exception):
+    """The statement could not be proved: one sentence with the place and the number at fault."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """significand p: every multiple of 2^e of at most 2^p units is a float, if it lies within the two limits.
+
+    least: the exponent of the smallest unit that no backend flushes to 0. largest: a bound below every overflow.
+    """
+
+    name: str
+    significand: int
+    least: int
+    largest: Fraction
+
+    @property
+    def units(self) -> int:
+        return 1 << self.significand
+
+
+FORMATS = {
+    "float32": Format("float32", 24, -126, Fraction(2) ** 127),
+    "bfloat16": Format("bfloat16", 8, -126, Fraction(2) ** 127),
+    "float16": Format("float16", 11, -24, Fraction(65504)),
+}
+
+ON = Fraction(20)  # silu(x) = x and softplus(x) = x for x above this (E2, E4)
+OFF = Fraction(-104)  # silu(x) = -0 and softplus(x) = 0 for x at or below this
+KEPT = Fraction(1, 1 << 26)  # exp(-x) = 1 for 0 <= x <= this (E9)
+ERASED = Fraction(104)  # exp(-x) = 0 for x >= this
+NO_DECAY = -104.0  # exp(A_log) underflows to 0 at or below this, so A = -0
+MOST_A_LOG = 88.0  # exp(A_log) is finite up to here
+
+
+def exponent(x: Fraction | int | float) -> int:
+    """The largest e with x a multiple of 2^e, for a dyadic x other than 0; ValueError for other fractions."""
+    x = Fraction(x)
+    if x == 0 or x.denominator & (x.denominator - 1):
+        raise ValueError(f"{x} has no exponent")
+    if x.denominator > 1:
+        return 1 - x.denominator.bit_length()
+    return (x.numerator & -x.numerator).bit_length() - 1
+
+
+def is_power(x: Fraction) -> bool:
+    """Whether |x| is a power of two."""
+    return x != 0 and Fraction(2) ** exponent(x) == abs(x)
+
+
+def array_exponent(values: np.ndarray) -> int | None:
+    """The largest e with every value of the array a multiple of 2^e; None if all are 0."""
+    values = np.asarray(values, dtype=np.float64).reshape(-1)
+    values = values[values != 0]
+    if not values.size:
+        return None
+    mantissa, power = np.frexp(values)
+    whole = (mantissa * 2.0**53).astype(np.int64)
+    low = (whole & -whole).astype(np.float64)
+    return int((np.frexp(low)[1] - 1 + power - 53).min())
+
+
+def decay(a_log: float) -> tuple[Fraction, Fraction]:
+    """Bounds below and above on |A| = exp(A_log) as float32 computes it; (0, 0) where it is exactly 0, (1, 1) at 0.
+
+    Double precision is right to 2^-52 and float32 to a few of its units; 2^-16 covers both.
+    """
+    if not a_log <= MOST_A_LOG:
+        raise Rejected(f"A_log is {a_log:g}, and exp of more than {MOST_A_LOG:g} overflows")
+    if a_log <= NO_DECAY:
+        return Fraction(0), Fraction(0)
+    if a_log == 0:
+        return Fraction(1), Fraction(1)
+    a = Fraction(math.exp(a_log))
+    low = a * (1 - Fraction(1, 1 << 16)) if a_log > -87 else Fraction(0)
+    return low, a * (1 + Fraction(1, 1 << 16))

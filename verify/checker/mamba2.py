@@ -1,0 +1,94 @@
+"""One block of `Mamba2ForCausalLM`, operation by operation as its class computes it.
+
+    (z, xBC, δ) = in_proj(u)    (x̂, B, C) = silu(conv(xBC))    Δ = softplus(δ + dt_bias), one per head
+    h ← exp(ΔA) h + Δ B x̂      y = C h + D x̂                  out = out_proj(norm(y · silu(z)))
+
+The scan runs in chunks and multiplies C·B first, then sums over the past: all terms are non-negative, so every
+partial sum is at most what the lemmas bound. Decays come as exp of sums of Δ·A, and as differences of prefix sums
+within a chunk: these must be exact (lemma K).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from verify.checker.files import Matrix
+from verify.checker.formats import FORMATS, Rejected, decay
+from verify.checker.mamba import ONE, convolved, project
+from verify.checker.norms import normed
+from verify.checker.states import Step, exact_product, state_output, step_of
+from verify.checker.sums import activation, exact_sum
+from verify.checker.values import Value, World, bounds, constant, largest
+
+
+def mamba2_block(world: World, u: Sequence[Value], tensors: dict[str, Matrix], config: dict, what: str) -> list[Value]:
+    """What the mixer adds to every lane."""
+    inner, n, p = config["intermediate_size"], config["state_size"], config["head_dim"]
+    in_proj, heads = tensors["in_proj.weight"], config["num_heads"]
+    features = convolved(world, u, in_proj.part(inner, inner + 2 * n), tensors, what)
+    write, read = features[inner : inner + n], features[inner + n :]
+    steps = [_step(world, u, in_proj, tensors, config, h, f"{what}: head {h}") for h in range(heads)]
+    skip = tensors["D"].dense_row(0)
+    outputs = []
+    for c in range(inner):
+        place = f"{what}: channel {c}"
+        gate = activation(world, project(world, u, in_proj, c, f"{place}: gate"), True, f"{place}: gate")
+        step, a = steps[c // p]
+        _check_scores(world, step, features[c], write, read, place)
+        y = state_output(world, step, features[c], [(b, q, a) for b, q in zip(write, read, strict=True)], place)
+        d = Fraction(float(skip[c // p]))
+        y = exact_sum(world, [(ONE, y), (d, features[c])], f"{place}: C·h + D·x̂")
+        outputs.append(exact_product(world, y, gate, f"{place}: y·silu(z)"))
+    weight, epsilon = tensors["norm.weight"].dense_row(0), config["layer_norm_epsilon"]
+    outputs = normed(world, outputs, weight, epsilon, f"{what}: gated norm")
+    return [
+        project(world, outputs, tensors["out_proj.weight"], i, f"{what}: out_proj to lane {i}") for i in range(len(u))
+    ]
+
+
+def _step(
+    world: World, u: Sequence[Value], in_proj: Matrix, tensors: dict[str, Matrix], config: dict, head: int, place: str
+) -> tuple[Step, tuple[Fraction, Fraction]]:
+    """Δ of a head and bounds on its |A|."""
+    row = 2 * config["intermediate_size"] + 2 * config["state_size"] + head
+    raw = project(world, u, in_proj, row, f"{place}: in_proj")
+    bias = constant(Fraction(float(tensors["dt_bias"].dense_row(0)[head])))
+    step = step_of(
+        world, activation(world, exact_sum(world, [(ONE, raw), (ONE, bias)], f"{place}: Δ"), False, f"{place}: Δ")
+    )
+    a = decay(float(tensors["A_log"].dense_row(0)[head]))
+    low, high = config.get("time_step_limit", (None, None)) or (None, None)
+    if not (isinstance(low, float) and isinstance(high, float) and low == 0 and step.top <= high):
+        raise Rejected(f"{place}: Δ can reach {float(step.top):g}, and time_step_limit is {[low, high]}")
+    if float(world.format.largest) < high < math.inf:
+        raise Rejected(f"{place}: time_step_limit is {high:g}, which {world.format.name} does not hold")
+    if step.top and a not in ((0, 0), (1, 1)):
+        raise Rejected(f"{place}: Mamba-2 sums Δ·A over a chunk, which is exact for A = 0 and A = -1 only")
+    if a == (1, 1) and step.top:
+        exact = FORMATS["float32"].units * Fraction(2) ** step.value.unit
+        if step.top * config["chunk_size"] > exact:
+            raise Rejected(
+                f"{place}: Δ·A can reach {float(step.top):g} at each of the {config['chunk_size']} positions of a chunk"
+            )
+    return step, a
+
+
+def _check_scores(
+    world: World, step: Step, x: Value, write: Sequence[Value], read: Sequence[Value], place: str
+) -> None:
+    """Σ_n C_n B_n, which the chunked scan forms before anything else."""
+    if step.value.constant and not step.value.const:
+        return
+    terms = [(b, c) for b, c in zip(write, read, strict=True) if b.unit is not None and c.unit is not None]
+    if not terms:
+        return
+    if any(bounds(world, v)[0] < 0 for v in (x, *(v for pair in terms for v in pair))):
+        raise Rejected(f"{place}: a factor of the chunked scan is negative")
+    unit = min(b.unit + c.unit for b, c in terms)
+    reach = sum(largest(world, b) * largest(world, c) for b, c in terms)
+    if reach > world.format.units * Fraction(2) ** unit:
+        raise Rejected(
+            f"{place}: C·B can reach {float(reach / Fraction(2) ** unit):.0f} units, beyond {world.format.units}"
+        )

@@ -1,0 +1,156 @@
+"""How much a non-negative number can add up to over a sequence (lemmas M and W of docs/proofs.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+
+from verify.checker.tables import Ramp, Table
+from verify.checker.values import TOKEN, ZERO, Value, World, bounds, largest, single
+
+
+@dataclass(frozen=True, eq=False)
+class Majorant:
+    """|value| ≤ const + Σ over lags of a non-negative function of the letter there (Tables, starts included)."""
+
+    const: Fraction
+    letters: dict[int, Table]
+
+
+def mass(world: World, value: Value) -> Fraction:
+    """A bound on Σ_t |value(t)| over all sequences of the language."""
+    length, best = world.language.length, largest(world, value) * world.language.length
+    for m in majorants(world, value):
+        total = m.const * length
+        for table in m.letters.values():
+            total += world.language.mass(table.dense()) + sum(table.start)
+        best = min(best, total)
+    return best
+
+
+def majorants(world: World, value: Value) -> Iterator[Majorant]:
+    """Upper bounds on |value| that are sums of functions of one letter each; at least one."""
+    if len(value.terms) <= 1:
+        yield from _of_component(world, *single(world, value))
+        return
+    total, letters = ZERO, {}
+    rest = value.const
+    for key, component in value.terms.items():
+        base = Fraction(component.base) if isinstance(component, Table) else ZERO
+        rest += base
+        part = next(_of_component(world, key, component.affine(Fraction(1), -base)))
+        total += part.const
+        for lag, table in part.letters.items():
+            letters[lag] = _added(letters.get(lag), table)
+    yield Majorant(total + abs(rest), letters)
+
+
+def _added(a: Table | None, b: Table) -> Table:
+    return b if a is None else combine_tables(a, b)
+
+
+def combine_tables(a: Table, b: Table) -> Table:
+    return Table(a.dense() + b.dense(), tuple(x + y for x, y in zip(a.start, b.start, strict=True)))
+
+
+def _of_component(world: World, key: tuple[int, int], component: Table | Ramp) -> Iterator[Majorant]:
+    if isinstance(component, Table):
+        base = Fraction(abs(component.base))
+        dense = np.maximum(np.abs(component.dense()) - float(base), 0.0)
+        yield Majorant(base, {key[1]: Table(dense, tuple(max(abs(s) - base, ZERO) for s in component.start))})
+        return
+    root = world.roots[key[0]]
+    if key[1] == 0 and root.kind == "product" and component.linear and component.at(0) == 0:
+        yield from _of_product(world, root.parts, abs(component.slopes[0]) if component.slopes else ZERO)
+    if key[1] == 0 and root.kind == "form" and component.lo >= 0:
+        yield from _of_form(world, root.parts[0], component)
+    yield Majorant(max(abs(component.lo), abs(component.hi)), {})
+
+
+def _of_product(world: World, parts: tuple, slope: Fraction) -> Iterator[Majorant]:
+    """slope · scale · |a · b|: either factor at its largest."""
+    scale, a, b = parts
+    for x, y in ((a, b), (b, a)):
+        for m in majorants(world, x):
+            factor = slope * scale * largest(world, y)
+            letters = {lag: table.affine(factor, ZERO) for lag, table in m.letters.items()}
+            yield Majorant(m.const * factor, letters)
+
+
+def _of_form(world: World, shape: Value, ramp: Ramp) -> Iterator[Majorant]:
+    """Lemma W: φ monotone, f = Σ f_j. Letter by letter: either f_j is at most its base b_j, or φ(f_j + Σ max of the others).
+
+    So φ(f) ≤ Σ_j [f_j > b_j] φ(b_1 + … + b_(j−1) + f_j + max f_(j+1) + …) + φ(Σ b_j), in any order of the parts.
+    """
+    rising = all(s >= 0 for s in ramp.slopes)
+    if not rising and any(s > 0 for s in ramp.slopes):
+        return
+    sign = 1 if rising else -1
+    fixed = sum((sign * (c.hi if rising else c.lo) for k, c in shape.terms.items() if k[0] != TOKEN), ZERO)
+    tables = {k[1]: c.affine(Fraction(sign), ZERO) for k, c in shape.terms.items() if k[0] == TOKEN}
+    if not 1 <= len(tables) <= 3:
+        return
+
+    def phi(x: Fraction) -> Fraction:
+        return ramp.at(min(max(int(sign * x), ramp.xs[0]), ramp.xs[-1]))
+
+    for order in permutations(tables):
+        for base_of in (lambda t: Fraction(t.base), lambda t: t.lo):
+            yield _split(order, tables, base_of, fixed, phi)
+
+
+def _split(order, tables: dict[int, Table], base_of, fixed: Fraction, phi) -> Majorant:
+    letters, done = {}, fixed
+    for i, lag in enumerate(order):
+        table, others = tables[lag], done + sum((tables[k].hi for k in order[i + 1 :]), ZERO)
+        base = base_of(table)
+        known = {float(v): float(phi(Fraction(float(v)) + others)) if v > base else 0.0 for v in table.letter_values}
+        dense = np.full(table.size, known.get(table.base, 0.0))
+        dense[table.ids] = np.array([known[v] for v in table.vals.tolist()])
+        letters[lag] = Table(dense, tuple(phi(s + others) if s > base else ZERO for s in table.start))
+        done += base
+    return Majorant(phi(done), letters)
+
+
+def zero_where(world: World, value: Value, step: Value, least: Fraction) -> bool:
+    """Whether the non-negative value is 0 at every position where `step` is at least `least`."""
+    if value.constant or step.constant:
+        return value.constant and not value.const
+    (key, f), (at, d) = single(world, value), single(world, step)
+    if key == at:
+        return all(y == 0 for y, x in _pairs(world, key, f, d) if x >= least)
+    root = world.roots[key[0]] if key[0] != TOKEN else None
+    if (
+        root is None
+        or root.kind != "form"
+        or key[1]
+        or at not in root.parts[0].terms
+        or any(s < 0 for s in f.slopes) == any(s > 0 for s in f.slopes)
+    ):
+        return False
+    shape = root.parts[0]
+    part = shape.terms[at]
+    rising = all(s >= 0 for s in f.slopes)
+    lo, hi = bounds(world, Value(shape.const, {k: c for k, c in shape.terms.items() if k != at}))
+    other = hi if rising else lo
+    clip = lambda x: min(max(int(x), f.xs[0]), f.xs[-1])
+    return all(f.at(clip(y + other)) == 0 for y, x in _pairs(world, at, part, d) if x >= least)
+
+
+def _pairs(world: World, key: tuple[int, int], f: Table | Ramp, d: Table | Ramp) -> Iterator[tuple[Fraction, Fraction]]:
+    """All (f, d) at one and the same element of their common root."""
+    yield from zip(f.start, d.start, strict=True)
+    if isinstance(f, Table):
+        both = np.unique(np.stack([f.dense(), d.dense()]), axis=1)
+        yield from ((Fraction(float(a)), Fraction(float(b))) for a, b in both.T)
+        return
+    root = world.roots[key[0]]
+    points = root.values or (range(root.lo, root.hi + 1) if root.hi - root.lo < 4096 else None)
+    if points is None:
+        yield Fraction(1), Fraction(1 << 200)  # too many to look at: as if it were not 0 there
+        return
+    yield from ((f.at(x), d.at(x)) for x in points)

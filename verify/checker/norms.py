@@ -1,0 +1,70 @@
+"""RMSNorm as the identity (lemma B): constants so large that everything else vanishes beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+
+from verify.checker.formats import Rejected, exponent, is_power
+from verify.checker.sums import check_range, exact_sum
+from verify.checker.values import Value, World, largest
+
+_MOST_BALLAST = 4
+
+
+def normed(world: World, lanes: Sequence[Value], weight: np.ndarray, epsilon: float, what: str) -> list[Value]:
+    """weight · x / sqrt(mean(x²) + ε) of every lane, proved to be weight · x / K exactly for a power of two K."""
+    level = _level(world, lanes, epsilon, what)
+    result = []
+    for i, (lane, w) in enumerate(zip(lanes, weight.tolist(), strict=True)):
+        if lane.unit is not None:
+            place = f"{what}, lane {i}"
+            check_range(world, largest(world, lane) / level, lane.unit - exponent(level), place)
+            result.append(exact_sum(world, [(Fraction(w) / level, lane)], place))
+        else:
+            result.append(lane)
+    return result
+
+
+def _level(world: World, lanes: Sequence[Value], epsilon: float, what: str) -> Fraction:
+    """K with mean(x²) = K² as far as the format can see."""
+    width = len(lanes)
+    if width & (width - 1):
+        raise Rejected(f"{what}: its width is {width}, no power of two, so that a mean rounds")
+    sizes = [largest(world, lane) ** 2 for lane in lanes]
+    fixed = sorted((i for i, lane in enumerate(lanes) if lane.constant and lane.const), key=lambda i: -sizes[i])
+    everything = sum(sizes)
+    for count in range(1, _MOST_BALLAST + 1):
+        ballast = [sizes[i] for i in fixed[:count]]
+        total = sum(ballast)
+        root = Fraction(2) ** (exponent(total / width) // 2) if len(ballast) == count and is_power(total / width) else 0
+        if root and root**2 * width == total and _absorbed(world, ballast, everything - total, width, root, epsilon):
+            if 2 * everything > Fraction(2) ** 127:
+                raise Rejected(f"{what}: its sum of squares can overflow")
+            return root
+    bound = float(max(sizes, default=0)) ** 0.5
+    raise Rejected(f"{what}: no constants absorb the squares of the other lanes (up to {bound:.4g} in one)")
+
+
+def _absorbed(
+    world: World, ballast: list[Fraction], rest: Fraction, width: int, level: Fraction, epsilon: float
+) -> bool:
+    """Whether rounding hides `rest` and ε: in float32 beside every partial sum of the ballast, else in the quotient."""
+    if any(not is_power(b) for b in ballast):
+        return False
+    slack = 1 + Fraction(width, 1 << 20)  # what summing the rest itself may round up
+    if world.format.name == "float32":
+        partial = [sum(c) for n in range(1, len(ballast) + 1) for c in combinations(ballast, n)]
+        hidden = all(rest * slack < _half_step(p) for p in partial)
+        return hidden and Fraction(epsilon) * (1 + Fraction(1, 1 << 20)) < _half_step(level**2)
+    relative = (rest * slack / width + Fraction(epsilon)) / level**2 / 2 + Fraction(width + 8, 1 << 24)
+    return relative < Fraction(1, 2 << world.format.significand)
+
+
+def _half_step(x: Fraction) -> Fraction:
+    """Half the distance from a float32 number to the next one."""
+    top = Fraction(2) ** ((x.numerator // x.denominator).bit_length() - 1) if x >= 1 else Fraction(2) ** -126
+    return top / (1 << 24)

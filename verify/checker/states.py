@@ -1,0 +1,272 @@
+"""States as values: what is kept, erased or read by keys, and the bounds that hold at every length (lemmas K, L, N and Y)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from verify.checker.formats import ERASED, KEPT, ON, Rejected
+from verify.checker.mass import majorants, mass, zero_where
+from verify.checker.sums import check_range, exact_sum
+from verify.checker.values import (
+    TOKEN,
+    ZERO,
+    Value,
+    World,
+    bounds,
+    combine,
+    constant,
+    divided,
+    largest,
+    normalised,
+    of_root,
+    product,
+    scaled,
+    values_of,
+)
+
+Column = tuple[Value, Value, tuple[Fraction, Fraction]]  # B, C and the bounds on |A|
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """Δ of a channel: its value, and its positive values (None: anything above 20). loose: huge ones may be rounded."""
+
+    value: Value
+    positive: tuple[Fraction, ...] | None
+    top: Fraction
+    loose: bool = False
+
+    @property
+    def least(self) -> Fraction:
+        return min(self.positive) if self.positive else ON
+
+    def keeps(self, a: tuple[Fraction, Fraction]) -> bool:
+        return self.top * a[1] <= KEPT
+
+    def erases(self, a: tuple[Fraction, Fraction]) -> bool:
+        return self.least * a[0] >= ERASED
+
+
+def step_of(world: World, value: Value, loose: bool = False) -> Step:
+    found = values_of(world, value)
+    positive = None if found is None else tuple(v for v in found if v > 0)
+    return Step(value, positive, bounds(world, value)[1], loose)
+
+
+def exact_product(world: World, a: Value, b: Value, what: str) -> Value:
+    """a · b, proved to be computed exactly."""
+    if a.constant or b.constant:
+        return exact_sum(world, [(b.const, a) if b.constant else (a.const, b)], what)
+    if a.upto is not None or b.upto is not None:
+        raise Rejected(f"{what} multiplies a count that outgrows {world.format.name}")
+    reach = largest(world, a) * largest(world, b)
+    _representable(world, reach, a.unit + b.unit, what)
+    return product(world, a, b)
+
+
+def _representable(world: World, reach: Fraction, unit: int, what: str) -> None:
+    if reach > world.format.units * Fraction(2) ** unit:
+        raise Rejected(
+            f"{what} can reach {float(reach):.6g} in units of 2^{unit}, beyond what {world.format.name} holds exactly"
+        )
+    check_range(world, reach, unit, what)
+
+
+def state_output(world: World, step: Step, x: Value, columns: Sequence[Column], what: str) -> Value:
+    """Σ_n C_n h_n for h ← exp(−Δ|A|) h + Δ B x̂, as a value; Rejected where no lemma covers it."""
+    if step.value.constant and not step.value.const:
+        return constant(0)
+    columns = [c for c in columns if c[0].key != constant(0).key]
+    if not columns or (x.constant and not x.const):
+        return constant(0)
+    for b, _, _ in columns:
+        reach = step.top * largest(world, b) * largest(world, x)
+        if step.loose:
+            check_range(world, reach, world.format.least, f"{what}: Δ·B·x̂")
+            reach = step.least * largest(world, b) * largest(world, x)
+        _representable(world, reach, step.value.unit + b.unit + x.unit, f"{what}: Δ·B·x̂")
+    kinds = {_kind(world, step, x, a, what) for _, _, a in columns}
+    if len(kinds) > 1:
+        raise Rejected(f"{what}: its columns keep and erase at once")
+    (kind,) = kinds
+    if len(columns) == 1:
+        b, c, _ = columns[0]
+        state = _state(world, kind, step, exact_product(world, x, b, f"{what}: B·x̂"), what)
+        return exact_product(world, state, c, f"{what}: C·h")
+    if kind == "erased" and step.value.constant:
+        drive = scaled(x, step.value.const)
+        rows = [(exact_product(world, exact_product(world, drive, b, what), c, what)) for b, c, _ in columns]
+        return exact_sum(world, [(Fraction(1), r) for r in rows], f"{what}: C·h")
+    if kind != "kept" or step.loose:
+        raise Rejected(f"{what}: no lemma covers several columns of a state that is {kind}")
+    return _memory(world, product(world, x, step.value), [(b, c) for b, c, _ in columns], what)
+
+
+def _kind(world: World, step: Step, x: Value, a: tuple[Fraction, Fraction], what: str) -> str:
+    if step.keeps(a) and not step.loose:
+        return "kept"
+    if step.erases(a) and not step.loose:
+        return "erased"
+    if step.positive:
+        big = [v for v in step.positive if v * a[0] * (1 - Fraction(1, 1 << 7)) >= ERASED]
+        small = [v for v in step.positive if v * a[1] <= KEPT]
+        if (
+            len(big) + len(small) == len(step.positive)
+            and len(small) == 1
+            and zero_where(world, x, step.value, min(big))
+        ):
+            return "counted"
+    raise Rejected(f"{what}: its state fades (Δ up to {float(step.top):g}, |A| up to {float(a[1]):g})")
+
+
+def _state(world: World, kind: str, step: Step, driven: Value, what: str) -> Value:
+    """The state of one column driven by Δ · driven."""
+    if driven.upto is not None:
+        raise Rejected(f"{what}: its state stores a count that outgrows {world.format.name}")
+    flat = step.value.constant
+    if kind == "kept":
+        return running_sum(world, product(world, driven, step.value), what)
+    if kind == "erased" and flat:
+        return scaled(driven, step.value.const)
+    if kind == "erased":
+        if step.positive is None or len(step.positive) != 1:
+            raise Rejected(f"{what}: it is written with steps of several sizes")
+        (on,) = step.positive
+        return latch(world, scaled(driven, on), divided(step.value, on))
+    small = min(step.positive)
+    return _counted(world, scaled(driven, small), step.value, what)
+
+
+def running_sum(world: World, drive: Value, what: str) -> Value:
+    """Σ over the past (lemma N): bounded by the mass. A count (increments 0 and 1 unit) may outgrow the format: then it
+    is known up to the format's integers, and at most 9/8 of the truth beyond (by the order of a scan, trusted base)."""
+    if drive.constant and not drive.const:
+        return drive
+    scale, shape = (drive.const, constant(1)) if drive.constant else normalised(drive)
+    lo, hi = bounds(world, shape)
+    unit = Fraction(2) ** shape.unit
+    top = int(mass(world, shape) / unit)
+    if hi <= 0:
+        scale, shape, lo, hi = -scale, scaled(shape, Fraction(-1)), -hi, -lo
+    exact = None
+    if top > world.format.units:
+        if lo < 0 or hi > unit:
+            raise Rejected(
+                f"{what}: its running sum can reach {top} units, and {world.format.name} adds exactly up to {world.format.units}"
+            )
+        exact, top = world.format.units, top + top // 8
+    check_range(world, abs(scale) * unit * top, drive.unit, f"{what}: its running sum")
+    root = world.root("sum", (shape.key, exact), (-top if lo < 0 else 0, top, None), (unit, shape), exact)
+    value = of_root(root, scale * unit)
+    value.upto = exact
+    return value
+
+
+def latch(world: World, value: Value, flag: Value) -> Value:
+    """The value at the last position where the flag was 1, 0 before (lemma L)."""
+    if value.constant and not value.const:
+        return value
+    scale, shape = (value.const, constant(1)) if value.constant else normalised(value)
+    unit = Fraction(2) ** shape.unit
+    lo, hi = bounds(world, shape)
+    values = values_of(world, shape)
+    values = None if values is None else tuple(sorted({0} | {int(v / unit) for v in values}))
+    facts = (min(0, int(lo / unit)), max(0, int(hi / unit)), values)
+    root = world.root("latch", (shape.key, flag.key), facts, (unit, shape, flag))
+    return of_root(root, scale * unit)
+
+
+def _counted(world: World, drive: Value, step: Value, what: str) -> Value:
+    """What was driven since the last reset: at most the mass of it."""
+    scale, shape = (drive.const, constant(1)) if drive.constant else normalised(drive)
+    unit = Fraction(2) ** shape.unit
+    top = int(mass(world, shape) / unit)
+    _representable(world, unit * abs(scale) * top, drive.unit, f"{what}: its count")
+    lo = -top if bounds(world, shape)[0] < 0 else 0
+    root = world.root("count", (shape.key, step.key), (lo, top, None), (unit, shape, step))
+    return of_root(root, scale * unit)
+
+
+def _memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what: str) -> Value:
+    """Σ_n C_n(t) Σ_{s ≤ t} B_n(s) drive(s): every column bounded by its mass, the read by its worst letters (lemma Y)."""
+    scale, shape = (drive.const, constant(1)) if drive.constant else normalised(drive)
+    heaviest, mass_x = largest(world, shape), mass(world, shape)
+    unit_b = min(b.unit for b, _ in columns)
+    unit_c = min(c.unit for _, c in columns if c.terms or c.const) if any(c.terms or c.const for _, c in columns) else 0
+    tops = []
+    for b, _ in columns:
+        top = min(mass(world, b) * heaviest, largest(world, b) * mass_x)
+        _representable(world, abs(scale) * top, b.unit + drive.unit, f"{what}: a column of its state")
+        tops.append(top)
+    top = _read_bound(world, [c for _, c in columns], tops)
+    unit = Fraction(2) ** (shape.unit + unit_b + unit_c)
+    _representable(world, abs(scale) * top, drive.unit + unit_b + unit_c, f"{what}: what it reads")
+    positive = all(bounds(world, v)[0] >= 0 for v in (shape, *(v for pair in columns for v in pair)))
+    top = int(top / unit)
+    key = (shape.key, tuple((b.key, c.key) for b, c in columns))
+    root = world.root("memory", key, (0 if positive else -top, top, None), (unit, shape, tuple(columns)))
+    return of_root(root, scale * unit)
+
+
+def _read_bound(world: World, queries: list[Value], tops: list[Fraction]) -> Fraction:
+    """A bound on Σ_n |C_n| · top_n: letter by letter at each lag."""
+    total, letters, starts = ZERO, {}, {}
+    for query, top in zip(queries, tops, strict=True):
+        m = next(iter(majorants(world, query)))
+        total += m.const * top
+        for lag, table in m.letters.items():
+            rounded_up = float(top * (1 + Fraction(1, 1 << 40)))
+            dense = letters.setdefault(lag, np.zeros(world.language.tokens))
+            if table.base:
+                dense += table.dense() * rounded_up
+            else:
+                dense[table.ids] += table.vals * rounded_up
+            old = starts.setdefault(lag, [ZERO] * lag)
+            starts[lag] = [a + b * top for a, b in zip(old, table.start, strict=True)]
+    for lag, dense in letters.items():
+        total += max([Fraction(float(dense.max())) * (1 + Fraction(1, 1 << 20)), *starts[lag]])
+    return total
+
+
+def merged(world: World, value: Value) -> Value:
+    """Equal operators on several operands are one operator on their sum (lemma Y): tighter bounds, and a normal form."""
+    groups: dict[tuple, list] = {}
+    for key, component in value.terms.items():
+        root = world.roots[key[0]] if key[0] != TOKEN and key[1] == 0 else None
+        if root is not None and root.exact is None and component.linear and root.kind in _MERGED:
+            groups.setdefault((root.kind, _parameters(root)), []).append((key, root, component))
+    rest, more = dict(value.terms), []
+    const = value.const
+    for (kind, _), members in groups.items():
+        if len(members) < 2:
+            continue
+        operand = []
+        for key, root, component in members:
+            slope = component.slopes[0] if component.slopes else ZERO
+            const += component.ys[0] - slope * component.xs[0]
+            operand.append((slope / root.parts[0] if kind != "product" else slope * root.parts[0], root.parts[1]))
+            rest.pop(key)
+        more.append(_MERGED[kind](world, combine(operand), members[0][1]))
+    if not more:
+        return value
+    result = combine([(Fraction(1), Value(const, rest)), *((Fraction(1), v) for v in more)])
+    result.upto = value.upto
+    return result
+
+
+def _parameters(root) -> tuple:
+    if root.kind == "memory":
+        return tuple((b.key, c.key) for b, c in root.parts[2])
+    return tuple(v.key for v in root.parts[2:])
+
+
+_MERGED = {
+    "sum": lambda world, v, root: running_sum(world, v, "a sum"),
+    "latch": lambda world, v, root: latch(world, v, root.parts[2]),
+    "product": lambda world, v, root: product(world, v, root.parts[2]),
+    "memory": lambda world, v, root: _memory(world, v, list(root.parts[2]), "a memory"),
+}

@@ -1,0 +1,226 @@
+"""Exact functions of one thing: of a letter (`Table`) or of one integer (`Ramp`), k positions back.
+
+A component with lag k is a function of what stood k positions back. For k > 0 there may be no such position: at
+position -j of the sequence (j = 0 … k - 1; the first letter stands at 1) the component has the value start[j]. A lag 0 component has no start.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cached_property
+from hashlib import blake2b
+
+import numpy as np
+
+from verify.checker.formats import Rejected, array_exponent, exponent
+
+MOST_VALUES = 4096  # a finite set of values is followed up to this size
+
+
+class Table:
+    """A function of a letter, in float64 and exact: `base` for all letters but `ids`, which have `vals`."""
+
+    def __init__(self, dense: np.ndarray, start: tuple[Fraction, ...] = ()):
+        dense = dense + 0.0  # no negative zeros
+        if not np.isfinite(dense).all():
+            raise Rejected("a function of a token is not finite")
+        self.size = len(dense)
+        self.base = _frequent(dense)
+        self.ids = np.flatnonzero(dense != self.base).astype(np.int32)
+        self.vals = dense[self.ids]
+        self.start = start
+
+    def dense(self) -> np.ndarray:
+        full = np.full(self.size, self.base)
+        full[self.ids] = self.vals
+        return full
+
+    @cached_property
+    def key(self) -> tuple:
+        digest = blake2b(self.ids.tobytes() + self.vals.tobytes(), digest_size=16).hexdigest()
+        return ("table", self.base, digest, self.start)
+
+    @cached_property
+    def letter_values(self) -> np.ndarray:
+        """Distinct values over the letters."""
+        some = [self.base] if len(self.ids) < self.size else []
+        return np.unique(np.append(self.vals, some))
+
+    @cached_property
+    def values(self) -> tuple[Fraction, ...] | None:
+        """Every value that the component takes, None if there are too many."""
+        if len(self.letter_values) > MOST_VALUES:
+            return None
+        return tuple(sorted({Fraction(float(v)) for v in self.letter_values} | set(self.start)))
+
+    @cached_property
+    def lo(self) -> Fraction:
+        return min([Fraction(float(self.letter_values[0])), *self.start])
+
+    @cached_property
+    def hi(self) -> Fraction:
+        return max([Fraction(float(self.letter_values[-1])), *self.start])
+
+    @cached_property
+    def unit(self) -> int | None:
+        return _least(array_exponent(self.letter_values), self.start)
+
+    def map(self, function) -> Table:
+        """function: of float64 arrays, exact on this table's values."""
+        return Table(function(self.dense()), tuple(Fraction(float(function(np.float64(s)))) for s in self.start))
+
+    def affine(self, scale: Fraction, shift: Fraction) -> Table:
+        return self if (scale, shift) == (1, 0) else table_sum([(scale, self)], shift)
+
+    def over(self, divisor: Fraction) -> Table:
+        """The table divided by a number that divides it."""
+        return Table(self.dense() / float(divisor), tuple(s / divisor for s in self.start))
+
+    def relu(self) -> Table:
+        return Table(np.maximum(self.dense(), 0.0), tuple(max(s, Fraction(0)) for s in self.start))
+
+    @property
+    def first(self) -> Fraction:
+        """The value that normal forms put at 0: that of letter 0."""
+        return Fraction(float(self.vals[0])) if len(self.ids) and self.ids[0] == 0 else Fraction(self.base)
+
+    def later(self, k: int) -> Table:
+        """The same component seen from k positions later: before the sequence every number is 0."""
+        result = Table.__new__(Table)
+        result.size, result.base, result.ids, result.vals = self.size, self.base, self.ids, self.vals
+        result.start = self.start + (Fraction(0),) * k
+        return result
+
+
+def table_sum(terms: Iterable[tuple[Fraction, Table]], shift: Fraction = Fraction(0)) -> Table:
+    """shift + the sum of scale · table, of equal lags; refused where float64 might round."""
+    terms = list(terms)
+    dense, room, units = np.full(terms[0][1].size, float(shift)), abs(shift), [exponent(shift)] if shift else []
+    for scale, table in terms:
+        if table.unit is not None:
+            units.append(exponent(scale) + table.unit)
+            room += abs(scale) * max(abs(table.lo), abs(table.hi))
+        if Fraction(float(scale)) != scale:
+            raise Rejected(f"a weight of {scale} needs more than the 53 bits that the checker carries")
+        dense += float(scale) * table.dense()
+    if units and room >= Fraction(2) ** (53 + min(units)):
+        raise Rejected("a function of a token needs more than the 53 bits that the checker carries")
+    start = tuple(shift + sum(scale * table.start[j] for scale, table in terms) for j in range(len(terms[0][1].start)))
+    return Table(dense, start)
+
+
+def _frequent(dense: np.ndarray) -> float:
+    """A frequent value, the same for equal arrays."""
+    values, counts = np.unique(dense[:: max(1, len(dense) // 63)], return_counts=True)
+    return float(values[counts.argmax()])
+
+
+def _least(e: int | None, numbers: Iterable[Fraction]) -> int | None:
+    found = [exponent(x) for x in numbers if x] + ([] if e is None else [e])
+    return min(found, default=None)
+
+
+class Ramp:
+    """A function of an integer x in xs[0] … xs[-1]: ys at the breakpoints xs, linear between two of them."""
+
+    def __init__(self, xs: Iterable[int], ys: Iterable[Fraction], start: tuple[Fraction, ...] = ()):
+        self.xs, self.ys = _without_collinear(list(xs), list(ys))
+        self.start = start
+
+    @cached_property
+    def key(self) -> tuple:
+        return ("ramp", self.xs, self.ys, self.start)
+
+    @property
+    def first(self) -> Fraction:
+        return self.ys[0]
+
+    @cached_property
+    def lo(self) -> Fraction:
+        return min(*self.ys, *self.start, self.ys[0])
+
+    @cached_property
+    def hi(self) -> Fraction:
+        return max(*self.ys, *self.start, self.ys[0])
+
+    @cached_property
+    def unit(self) -> int | None:
+        return _least(None, [*self.ys, *self.slopes, *self.start])
+
+    @property
+    def slopes(self) -> list[Fraction]:
+        points = list(zip(self.xs, self.ys, strict=True))
+        return [(y1 - y0) / (x1 - x0) for (x0, y0), (x1, y1) in zip(points, points[1:], strict=False)]
+
+    @property
+    def linear(self) -> bool:
+        return len(self.xs) <= 2
+
+    def at(self, x: int) -> Fraction:
+        i = min(max(bisect_right(self.xs, x) - 1, 0), max(len(self.xs) - 2, 0))
+        if self.xs[i] == x or len(self.xs) == 1:
+            return self.ys[i]
+        return self.ys[i] + (self.ys[i + 1] - self.ys[i]) * (x - self.xs[i]) / (self.xs[i + 1] - self.xs[i])
+
+    def segments(self) -> list[tuple[int, Fraction, int, Fraction]]:
+        points = list(zip(self.xs, self.ys, strict=True))
+        if len(points) == 1:
+            points *= 2
+        return [(*a, *b) for a, b in zip(points, points[1:], strict=False)]
+
+    @cached_property
+    def values(self) -> tuple[Fraction, ...] | None:
+        """Every value over all integers of the range, None if there are too many."""
+        found = set(self.start)
+        for x0, y0, x1, y1 in self.segments():
+            if y0 == y1:
+                found.add(y0)
+            elif x1 - x0 + len(found) > MOST_VALUES:
+                return None
+            else:
+                found |= {y0 + (y1 - y0) * i / (x1 - x0) for i in range(x1 - x0 + 1)}
+        return tuple(sorted(found))
+
+    def affine(self, scale: Fraction, shift: Fraction) -> Ramp:
+        return Ramp(self.xs, [scale * y + shift for y in self.ys], tuple(scale * s + shift for s in self.start))
+
+    def over(self, divisor: Fraction) -> Ramp:
+        return self.affine(1 / divisor, Fraction(0))
+
+    def relu(self) -> Ramp:
+        points: list[tuple[int, Fraction]] = []
+        for x0, y0, x1, y1 in self.segments():
+            points.append((x0, y0))
+            if (y0 < 0) != (y1 < 0) and x1 - x0 > 1:
+                below = x0 + int((-y0) * (x1 - x0) / (y1 - y0) // 1)  # the last integer up to the crossing
+                points += [(x, self.at(x)) for x in (below, below + 1) if x0 < x < x1]
+            points.append((x1, y1))
+        unique = dict(points)
+        return Ramp(
+            unique, [max(y, Fraction(0)) for y in unique.values()], tuple(max(s, Fraction(0)) for s in self.start)
+        )
+
+    def later(self, k: int) -> Ramp:
+        return Ramp(self.xs, self.ys, self.start + (Fraction(0),) * k)
+
+
+def ramp_sum(terms: Iterable[tuple[Fraction, Ramp]]) -> Ramp:
+    """The sum of scale · ramp, over one integer at one lag."""
+    terms = list(terms)
+    xs = sorted({x for _, ramp in terms for x in ramp.xs})
+    start = tuple(sum(scale * ramp.start[j] for scale, ramp in terms) for j in range(len(terms[0][1].start)))
+    return Ramp(xs, [sum((scale * ramp.at(x) for scale, ramp in terms), Fraction(0)) for x in xs], start)
+
+
+def _without_collinear(xs: list[int], ys: list[Fraction]) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
+    """The breakpoints where the slope changes, and the ends: the same for equal functions."""
+    kept: list[int] = []
+    for i in range(len(xs)):
+        while len(kept) >= 2 and (ys[kept[-1]] - ys[kept[-2]]) * (xs[i] - xs[kept[-1]]) == (ys[i] - ys[kept[-1]]) * (
+            xs[kept[-1]] - xs[kept[-2]]
+        ):
+            kept.pop()
+        kept.append(i)
+    return tuple(xs[i] for i in kept), tuple(ys[i] for i in kept)

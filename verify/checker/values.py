@@ -1,0 +1,361 @@
+"""What a number of the model is, as a function of the input sequence: a normal form with exact facts.
+
+A value is  const + the sum of components, each a function of one *root* k positions back. Roots are the letter
+(`TOKEN`) and integers: sums that a rectifier bent (`form`), and states and products (`states.py`). Equal roots are
+one root, so functions of one root are added and bent exactly, however many lanes carry them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from math import gcd
+
+import numpy as np
+
+from verify.checker.formats import Format, Rejected, exponent
+from verify.checker.language import Language
+from verify.checker.tables import MOST_VALUES, Ramp, Table, ramp_sum, table_sum
+
+TOKEN = -1
+Key = tuple[int, int]  # (root, lag)
+ZERO = Fraction(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """An integer lo ≤ x ≤ hi, one of `values` if these are known.
+
+    kind and parts say what it is: "form" (a sum of components), or an operation on values. exact: up to this x the
+    module's number is x itself; beyond it is only known to be at least `exact` (a count that outgrew its format).
+    """
+
+    id: int
+    kind: str
+    lo: int
+    hi: int
+    values: tuple[int, ...] | None
+    parts: tuple
+    exact: int | None = None
+
+
+class Value:
+    """const + the sum of the components; compared by `key`.
+
+    upto: None where the module's number is this value. Else it is so while its one inexact root x is at most `upto`,
+    and beyond it lies on the far side of the value at `upto`, whichever way the component slopes.
+    """
+
+    def __init__(self, const: Fraction, terms: dict[Key, Table | Ramp], upto: int | None = None):
+        self.const = const
+        self.terms = dict(sorted(terms.items()))
+        self.upto = upto
+        self.range: tuple[Fraction, Fraction] | None = None
+
+    @cached_property
+    def key(self) -> tuple:
+        return (self.const, tuple((k, c.key) for k, c in self.terms.items()))
+
+    @cached_property
+    def unit(self) -> int | None:
+        """The largest e with every value a multiple of 2^e; None for the constant 0."""
+        units = [c.unit for c in self.terms.values()] + ([exponent(self.const)] if self.const else [])
+        return min(units, default=None)
+
+    @property
+    def constant(self) -> bool:
+        return not self.terms
+
+
+@dataclass(eq=False)
+class World:
+    """The language, the float format and all roots met so far."""
+
+    language: Language
+    format: Format
+    roots: list[Root] = field(default_factory=list)
+    known: dict[tuple, Root] = field(default_factory=dict)
+
+    def root(
+        self, kind: str, key: tuple, facts: tuple[int, int, tuple[int, ...] | None], parts: tuple, exact=None
+    ) -> Root:
+        """The root with this definition; new ones get the next number."""
+        if (kind, key) not in self.known:
+            root = Root(len(self.roots), kind, *facts, parts, exact)
+            self.roots.append(root)
+            self.known[kind, key] = root
+        return self.known[kind, key]
+
+
+def constant(x: Fraction | int) -> Value:
+    return Value(Fraction(x), {})
+
+
+def of_letters(dense: np.ndarray) -> Value:
+    """The value of a lane that the embedding fills."""
+    return _normal({(TOKEN, 0): Table(dense)}, ZERO)
+
+
+def of_root(root: Root, scale: Fraction) -> Value:
+    """scale · x."""
+    ends = sorted({root.lo, root.hi})
+    return _normal({(root.id, 0): Ramp(ends, [scale * x for x in ends])}, ZERO)
+
+
+def _normal(terms: dict[Key, Table | Ramp], const: Fraction) -> Value:
+    """Components that are 0 at the first letter or the least integer, and none that is 0 throughout."""
+    kept = {}
+    for key, component in _positions_at_one_lag(terms).items():
+        const += component.first
+        moved = component.affine(Fraction(1), -component.first)
+        if moved.lo or moved.hi:
+            kept[key] = moved
+    return Value(const, kept)
+
+
+def _positions_at_one_lag(terms: dict[Key, Table | Ramp]) -> dict[Key, Table | Ramp]:
+    """Tables that do not tell letters apart are functions of the position: all move to the largest lag of a table."""
+    lags = sorted(lag for root, lag in terms if root == TOKEN)
+    if len(lags) < 2:
+        return terms
+    kept, top = dict(terms), lags[-1]
+    for lag in lags[:-1]:
+        table = terms[TOKEN, lag]
+        if not len(table.ids):
+            letter = Fraction(table.base)
+            past = Table(np.full(table.size, table.base), (letter,) * (top - lag) + table.start)
+            kept[TOKEN, top] = table_sum([(Fraction(1), kept[TOKEN, top]), (Fraction(1), past)])
+            del kept[TOKEN, lag]
+    return kept
+
+
+def combine(terms: Iterable[tuple[Fraction, Value]], const: Fraction = ZERO) -> Value:
+    """const + the sum of weight · value, exactly."""
+    groups: dict[Key, list] = {}
+    for weight, value in terms:
+        if weight:
+            const += weight * value.const
+            for key, component in value.terms.items():
+                groups.setdefault(key, []).append((weight, component))
+    return _normal({k: (table_sum if k[0] == TOKEN else ramp_sum)(parts) for k, parts in groups.items()}, const)
+
+
+def scaled(value: Value, weight: Fraction) -> Value:
+    return combine([(weight, value)])
+
+
+def later(value: Value, k: int, letters: int) -> Value:
+    """The value k positions back; before the sequence it is 0."""
+    if not k:
+        return value
+    terms = {(root, lag + k): c.later(k) for (root, lag), c in value.terms.items()}
+    if value.const:
+        past = Table(np.full(letters, float(value.const)))
+        past.start = (ZERO,) * k
+        key = (TOKEN, k)
+        terms[key] = table_sum([(Fraction(1), past), (Fraction(1), terms[key])]) if key in terms else past
+    result = _normal(terms, ZERO)
+    result.upto = value.upto
+    return result
+
+
+def bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
+    """(lo, hi) over all sequences and positions. Exclusive gates count once: see `_gated`."""
+    if value.range is not None:
+        return value.range
+    lo = hi = value.const
+    gated: dict[Key, list] = {}
+    for key, component in value.terms.items():
+        gate = _gated(world.roots[key[0]], component, key[1]) if key[0] != TOKEN else None
+        if gate:
+            gated.setdefault(gate, []).append((world.roots[key[0]], component))
+        else:
+            lo, hi = lo + component.lo, hi + component.hi
+    for parts in gated.values():
+        low, high = _gated_bounds(world, parts)
+        lo, hi = lo + low, hi + high
+    value.range = (lo, hi)
+    return value.range
+
+
+def _gated(root: Root, component: Ramp, lag: int) -> Key | None:
+    """The letter component that a linear product is gated by, if there is one."""
+    if root.kind != "product" or lag or not component.linear:
+        return None
+    gate: Value = root.parts[2]
+    return next(iter(gate.terms)) if len(gate.terms) == 1 and next(iter(gate.terms))[0] == TOKEN else None
+
+
+def _gated_bounds(world: World, parts: list[tuple[Root, Ramp]]) -> tuple[Fraction, Fraction]:
+    """Bounds of a sum of products x · g whose gates g are functions of one letter: the worst letter counts.
+
+    A component is slope · (root − root.lo), and the root is x · g · (the first of its parts).
+    """
+    rest = [ZERO, ZERO]  # for the letters where every gate has its base value
+    letters: dict[int, list[Fraction]] = {}  # what others add to that
+    starts: list[list[Fraction]] = []
+    for root, ramp in parts:
+        scale, operand, gate = root.parts
+        slope = ramp.slopes[0] if ramp.slopes else ZERO
+        ends = [slope * scale * b for b in bounds(world, operand)]
+        table = next(iter(gate.terms.values())).affine(Fraction(1), gate.const)
+
+        def reach(g: Fraction, ends=ends, offset=slope * root.lo) -> list[Fraction]:
+            return [min(e * g for e in ends) - offset, max(e * g for e in ends) - offset]
+
+        base = reach(Fraction(table.base))
+        rest = [a + b for a, b in zip(rest, base, strict=True)]
+        for letter, g in zip(table.ids.tolist(), table.vals.tolist(), strict=True):
+            more = letters.setdefault(letter, [ZERO, ZERO])
+            letters[letter] = [m + a - b for m, a, b in zip(more, reach(Fraction(g)), base, strict=True)]
+        starts.append([reach(g) for g in table.start])
+    lows = [rest[0] + min([m[0] for m in letters.values()], default=ZERO)] + [rest[0]]
+    highs = [rest[1] + max([m[1] for m in letters.values()], default=ZERO)] + [rest[1]]
+    for at_start in zip(*starts, strict=True):
+        lows.append(sum(r[0] for r in at_start))
+        highs.append(sum(r[1] for r in at_start))
+    return min(lows), max(highs)
+
+
+def largest(world: World, value: Value) -> Fraction:
+    """A bound on |value|."""
+    lo, hi = bounds(world, value)
+    return max(abs(lo), abs(hi))
+
+
+def single(world: World, value: Value) -> tuple[Key, Table | Ramp]:
+    """The value as one component, its constant included; sums of several get a root of their own.
+
+    A form is divided by the greatest common divisor of its numbers and given a sign, so that forms that differ by
+    a factor and a constant share one root.
+    """
+    if len(value.terms) == 1:
+        ((key, component),) = value.terms.items()
+        return key, component.affine(Fraction(1), value.const)
+    if not value.terms:
+        return (TOKEN, 0), Table(np.full(world.language.tokens, float(value.const)))
+    bare = Value(ZERO, value.terms)
+    divisor = _divisor(bare)
+    shape = divided(bare, divisor)
+    low, high = bounds(world, shape)
+    values = _sums([c.values for c in shape.terms.values()])
+    facts = (int(low), int(high), None if values is None else tuple(int(v) for v in values))
+    root = world.root("form", shape.key, facts, (shape,))
+    return (root.id, 0), Ramp(*_line(root, divisor, value.const))
+
+
+def _line(root: Root, scale: Fraction, shift: Fraction) -> tuple[list[int], list[Fraction]]:
+    ends = sorted({root.lo, root.hi})
+    return ends, [scale * x + shift for x in ends]
+
+
+def _divisor(value: Value) -> Fraction:
+    """The greatest common divisor of the constant and all numbers of the components, with the sign of the first."""
+    numbers = [value.const]
+    for component in value.terms.values():
+        if isinstance(component, Table):
+            numbers += [
+                Fraction(float(v))
+                for v in (component.letter_values if len(component.letter_values) < 64 else _gcd_of(component))
+            ]
+            numbers += component.start
+        else:
+            numbers += [*component.ys, *component.slopes, *component.start]
+    unit = min(exponent(x) for x in numbers if x)
+    common = gcd(*(int(x / Fraction(2) ** unit) for x in numbers))
+    return Fraction(common) * Fraction(2) ** unit * _sign(next(iter(value.terms.values())))
+
+
+def _gcd_of(table: Table) -> list[float]:
+    e = table.unit
+    whole = np.ldexp(table.letter_values, -e)
+    if np.abs(whole).max() >= 2.0**53:
+        raise Rejected("a function of a token needs more than the 53 bits that the checker carries")
+    return [float(np.ldexp(float(np.gcd.reduce(np.abs(whole).astype(np.int64))), e))]
+
+
+def _sign(component: Table | Ramp) -> int:
+    """The sign of the first number that is not 0."""
+    if isinstance(component, Ramp):
+        return 1 if next((y for y in (*component.ys, *component.start) if y), 1) > 0 else -1
+    nonzero = component.vals[component.vals != 0] if not component.base else component.dense()[component.dense() != 0]
+    if len(nonzero):
+        return 1 if nonzero[0] > 0 else -1
+    return 1 if next((s for s in component.start if s), 1) > 0 else -1
+
+
+def _sums(sets: list[tuple[Fraction, ...] | None]) -> tuple[Fraction, ...] | None:
+    """Every sum of one member of each set; None if a set is unknown or there are too many."""
+    total = {ZERO}
+    for values in sets:
+        if values is None or len(total) * len(values) > 16 * MOST_VALUES:
+            return None
+        total = {a + b for a in total for b in values}
+        if len(total) > MOST_VALUES:
+            return None
+    return tuple(sorted(total))
+
+
+def values_of(world: World, value: Value) -> tuple[Fraction, ...] | None:
+    """A finite set that holds every value, or None."""
+    sets = [component_values(world, key, c) for key, c in value.terms.items()]
+    return _sums([(value.const,), *sets])
+
+
+def component_values(world: World, key: Key, component: Table | Ramp) -> tuple[Fraction, ...] | None:
+    root = world.roots[key[0]] if key[0] != TOKEN else None
+    if root is not None and root.values is not None:
+        return tuple(sorted({component.at(x) for x in root.values} | set(component.start)))
+    return component.values
+
+
+def relu(world: World, value: Value) -> Value:
+    """max(value, 0)."""
+    if value.constant:
+        return constant(max(value.const, ZERO))
+    key, component = single(world, value)
+    return _normal({key: component.relu()}, ZERO)
+
+
+def product(world: World, a: Value, b: Value) -> Value:
+    """a · b: exactly one component where both are functions of one root, else a root of its own, linear in a."""
+    if b.constant or a.constant:
+        return scaled(a, b.const) if b.constant else scaled(b, a.const)
+    if len(a.terms) == len(b.terms) == 1 and list(a.terms) == list(b.terms):
+        (key, f), (_, g) = single(world, a), single(world, b)
+        if isinstance(f, Table):
+            return _normal({key: _table_product(f, g)}, ZERO)
+        xs = range(f.xs[0], f.xs[-1] + 1)
+        if len(xs) <= MOST_VALUES // 8:
+            start = tuple(x * y for x, y in zip(f.start, g.start, strict=True))
+            return _normal({key: Ramp(xs, [f.at(x) * g.at(x) for x in xs], start)}, ZERO)
+    scale, a = normalised(a)
+    unit = Fraction(2) ** (a.unit + b.unit)
+    corners = [x * y / unit for x in bounds(world, a) for y in bounds(world, b)]
+    sets = values_of(world, a), values_of(world, b)
+    values = None
+    if None not in sets and len(sets[0]) * len(sets[1]) <= MOST_VALUES:
+        values = tuple(sorted({int(x * y / unit) for x in sets[0] for y in sets[1]}))
+    root = world.root("product", (a.key, b.key), (int(min(corners)), int(max(corners)), values), (unit**-1, a, b))
+    return of_root(root, unit * scale)
+
+
+def _table_product(f: Table, g: Table) -> Table:
+    dense = f.dense() * g.dense()
+    reach = max(abs(f.lo), abs(f.hi)) * max(abs(g.lo), abs(g.hi))
+    if dense.any() and reach >= Fraction(2) ** (53 + f.unit + g.unit):
+        raise Rejected("a product of functions of a token needs more than the 53 bits that the checker carries")
+    return Table(dense, tuple(x * y for x, y in zip(f.start, g.start, strict=True)))
+
+
+def normalised(value: Value) -> tuple[Fraction, Value]:
+    """(scale, shape) with value = scale · shape, the same shape for proportional values that are not constant."""
+    scale = _divisor(value)
+    return scale, divided(value, scale)
+
+
+def divided(value: Value, divisor: Fraction) -> Value:
+    """value / divisor, a divisor of all its numbers."""
+    return Value(value.const / divisor, {k: c.over(divisor) for k, c in value.terms.items()})
