@@ -22,9 +22,9 @@ The letters of the field, used everywhere with one meaning:
     head               the last linear map, or (Mamba-2) channels that share Δ, A and D
 """
 
-from compiler.artifact import CheckpointError, load, save
-from compiler.artifact.package import bare, language_model
-from compiler.driver import Compiled, compile
+from typing import TYPE_CHECKING
+
+from compiler.artifact.errors import CheckpointError
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language import memory
@@ -49,6 +49,26 @@ from compiler.language.stream import (
     select,
 )
 from compiler.language.types import Bool, Code, Int, Logits, OneHot, Real
+from compiler.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from compiler.artifact.load import load
+    from compiler.artifact.package import bare, language_model
+    from compiler.artifact.save import save
+    from compiler.driver import Compiled, compile
+
+# What needs torch or the passes is imported when it is first used.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Compiled": "compiler.driver",
+        "bare": "compiler.artifact.package",
+        "compile": "compiler.driver",
+        "language_model": "compiler.artifact.package",
+        "load": "compiler.artifact.load",
+        "save": "compiler.artifact.save",
+    },
+)
 
 __all__ = [
     "Alphabet", "Bool", "CheckpointError", "Circuit", "Code", "Codebook", "CompileError", "Compiled", "Edge", "InputLanguage",

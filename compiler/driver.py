@@ -87,7 +87,8 @@ class Compiled:
         It holds the circuit as data, its promise and the names in the weights. CompileError where there is no
         language model of the circuit, CheckpointError where it must not be written there.
         """
-        from compiler.artifact import Artifact, save  # they stand above this module
+        from compiler.artifact.artifact import Artifact  # they stand above this module
+        from compiler.artifact.save import save
 
         save(Artifact.of(self), directory, overwrite)
 

@@ -8,19 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from transformers import AutoModelForCausalLM
-from transformers.utils.logging import disable_progress_bar
 
-from compiler.artifact import Artifact
-from compiler.artifact import save as save_checkpoint
-from compiler.artifact.artifact import sizes
+from compiler.artifact.artifact import Artifact, sizes
 from compiler.artifact.config import cuda_limits
 from compiler.artifact.model import Stack
 from compiler.artifact.package import LanguageModel, bare, language_model
+from compiler.artifact.save import save as save_checkpoint
 from compiler.driver import Compiled, compile
 from compiler.formats import format_of
 from compiler.runtime import torch_only_transformers
 from constructions.construction import Construction
+from constructions.requests import check_exhaustive
 from verify.certificates import Refused
 from verify.check import Scores, Verification, check, chosen_batches
 from verify.probe import first_divergence
@@ -80,6 +78,9 @@ def in_dtype(stack: Stack, dtype: str) -> Stack:
 
 def hugging_face(directory: Path, dtype: str) -> Callable[[torch.Tensor], torch.Tensor]:
     """The saved checkpoint through AutoModelForCausalLM, on transformers' own PyTorch code: tokens to scores."""
+    from transformers import AutoModelForCausalLM
+    from transformers.utils.logging import disable_progress_bar
+
     torch_only_transformers()
     disable_progress_bar()
     model = AutoModelForCausalLM.from_pretrained(directory, dtype=format_of(dtype).torch_dtype)
@@ -107,6 +108,7 @@ def verify(
         letters = built.compiled.interpret(ids)
         return letters if bare or built.model is None else built.model.over_vocabulary(letters)
 
+    check_exhaustive(built.construction, mode)
     results = {}
     for task in built.construction.tasks():
         hard = built.construction.promise() == "all"

@@ -1,6 +1,7 @@
 """The `construct` command: build, verify, inspect.
 
-Exit codes: 0 done and verified, 1 verification failed, 2 bad usage.
+Exit codes: 0 done and verified, 1 verification failed, 2 bad usage. What needs torch is imported by the command that
+needs it: `construct list` and `--help` import none of it.
 """
 
 from __future__ import annotations
@@ -13,16 +14,15 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from compiler.artifact import CheckpointError, check_target
 from compiler.artifact.manifest import manifest_content
-from compiler.errors import CompileError
-from constructions import artifact, display, saved
-from constructions import reproduce as experiments
+from constructions import display, look, requests
+from constructions.__main__ import main
 from constructions.construction import Construction
 from constructions.polynomials import commands as commands_polynomial
 from constructions.registry import CONSTRUCTIONS
 from constructions.selectivity import commands as commands_selectivity
-from verify.certificates import Violated
+
+__all__ = ["app", "main"]
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -35,31 +35,66 @@ Mode = Literal["auto", "exhaustive", "random", "none"]
 Runtime = Literal["mamba-ssm", "transformers"]
 Out = Annotated[Path | None, typer.Option(help="checkpoint directory [default: out/NAME]")]
 Verify = Annotated[Mode, typer.Option(help="auto: every sequence if few, else random ones (fewer if huge)")]
-Samples = Annotated[int, typer.Option(min=1, help="random sequences per task")]
+Samples = Annotated[int, typer.Option(min=1, max=10**9, help="random sequences per task")]
 Certify = Annotated[bool, typer.Option(help="prove the answers for every input, where there is a certificate")]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
-Force = Annotated[bool, typer.Option(help="replace an earlier checkpoint at --out")]
+Force = Annotated[bool, typer.Option(help="replace an earlier checkpoint")]
 Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib import metadata
+
+        try:
+            version = metadata.version("mamba-constructions")
+        except metadata.PackageNotFoundError:
+            version = "(not installed: run from a checkout)"
+        typer.echo(f"mamba-constructions {version}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
+    pass
 
 
 def run(
     construction: Construction, out: Path | None, mode: Mode, samples: int, certify: bool, as_json: bool, force: bool
 ) -> None:
     """Build, verify, save and report one construction; raises typer.Exit(1) when the verification fails."""
-    directory = out or Path("out") / construction.name
-    check_target(directory, overwrite=force or out is None)
-    built = artifact.build(construction)
-    bare, stack = built.bare_stack(), built.stack()
+    directory, overwrite = requests.checkpoint_directory(construction, out, force)
     with display.progress(quiet=as_json) as bars:
-        bare_results = artifact.verify(built, bare, mode, samples, construction.seed, bars, bare=True)
-        results = artifact.verify(built, stack, mode, samples, construction.seed, bars) if stack else bare_results
-    proof = artifact.certificate(built, bare) if certify else (None, "not asked for")
-    good = artifact.passed(built, results) and artifact.passed(built, bare_results)
-    saved = good and stack is not None
-    if saved:
-        artifact.save(built, results, directory, bare_results, proof, overwrite=force or out is None)
-    report = artifact.report(built, results, str(directory) if saved else None, bare_results, proof)
-    report["contrasts"] = artifact.exact_rate_of_contrasts(built, min(samples, 1000), construction.seed)
+        with bars.stage("start PyTorch"):
+            from compiler.artifact.save import check_target
+            from constructions import artifact
+        check_target(directory, overwrite=overwrite)
+        with bars.stage("compile"):
+            built = artifact.build(construction)
+        if built.model is None and out is not None:
+            raise ValueError(
+                f"--out {out}: Hugging Face has no {construction.target}, so there is no checkpoint to save; leave out --out."
+            )
+        with bars.stage("package"):
+            bare, stack = built.bare_stack(), built.stack()
+        bare_results = artifact.verify(built, bare, mode, samples, construction.seed, bars.form("bare"), bare=True)
+        results = bare_results
+        if stack is not None:
+            results = artifact.verify(built, stack, mode, samples, construction.seed, bars.form("language model"))
+        with bars.stage("certificate"):
+            proof = artifact.certificate(built, bare) if certify else (None, "not asked for")
+        good = artifact.passed(built, results) and artifact.passed(built, bare_results)
+        saved = good and stack is not None
+        with bars.stage("save and report"):
+            if saved:
+                artifact.save(built, results, directory, bare_results, proof, overwrite=overwrite)
+            report = artifact.report(built, results, str(directory) if saved else None, bare_results, proof)
+            report["contrasts"] = artifact.exact_rate_of_contrasts(built, min(samples, 1000), construction.seed)
+    report["runtime"] = _runtime_name()
     if as_json:
         typer.echo(json.dumps(report))
     else:
@@ -70,7 +105,20 @@ def run(
         _fail(built, bare, bare_results)
 
 
-def _fail(built: artifact.Built, stack, results) -> None:
+def _runtime_name() -> str:
+    """What the modules are that ran."""
+    from importlib import metadata
+
+    from compiler.runtime import has_mamba_ssm
+
+    if has_mamba_ssm():
+        return f"mamba_ssm {metadata.version('mamba-ssm')}"
+    return "modules of ours with the arithmetic of mamba_ssm, which is not installed"
+
+
+def _fail(built, stack, results) -> None:
+    from constructions import artifact
+
     for name, result in results.items():
         if not result.passed:
             typer.echo(display.failure_sentence(built, name, result), err=True)
@@ -103,13 +151,21 @@ def verify(
     mode: Annotated[Mode, typer.Option("--verify", help="as for the constructions")] = "auto",
     samples: Samples = 1000,
     runtime: Annotated[
-        Runtime, typer.Option(help="run mamba_ssm's modules or Hugging Face's own PyTorch code")
-    ] = "mamba-ssm",
+        Runtime | None,
+        typer.Option(
+            help="mamba_ssm's modules or Hugging Face's own PyTorch code [default: mamba-ssm, or ours where that is missing]"
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Verify a saved checkpoint again, from its files alone."""
+    if runtime == "mamba-ssm":
+        _need_mamba_ssm()
     with display.progress(quiet=as_json) as bars:
-        found = saved.verify_checkpoint(directory, mode, samples, runtime == "transformers", bars)
+        with bars.stage("start PyTorch"):
+            from constructions import artifact, saved
+        form = bars.form(runtime or "checkpoint")
+        found = saved.verify_checkpoint(directory, mode, samples, runtime == "transformers", form)
     for sentence in found.complaints:
         typer.echo(sentence, err=True)
     if found.stack is None:
@@ -139,17 +195,46 @@ def inspect(directory: Directory, as_json: Json = False) -> None:
 def reproduce(
     experiment: Annotated[Literal["figure-2", "table-1", "figure-3"], typer.Argument(help="of paper A")],
     samples: Samples = 100,
-    seed: Annotated[int, typer.Option(help="seed of the sequences")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="seed of the sequences")] = 0,
+    plot: Annotated[Path | None, typer.Option("--plot", help="also draw the figure (PNG, PDF or SVG)")] = None,
     as_json: Json = False,
 ) -> None:
     """An experiment of paper A with built weights: accuracy, paper's bound, built size, information bound."""
-    rows = list(experiments.rows(experiment, samples, seed))
+    if plot is not None:
+        requests.picture_path(plot, "--plot")
+    with display.progress(quiet=as_json) as bars:
+        with bars.stage("start PyTorch"):
+            from constructions import reproduce as experiments
+        advance = bars(experiment, experiments.count(experiment))
+        rows = []
+        for row in experiments.rows(experiment, samples, seed):
+            rows.append(row)
+            advance(1)
+    if plot is not None:
+        from constructions.experiment_plots import draw_experiment
+
+        draw_experiment(experiment, rows, plot)
     if as_json:
         typer.echo(json.dumps([asdict(row) for row in rows]))
     else:
         display.show_experiment(experiment, rows)
     if any(row.accuracy < 1 or not row.bit_exact for row in rows):
         raise typer.Exit(1)
+
+
+def _need_mamba_ssm() -> None:
+    """ImportError, with the command that installs it, where the real classes are asked for and missing."""
+    from compiler.runtime import mamba_classes
+
+    mamba_classes()
+
+
+@app.command("install-mamba")
+def install_mamba() -> None:
+    """Install mamba-ssm without CUDA kernels beside the PyTorch that is there (on a GPU: see the README)."""
+    from constructions.install_mamba import install
+
+    install(say=typer.echo)
 
 
 def _summary(construction: type[Construction]) -> str:
@@ -203,19 +288,7 @@ for _name, _construction in CONSTRUCTIONS.items():
     app.command(_name)(_command(_construction))
 commands_selectivity.register(app)
 commands_polynomial.register(app)
-
-
-def main() -> None:
-    """The entry point: refusals become one sentence per reason and exit code 2."""
-    try:
-        app()
-    except Violated as error:
-        typer.echo(f"the certificate fails: {error}", err=True)
-        raise SystemExit(1) from None
-    except (CompileError, CheckpointError, ValueError) as error:
-        typer.echo(str(error), err=True)
-        raise SystemExit(2) from None
-
+look.register(app)
 
 if __name__ == "__main__":
     main()

@@ -5,14 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from compiler.artifact.json_files import shown
-from compiler.artifact.model import Stack
-from compiler.driver import Compiled
 from compiler.language.circuit import Circuit
 from verify.certificates.certificate import Certificate
 from verify.tasks.task import Task
+
+if TYPE_CHECKING:
+    from compiler.artifact.model import Stack
+    from compiler.driver import Compiled
 
 LARGEST_PARAMETER = 1 << 53  # of any number that is no size
 LARGEST_ALPHABET = 1 << 20

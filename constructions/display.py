@@ -1,4 +1,4 @@
-"""What the `construct` command shows: progress bars and tables that fit 80 columns."""
+"""What the `construct` command shows: progress bars and tables as wide as the terminal."""
 
 from __future__ import annotations
 
@@ -6,25 +6,59 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from verify.check import Verification
 
-console = Console(width=80, highlight=False)
+console = Console(highlight=False)  # as wide as the terminal, 80 columns where there is none
+
+
+class _Count(ProgressColumn):
+    """How many of how many; nothing for work that cannot be counted."""
+
+    def render(self, task: Task) -> Text:
+        return Text("" if task.total is None else f"{int(task.completed):,} of {int(task.total):,}")
+
+
+class Bars:
+    """Signs of life on standard error: a bar for what is counted, a pulse for what is not; all gone at the end."""
+
+    def __init__(self, bars: Progress):
+        self._bars = bars
+
+    def __call__(self, name: str, count: int) -> Callable[[int], None]:
+        """A bar; returns its advance."""
+        bar = self._bars.add_task(name, total=count)
+        return lambda done: self._bars.advance(bar, done)
+
+    def form(self, form: str) -> Callable[[str, int], Callable[[int], None]]:
+        """Bars whose names say which form of the model is verified."""
+        return lambda name, count: self(f"verify {name} ({form})", count)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """A pulse while the block runs."""
+        bar = self._bars.add_task(name, total=None)
+        self._bars.refresh()  # at once: what follows may hold the interpreter for long
+        yield
+        self._bars.update(bar, total=1, completed=1)
 
 
 @contextmanager
-def progress(quiet: bool) -> Iterator[Callable[[str, int], Callable[[int], None]]]:
-    """A function that opens a bar (name, count) and returns its advance; silent for machines."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True, width=80), disable=quiet, transient=True) as bars:
+def progress(quiet: bool) -> Iterator[Bars]:
+    """Bars on standard error for the time of the block; silent for machines."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), _Count(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bars:
+        yield Bars(bars)
 
-        def open_bar(name: str, count: int) -> Callable[[int], None]:
-            bar = bars.add_task(name, total=count)
-            return lambda done: bars.advance(bar, done)
 
-        yield open_bar
+@contextmanager
+def working(name: str, quiet: bool) -> Iterator[None]:
+    """One pulse for one piece of work."""
+    with progress(quiet) as bars, bars.stage(name):
+        yield
 
 
 def show_report(report: dict) -> None:
@@ -41,6 +75,8 @@ def show_report(report: dict) -> None:
         console.print(f"task {number}: {task}")
     for name, rate in report.get("contrasts", {}).items():
         console.print(f"on the same data, {name}: {100 * rate:.1f} % of the sequences right")
+    if "runtime" in report:
+        console.print(f"ran on: {report['runtime']}")
     if report["out"]:
         console.print(f"checkpoint: {report['out']}")
 

@@ -18,7 +18,7 @@ _DPI = 110
 _LEAST_SENSITIVITY = 1e-16  # what float32 would take for 0 is left out
 
 
-def draw_state(history: StateHistory, path: str | Path) -> None:
+def draw_state(history: StateHistory, path: str | Path, title: str = "") -> None:
     """The state after every step: steps along time, a band of rows for each entry, its name at the left, its answer in the band.
 
     ValueError for a state of more rows than a picture can show.

@@ -59,6 +59,11 @@ class Row:
     information_bits: float
 
 
+def count(experiment: str) -> int:
+    """How many models an experiment builds."""
+    return sum(1 for _ in EXPERIMENTS[experiment]())
+
+
 def rows(experiment: str, samples: int, seed: int) -> Iterator[Row]:
     """Build and run every model of an experiment: adversarial cases and `samples` random sequences each."""
     for construction in EXPERIMENTS[experiment]():

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from compiler.artifact import Artifact, CheckpointError, differences, load, read_manifest
+from compiler.artifact import CheckpointError, read_manifest
+from compiler.artifact.artifact import Artifact
+from compiler.artifact.compare import differences
 from compiler.artifact.files import MANIFEST
 from compiler.artifact.json_files import shown
+from compiler.artifact.load import load
 from compiler.artifact.model import Stack
 from compiler.artifact.schema import parse
 from constructions import artifact

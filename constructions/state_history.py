@@ -36,18 +36,22 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class StateHistory:
-    """tokens: the input, one name a step; groups: the state after each step."""
+    """tokens: the input, one name a step; groups: the state after each step; block: whose, counted from 1."""
 
     tokens: tuple[str, ...]
     groups: tuple[Group, ...]
+    block: int
 
 
 def state_history(compiled: Compiled, stack: Stack, text: str, block: int | None = None) -> StateHistory:
-    """The states of a block (default: the last one) while it reads white-space separated tokens.
+    """The states of a block (counted from 1; default: the last one) while it reads white-space separated tokens.
 
     stack: the compiled circuit as a module, bare or a language model. ValueError for unknown tokens and blocks without a state.
     """
-    block = len(compiled.blocks) - 1 if block is None else block
+    number = len(compiled.blocks) if block is None else block
+    if not 1 <= number <= len(compiled.blocks):
+        raise ValueError(f"there is no block {number}: the model has {len(compiled.blocks)}, counted from 1")
+    block = number - 1
     alphabet = compiled.source.alphabet
     ids = alphabet.encode(text)
     if not ids:
@@ -55,11 +59,11 @@ def state_history(compiled: Compiled, stack: Stack, text: str, block: int | None
     target = compiled.context.target
     streams = [s for s in compiled.schedule.blocks[block] if target.gadget(s.operation).entries(s, 1, target)]
     if not streams:
-        raise ValueError(f"block {block} keeps no state")
+        raise ValueError(f"block {number} keeps no state, so there is nothing to draw")
     states = _states(stack, ids, block)
     seats = target.seats(compiled.blocks[block], stack.blocks[block])
     groups = [group for stream in streams for group in _groups(compiled, stream, states[:, seats], block)]
-    return StateHistory(tuple(alphabet.tokens[i] for i in ids), tuple(groups))
+    return StateHistory(tuple(alphabet.tokens[i] for i in ids), tuple(groups), number)
 
 
 @torch.no_grad()

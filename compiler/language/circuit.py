@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import instance, integer
 from compiler.language.input_language import InputLanguage
 from compiler.language.operations import Embed
 from compiler.language.stream import Stream, inputs_first
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,8 @@ class Circuit:
     @cached_property
     def graph(self) -> nx.DiGraph:
         """Streams as nodes, an edge from each input to its reader."""
+        import networkx as nx  # not at the top: `construct list` would wait for it
+
         graph = nx.DiGraph()
         graph.add_node(self.output)
         pending, seen = [self.output], {self.output}

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
 
-import networkx as nx
 import numpy as np
 
 from compiler.language.alphabet import Alphabet
@@ -87,6 +86,8 @@ class InputLanguage:
     @cached_property
     def _repeatable(self) -> tuple[bool, ...]:
         """For each edge, whether a walk can take it more than once (both ends in one strong component)."""
+        import networkx as nx  # not at the top: `construct list` would wait for it
+
         graph = nx.MultiDiGraph((e.source, e.target) for e in self.edges)
         component = {s: i for i, states in enumerate(nx.strongly_connected_components(graph)) for s in states}
         return tuple(component[e.source] == component[e.target] for e in self.edges)

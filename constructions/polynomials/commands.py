@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import typer
 from rich.table import Table
 
-from constructions.display import console
-from constructions.polynomials import (
-    degree_gap,
-    linear_attention,
-    polynomial,
-    polynomial_mamba,
-    polynomial_mamba_report,
-)
-from constructions.polynomials.polynomial_expression import parse_polynomial
+from constructions.display import console, working
 from constructions.reporting import show, verdict
-from verify.generalization import generalization, measured_magnitude
+
+if TYPE_CHECKING:
+    from constructions.polynomials import linear_attention
 
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 Samples = Annotated[int, typer.Option(min=1, help="random inputs to measure on")]
@@ -51,13 +45,17 @@ def polynomial_command(
     as_json: Json = False,
 ) -> None:
     """Any multivariate polynomial of the inputs, at the last position."""
-    p = parse_polynomial(expression, length)
-    if arch == "s6":
-        result = polynomial.report(polynomial.build(p, form), samples, seed) | {"formula": polynomial.formula(p, form)}
-    else:
-        result = polynomial_mamba_report.report(
-            polynomial_mamba.build_on_mamba(p, "binary" if factors == "2" else "ternary"), samples, seed
-        )
+    with working("polynomial", quiet=as_json):
+        from constructions.polynomials import polynomial, polynomial_mamba, polynomial_mamba_report
+        from constructions.polynomials.polynomial_expression import parse_polynomial
+
+        p = parse_polynomial(expression, length)
+        if arch == "s6":
+            built = polynomial.build(p, form)
+            result = polynomial.report(built, samples, seed) | {"formula": polynomial.formula(p, form)}
+        else:
+            on_mamba = polynomial_mamba.build_on_mamba(p, "binary" if factors == "2" else "ternary")
+            result = polynomial_mamba_report.report(on_mamba, samples, seed)
     show(result, as_json, good=_good(result))
 
 
@@ -74,8 +72,12 @@ def monomial_command(
     as_json: Json = False,
 ) -> None:
     """Lemma 3: c·x_i^P at one position and 0 elsewhere, in three blocks of the polynomial S6."""
-    c = parse_polynomial(coefficient).constant
-    result = polynomial.report(polynomial.build_monomial(variable, power, c, length, position), samples, seed)
+    with working("monomial", quiet=as_json):
+        from constructions.polynomials import polynomial
+        from constructions.polynomials.polynomial_expression import parse_polynomial
+
+        c = parse_polynomial(coefficient).constant
+        result = polynomial.report(polynomial.build_monomial(variable, power, c, length, position), samples, seed)
     show(result, as_json, good=_good(result))
 
 
@@ -85,7 +87,10 @@ def degree_gap_command(
     as_json: Json = False,
 ) -> None:
     """Lemma 1: the degree of one S6 channel against that of stacked linear attention, measured."""
-    result = degree_gap.report(length, layers)
+    with working("degree-gap", quiet=as_json):
+        from constructions.polynomials import degree_gap
+
+        result = degree_gap.report(length, layers)
     if as_json:
         show(result, as_json, good=result["agrees"])
         return
@@ -127,8 +132,11 @@ def linear_attention_command(
     as_json: Json = False,
 ) -> None:
     """Lemma 2: a causal linear-attention head as one S6 layer, random or with given weights."""
-    head = linear_attention.random_head(d, d_k, d_v, seed) if weights is None else _loaded(weights)
-    result = linear_attention.report(head, length, seed)
+    with working("linear-attention", quiet=as_json):
+        from constructions.polynomials import linear_attention
+
+        head = linear_attention.random_head(d, d_k, d_v, seed) if weights is None else _loaded(weights)
+        result = linear_attention.report(head, length, seed)
     targets = [result[target] for target in ("polynomial_s6", "mamba")]
     good = all(target["within_bound"] and target["exact_on_integers"] is not False for target in targets)
     show(result, as_json, good)
@@ -146,6 +154,8 @@ def generalization_command(
     as_json: Json = False,
 ) -> None:
     """Theorems 3 and 5: the recoverable form of the generalisation bound, with reconstructed constants."""
+    from verify.generalization import generalization, measured_magnitude
+
     bound = generalization(rho, contraction, margin, samples, delta, channels, states, classes)
     outputs = measured_magnitude(rho, contraction, channels, states)
     told = asdict(bound) | {"total": bound.total, "reconstructed": list(bound.reconstructed), "magnitude": outputs}
@@ -168,6 +178,8 @@ def _good(result: dict[str, Any]) -> bool:
 
 
 def _loaded(path: Path) -> linear_attention.Head:
+    from constructions.polynomials import linear_attention
+
     try:
         with np.load(path, allow_pickle=False) as arrays:
             matrices = [np.asarray(arrays[name], dtype=float) for name in ("W_Q", "W_K", "W_V")]

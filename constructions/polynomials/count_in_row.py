@@ -12,23 +12,23 @@ puts every count into the state and takes one real `step()` from it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from compiler.artifact.model import Stack
-from compiler.driver import Compiled
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout_integer
 from compiler.language.source import Tokens
 from compiler.language.stream import count
-from compiler.machines.polynomial_s6 import PolynomialNetwork
 from constructions.construction import Construction, parameter
-from constructions.polynomials.degree_gap import channel
 from verify.arguments import at_least
 from verify.certificates.certificate import Certificate
-from verify.certificates.runs import certify_runs
 from verify.tasks.count_in_row import CountInRow as Task
+
+if TYPE_CHECKING:
+    from compiler.artifact.model import Stack
+    from compiler.driver import Compiled
+    from compiler.machines.polynomial_s6 import PolynomialNetwork
 
 _LONGEST_CERTIFIED = 1 << 17
 
@@ -73,6 +73,8 @@ class CountInRow(Construction):
 
     def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
         """Every run length that the input language allows (up to 2^17), through the real `step()`."""
+        from verify.certificates.runs import certify_runs
+
         if self.arch != "mamba":
             return None
         alphabet = compiled.source.alphabet
@@ -82,4 +84,6 @@ class CountInRow(Construction):
 
 def on_polynomial_s6() -> PolynomialNetwork:
     """The channel of Lemma 1 with all weights 1: the run length on binary inputs (x_t, 1)."""
+    from constructions.polynomials.degree_gap import channel
+
     return channel()

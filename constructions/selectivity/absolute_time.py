@@ -11,10 +11,8 @@ at every length.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from compiler.artifact.model import Stack
-from compiler.driver import Compiled
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
@@ -22,9 +20,12 @@ from compiler.language.output import readout_integer
 from compiler.language.stream import constant, minimum
 from constructions.construction import Construction, parameter
 from verify.certificates.certificate import Certificate
-from verify.certificates.clock import certify_clock
 from verify.tasks.clock import Clock
 from verify.tasks.task import Task
+
+if TYPE_CHECKING:
+    from compiler.artifact.model import Stack
+    from compiler.driver import Compiled
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ class AbsoluteTime(Construction):
 
     def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
         """Every answer at every length, the saturated count included; for the Mamba form."""
+        from verify.certificates.clock import certify_clock
+
         if self.arch != "mamba":
             return None
         return certify_clock(stack, compiled.source.alphabet.ids("t"), self.vocab)

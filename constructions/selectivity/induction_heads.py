@@ -13,10 +13,8 @@ so Δ needs a shift; the blank must win where nothing is stored.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from compiler.artifact.model import Stack
-from compiler.driver import Compiled
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
@@ -27,10 +25,13 @@ from compiler.language.source import Tokens
 from compiler.language.stream import Stream, decode
 from constructions.construction import Construction, parameter
 from verify.bounds import induction_heads_bound, induction_heads_information_bits
-from verify.certificates import Certificate, adjacent_pairs, certify
-from verify.certificates.columns import certify_columns
+from verify.certificates import Certificate, adjacent_pairs
 from verify.tasks.induction import Induction
 from verify.tasks.task import Task
+
+if TYPE_CHECKING:
+    from compiler.artifact.model import Stack
+    from compiler.driver import Compiled
 
 BLANK = "×"
 
@@ -88,6 +89,9 @@ class InductionHeads(Construction):
 
     def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
         """Every answer at every length: by latches, and for Lemma 3 as printed by columns."""
+        from verify.certificates.certify import certify
+        from verify.certificates.columns import certify_columns
+
         tokens = compiled.source.alphabet.ids("v")
         if self.arch == "mamba-delta-t":
             return certify_columns(stack, tokens, compiled.source.alphabet.index(BLANK))

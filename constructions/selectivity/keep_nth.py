@@ -14,10 +14,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log2
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from compiler.artifact.model import Stack
-from compiler.driver import Compiled
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.codebook import balanced
@@ -28,9 +26,12 @@ from compiler.language.stream import constant, latch
 from constructions.construction import Construction, parameter
 from verify.bounds import keep_nth_bound
 from verify.certificates.certificate import Certificate
-from verify.certificates.hold import certify_hold
 from verify.tasks.keep import Keep
 from verify.tasks.task import Task
+
+if TYPE_CHECKING:
+    from compiler.artifact.model import Stack
+    from compiler.driver import Compiled
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ class KeepNth(Construction):
 
     def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
         """Every answer at every length, the saturated count included; for the two-block form."""
+        from verify.certificates.hold import certify_hold
+
         return certify_hold(stack, self.n, self.vocab) if self.arch == "mamba" else None
 
     def information_bits(self) -> float:

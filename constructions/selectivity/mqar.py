@@ -16,12 +16,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil, log2
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from scipy import sparse
 
-from compiler.artifact.model import Stack
-from compiler.driver import Compiled
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
@@ -40,9 +38,13 @@ from verify.bounds import (
     mqar_theorem4,
     random_code_failure,
 )
-from verify.certificates import Certificate, adjacent_pairs, certify
+from verify.certificates import Certificate, adjacent_pairs
 from verify.tasks.mqar import BenchmarkLayout, PaperLayout
 from verify.tasks.task import Task
+
+if TYPE_CHECKING:
+    from compiler.artifact.model import Stack
+    from compiler.driver import Compiled
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,8 @@ class MQAR(Construction):
         """Every answer, from the weights: sums by their kernel, the last write by latches, at every length."""
         if self.write == "first" or self.guarantee == "random":
             return None
+        from verify.certificates.certify import certify
+
         alphabet = compiled.source.alphabet
         return certify(
             stack,

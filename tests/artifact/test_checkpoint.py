@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
-from compiler.artifact import CheckpointError, load, read_manifest
+from compiler import load
+from compiler.artifact import CheckpointError, read_manifest
 from compiler.artifact.config import cuda_limits, mamba2_config, mamba_config
 from compiler.artifact.files import CARD, CONFIG, MANIFEST, SEALED_FILES, WEIGHTS, tensor_shapes
 from compiler.artifact.json_files import canonical_json

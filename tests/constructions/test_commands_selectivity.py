@@ -71,7 +71,7 @@ def test_plot_and_sensitivity_of_a_checkpoint(checkpoint: Path, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("haar", "--levels", "9"), "--levels"),
+        (("haar", "--levels", "9"), "levels = 9"),
         (("approximation-rate", "--breaks", "2", "--values", "0,1"), "2"),
         (("plot", "nowhere", "--input", "k0"), "does not exist"),
     ],

@@ -52,7 +52,7 @@ def test_keep_and_mqar():
     compiled = compile(KeepNth(n=3, vocab=6).circuit())
     (group,) = state_history(compiled, bare(compiled), "v4 v1 v5 v0 v2").groups
     assert group.answers == ("v4", "v1", "v5", "v5", "v5")
-    (count,) = state_history(compiled, bare(compiled), "v4 v1 v5", block=0).groups
+    (count,) = state_history(compiled, bare(compiled), "v4 v1 v5", block=1).groups
     assert count.values[:, 0].tolist() == [1, 2, 3]
     compiled = compile(MQAR(kappa=3, vocab=4).circuit())
     groups = state_history(compiled, bare(compiled), "k1 v0 k0 v3 k2 v1").groups

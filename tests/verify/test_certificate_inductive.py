@@ -19,7 +19,8 @@ from compiler.language.source import Tokens
 from compiler.language.stream import latch
 from constructions.selectivity.induction_heads import BLANK, InductionHeads
 from constructions.selectivity.mqar import MQAR
-from verify.certificates import Ask, Refused, Violated, adjacent_pairs, certify_latches
+from verify.certificates import Ask, Refused, Violated, adjacent_pairs
+from verify.certificates.inductive import certify_latches
 from verify.tasks.mqar.oracle import mqar_oracle
 
 

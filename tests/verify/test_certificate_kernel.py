@@ -13,7 +13,8 @@ from compiler.driver import compile
 from compiler.language.alphabet import Alphabet
 from compiler.language.input_language import InputLanguage
 from constructions.selectivity.mqar import MQAR
-from verify.certificates import Ask, Refused, adjacent_pairs, certify_kernel
+from verify.certificates import Ask, Refused, adjacent_pairs
+from verify.certificates.kernel import certify_kernel
 from verify.certificates.windows import histories, spelled
 from verify.tasks.mqar.oracle import mqar_oracle
 

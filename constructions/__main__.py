@@ -1,0 +1,70 @@
+"""The entry point of `construct`: whatever happens, a sentence for people and an exit code, never a traceback of theirs.
+
+Exit codes: 0 done and verified, 1 verification failed, 2 bad usage, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    """Run the command line; nothing heavy is imported before this, so that an early Ctrl-C is met here too."""
+    try:
+        code = _run()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the flush at exit fails once more
+        code = 1
+    if code == 130:
+        print("interrupted", file=sys.stderr)
+    raise SystemExit(code)
+
+
+def _run() -> int:
+    from constructions.cli import app
+
+    try:
+        return app(standalone_mode=False) or 0
+    except BrokenPipeError:
+        raise
+    except (ValueError, OSError, ImportError, MemoryError, OverflowError) as error:
+        return _refused(error)
+    except Exception as error:
+        if type(error).__name__ == "Abort":  # what an interrupt becomes inside of a command
+            return 130
+        if not hasattr(error, "format_message"):
+            raise
+        return _misused(error)
+
+
+def _refused(error: Exception) -> int:
+    """What a command refuses, or finds wrong: one sentence for each reason."""
+    from verify.certificates.certificate import Violated
+
+    if isinstance(error, Violated):
+        print(f"the certificate fails: {error}", file=sys.stderr)
+        return 1
+    if isinstance(error, OSError) and error.filename is not None:
+        print(f"{error.filename}: {(error.strerror or str(error)).lower()}.", file=sys.stderr)
+    else:
+        print(str(error) or f"there is not enough memory for this ({type(error).__name__}).", file=sys.stderr)
+    return 2
+
+
+def _misused(error) -> int:
+    """An error of the command line itself: its sentence, and where the options are told."""
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        return 2
+    path = context.command_path if context else "construct"
+    print(f"{error.format_message().rstrip('.')}; `{path} --help` shows what there is.", file=sys.stderr)
+    return error.exit_code
+
+
+if __name__ == "__main__":
+    main()

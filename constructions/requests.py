@@ -1,0 +1,75 @@
+"""What is refused before any work, because it would be lost, overwrite something or never end."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from constructions.construction import Construction
+
+MOST_EXHAUSTIVE = 10_000_000
+PICTURES = (".png", ".pdf", ".svg")
+
+
+def checkpoint_directory(construction: Construction, out: Path | None, force: bool) -> tuple[Path, bool]:
+    """(where the checkpoint goes, whether it may replace what is there): --out, or out/NAME.
+
+    The default place is used again for the same parameters only: ValueError where it holds other ones.
+    """
+    directory = out or Path("out") / construction.name
+    if force or out is not None:
+        return directory, force
+    differing = _other_parameters(directory, construction)
+    if differing:
+        raise ValueError(
+            f"{directory} holds a {construction.name} with {differing}; "
+            "give another directory by --out, or replace it by --force."
+        )
+    return directory, True
+
+
+def _other_parameters(directory: Path, construction: Construction) -> str:
+    """What the checkpoint there has other than this construction, such as "kappa = 16"; "" for nothing, or no checkpoint."""
+    try:
+        manifest = json.loads((directory / "construction.json").read_text())
+        saved, name = dict(manifest["params"]), manifest["construction"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""  # nothing, or nothing of ours: whoever writes there refuses that
+    if name != construction.name:
+        return f"construction = {name}"
+    wanted = construction.params()
+    return ", ".join(f"{key} = {saved.get(key)}" for key in wanted if saved.get(key) != wanted[key])
+
+
+def check_exhaustive(construction: Construction, mode: str) -> None:
+    """ValueError where --verify exhaustive would run more sequences than anyone waits for."""
+    if mode != "exhaustive":
+        return
+    count = sum(task.exhaustive_count() for task in construction.tasks())
+    if count > MOST_EXHAUSTIVE:
+        shown = f"{count:,}" if count < 10**15 else f"about 10^{_digits(count) - 1}"
+        raise ValueError(
+            f"--verify exhaustive would run {shown} sequences, and at most {MOST_EXHAUSTIVE:,} are tried; "
+            "use --verify random, or smaller parameters."
+        )
+
+
+def _digits(number: int) -> int:
+    """How many decimal digits, within one, without writing them all out."""
+    return int((number.bit_length() - 1) * 0.30103) + 1
+
+
+def picture_path(path: Path, option: str) -> Path:
+    """The path, where a picture can be written there; ValueError in one sentence otherwise."""
+    if path.suffix.lower() not in PICTURES:
+        raise ValueError(f"{option} {path}: a picture ends in {', '.join(PICTURES)}.")
+    if not path.parent.is_dir():
+        raise ValueError(f"{option} {path}: there is no directory {path.parent}.")
+    if path.is_dir():
+        raise ValueError(f"{option} {path} is a directory, and a picture is a file.")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ValueError(f"{option} {path} may not be written.")
+    return path
