@@ -122,7 +122,7 @@ def _lower(operations: list[Stream], plan: Schedule, lanes: Lanes, context: Cont
     builder = BlockBuilder(lanes, context)
     for stream in operations:
         try:
-            context.target.gadget(stream.operation).lower(stream, plan.on_lanes[stream], builder)
+            builder.lower(stream, plan.on_lanes[stream])
         except InexactWeight as reason:
             raise CompileError([(stream, str(reason))]) from reason
     block = builder.build()

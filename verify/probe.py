@@ -59,16 +59,10 @@ def _first(values: np.ndarray, expected: np.ndarray) -> tuple[int, int, int] | N
 def _sentence(
     stage: str, compiled: Compiled, lane: int, value: float, expected: float, at: tuple[int, int, int]
 ) -> str:
-    origin = next(
-        (
-            f" ({s.label}, {s.origin})"
-            for s, index in compiled.lanes.index.items()
-            if s is not ONE and (index == lane).any()
-        ),
-        "",
-    )
+    held = compiled.lanes.coordinates[lane]
+    origin = "" if held.stream is ONE or held.stream is None else f" ({held.stream.label}, {held.source})"
     return (
-        f"the model first leaves the circuit in {stage}, lane {compiled.lanes.names[lane]}{origin}: "
+        f"the model first leaves the circuit in {stage}, lane {held.name}{origin}: "
         f"{value:g} instead of {expected:g} at position {at[1]}"
     )
 

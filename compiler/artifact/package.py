@@ -15,6 +15,7 @@ import torch
 from scipy import sparse
 
 from compiler.artifact.model import Stack
+from compiler.artifact.model_layout import bare_layout, language_model_layout
 from compiler.artifact.tokenizer import with_special_tokens
 from compiler.driver import Compiled
 from compiler.errors import CompileError
@@ -22,6 +23,7 @@ from compiler.exactness.ballast import Ballast, choose_ballast, with_norm_ballas
 from compiler.exactness.sums import largest_step
 from compiler.formats import FLOAT32, Format
 from compiler.language.arguments import instance
+from compiler.layout import Layout
 from compiler.targets import target_of
 from compiler.targets.sizes import Sizes
 from compiler.targets.target import Target
@@ -34,6 +36,7 @@ class LanguageModel:
 
     special_score: what every special token scores everywhere, below any score that a letter can have.
     letters: size of the circuit's own alphabet; the special tokens come after it.
+    layout: what stands where in the tensors.
     """
 
     config: dict
@@ -43,6 +46,7 @@ class LanguageModel:
     ballast: Ballast
     special_score: float
     letters: int
+    layout: Layout
 
     def over_vocabulary(self, scores: np.ndarray) -> np.ndarray:
         """The scores of the whole vocabulary, special tokens included, where the circuit gives these: (…, vocabulary)."""
@@ -80,14 +84,17 @@ def bare(compiled: Compiled, mixer: str | None = None) -> Stack:
     d_model = max((s.d_model for s in sizes), default=d_model)
     embedding = torch.from_numpy(_columns(compiled.lanes.embedding, lane_in, d_model, "embedding"))
     head = torch.from_numpy(_columns(compiled.head, lane_out, d_model, "head"))
-    tensors = [
+    emitted = [
         printer.emit(block, size, lane_in if i == 0 else lane_out, lane_out)
         for i, (block, size) in enumerate(zip(compiled.blocks, sizes, strict=True))
     ]
+    tensors = [emission.tensors for emission in emitted]
     for i, state in enumerate(tensors):
         _check_representable({f"block {i}: {name}": tensor for name, tensor in state.items()}, compiled.context.format)
     modules = [printer.module(size, i) for i, size in enumerate(sizes)]
-    return Stack.without_norms(embedding, modules, tensors, head, needs_residual(compiled))
+    stack = Stack.without_norms(embedding, modules, tensors, head, needs_residual(compiled))
+    stack.layout = bare_layout(compiled, emitted, d_model, lane_in, lane_out)
+    return stack
 
 
 def needs_residual(compiled: Compiled) -> bool:
@@ -199,10 +206,12 @@ def language_model(compiled: Compiled) -> LanguageModel:
         "lm_head.weight": _head(compiled, lane_of, size.d_model, len(tokens), special),
     }
     tensors["backbone.norm_f.weight"][-1] = 1 / ballast.factors[-1]  # K divides a·K; what the special rows read is 1
+    emitted = []
     for i, block in enumerate(blocks):
         prefix = f"backbone.layers.{i}"
         tensors[f"{prefix}.norm.weight"] = _norm_weight(size.d_model, lane_of, ballast)
-        for name, tensor in printer.emit(block, size, lane_of, lane_of).items():
+        emitted.append(printer.emit(block, size, lane_of, lane_of))
+        for name, tensor in emitted[-1].tensors.items():
             tensors[f"{prefix}.mixer.{name}"] = tensor
         if inner_ballast[i] is not None:
             seats = printer.seats(block, size)[: len(compiled.blocks[i].channels.names)]
@@ -211,7 +220,8 @@ def language_model(compiled: Compiled) -> LanguageModel:
     ends_with = None if end is None else alphabet.index(end)
     step = max(largest_step(block, bounds) for block in blocks)
     config = family.config(size, len(tokens), len(blocks), ends_with, step) | {"dtype": compiled.dtype}
-    return LanguageModel(config, tensors, tokens, lane_of, ballast, special, alphabet.size)
+    layout = language_model_layout(compiled, emitted, size.d_model, tokens, len(ballast.factors))
+    return LanguageModel(config, tensors, tokens, lane_of, ballast, special, alphabet.size, layout)
 
 
 def _special_score(compiled: Compiled, bounds: np.ndarray) -> float:

@@ -19,6 +19,7 @@ from compiler.exactness.levels import GATE, LARGEST_SQUARES, LEAST_BALLAST, OFF
 from compiler.exactness.sums import channel_bounds
 from compiler.formats import Format
 from compiler.ir.block import SelectiveBlock
+from compiler.ir.coordinate import Coordinate
 from compiler.ir.decay import KEEP
 
 
@@ -83,10 +84,12 @@ def _with_constant_channels(block: SelectiveBlock, compiled: Compiled, ballast: 
 
     taps = np.zeros((count, features.taps.shape[1]))
     taps[:, 0] = 1
-    names = tuple(f"norm_ballast[{i}]" for i in range(count))
+    places = tuple(
+        Coordinate(f"norm_ballast[{i}]", text="a constant that makes the gated norm the identity") for i in range(count)
+    )
     more_features = replace(
         features,
-        names=features.names + names,
+        coordinates=features.coordinates + places,
         rows=sparse.csr_array(sparse.vstack([features.rows, rows(np.array(ballast.factors) * ballast.level)])),
         taps=np.vstack([features.taps, taps]),
         bias=np.append(features.bias, np.zeros(count)),
@@ -94,7 +97,7 @@ def _with_constant_channels(block: SelectiveBlock, compiled: Compiled, ballast: 
     wider = lambda m, extra: sparse.csr_array(sparse.vstack([_widened(m, n_features + count), extra]))
     more_channels = replace(
         channels,
-        names=channels.names + names,
+        coordinates=channels.coordinates + places,
         feature=np.append(channels.feature, n_features + np.arange(count)),
         delta_features=wider(channels.delta_features, sparse.csr_array((count, n_features + count))),
         delta_lanes=sparse.csr_array(sparse.vstack([channels.delta_lanes, sparse.csr_array((count, n_lanes))])),
@@ -108,7 +111,7 @@ def _with_constant_channels(block: SelectiveBlock, compiled: Compiled, ballast: 
     more_columns = replace(
         columns, write=_widened(columns.write, n_features + count), read=_widened(columns.read, n_features + count)
     )
-    return SelectiveBlock(more_features, more_channels, more_columns)
+    return SelectiveBlock(more_features, more_channels, more_columns, block.lanes)
 
 
 def _widened(matrix: sparse.csr_array, width: int) -> sparse.csr_array:

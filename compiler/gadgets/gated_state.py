@@ -11,6 +11,7 @@ from compiler.gadgets.gadget import CONSTANT_COLUMN, Entry, Gadget, Operands, ga
 from compiler.gadgets.parts import column_gain, constant_column, read_gain, targets
 from compiler.gadgets.state import OneColumnState
 from compiler.ir.builder import BlockBuilder
+from compiler.ir.coordinate import Coordinate
 from compiler.language.stream import Stream
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ class GatedState(Gadget):
         bank, gate = inputs
         return fitter.rebuilt(stream, stream.operation, (bank, fitter.landed(gate)))
 
+    def carries(self, stream: Stream, number: int) -> tuple[Stream, int]:
+        return stream.inputs[0], number
+
     def lower(self, stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
         bank, gate = stream.inputs
         keys, lanes = gate.width, np.flatnonzero(wanted)
@@ -52,7 +56,7 @@ class GatedState(Gadget):
         level = GATE / float(builder.domains.of(gate).step)
         out = (np.tile(targets(stream, wanted, builder), keys), unit * column_gain(builder) * GATE / level)
         rows = (builder.on_lanes(gate)[np.repeat(np.arange(keys), len(lanes))] * level).tocsr()
-        entries = [f"{stream.label}[{k}][{i}]" for k in range(keys) for i in lanes]
+        entries = [Coordinate(f"{stream.label}[{k}][{i}]", stream, int(i)) for k in range(keys) for i in lanes]
         builder.add_channels(entries, ids, out, rows, **step)
 
     def entries(self, stream: Stream, count: int, target: Target) -> list[Entry]:

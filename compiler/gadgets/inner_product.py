@@ -8,7 +8,7 @@ import numpy as np
 
 from compiler.exactness.levels import GATE, ON
 from compiler.gadgets.gadget import Gadget, Operands
-from compiler.gadgets.parts import column_entries, names, targets
+from compiler.gadgets.parts import column_entries, columns_of, places, targets
 from compiler.ir.builder import BlockBuilder
 from compiler.ir.decay import ERASE
 from compiler.language.stream import Stream
@@ -38,7 +38,7 @@ class InnerProduct(Gadget):
         a, b = stream.inputs
         write = [(r, f, w / ON) for r, f, w in column_entries(builder, a)]
         read = [(r, f, w / GATE) for r, f, w in column_entries(builder, b)]
-        builder.set_columns([f"{stream.label}.column[{n}]" for n in range(a.width)], write, read)
+        builder.set_columns(columns_of(a, stream), write, read)
         out = (targets(stream, wanted, builder), np.array([1 / GATE]))
         on, gate = np.array([builder.constant()]), builder.always_open(1, GATE)
-        builder.add_channels(names(stream, wanted), on, out, gate, ON, decay=ERASE)
+        builder.add_channels(places(stream, wanted), on, out, gate, ON, decay=ERASE)

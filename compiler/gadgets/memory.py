@@ -11,7 +11,7 @@ import numpy as np
 
 from compiler.exactness.levels import GATE, ON
 from compiler.gadgets.gadget import Entry, Gadget, Operands
-from compiler.gadgets.parts import column, names, read_gain, targets
+from compiler.gadgets.parts import column, columns_of, places, read_gain, targets
 from compiler.ir.builder import BlockBuilder
 from compiler.language.stream import Stream
 
@@ -45,16 +45,19 @@ class OuterProductMemory(Gadget):
         merged.origin = stream.origin
         return merged
 
+    def carries(self, stream: Stream, number: int) -> tuple[Stream, int]:
+        return stream.inputs[0], number
+
     def lower(self, stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
         value, key, query = stream.inputs
         ids, unit = builder.written(value, wanted)
         write, key_unit = column(builder, key, ON)
         read, query_unit = column(builder, query, GATE)
         gain = key_unit * query_unit / (ON * GATE)
-        builder.set_columns([f"{stream.label}.column[{n}]" for n in range(key.width)], write, read)
+        builder.set_columns(columns_of(key, stream), write, read)
         out = (targets(stream, wanted, builder), unit * gain)
         skip = float(stream.operation.skip) / (GATE * gain)
-        builder.add_channels(names(stream, wanted), ids, out, builder.always_open(len(ids), GATE), ON, skip=skip)
+        builder.add_channels(places(stream, wanted), ids, out, builder.always_open(len(ids), GATE), ON, skip=skip)
 
     def claims(self, stream: Stream, domains: Domains) -> Iterator[tuple[str, Fraction]]:
         value, key = (domains.of(s) for s in stream.inputs[:2])

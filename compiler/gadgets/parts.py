@@ -7,6 +7,7 @@ import numpy as np
 from compiler.errors import CompileError
 from compiler.exactness.levels import CONSTANT, GATE, ON
 from compiler.ir.builder import BlockBuilder
+from compiler.ir.coordinate import Coordinate, numbered
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.targets.target import Target
@@ -16,8 +17,14 @@ def targets(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> np.nda
     return builder.lanes.index[stream][np.flatnonzero(wanted)]
 
 
-def names(stream: Stream, wanted: np.ndarray) -> list[str]:
-    return [stream.label if stream.width == 1 else f"{stream.label}[{i}]" for i in np.flatnonzero(wanted)]
+def places(stream: Stream, wanted: np.ndarray) -> list[Coordinate]:
+    """The coordinates of the channels that compute the wanted numbers."""
+    return numbered(stream, np.flatnonzero(wanted))
+
+
+def columns_of(operand: Stream, stream: Stream) -> list[Coordinate]:
+    """The coordinates of one column for each number of a key (or of the first factor of an inner product)."""
+    return [Coordinate(f"{stream.label}.column[{n}]", operand, n) for n in range(operand.width)]
 
 
 def per_lane(builder: BlockBuilder, value: Stream, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -34,7 +41,11 @@ def constant_column(builder: BlockBuilder) -> None:
     on = np.array([builder.constant()])
     write, read = (1.0, 1.0) if builder.target.column == "written" else (1 / (ON * CONSTANT), 1 / (GATE * CONSTANT))
     row = np.zeros(1, dtype=np.int64)
-    builder.set_columns(["constant"], [(row, on, np.array([write]))], [(row, on, np.array([read]))])
+    builder.set_columns(
+        [Coordinate("constant", text="on at every position")],
+        [(row, on, np.array([write]))],
+        [(row, on, np.array([read]))],
+    )
 
 
 def column_gain(builder: BlockBuilder) -> float:

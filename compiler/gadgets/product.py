@@ -10,7 +10,7 @@ from scipy import sparse
 from compiler.analysis.scale import half_scale
 from compiler.exactness.levels import GATE, OFF
 from compiler.gadgets.gadget import Gadget, Operands
-from compiler.gadgets.parts import names, targets
+from compiler.gadgets.parts import places, targets
 from compiler.ir.builder import BlockBuilder
 from compiler.language import operations as ops
 from compiler.language.stream import Stream, concatenate
@@ -62,4 +62,4 @@ class Product(Gadget):
         for sign in (1.0,) if single else (1.0, -1.0):
             gate = (row * sign * level).tocsr()
             out = (target, sign * unit / level)
-            builder.add_channels(names(stream, wanted), ids, out, gate, OFF, skip=1.0, real_gate=not domain.step)
+            builder.add_channels(places(stream, wanted), ids, out, gate, OFF, skip=1.0, real_gate=not domain.step)

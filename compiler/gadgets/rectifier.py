@@ -9,7 +9,7 @@ import numpy as np
 from compiler.analysis.one_channel import one_channel
 from compiler.exactness.levels import GATE, OFF
 from compiler.gadgets.gadget import Gadget
-from compiler.gadgets.parts import names, targets
+from compiler.gadgets.parts import places, targets
 from compiler.ir.builder import BlockBuilder
 from compiler.language.stream import Stream
 
@@ -35,4 +35,4 @@ class Rectifier(Gadget):
     def lower(self, stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
         ids, scale = builder.rectifier(stream, wanted)
         out = (targets(stream, wanted, builder), np.full(len(ids), 1 / scale))
-        builder.add_channels(names(stream, wanted), ids, out, builder.always_open(len(ids), GATE), OFF, skip=1 / GATE)
+        builder.add_channels(places(stream, wanted), ids, out, builder.always_open(len(ids), GATE), OFF, skip=1 / GATE)

@@ -13,7 +13,7 @@ from compiler.analysis.scale import half_scale
 from compiler.errors import CompileError
 from compiler.exactness.levels import GATE, HALF, LARGEST_RATE, LARGEST_SCALED_SUM, ON
 from compiler.gadgets.gadget import CONSTANT_COLUMN, Entry, Gadget, Operands
-from compiler.gadgets.parts import column_gain, constant_column, names, read_gain, targets
+from compiler.gadgets.parts import column_gain, constant_column, places, read_gain, targets
 from compiler.ir.builder import BlockBuilder
 from compiler.language.stream import Stream
 
@@ -50,7 +50,7 @@ class ScaledSum(Gadget):
             for gate_sign in (1.0, -1.0):
                 out = (target, step_sign * gate_sign * unit * gain)
                 z = (row * gate_sign * level).tocsr()
-                builder.add_channels(names(stream, wanted), ids, out, z, real_gate=True, real_step=True, **delta)
+                builder.add_channels(places(stream, wanted), ids, out, z, real_gate=True, real_step=True, **delta)
 
     def claims(self, stream: Stream, domains: Domains) -> Iterator[tuple[str, Fraction]]:
         value, weight = (domains.of(s) for s in stream.inputs[:2])

@@ -9,7 +9,7 @@ import numpy as np
 
 from compiler.exactness.levels import GATE
 from compiler.gadgets.gadget import CONSTANT_COLUMN, Entry, Gadget
-from compiler.gadgets.parts import column_gain, constant_column, names, read_gain, targets
+from compiler.gadgets.parts import column_gain, constant_column, places, read_gain, targets
 from compiler.ir.builder import BlockBuilder
 from compiler.language.stream import Stream
 
@@ -36,7 +36,7 @@ class OneColumnState(Gadget):
         constant_column(builder)
         ids, unit, step = self.written(stream, np.flatnonzero(wanted), builder)
         out = (targets(stream, wanted, builder), unit * column_gain(builder))
-        builder.add_channels(names(stream, wanted), ids, out, builder.always_open(len(ids), GATE), **step)
+        builder.add_channels(places(stream, wanted), ids, out, builder.always_open(len(ids), GATE), **step)
 
     def entries(self, stream: Stream, count: int, target: Target) -> list[Entry]:
         return [Entry(None, np.arange(count), 0, read_gain(target))]

@@ -22,19 +22,31 @@ pairs ± of which only the difference is read, and f(x) − f(−x) = x for all 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
 from compiler.exactness.levels import KEPT, OFF, SAFE_NEGATIVE, SAFE_POSITIVE
+from compiler.ir.coordinate import Coordinate
 from compiler.ir.decay import Fade, rates
 
 
-@dataclass(frozen=True, eq=False)
-class Features:
-    """Rectified rows. names: F; rows: (F × lanes) csr; taps: (F × d_conv) by lag; bias: (F,); real: halves of real numbers."""
+class _Named:
+    """Parts whose places have coordinates."""
 
-    names: tuple[str, ...]
+    coordinates: tuple[Coordinate, ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(coordinate.name for coordinate in self.coordinates)
+
+
+@dataclass(frozen=True, eq=False)
+class Features(_Named):
+    """Rectified rows. coordinates: F; rows: (F × lanes) csr; taps: (F × d_conv) by lag; bias: (F,); real: halves of real numbers."""
+
+    coordinates: tuple[Coordinate, ...]
     rows: sparse.csr_array
     taps: np.ndarray
     bias: np.ndarray
@@ -42,14 +54,14 @@ class Features:
 
 
 @dataclass(frozen=True, eq=False)
-class Channels:
+class Channels(_Named):
     """Channels with a state or a D path. Arrays over C channels; matrices (C × features) or (C × lanes).
 
     decay: what a step leaves of the state (rate_c above is its rate).
     real_gates, real_steps: the channels whose gate or Δ is half of a real number.
     """
 
-    names: tuple[str, ...]
+    coordinates: tuple[Coordinate, ...]
     feature: np.ndarray
     delta_features: sparse.csr_array
     delta_lanes: sparse.csr_array
@@ -69,13 +81,13 @@ class Channels:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
-    """State columns. names: N; write, read: (N × features): B and C.
+class Columns(_Named):
+    """State columns. coordinates: N; write, read: (N × features): B and C.
 
     step, step_bias: (N × features) and (N,), the columns' own Δ; None where Δ belongs to the channels.
     """
 
-    names: tuple[str, ...]
+    coordinates: tuple[Coordinate, ...]
     write: sparse.csr_array
     read: sparse.csr_array
     step: sparse.csr_array | None = None
@@ -84,11 +96,12 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class SelectiveBlock:
-    """A layer that selects what it stores: one Mamba block, whatever the target."""
+    """A layer that selects what it stores: one Mamba block, whatever the target. lanes: what its L lanes hold."""
 
     features: Features
     channels: Channels
     columns: Columns
+    lanes: tuple[Coordinate, ...]
 
     @property
     def d_state(self) -> int:
@@ -119,7 +132,7 @@ class SelectiveBlock:
         """Raise ValueError unless every part has the shape that the others ask for and holds numbers."""
         features, channels, columns = self.features, self.channels, self.columns
         n_features, n_channels, n_columns = (len(part.names) for part in (features, channels, columns))
-        n_lanes = features.rows.shape[1]
+        n_lanes = len(self.lanes)
         shapes = {
             "rows": (features.rows, (n_features, n_lanes)),
             "taps": (features.taps, (n_features, features.taps.shape[-1])),

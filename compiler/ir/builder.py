@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
@@ -14,6 +15,7 @@ from compiler.analysis.scale import half_scale, rectifier_scale
 from compiler.context import Context
 from compiler.exactness.levels import CONSTANT
 from compiler.ir.block import Channels, Columns, Features, SelectiveBlock
+from compiler.ir.coordinate import Coordinate, numbered
 from compiler.ir.decay import KEEP, Fade
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
@@ -33,20 +35,38 @@ class BlockBuilder:
         self.domains = context.domains
         self.target = context.target
         self._ids: dict[bytes, int] = {}
-        self._names: list[str] = []
+        self._coordinates: list[Coordinate] = []
         self._rows: list[sparse.csr_array] = []
         self._taps: list[np.ndarray] = []
         self._bias: list[float] = []
         self._channels: list[dict] = []
         self._real: set[int] = set()
-        self._columns: tuple[tuple[str, ...], list, list, tuple[list, np.ndarray] | None] | None = None
+        self._reader: Stream | None = None
+        self._columns: tuple[tuple[Coordinate, ...], list, list, tuple[list, np.ndarray] | None] | None = None
+
+    def lower(self, stream: Stream, wanted: np.ndarray) -> None:
+        """Add the wanted numbers of an operation, as its gadget has it."""
+        self._reader = stream
+        self.target.gadget(stream.operation).lower(stream, wanted, self)
+
+    def _stamped(self, places: Sequence[Coordinate]) -> tuple[Coordinate, ...]:
+        """The coordinates, with the operation that is being lowered and its gadget."""
+        if self._reader is None:
+            return tuple(places)
+        gadget = type(self.target.gadget(self._reader.operation)).__name__
+        return tuple(replace(place, reader=self._reader, gadget=gadget) for place in places)
+
+    def _places(self, stream: Stream, wanted: np.ndarray, unit: float, lag: int = 0) -> list[Coordinate]:
+        return numbered(stream, np.flatnonzero(wanted), lag, unit)
 
     def form(self, stream: Stream) -> Form:
         return self.context.form(stream)
 
     # Features ---------------------------------------------------------------------------------
 
-    def features(self, channels: ChannelRows, scale: float, names: Sequence[str], real: bool = False) -> np.ndarray:
+    def features(
+        self, channels: ChannelRows, scale: float, places: Sequence[Coordinate], real: bool = False
+    ) -> np.ndarray:
         """Feature ids of scale · relu(channels): (count,); real: halves of real numbers."""
         count = len(channels.bias)
         parts = [
@@ -66,8 +86,8 @@ class BlockBuilder:
                 + bias[i].tobytes()
             )
             if key not in self._ids:
-                self._ids[key] = len(self._names)
-                self._names.append(names[i])
+                self._ids[key] = len(self._coordinates)
+                self._coordinates += self._stamped([places[i]])
                 self._rows.append((rows.indices[span], rows.data[span]))
                 self._taps.append(taps[i])
                 self._bias.append(bias[i])
@@ -78,7 +98,9 @@ class BlockBuilder:
     def constant(self) -> int:
         """The feature that is 32 at every position."""
         one = ChannelRows((), (), np.zeros((1, self.target.d_conv)), np.array([1.0]))
-        return int(self.features(one, CONSTANT, ["constant"])[0])
+        return int(
+            self.features(one, CONSTANT, [Coordinate("constant", ONE, unit=CONSTANT, text="1 at every position")])[0]
+        )
 
     def rectifier(self, relu: Stream, wanted: np.ndarray) -> tuple[np.ndarray, float]:
         """(feature ids, scale) of the wanted numbers of a rectifier."""
@@ -86,13 +108,13 @@ class BlockBuilder:
         channels = _only(one_channel(self.form(pre), pre.width, self.target.d_conv, rectified=True), wanted)
         halved = isinstance(relu.operation, ops.Half)
         scale = relu.operation.scale if halved else rectifier_scale(channels, self.domains)
-        return self.features(channels, scale, _numbered(relu, wanted), halved), scale
+        return self.features(channels, scale, self._places(relu, wanted, scale), halved), scale
 
     def passing(self, stream: Stream, wanted: np.ndarray) -> tuple[np.ndarray, float]:
         """(feature ids, scale) of non-negative numbers that one row each can compute from lanes."""
         channels = _only(one_channel(self.form(stream), stream.width, self.target.d_conv, rectified=False), wanted)
         scale = rectifier_scale(channels, self.domains)
-        return self.features(channels, scale, _numbered(stream, wanted)), scale
+        return self.features(channels, scale, self._places(stream, wanted, scale)), scale
 
     # Ports ------------------------------------------------------------------------------------
 
@@ -144,7 +166,9 @@ class BlockBuilder:
             taps[:, lag] = 1
             channels = ChannelRows((atom,), (pick,), taps, np.zeros(used.sum()))
             scale = half_scale(self.domains.of(atom)) if real else rectifier_scale(channels, self.domains)
-            result.append((self.features(channels, scale, _numbered(atom, used, lag), real), sign / scale))
+            result.append(
+                (self.features(channels, scale, self._places(atom, used, sign * scale, lag), real), sign / scale)
+            )
         return result
 
     def on_lanes(self, stream: Stream) -> sparse.csr_array:
@@ -154,15 +178,15 @@ class BlockBuilder:
     # Parts ------------------------------------------------------------------------------------
 
     def set_columns(
-        self, names: Sequence[str], write: list, read: list, step: tuple[list, np.ndarray] | None = None
+        self, places: Sequence[Coordinate], write: list, read: list, step: tuple[list, np.ndarray] | None = None
     ) -> None:
         """The state columns of the block; write, read: (rows, features, weights) triples; step: such triples and biases."""
         if self._columns is None:
-            self._columns = (tuple(names), write, read, step)
+            self._columns = (self._stamped(places), write, read, step)
 
     def add_channels(
         self,
-        names: Sequence[str],
+        places: Sequence[Coordinate],
         feature: np.ndarray,
         out: tuple[np.ndarray, np.ndarray],
         gate: sparse.csr_array,
@@ -181,7 +205,7 @@ class BlockBuilder:
         count = len(feature)
         self._channels.append(
             {
-                "names": list(names),
+                "places": self._stamped(places),
                 "feature": np.asarray(feature, dtype=np.int64),
                 "out": out,
                 "gate": gate,
@@ -201,21 +225,21 @@ class BlockBuilder:
         return sparse.csr_array((np.full(count, level), (range(count), [one] * count)), shape=(count, self.lanes.count))
 
     def build(self) -> SelectiveBlock:
-        n_features, n_lanes = len(self._names), self.lanes.count
+        n_features, n_lanes = len(self._coordinates), self.lanes.count
         indptr = np.cumsum([0, *(len(i) for i, _ in self._rows)])
         indices = np.concatenate([i for i, _ in self._rows]) if self._rows else np.zeros(0, dtype=np.int64)
         data = np.concatenate([d for _, d in self._rows]) if self._rows else np.zeros(0)
         rows = sparse.csr_array((data, indices, indptr), shape=(n_features, n_lanes))
         taps = np.array(self._taps).reshape(n_features, self.target.d_conv)
-        features = Features(tuple(self._names), rows, taps, np.array(self._bias), frozenset(self._real))
+        features = Features(tuple(self._coordinates), rows, taps, np.array(self._bias), frozenset(self._real))
         names, write, read, step = self._columns or ((), [], [], None)
         own = (None, None) if step is None else (_entries(step[0], len(names), n_features), step[1])
         columns = Columns(names, _entries(write, len(names), n_features), _entries(read, len(names), n_features), *own)
-        return SelectiveBlock(features, self._channel_record(n_features, n_lanes), columns)
+        return SelectiveBlock(features, self._channel_record(n_features, n_lanes), columns, self.lanes.coordinates)
 
     def _channel_record(self, n_features: int, n_lanes: int) -> Channels:
         parts = self._channels
-        counts = [len(p["names"]) for p in parts]
+        counts = [len(p["places"]) for p in parts]
         total = sum(counts)
 
         def joined(key: str) -> np.ndarray:
@@ -229,7 +253,7 @@ class BlockBuilder:
         target = np.concatenate([p["out"][0] for p in parts]) if parts else np.zeros(0, dtype=np.int64)
         weight = np.concatenate([p["out"][1] for p in parts]) if parts else np.zeros(0)
         return Channels(
-            tuple(name for p in parts for name in p["names"]),
+            tuple(place for p in parts for place in p["places"]),
             joined("feature").astype(np.int64),
             _stacked(deltas, n_features),
             _stacked(lanes, n_lanes),
@@ -246,13 +270,6 @@ class BlockBuilder:
 def _only(channels: ChannelRows | None, wanted: np.ndarray) -> ChannelRows:
     rows = np.flatnonzero(wanted)
     return ChannelRows(channels.atoms, tuple(m[rows] for m in channels.rows), channels.taps[rows], channels.bias[rows])
-
-
-def _numbered(stream: Stream, wanted: np.ndarray, lag: int = 0) -> list[str]:
-    past = f".shift{lag}" if lag else ""
-    return [
-        f"{stream.label}{past}" if stream.width == 1 else f"{stream.label}{past}[{i}]" for i in np.flatnonzero(wanted)
-    ]
 
 
 def _entries(triples, n_rows: int, n_features: int) -> sparse.csr_array:

@@ -8,13 +8,15 @@ are not allocated.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
 from compiler.analysis.exact_matrices import product, total
 from compiler.analysis.linear_form import ONE, Form
+from compiler.ir.coordinate import Coordinate, numbered
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.passes.schedule import Schedule
@@ -22,20 +24,24 @@ from compiler.passes.schedule import Schedule
 
 @dataclass(frozen=True, eq=False)
 class Lanes:
-    """names: one per lane. index: for each atom, the lane of each of its numbers (−1: none).
+    """coordinates: what each lane holds. index: for each atom, the lane of each of its numbers (−1: none).
 
     embedding: (vocabulary × lanes) csr, what a token writes.
     n_inputs:  how many lanes the embedding writes (the constant included).
     """
 
-    names: tuple[str, ...]
+    coordinates: tuple[Coordinate, ...]
     index: dict[Stream, np.ndarray]
     embedding: sparse.csr_array
     n_inputs: int
 
     @property
     def count(self) -> int:
-        return len(self.names)
+        return len(self.coordinates)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(coordinate.name for coordinate in self.coordinates)
 
     def place(self, atom: Stream) -> sparse.csr_array:
         """(atom.width × lanes): row i selects the lane of number i."""
@@ -51,28 +57,28 @@ class Lanes:
 
 def allocate(schedule: Schedule, vocab: int) -> Lanes:
     """Lanes for the demanded numbers of every atom."""
-    names: list[str] = []
+    held: list[Coordinate] = []
     index: dict[Stream, np.ndarray] = {}
-    columns = _embedded_columns(schedule, names, index)
-    names.append("one")
-    index[ONE] = np.array([len(names) - 1])
+    columns = _embedded_columns(schedule, held, index)
+    held.append(Coordinate("one", ONE, text="1 at every position, 0 before the first"))
+    index[ONE] = np.array([len(held) - 1])
     columns.append(sparse.csc_array(np.ones((vocab, 1))))
     for stream in schedule.circuit.streams:
         if isinstance(stream.operation, ops.Numbers) and stream in schedule.on_lanes:
-            index[stream] = _numbered(schedule.on_lanes[stream], len(names))
-            names += _lane_names(stream, np.flatnonzero(schedule.on_lanes[stream]))
-    n_inputs = len(names)
+            index[stream] = _numbered(schedule.on_lanes[stream], len(held))
+            held += numbered(stream, np.flatnonzero(schedule.on_lanes[stream]))
+    n_inputs = len(held)
     for block in schedule.blocks:
         for stream in block:
-            index[stream] = _numbered(schedule.on_lanes[stream], len(names))
-            names += _lane_names(stream, np.flatnonzero(schedule.on_lanes[stream]))
+            index[stream] = _numbered(schedule.on_lanes[stream], len(held))
+            held += numbered(stream, np.flatnonzero(schedule.on_lanes[stream]))
     embedding = ops.exact_matrix(sparse.hstack(columns))
-    embedding.resize(vocab, len(names))
-    return Lanes(_distinct(names), index, embedding, n_inputs)
+    embedding.resize(vocab, len(held))
+    return Lanes(_distinct(held), index, embedding, n_inputs)
 
 
-def _embedded_columns(schedule: Schedule, names: list[str], index: dict) -> list[sparse.csc_array]:
-    """Columns of the embedding, each once; fills in names and indices."""
+def _embedded_columns(schedule: Schedule, held: list[Coordinate], index: dict) -> list[sparse.csc_array]:
+    """Columns of the embedding, each once; fills in coordinates and indices."""
     known: dict[bytes, int] = {}
     columns = []
     for atom in schedule.circuit.streams:
@@ -84,8 +90,8 @@ def _embedded_columns(schedule: Schedule, names: list[str], index: dict) -> list
             column = table[:, [lane]]
             key = column.indices.astype(np.int64).tobytes() + column.data.tobytes()
             if key not in known:
-                known[key] = len(names)
-                names += _lane_names(atom, [lane])
+                known[key] = len(held)
+                held += numbered(atom, [lane])
                 columns.append(column)
             at[lane] = known[key]
         index[atom] = at
@@ -98,15 +104,12 @@ def _numbered(wanted: np.ndarray, start: int) -> np.ndarray:
     return at
 
 
-def _lane_names(stream: Stream, lanes) -> list[str]:
-    return [stream.label if stream.width == 1 else f"{stream.label}[{i}]" for i in lanes]
-
-
-def _distinct(names: list[str]) -> tuple[str, ...]:
+def _distinct(held: list[Coordinate]) -> tuple[Coordinate, ...]:
     """Names made unique by a counter: value[0], value[0]#2."""
     seen: Counter[str] = Counter()
     result = []
-    for name in names:
-        seen[name] += 1
-        result.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    for coordinate in held:
+        seen[coordinate.name] += 1
+        again = seen[coordinate.name]
+        result.append(coordinate if again == 1 else replace(coordinate, name=f"{coordinate.name}#{again}"))
     return tuple(result)

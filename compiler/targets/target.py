@@ -15,12 +15,13 @@ import numpy as np
 from compiler.gadgets.gadget import Gadget, Port, gadget_of
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import nn
 
     from compiler.ir.block import SelectiveBlock
     from compiler.language.circuit import Circuit
     from compiler.language.operations import Operation
     from compiler.language.stream import Stream
+    from compiler.layout import Emission
     from compiler.passes.fit_ports import Fitter
     from compiler.targets.family import Family
     from compiler.targets.sizes import Sizes
@@ -90,8 +91,8 @@ class Target:
         """The least sizes that the module's class can have: d_inner is no narrower than d_model."""
         return size.with_inner(max(size.d_inner, size.d_model))
 
-    def emit(self, block: SelectiveBlock, size: Sizes, lane_in: np.ndarray, lane_out: np.ndarray) -> dict[str, Tensor]:
-        """The state dict of a module of this size: {name: float32 tensor}.
+    def emit(self, block: SelectiveBlock, size: Sizes, lane_in: np.ndarray, lane_out: np.ndarray) -> Emission:
+        """The tensors of a module of this size (float32, by the names of its state dict) and their layout.
 
         lane_in, lane_out: (L,) the coordinate of d_model that carries each lane before and after the block,
         −1 where it is not there. Raises CompileError for what `verify` refuses.

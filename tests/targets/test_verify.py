@@ -26,7 +26,7 @@ def _block(target: str, stream=None) -> SelectiveBlock:
 def _emitted(target: str, block: SelectiveBlock) -> dict[str, torch.Tensor]:
     lanes = block.features.rows.shape[1]
     mixer = target_of(target)
-    return mixer.emit(block, mixer.sizes(block, lanes), np.arange(lanes), np.arange(lanes))
+    return mixer.emit(block, mixer.sizes(block, lanes), np.arange(lanes), np.arange(lanes)).tensors
 
 
 def _with(block: SelectiveBlock, **channels) -> SelectiveBlock:

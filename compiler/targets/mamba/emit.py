@@ -6,7 +6,7 @@ and C of all channels. Rows that only feed ports become channels without a state
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -14,6 +14,7 @@ from scipy import sparse
 from compiler.exactness.levels import KEEP_LOG, OFF
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.decay import a_logs
+from compiler.layout import Emission, Layout, axis, joined, numbers, taps_axis
 from compiler.targets.sizes import MambaSizes
 from compiler.targets.tensors import exact_tensors, put
 
@@ -69,8 +70,8 @@ def sizes(block: SelectiveBlock, n_lanes: int) -> MambaSizes:
     )
 
 
-def emit(block: SelectiveBlock, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarray) -> dict:
-    """The state dict of a `Mamba` of this size: {name: float32 tensor}.
+def emit(block: SelectiveBlock, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarray) -> Emission:
+    """The tensors of a `Mamba` of this size and their layout.
 
     lane_in, lane_out: (L,) the coordinate of d_model that carries each lane before and after
     the block, −1 where it is not there. Channels beyond those in use never write: dt_bias = −200.
@@ -103,7 +104,7 @@ def emit(block: SelectiveBlock, size: MambaSizes, lane_in: np.ndarray, lane_out:
     out_proj = np.zeros((inner, size.d_model))
     put(out_proj[:recorded], channels.out, lane_out)
 
-    return exact_tensors(
+    tensors = exact_tensors(
         {
             "in_proj.weight": in_proj,
             "conv1d.weight": conv,
@@ -114,5 +115,33 @@ def emit(block: SelectiveBlock, size: MambaSizes, lane_in: np.ndarray, lane_out:
             "A_log": a_log,
             "D": skip,
             "out_proj.weight": out_proj.T,
+        }
+    )
+    return Emission(tensors, _layout(block, wiring, size, lane_in, lane_out))
+
+
+def _layout(block: SelectiveBlock, wiring: _Wiring, size: MambaSizes, lane_in, lane_out) -> Layout:
+    """Channels with a record first, then those that only feed ports; the other tensors by their parts."""
+    features, records = block.features.coordinates, block.channels.coordinates
+    computed = [features[f] for f in wiring.feature]
+    lanes, lanes_out = (axis("lane", size.d_model, block.lanes, at) for at in (lane_in, lane_out))
+    off = "a channel that is not used: it never writes"
+    x = axis("x̂", size.d_inner, computed, padding=off)
+    channel = axis("channel", size.d_inner, [*records, *computed[len(records) :]], padding=off)
+    column = axis("column", size.d_state, block.columns.coordinates, padding="a column that is not used")
+    rank = numbers("step", size.dt_rank, lambda i: "one of the numbers that x_proj hands to dt_proj")
+    ports = joined(rank, replace(column, kind="B"), replace(column, kind="C"))
+    taps = taps_axis(size.d_conv)
+    return Layout(
+        {
+            "in_proj.weight": (joined(x, replace(channel, kind="gate of")), lanes),
+            "conv1d.weight": (x, taps_axis(1), taps),
+            "conv1d.bias": (x,),
+            "x_proj.weight": (ports, x),
+            "dt_proj.weight": (channel, rank),
+            "dt_proj.bias": (channel,),
+            "A_log": (channel, column),
+            "D": (channel,),
+            "out_proj.weight": (lanes_out, channel),
         }
     )

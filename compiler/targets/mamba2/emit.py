@@ -6,13 +6,14 @@ present lanes. Channels with the same step, decay and skip form heads of head_di
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from compiler.exactness.levels import KEEP_LOG, OFF
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.decay import a_logs
+from compiler.layout import Axis, Emission, Layout, axis, joined, taps_axis
 from compiler.targets.sizes import Sizes
 from compiler.targets.tensors import exact_tensors, put
 
@@ -52,8 +53,8 @@ def sizes(block: SelectiveBlock, n_lanes: int) -> Mamba2Sizes:
     return Mamba2Sizes(n_lanes, least, max(1, block.d_state), headdim, block.features.taps.shape[1])
 
 
-def emit(block: SelectiveBlock, size: Mamba2Sizes, lane_in: np.ndarray, lane_out: np.ndarray) -> dict:
-    """The state dict of a `Mamba2` (rmsnorm aside) of this size: {name: float32 tensor}.
+def emit(block: SelectiveBlock, size: Mamba2Sizes, lane_in: np.ndarray, lane_out: np.ndarray) -> Emission:
+    """The tensors of a `Mamba2` (rmsnorm aside) of this size and their layout.
 
     lane_in, lane_out: (L,) the coordinate of d_model that carries each lane before and after
     the block, −1 where it is not there. Heads beyond those in use never write: dt_bias = −200.
@@ -82,7 +83,7 @@ def emit(block: SelectiveBlock, size: Mamba2Sizes, lane_in: np.ndarray, lane_out
     out_proj = np.zeros((inner, size.d_model))
     put(out_proj, channels.out, lane_out, place)
 
-    return exact_tensors(
+    tensors = exact_tensors(
         {
             "in_proj.weight": in_proj,
             "conv1d.weight": conv,
@@ -91,6 +92,35 @@ def emit(block: SelectiveBlock, size: Mamba2Sizes, lane_in: np.ndarray, lane_out
             "A_log": a_log,
             "D": skip,
             "out_proj.weight": out_proj.T,
+        }
+    )
+    return Emission(tensors, _layout(block, size, lane_in, lane_out))
+
+
+def _layout(block: SelectiveBlock, size: Mamba2Sizes, lane_in, lane_out) -> Layout:
+    """Channels by their seats in whole heads; in_proj rows are [z; x; B; C; dt]."""
+    channels, columns, features = block.channels, block.columns, block.features.coordinates
+    place, head_of = _seats(block, size.headdim)
+    lanes, lanes_out = (axis("lane", size.d_model, block.lanes, at) for at in (lane_in, lane_out))
+    off = "a channel that is not used: it never writes"
+    channel = axis("channel", size.d_inner, channels.coordinates, place, padding=off)
+    x = axis("x̂", size.d_inner, [features[f] for f in channels.feature], place, padding=off)
+    b, c = (
+        axis(kind, size.d_state, [features[f] for f in matrix.indices], padding="a column that is not used")
+        for kind, matrix in (("B", columns.write), ("C", columns.read))
+    )
+    first = {int(head): channels.coordinates[i] for i, head in reversed(list(enumerate(head_of)))}
+    heads = {h: replace(c, name=f"head {h} ({c.name}, …)") for h, c in first.items()}
+    head = Axis("head", size.d_inner // size.headdim, heads, "a head that is not used: it never writes")
+    return Layout(
+        {
+            "in_proj.weight": (joined(replace(channel, kind="gate of"), x, b, c, replace(head, kind="Δ of")), lanes),
+            "conv1d.weight": (joined(x, b, c), taps_axis(1), taps_axis(size.d_conv)),
+            "conv1d.bias": (joined(x, b, c),),
+            "dt_bias": (head,),
+            "A_log": (head,),
+            "D": (head,),
+            "out_proj.weight": (lanes_out, channel),
         }
     )
 

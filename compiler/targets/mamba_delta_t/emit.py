@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from compiler.exactness.levels import ERASE_LOG, KEEP_LOG, OFF
 from compiler.ir.block import SelectiveBlock
+from compiler.layout import Emission, Layout, axis, joined, taps_axis
 from compiler.targets.sizes import MambaSizes
 from compiler.targets.tensors import exact_tensors, put
 
@@ -30,8 +33,8 @@ def _wiring(block: SelectiveBlock) -> tuple[np.ndarray, np.ndarray]:
     return feature, channel_of
 
 
-def emit(block: SelectiveBlock, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarray) -> dict:
-    """The state dict of a MambaDeltaT of this size: {name: float32 tensor}.
+def emit(block: SelectiveBlock, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarray) -> Emission:
+    """The tensors of a MambaDeltaT of this size and their layout.
 
     lane_in, lane_out: (L,) the coordinate of d_model that carries each lane before and after
     the block, −1 where it is not there. Columns beyond those in use never write: their B is 0.
@@ -66,4 +69,27 @@ def emit(block: SelectiveBlock, size: MambaSizes, lane_in: np.ndarray, lane_out:
         "D": skip,
         "out_proj.weight": out_proj.T,
     }
-    return exact_tensors(arrays)
+    return Emission(exact_tensors(arrays), _layout(block, feature, size, lane_in, lane_out))
+
+
+def _layout(block: SelectiveBlock, feature: np.ndarray, size: MambaSizes, lane_in, lane_out) -> Layout:
+    records = block.channels.coordinates
+    computed = [block.features.coordinates[f] for f in feature]
+    lanes, lanes_out = (axis("lane", size.d_model, block.lanes, at) for at in (lane_in, lane_out))
+    off = "a channel that is not used: nothing reads it"
+    x = axis("x̂", size.d_inner, computed, padding=off)
+    channel = axis("channel", size.d_inner, [*records, *computed[len(records) :]], padding=off)
+    column = axis("column", size.d_state, block.columns.coordinates, padding="a column that is not used")
+    return Layout(
+        {
+            "in_proj.weight": (joined(x, replace(channel, kind="gate of")), lanes),
+            "conv1d.weight": (x, taps_axis(1), taps_axis(size.d_conv)),
+            "conv1d.bias": (x,),
+            "dt_proj.weight": (replace(column, kind="Δ of"), x),
+            "dt_proj.bias": (column,),
+            "BC_proj.weight": (joined(replace(column, kind="B"), replace(column, kind="C")), x),
+            "A_log": (channel, column),
+            "D": (channel,),
+            "out_proj.weight": (lanes_out, channel),
+        }
+    )

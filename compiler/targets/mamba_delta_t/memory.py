@@ -6,7 +6,7 @@ import numpy as np
 
 from compiler.exactness.levels import GATE, OFF, ON
 from compiler.gadgets.memory import OuterProductMemory
-from compiler.gadgets.parts import column_entries, names, targets
+from compiler.gadgets.parts import column_entries, columns_of, places, targets
 from compiler.ir.builder import BlockBuilder
 from compiler.language.stream import Stream
 
@@ -27,7 +27,7 @@ class ColumnMemory(OuterProductMemory):
         last = stream.operation.policy == "last"
         step = [(r, f, 2 * ON * w) for r, f, w in write] if last else []
         bias = np.full(key.width, -ON if last else OFF)
-        builder.set_columns([f"{stream.label}.column[{n}]" for n in range(key.width)], write, read, (step, bias))
+        builder.set_columns(columns_of(key, stream), write, read, (step, bias))
         out = (targets(stream, wanted, builder), unit)
         gate, skip = builder.always_open(len(ids), GATE), float(stream.operation.skip) / GATE
-        builder.add_channels(names(stream, wanted), ids, out, gate, OFF, skip=skip)
+        builder.add_channels(places(stream, wanted), ids, out, gate, OFF, skip=skip)

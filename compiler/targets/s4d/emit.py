@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from compiler.exactness.levels import KEEP_LOG, OFF
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.decay import a_logs
+from compiler.layout import Emission, Layout, axis, joined, taps_axis
 from compiler.targets.sizes import MambaSizes
 from compiler.targets.tensors import exact_tensors, put
 
@@ -16,8 +19,8 @@ def sizes(block: SelectiveBlock, n_lanes: int) -> MambaSizes:
     return MambaSizes(n_lanes, len(block.channels.names), max(1, block.d_state), 1, block.features.taps.shape[1])
 
 
-def emit(block: SelectiveBlock, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarray) -> dict:
-    """The state dict of an S4DMixer of this size: {name: float32 tensor}."""
+def emit(block: SelectiveBlock, size: MambaSizes, lane_in: np.ndarray, lane_out: np.ndarray) -> Emission:
+    """The tensors of an S4DMixer of this size and their layout."""
     features, channels, inner = block.features, block.channels, size.d_inner
     used = len(channels.names)
     in_proj, conv = np.zeros((2 * inner, size.d_model)), np.zeros((inner, 1, size.d_conv))
@@ -42,7 +45,29 @@ def emit(block: SelectiveBlock, size: MambaSizes, lane_in: np.ndarray, lane_out:
         "D": skip,
         "out_proj.weight": out_proj.T,
     }
-    return exact_tensors(arrays)
+    return Emission(exact_tensors(arrays), _layout(block, size, lane_in, lane_out))
+
+
+def _layout(block: SelectiveBlock, size: MambaSizes, lane_in, lane_out) -> Layout:
+    channels, features = block.channels, block.features.coordinates
+    lanes, lanes_out = (axis("lane", size.d_model, block.lanes, at) for at in (lane_in, lane_out))
+    off = "a channel that is not used: it never writes"
+    x = axis("x̂", size.d_inner, [features[f] for f in channels.feature], padding=off)
+    channel = axis("channel", size.d_inner, channels.coordinates, padding=off)
+    column = axis("column", size.d_state, block.columns.coordinates, padding="a column that is not used")
+    return Layout(
+        {
+            "in_proj.weight": (joined(x, replace(channel, kind="gate of")), lanes),
+            "conv1d.weight": (x, taps_axis(1), taps_axis(size.d_conv)),
+            "conv1d.bias": (x,),
+            "dt_bias": (channel,),
+            "A_log": (channel, column),
+            "B": (channel, column),
+            "C": (channel, column),
+            "D": (channel,),
+            "out_proj.weight": (lanes_out, channel),
+        }
+    )
 
 
 def _constants(block: SelectiveBlock, d_state: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,68 @@
+"""The layouts of whole models: of the blocks, and of the embedding, norms and head around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from compiler.driver import Compiled
+from compiler.ir.coordinate import Coordinate, numbered
+from compiler.layout import Axis, Emission, Layout, axis
+
+
+def bare_layout(
+    compiled: Compiled, emitted: Sequence[Emission], d_model: int, lane_in: np.ndarray, lane_out: np.ndarray
+) -> Layout:
+    """The layout of a stack without norms, by the names of its state dict."""
+    lanes = compiled.lanes.coordinates
+    before, after = axis("lane", d_model, lanes, lane_in), axis("lane", d_model, lanes, lane_out)
+    rows = _tokens(compiled.source.alphabet.tokens if compiled.source.alphabet else ("every position",))
+    layout = Layout({"embedding.weight": (rows, before), "head.weight": (_scores(compiled), after)})
+    for number, emission in enumerate(emitted):
+        layout |= emission.layout.prefixed(f"blocks.{number}.")
+    return layout
+
+
+def language_model_layout(
+    compiled: Compiled, emitted: Sequence[Emission], d_model: int, tokens: Sequence[str], ballast: int
+) -> Layout:
+    """The layout of a language model, by Hugging Face's names of its tensors; ballast: how many lanes its norms have."""
+    lanes = axis("lane", d_model, compiled.lanes.coordinates)
+    held = {
+        d_model - ballast + i: Coordinate(f"ballast[{i}]", text="a constant that makes every norm the identity")
+        for i in range(ballast)
+    }
+    lanes = replace(lanes, places={**lanes.places, **held})
+    vocabulary = _tokens(tokens)
+    scores = replace(vocabulary, kind="score", places={**vocabulary.places, **_scores(compiled).places})
+    layout = Layout(
+        {
+            "backbone.embeddings.weight": (vocabulary, lanes),
+            "backbone.norm_f.weight": (lanes,),
+            "lm_head.weight": (scores, lanes),
+        }
+    )
+    for number, emission in enumerate(emitted):
+        prefix = f"backbone.layers.{number}"
+        layout |= Layout({f"{prefix}.norm.weight": (lanes,)}) | emission.layout.prefixed(f"{prefix}.mixer.")
+        if compiled.context.target.family.inner_norm:
+            layout |= Layout({f"{prefix}.mixer.norm.weight": (emission.layout.axes["out_proj.weight"][1],)})
+    return layout
+
+
+def _tokens(tokens: Sequence[str]) -> Axis:
+    return axis("token", len(tokens), [Coordinate(f"token {token}", text="what the token writes") for token in tokens])
+
+
+def _scores(compiled: Compiled) -> Axis:
+    """The rows of the head: a score for each token where there is one, else a number of the output."""
+    output, alphabet = compiled.core.output, compiled.source.alphabet
+    places = numbered(output, range(output.width))
+    if alphabet is not None and output.width == alphabet.size:
+        places = [
+            replace(place, name=f"score of {token}", text=f"the score of {token}")
+            for place, token in zip(places, alphabet.tokens, strict=True)
+        ]
+    return axis("score", output.width, places)

@@ -1,0 +1,128 @@
+"""What stands at one place of a weight's axis: a name, and what it means in the circuit.
+
+Every lane, feature, channel and column of the block IR has one, from the stream that it was made for. A layout
+(`compiler/layout.py`) says which coordinate stands where in the tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from compiler.gadgets.gadget import gadget_of
+from compiler.language import operations as ops
+from compiler.language.stream import Stream
+from compiler.language.types import Bool, OneHot
+
+_MOST_TOKENS = 4  # named in a meaning
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinate:
+    """A named place. What stands there physically is unit times the number that it means.
+
+    stream, number, lag: the number of a stream, so many positions back; None for places with a text of their own.
+    reader: the operation whose gadget put it there (a port row is made for its reader); None where the stream did.
+    """
+
+    name: str
+    stream: Stream | None = None
+    number: int = 0
+    lag: int = 0
+    unit: float = 1.0
+    reader: Stream | None = None
+    gadget: str = ""
+    text: str = ""
+
+    @property
+    def meaning(self) -> str:
+        """What the number says: which token or bit, of which stream, how far back."""
+        if self.text or self.stream is None:
+            return self.text
+        past = "" if not self.lag else f", {self.lag} position{'s' if self.lag > 1 else ''} earlier"
+        return describe(self.stream, self.number) + past
+
+    @property
+    def operation(self) -> str:
+        """The operation that it serves."""
+        return "" if self._served is None else self._served.operation.symbol
+
+    @property
+    def source(self) -> str:
+        """`file.py:line` of the circuit."""
+        return "" if self._served is None else str(self._served.origin)
+
+    @property
+    def _served(self) -> Stream | None:
+        return self.stream if self.reader is None else self.reader
+
+    def __str__(self) -> str:
+        scale = "" if self.unit == 1 else f", times {self.unit:g}"
+        return f"{self.name} ({self.meaning}{scale})" if self.meaning or scale else self.name
+
+
+def numbered(stream: Stream, numbers: Iterable[int], lag: int = 0, unit: float = 1.0) -> list[Coordinate]:
+    """The coordinates of some numbers of a stream."""
+    past = f".shift{lag}" if lag else ""
+    whole = stream.width == 1
+    return [
+        Coordinate(f"{stream.label}{past}" if whole else f"{stream.label}{past}[{i}]", stream, int(i), lag, unit)
+        for i in numbers
+    ]
+
+
+def describe(stream: Stream, number: int) -> str:
+    """What a number of a stream says, in words."""
+    kept = []
+    while True:
+        gadget = gadget_of(stream.operation)
+        carried = gadget.carries(stream, number) if gadget else _picked(stream, number)
+        if carried is None:
+            break
+        if gadget:
+            kept.append(stream.operation.symbol)
+        stream, number = carried
+    return "".join(f"{symbol} of " for symbol in kept) + _plain(stream, number)
+
+
+def _picked(stream: Stream, number: int) -> tuple[Stream, int] | None:
+    """The number of an input that a linear map passes on as it is; None where it makes a new one."""
+    if not isinstance(stream.operation, ops.Linear):
+        return None
+    rows = [(s, m[[number]].tocoo()) for s, m in zip(stream.inputs, stream.operation.matrices, strict=True)]
+    read = [(s, row) for s, row in rows if row.nnz]
+    if len(read) != 1 or read[0][1].nnz != 1 or read[0][1].data[0] != 1:
+        return None
+    return read[0][0], int(read[0][1].col[0])
+
+
+def _plain(stream: Stream, number: int) -> str:
+    operation, type = stream.operation, stream.type
+    if isinstance(operation, ops.Embed):
+        return _of_tokens(operation, number)
+    if isinstance(operation, ops.Constant):
+        return f"the constant {operation.values[number]}"
+    if isinstance(type, OneHot):
+        return f"whether {stream.label} is alternative {number}"
+    label = stream.label if stream.width == 1 else f"number {number} of {stream.label}"
+    return f"whether {label}" if isinstance(type, Bool) else label
+
+
+def _of_tokens(operation: ops.Embed, number: int) -> str:
+    """Column `number` of an embedding: which tokens it is not 0 for."""
+    column = sparse.csc_array(operation.table[:, [number]])
+    tokens, values = [operation.alphabet.tokens[i] for i in column.indices], column.data
+    if not len(tokens):
+        return "0 for every token"
+    more = f", … ({len(tokens)} tokens)" if len(tokens) > _MOST_TOKENS else ""
+    if (values == values[0]).all():
+        return f"{_number(values[0])} where the token is {', '.join(tokens[:_MOST_TOKENS])}{more}, else 0"
+    pairs = [f"{_number(v)} for {t}" for t, v in zip(tokens, values, strict=True)]
+    return f"{', '.join(pairs[:_MOST_TOKENS])}{more}, else 0"
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == np.floor(value) else f"{value:g}"
