@@ -30,15 +30,18 @@ from compiler.interpreter import interpret
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
-from compiler.language.codebook import Codebook, balanced, random_balanced
+from compiler.language.codebook import Codebook, balanced, bits, random_balanced, signs
 from compiler.language.input_language import Edge, InputLanguage
-from compiler.language.output import emit, readout, readout_integer, readout_one_hot
+from compiler.language.logic import all_of, any_of, argmax, hardmax
+from compiler.language.output import emit, readout, readout_integer, readout_nearest, readout_one_hot
 from compiler.language.source import Tokens, numbers, position
 from compiler.language.stream import (
     Stream,
     concatenate,
     constant,
     count,
+    decode,
+    dot,
     latch,
     latch_bank,
     lti,
@@ -46,7 +49,9 @@ from compiler.language.stream import (
     minimum,
     present,
     running_max,
+    scaled_sum,
     select,
+    sum_where,
 )
 from compiler.language.types import Bool, Code, Int, Logits, OneHot, Real
 from compiler.lazy import lazy_names
@@ -71,8 +76,10 @@ __getattr__ = lazy_names(
 )
 
 __all__ = [
-    "Alphabet", "Bool", "CheckpointError", "Circuit", "Code", "Codebook", "CompileError", "Compiled", "Edge", "InputLanguage",
-    "Int", "Logits", "OneHot", "Real", "Stream", "Tokens", "balanced", "bare", "compile", "concatenate", "constant", "count",
-    "emit", "interpret", "language_model", "latch", "latch_bank", "load", "lti", "maximum", "memory", "minimum", "numbers",
-    "position", "present", "random_balanced", "readout", "readout_integer", "readout_one_hot", "running_max", "save", "select",
+    "Alphabet", "Bool", "CheckpointError", "Circuit", "Code", "Codebook", "CompileError", "Compiled", "Edge",
+    "InputLanguage", "Int", "Logits", "OneHot", "Real", "Stream", "Tokens", "all_of", "any_of", "argmax", "balanced",
+    "bare", "bits", "compile", "concatenate", "constant", "count", "decode", "dot", "emit", "hardmax", "interpret",
+    "language_model", "latch", "latch_bank", "load", "lti", "maximum", "memory", "minimum", "numbers", "position",
+    "present", "random_balanced", "readout", "readout_integer", "readout_nearest", "readout_one_hot", "running_max",
+    "save", "scaled_sum", "select", "signs", "sum_where",
 ]  # fmt: skip

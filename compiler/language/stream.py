@@ -208,6 +208,13 @@ class Stream:
     def __ror__(self, other: object) -> Stream:
         return Stream(ops.Or(), (other, self))
 
+    def __xor__(self, other: Stream) -> Stream:
+        """Exactly one of two flags."""
+        return (self | other) & ~(self & other)
+
+    def __abs__(self) -> Stream:
+        return self.relu() + (-self).relu()
+
     def __invert__(self) -> Stream:
         return Stream(ops.Not(), (self,))
 

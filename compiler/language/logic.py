@@ -1,0 +1,50 @@
+"""Words made of other words: chains of flags in one comparison, and the largest lane."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compiler.language.arguments import instance, shown
+from compiler.language.stream import Stream, constant
+from compiler.language.types import Bool
+
+
+def any_of(*flags: Stream) -> Stream:
+    """Whether at least one of the flags holds: Σ flags ≥ 1, one comparison however many there are."""
+    return _held("any_of", flags) >= 1
+
+
+def all_of(*flags: Stream) -> Stream:
+    """Whether all of the flags hold: Σ flags ≥ n, one comparison however many there are."""
+    return _held("all_of", flags) >= len(flags)
+
+
+def _held(what: str, flags: tuple[Stream, ...]) -> Stream:
+    """How many of the flags hold."""
+    if not flags:
+        raise ValueError(f"{what} was given no flags, and at least one is needed")
+    for flag in flags:
+        instance(flag, Stream, f"an input of {what}", "a flag")
+        if flag.type != Bool():
+            raise TypeError(f"an input of {what} is {flag.label}, {shown(flag.type)}, and a single flag is needed")
+    return sum(flags[1:], start=flags[0])
+
+
+def argmax(scores: Stream) -> Stream:
+    """Which lane holds the largest integer, 0 for the first: the lowest lane wins a tie."""
+    instance(scores, Stream, "the scores of argmax", "a stream")
+    width = scores.width
+    if width == 1:
+        return constant(0)
+    pairs = [(i, j) for i in range(width) for j in range(width) if i != j]
+    differences, owner = np.zeros((len(pairs), width)), np.zeros((width, len(pairs)))
+    for row, (i, j) in enumerate(pairs):
+        differences[row, i], differences[row, j], owner[i, row] = 1, -1, 1
+    strict = np.array([[float(j < i)] for i, j in pairs])  # an earlier lane must be exceeded, a later one only met
+    beats = (differences @ scores - strict @ constant(1)) >= 0
+    return np.arange(width)[None, :] @ ((owner @ beats) == width - 1)
+
+
+def hardmax(scores: Stream) -> Stream:
+    """OneHot of the lane that holds the largest integer; the lowest lane wins a tie."""
+    return argmax(scores).one_hot(scores.width)
