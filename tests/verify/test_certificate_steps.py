@@ -10,10 +10,12 @@ from compiler.artifact.model import Stack
 from compiler.artifact.package import bare, language_model
 from compiler.driver import compile
 from compiler.language.input_language import InputLanguage
+from constructions.selectivity.absolute_time import AbsoluteTime
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.mqar import MQAR
 from verify.certificates import Refused, Violated, adjacent_pairs, certify_kernel, certify_latches
 from verify.certificates.counted import check_count, check_shape, counter, output_channels
+from verify.certificates.finite import LOG_2, Range
 from verify.certificates.hold import _answers, _from, certify_hold
 from verify.certificates.inductive import _check_last_sums
 from verify.certificates.lattice import FLOAT32, FLOAT64, Lattice, exponent
@@ -239,3 +241,49 @@ def test_every_counter_must_be_kept(kept):
         else:
             check_shape(stack)
         decay[channel] = saved
+
+
+def test_blocks_of_several_columns_are_refused(kept):
+    stack, _ = kept
+    for block in stack.blocks:
+        block.d_state = 2
+        with pytest.raises(Refused, match="N = 1"):
+            check_shape(stack)
+        block.d_state = 1
+
+
+def test_the_certificate_counts_the_steps_that_it_ran(kept):
+    """Every token at each position up to n, from two states; then every token beside every held one."""
+    assert certify_hold(kept[0], 3, 3).steps == 3 * 2 * 3 + 3 * 3
+
+
+def test_a_clock_whose_second_block_has_a_state_is_refused():
+    construction = AbsoluteTime(horizon=3, vocab=2)
+    compiled = compile(construction.circuit(), construction.target)
+    stack = bare(compiled)
+    read = output_channels(stack, 1).nonzero()[:, 0]
+    stack.blocks[1].dt_proj.bias.data[read[0]] = 1.0
+    with pytest.raises(Refused, match="block 2 has a state"):
+        construction.certificate(stack, compiled)
+
+
+# Bounds ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "low, high", [(-200.0, -50.0), (-3.0, -0.5), (-1.3, 0.0), (-2.0, 5.0), (0.0, 0.5), (20.0, 300.0)]
+)
+def test_intervals_hold_every_value(low, high):
+    """silu, products, sums and maps of intervals against the functions on a grid."""
+    ends = np.array([low]), np.array([high])
+    x = torch.linspace(low, high, 4001, dtype=torch.float64)
+    y = torch.nn.functional.silu(x)
+    silu = Range(*ends).silu()
+    assert silu.low[0] <= y.min() and y.max() <= silu.high[0]
+    assert LOG_2 + max(high, 0) >= torch.nn.functional.softplus(x).max()
+    for factor in (-3.0, 0.0, 2.0):
+        scaled = Range(*ends).times(np.array([factor]))
+        assert sorted((factor * low, factor * high)) == [scaled.low[0], scaled.high[0]]
+    moved = Range(*ends).through(np.array([[1.0], [-2.0]])).plus(np.array([1.0, 0.0]))
+    assert moved.low.tolist() == [low + 1, -2 * high] and moved.high.tolist() == [high + 1, -2 * low]
+    assert moved.size.tolist() == [max(abs(low + 1), abs(high + 1)), 2 * max(abs(low), abs(high))]
