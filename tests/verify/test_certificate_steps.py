@@ -13,11 +13,12 @@ from compiler.language.input_language import InputLanguage
 from constructions.selectivity.absolute_time import AbsoluteTime
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.mqar import MQAR
-from verify.certificates import Refused, Violated, adjacent_pairs, certify_kernel, certify_latches
+from verify.certificates import Refused, Violated, adjacent_pairs
 from verify.certificates.counted import check_count, check_shape, counter, output_channels
 from verify.certificates.finite import LOG_2, Range
 from verify.certificates.hold import _answers, _from, certify_hold
-from verify.certificates.inductive import _check_last_sums
+from verify.certificates.inductive import _check_last_sums, certify_latches
+from verify.certificates.kernel import certify_kernel
 from verify.certificates.lattice import FLOAT32, FLOAT64, Lattice, exponent
 
 # Sums that do not round ----------------------------------------------------------------------------------
