@@ -1,74 +1,34 @@
 """Pass 2, domains: what every stream can hold under the input language.
 
-A domain is a lattice (all values are multiples of a power of two), an interval, and two
-sums: of the absolute values over the lanes of one position (l1: 1 for a one-hot) and of
-one lane over a whole sequence (mass: how much a running sum can collect). Everything the
-compiler promises about exactness is arithmetic on these four.
+A domain is, for every lane, a lattice (all values are multiples of a power of two), an interval
+and a sum over a whole sequence (mass: how much a running sum can collect), and one sum over the
+lanes of a position (l1: 1 for a one-hot). Everything the compiler promises about exactness is
+arithmetic on these four.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import singledispatchmethod
 
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.domain import Domain, down, least_unit, outward, raised, times, total, up
 from compiler.analysis.linear_form import Form, port_form
-from compiler.analysis.matrix_sums import MatrixSumsCache
-from compiler.analysis.rectified_mass import rectified_mass
-from compiler.analysis.units import array_unit, unit_of
+from compiler.analysis.matrix_sums import MatrixSums, MatrixSumsCache
+from compiler.analysis.rectified_mass import rectified_masses
+from compiler.analysis.units import array_units, unit_of
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, Int, OneHot, Type
 
-_BEYOND_FLOATS = 2**256
+_RANGE = 2.0**256  # beyond, and below its inverse, products of bounds could leave the range of float64
 _ZERO, _ONE = Fraction(0), Fraction(1)
-
-
-@dataclass(frozen=True)
-class Domain:
-    """All lanes of a stream hold multiples of `step` in [lo, hi]; step 0 means no lattice (reals).
-
-    l1:   bound on Σ over lanes of |value| at one position.
-    mass: bound on Σ over positions of |value| of one lane.
-    """
-
-    step: Fraction
-    lo: Fraction
-    hi: Fraction
-    l1: Fraction
-    mass: Fraction
-
-    @property
-    def bound(self) -> Fraction:
-        return max(abs(self.lo), abs(self.hi))
-
-    @property
-    def steps(self) -> Fraction:
-        """The bound in lattice steps: what must stay below 2^24 for float32 sums to be exact."""
-        return self.bound / self.step if self.step else Fraction(0)
-
-    @property
-    def is_flag(self) -> bool:
-        return self.step >= 1 and self.lo >= 0 and self.hi <= 1
-
-
-def power_of_two(bound: Fraction) -> Fraction:
-    """The least power of two that is at least the bound (1 for a bound of 0)."""
-    if not bound:
-        return Fraction(1)
-    power = Fraction(2) ** (bound.numerator.bit_length() - bound.denominator.bit_length())
-    return power if power >= bound else 2 * power
-
-
-def _common_step(a: Domain, b: Domain) -> Fraction:
-    """The lattice of values that come from either domain; none where one has none."""
-    return unit_of(a.step, b.step) if a.step and b.step else Fraction(0)
 
 
 class Domains:
@@ -79,7 +39,7 @@ class Domains:
         self.max_length = max_length
         self._known: dict[Stream, Domain] = {}
         self._forms: dict[Stream, Form] = {}
-        self._sums = MatrixSumsCache()
+        self.sums = MatrixSumsCache()
 
     def of(self, stream: Stream) -> Domain:
         pending = [stream]
@@ -125,33 +85,48 @@ class Domains:
         """Record that the stream also satisfies another domain (it is known to equal another stream)."""
         own = self.of(stream)
         self._known[stream] = Domain(
-            max(own.step, other.step),
-            max(own.lo, other.lo),
-            min(own.hi, other.hi),
+            np.maximum(own.units, other.units),
+            np.maximum(own.low, other.low),
+            np.minimum(own.high, other.high),
             min(own.l1, other.l1),
-            min(own.mass, other.mass),
+            np.minimum(own.masses, other.masses),
         )
+
+    def bounded(self, stream: Stream, bounds: np.ndarray) -> None:
+        """Record that no lane of the stream exceeds these bounds."""
+        own = self.of(stream)
+        self.meet(stream, replace(own, low=-bounds, high=bounds))
 
     def _sharpened(self, stream: Stream) -> Domain:
         """The operation's domain, cut to what the stream's type promises of itself."""
         domain = self._of(stream.operation, stream)
-        type = stream.type
-        lo, hi, l1 = domain.lo, domain.hi, min(domain.l1, domain.bound * stream.width)
+        type, low, high, l1 = stream.type, domain.low, domain.high, domain.l1
         if isinstance(type, (Bool, OneHot)):
-            lo, hi = max(lo, _ZERO), min(hi, _ONE)
+            low, high = np.maximum(low, 0.0), np.minimum(high, 1.0)
         if isinstance(type, OneHot):
             l1 = min(l1, _ONE)
         elif isinstance(type, Int):
-            lo = lo if type.lo is None else max(lo, Fraction(min(type.lo, 0)))
-            hi = hi if type.hi is None else min(hi, Fraction(max(type.hi, 0)))
-        bound = max(abs(lo), abs(hi))
-        if bound > _BEYOND_FLOATS:
+            low = low if type.lo is None else np.maximum(low, down(Fraction(min(type.lo, 0))))
+            high = high if type.hi is None else np.minimum(high, up(Fraction(max(type.hi, 0))))
+        bounds = np.maximum(np.abs(low), np.abs(high))
+        units = np.where(bounds == 0, np.inf, domain.units)
+        if not bounds.max(initial=0) <= _RANGE:
             raise CompileError([(stream, "its values could exceed 2^256, and no float sums such numbers exactly")])
-        return Domain(domain.step, lo, hi, min(l1, bound * stream.width), min(domain.mass, bound * self.max_length))
+        if (units[units > 0] < 1 / _RANGE).any():
+            raise CompileError([(stream, "its values are finer than 2^−256, and no float sums such numbers exactly")])
+        masses = np.minimum(domain.masses, times(bounds, Fraction(self.max_length)))
+        return Domain(units, low, high, min(l1, total(bounds)), masses)
+
+    def _lanes(self, units: np.ndarray, low: np.ndarray, high: np.ndarray, l1: Fraction | None = None) -> Domain:
+        """A domain of which the sums follow from the bounds."""
+        bounds = np.maximum(np.abs(low), np.abs(high))
+        return Domain(
+            units, low, high, total(bounds) if l1 is None else l1, times(bounds, Fraction(max(0, self.max_length)))
+        )
 
     def _interval(self, step: Fraction, lo: Fraction, hi: Fraction, width: int) -> Domain:
-        bound = max(abs(lo), abs(hi))
-        return Domain(step, lo, hi, bound * width, bound * self.max_length)
+        """The same domain for every lane."""
+        return self._lanes(np.full(width, float(step)), np.full(width, down(lo)), np.full(width, up(hi)))
 
     def _typed(self, type: Type) -> Domain:
         """The domain that a type alone promises (numeric inputs, flags)."""
@@ -173,121 +148,117 @@ class Domains:
 
     @_of.register
     def _(self, operation: ops.Constant, stream: Stream) -> Domain:
-        values = operation.values
-        step = unit_of(*values) or Fraction(1)
-        return self._interval(step, min(*values, Fraction(0)), max(*values, Fraction(0)), stream.width)
+        return _with_zero(self._held(operation))
+
+    def _held(self, operation: ops.Constant) -> Domain:
+        """A constant at the positions of the sequence (before its start it is 0)."""
+        units = np.array([float(unit_of(v)) if v else np.inf for v in operation.values])
+        return self._lanes(
+            units, np.array([down(v) for v in operation.values]), np.array([up(v) for v in operation.values])
+        )
 
     @_of.register
     def _(self, operation: ops.Position, stream: Stream) -> Domain:
-        return self._interval(Fraction(1), Fraction(0), Fraction(self.max_length), 1)
+        return self._interval(_ONE, _ZERO, Fraction(self.max_length), 1)
 
     @_of.register
     def _(self, operation: ops.Embed, stream: Stream) -> Domain:
-        table = operation.table
-        if table.nnz == 0:
-            return self._interval(Fraction(1), Fraction(0), Fraction(0), stream.width)
-        lo, hi = Fraction(float(min(table.data.min(), 0))), Fraction(float(max(table.data.max(), 0)))
-        sums = self._sums(table)
-        return Domain(sums.step, lo, hi, sums.row, self._embedded_mass(table))
+        sums = self._checked(operation.table, stream)
+        table, width = sparse.csr_array(operation.table.T), stream.width
+        lanes = np.repeat(np.arange(width), np.diff(table.indptr))
+        low, high, units = np.zeros(width), np.zeros(width), np.full(width, np.inf)
+        np.minimum.at(low, lanes, table.data)
+        np.maximum.at(high, lanes, table.data)
+        np.minimum.at(units, lanes, array_units(table.data))
+        rows = raised(np.bincount(sums.rows, sums.size, 1), sums.grain, sums.terms)
+        return Domain(units, low, high, Fraction(float(rows.max())), self._embedded_masses(table))
 
-    def _embedded_mass(self, table: sparse.csr_array) -> Fraction:
-        """The largest Σ_t |table[token_t, lane]| over lanes, by the language's bounds on repetition."""
-        if self.language is None:
-            return Fraction(float(abs(table).max())) * self.max_length
-        columns = abs(table).tocsc()
-        counts = np.diff(columns.indptr)
+    def _embedded_masses(self, columns: sparse.csr_array) -> np.ndarray:
+        """Bounds on Σ_t |table[token_t, lane]|, by the language's bounds on repetition. columns: (lanes × vocabulary)."""
+        size, counts = np.abs(columns.data), np.diff(columns.indptr)
+        masses = np.zeros(len(counts))
         single = np.flatnonzero(counts == 1)
-        worst = 0.0
-        if len(single):
-            at = columns.indptr[single]
-            worst = float((columns.data[at] * self.language.occurrences[columns.indices[at]]).max())
-        for lane in np.flatnonzero(counts > 1):
+        at = columns.indptr[single]
+        many = np.flatnonzero(counts > 1)
+        if self.language is None:
+            masses[single] = size[at] * self.max_length
+        else:
+            masses[single] = size[at] * self.language.occurrences[columns.indices[at]]
+        for lane in many:
             span = slice(columns.indptr[lane], columns.indptr[lane + 1])
-            worst = max(worst, float(columns.data[span].max()) * self.language.max_count(columns.indices[span]))
-        return Fraction(worst)
+            most = self.max_length if self.language is None else self.language.max_count(columns.indices[span])
+            masses[lane] = size[span].max() * most
+        return raised(masses, least_unit(size), 1)
+
+    def _checked(self, matrix: sparse.csr_array, stream: Stream) -> MatrixSums:
+        sums = self.sums(matrix)
+        if sums.spans:
+            raise CompileError(
+                [(stream, "its weights leave 2^−300 … 2^300, and no float sums such multiples exactly; scale them")]
+            )
+        return sums
 
     @_of.register
     def _(self, operation: ops.Linear, stream: Stream) -> Domain:
-        pairs = list(zip(operation.matrices, stream.inputs, strict=True))
-        offset = sum(
-            (m @ _column(s) for m, s in pairs if isinstance(s.operation, ops.Constant)), start=np.zeros(stream.width)
-        )
-        return self._linear(
-            [(m, self._known[s]) for m, s in pairs if not isinstance(s.operation, ops.Constant)], stream.width, offset
-        )
+        return self._linear(list(zip(operation.matrices, stream.inputs, strict=True)), stream)
 
-    def _linear(self, terms: list[tuple[sparse.csr_array, Domain]], width: int, offset: np.ndarray) -> Domain:
-        """Interval arithmetic for Σ matrix·lanes + offset, with the tighter of the row-wise and the l1 bound per term."""
-        low, high = offset.copy(), offset.copy()
-        steps = [array_unit(offset)] if offset.any() else []
-        l1, mass = (
-            Fraction(float(np.abs(offset).sum())),
-            Fraction(float(np.abs(offset).max(initial=0))) * self.max_length,
-        )
-        lattice = True
-        for matrix, d in terms:
-            if not len(matrix.data):
-                continue
-            sums = self._sums(matrix)
-            cap = sums.largest * float(d.l1)
-            high += np.minimum(sums.up * float(d.hi) + sums.down * float(d.lo), cap)
-            low += np.maximum(sums.up * float(d.lo) + sums.down * float(d.hi), -cap)
-            lattice = lattice and d.step > 0
-            steps.append(sums.step * d.step)
-            l1 += sums.column * d.l1
-            mass += sums.row * d.mass
-        lo, hi = Fraction(float(low.min(initial=0))), Fraction(float(high.max(initial=0)))
-        step = unit_of(*steps) if lattice else Fraction(0)
-        return Domain(step if steps else Fraction(1), lo, hi, l1, mass)
+    def _linear(self, terms: list[tuple[sparse.csr_array, Stream]], stream: Stream) -> Domain:
+        """Interval arithmetic for Σ matrix·lanes, with the tighter of the row-wise and the l1 bound per term."""
+        domains = [self._held(s.operation) if _is_constant(s) else self._known[s] for _, s in terms]
+        parts = [self._checked(m, stream).of(d, up(d.l1)) for (m, _), d in zip(terms, domains, strict=True)]
+        width = stream.width
+        if not parts:
+            return self._interval(_ONE, _ZERO, _ZERO, width)
+        low, high = sum(p.low for p in parts), sum(p.high for p in parts)
+        ends = [a for p in parts for a in (p.low, p.high)]
+        if len(parts) > 1:
+            reach = sum(np.maximum(np.abs(p.low), np.abs(p.high)) for p in parts)
+            low, high = outward(low, high, reach, min(map(least_unit, ends)), len(parts))
+        units = parts[0].units
+        for part in parts[1:]:
+            units = np.minimum(units, part.units)
+        masses = raised(sum(p.masses for p in parts), min(least_unit(p.masses) for p in parts), len(parts))
+        l1 = sum((self.sums(m).column * d.l1 for (m, _), d in zip(terms, domains, strict=True)), Fraction(0))
+        return Domain(units, np.minimum(low, 0), np.maximum(high, 0), l1, masses)
 
     @_of.register
     def _(self, operation: ops.Shift, stream: Stream) -> Domain:
-        return self._with_zero(self._known[stream.inputs[0]])
-
-    @staticmethod
-    def _with_zero(d: Domain) -> Domain:
-        return replace(d, lo=min(d.lo, _ZERO), hi=max(d.hi, _ZERO))
+        return _with_zero(self._known[stream.inputs[0]])
 
     @_of.register
     def _(self, operation: ops.Lti, stream: Stream) -> Domain:
         d = self._known[stream.inputs[0]]
         gain = sum((abs(k) for k in operation.kernel), Fraction(0))
-        domain = self._interval(
-            d.step * (unit_of(*operation.kernel) or 1), -gain * d.bound, gain * d.bound, stream.width
-        )
-        return replace(domain, mass=min(domain.mass, gain * d.mass))
+        bounds = times(d.bounds, gain)
+        domain = self._lanes(d.units * float(unit_of(*operation.kernel) or 1), -bounds, bounds)
+        return replace(domain, masses=np.minimum(domain.masses, times(d.masses, gain)))
 
     @_of.register
     def _(self, operation: ops.Relu, stream: Stream) -> Domain:
-        d = self._known[stream.inputs[0]]
-        alone = rectified_mass(
-            port_form(stream.inputs[0], self._forms), stream.width, self.of, self._sums, self.max_length
-        )
-        domain = Domain(d.step, max(d.lo, Fraction(0)), max(d.hi, Fraction(0)), d.l1, min(d.mass, alone))
-        positive = self._positive_part(stream.inputs[0])
-        return (
-            replace(domain, l1=min(domain.l1, positive.l1), mass=min(domain.mass, positive.mass))
-            if positive
-            else domain
-        )
+        pre = stream.inputs[0]
+        d = self._known[pre]
+        alone = rectified_masses(port_form(pre, self._forms), stream.width, self.of, self.sums, self.max_length)
+        l1, masses = d.l1, np.minimum(d.masses, alone)
+        if isinstance(pre.operation, ops.Linear):  # relu(x − c) ≤ relu(x) for c ≥ 0
+            terms = list(zip(pre.operation.matrices, pre.inputs, strict=True))
+            kept = [(m, s) for m, s in terms if not (_is_constant(s) and self._lowers(m, s.operation))]
+            if len(kept) < len(terms):
+                positive = self._linear(kept, pre)
+                l1, masses = min(l1, positive.l1), np.minimum(masses, positive.masses)
+        return Domain(d.units, np.maximum(d.low, 0), np.maximum(d.high, 0), l1, masses)
 
-    def _positive_part(self, pre: Stream) -> Domain | None:
-        """The domain of a Linear without its negative constants: relu(x − c) ≤ relu(x) for c ≥ 0."""
-        if not isinstance(pre.operation, ops.Linear):
-            return None
-        kept = []
-        for matrix, source in zip(pre.operation.matrices, pre.inputs, strict=True):
-            negative = isinstance(source.operation, ops.Constant) and float((matrix @ _column(source)).max()) <= 0
-            if not negative:
-                kept.append((matrix, self._known[source]))
-        return self._linear(kept, pre.width, np.zeros(pre.width))
+    def _lowers(self, matrix: sparse.csr_array, constant: ops.Constant) -> bool:
+        """Whether a multiple of a constant adds at most 0 to every row."""
+        held = self._held(constant)
+        return bool(self.sums(matrix).of(held, up(held.l1)).high.max() <= 0)
 
     @_of.register
     def _(self, operation: ops.Clip, stream: Stream) -> Domain:
         d = self._known[stream.inputs[0]]
         lo, hi = Fraction(operation.lo), Fraction(operation.hi)
-        step = unit_of(Fraction(1), d.step, lo, hi) if d.step else Fraction(0)
-        return self._interval(step, max(lo, min(d.lo, hi)), min(hi, max(d.hi, lo)), stream.width)
+        ends = float(unit_of(_ONE, lo, hi))
+        low, high = np.clip(d.low, down(lo), up(hi)), np.clip(d.high, down(lo), up(hi))
+        return self._lanes(np.minimum(d.units, ends), low, high)
 
     @_of.register(ops.Compare)
     @_of.register(ops.SameSymbol)
@@ -303,47 +274,50 @@ class Domains:
         operands = [self._known[s] for s in stream.inputs]
         widest = max(range(2), key=lambda i: stream.inputs[i].width)
         flags = self._typed(Bool(stream.width))
-        return replace(flags, l1=min(flags.l1, operands[widest].l1), mass=min(flags.mass, *(d.mass for d in operands)))
+        masses = np.minimum(operands[0].masses, operands[1].masses)
+        return replace(flags, l1=min(flags.l1, operands[widest].l1), masses=np.minimum(flags.masses, masses))
 
     @_of.register
     def _(self, operation: ops.Select, stream: Stream) -> Domain:
         """Either value; with several conditions some lanes may come from each."""
         a, b = (self._known[s] for s in stream.inputs[1:])
         l1 = max(a.l1, b.l1) if stream.inputs[0].width == 1 else a.l1 + b.l1
-        return Domain(_common_step(a, b), min(a.lo, b.lo), max(a.hi, b.hi), l1, a.mass + b.mass)
+        domain = self._lanes(np.minimum(a.units, b.units), np.minimum(a.low, b.low), np.maximum(a.high, b.high), l1)
+        return replace(domain, masses=raised(a.masses + b.masses, min(a.grain, b.grain), 2))
 
     @_of.register
     def _(self, operation: ops.Lookup, stream: Stream) -> Domain:
         entries = [Fraction(v) for v in operation.table]
-        return self._interval(Fraction(1), min(*entries, Fraction(0)), max(*entries, Fraction(0)), 1)
+        return self._interval(_ONE, min(*entries, _ZERO), max(*entries, _ZERO), 1)
 
     @_of.register(ops.Min)
     @_of.register(ops.Max)
     def _(self, operation: ops.Min, stream: Stream) -> Domain:
         a, b = (self._known[s] for s in stream.inputs)
-        pick = max if isinstance(operation, ops.Max) else min
-        return self._interval(_common_step(a, b), pick(a.lo, b.lo), pick(a.hi, b.hi), stream.width)
+        pick = np.maximum if isinstance(operation, ops.Max) else np.minimum
+        return self._lanes(np.minimum(a.units, b.units), pick(a.low, b.low), pick(a.high, b.high))
 
     @_of.register
     def _(self, operation: ops.Multiply, stream: Stream) -> Domain:
         a, b = (self._known[s] for s in stream.inputs)
-        corners = [x * y for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
-        return self._interval(a.step * b.step, min(corners), max(corners), stream.width)
+        corners = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
+        ends = np.minimum.reduce(corners), np.maximum.reduce(corners)
+        low, high = outward(*ends, a.bounds * b.bounds, a.grain * b.grain, 1)
+        still = np.isinf(a.units) | np.isinf(b.units)
+        return self._lanes(np.where(still, np.inf, _products(a.units, b.units)), low, high)
 
     @_of.register
     def _(self, operation: ops.Dot, stream: Stream) -> Domain:
         a, b = (self._known[s] for s in stream.inputs)
         reach = min(a.l1 * b.bound, a.bound * b.l1)
-        return self._interval(a.step * b.step, -reach if min(a.lo, b.lo) < 0 else Fraction(0), reach, 1)
+        return self._interval(a.step * b.step, -reach if min(a.lo, b.lo) < 0 else _ZERO, reach, 1)
 
     @_of.register
     def _(self, operation: ops.ScaledSum, stream: Stream) -> Domain:
         value, weight, gate = (self._known[s] for s in stream.inputs)
         reach = gate.bound * self.sum_bound(stream)
         signed = min(value.lo, weight.lo, gate.lo) < 0
-        return self._interval(
-            value.step * weight.step * gate.step, -reach if signed else Fraction(0), reach, stream.width
-        )
+        return self._interval(value.step * weight.step * gate.step, -reach if signed else _ZERO, reach, stream.width)
 
     def sum_bound(self, stream: Stream) -> Fraction:
         """A bound on the state of a ScaledSum."""
@@ -353,65 +327,81 @@ class Domains:
     @_of.register
     def _(self, operation: ops.Cumsum, stream: Stream) -> Domain:
         d = self._known[stream.inputs[0]]
-        lo = -d.mass if d.lo < 0 else Fraction(0)
-        hi = d.mass if d.hi > 0 else Fraction(0)
-        return self._interval(d.step, lo, hi, stream.width)
+        return self._lanes(d.units, np.where(d.low < 0, -d.masses, 0), np.where(d.high > 0, d.masses, 0))
 
     @_of.register
     def _(self, operation: ops.Latch, stream: Stream) -> Domain:
-        d = self._with_zero(self._known[stream.inputs[0]])
-        return (
-            self._interval(d.step, d.lo, d.hi, stream.width)
-            if stream.inputs[1].width > 1
-            else replace(d, mass=d.bound * self.max_length)
-        )
+        d, copies = _with_zero(self._known[stream.inputs[0]]), stream.inputs[1].width
+        return self._lanes(*(np.tile(a, copies) for a in (d.units, d.low, d.high)), d.l1 * copies)
 
     @_of.register
     def _(self, operation: ops.SumWhere, stream: Stream) -> Domain:
         value, when = (self._known[s] for s in stream.inputs)
-        most = min(value.mass, value.bound * when.mass) if when.is_flag else value.mass
-        return self._interval(
-            value.step, -most if value.lo < 0 else Fraction(0), most if value.hi > 0 else Fraction(0), stream.width
-        )
+        most = np.tile(value.masses, stream.inputs[1].width)
+        if when.is_flag:
+            held = np.outer(when.masses, value.bounds).reshape(-1)
+            most = np.minimum(most, raised(held, when.grain * value.grain, 1))
+        low, high, units = (np.tile(a, stream.inputs[1].width) for a in (value.low, value.high, value.units))
+        return self._lanes(units, np.where(low < 0, -most, 0), np.where(high > 0, most, 0))
 
     @_of.register
     def _(self, operation: ops.GateSum, stream: Stream) -> Domain:
         bank, gate = (self._known[s] for s in stream.inputs)
-        lo, hi = gate.l1 * min(bank.lo, Fraction(0)), gate.l1 * max(bank.hi, Fraction(0))
-        return self._interval(bank.step * gate.step, lo, hi, stream.width)
+        entries = stream.inputs[1].width
+        low, high, units = (a.reshape(entries, -1) for a in (bank.low, bank.high, bank.units))
+        units = units.min(axis=0)
+        units = np.where(np.isinf(units), np.inf, units * float(gate.step))
+        high = times(np.maximum(high.max(axis=0), 0), gate.l1)
+        return self._lanes(units, -times(np.maximum(-low.min(axis=0), 0), gate.l1), high)
 
     @_of.register
     def _(self, operation: ops.MemoryRead, stream: Stream) -> Domain:
         value, key, query = (self._known[s] for s in stream.inputs[:3])
         if operation.skip:
-            read = self._of(replace(operation, skip=Fraction(0)), stream)
-            step = unit_of(read.step, value.step * operation.skip) if read.step else Fraction(0)
+            read = self._of(replace(operation, skip=_ZERO), stream)
+            step = unit_of(read.step, value.step * operation.skip) if read.step else _ZERO
             ends = [operation.skip * value.lo, operation.skip * value.hi]
             return self._interval(step, read.lo + min(ends), read.hi + max(ends), stream.width)
         if operation.policy != "sum":
-            d = self._with_zero(value)
-            return replace(d, mass=d.bound * self.max_length)
-        hi = query.l1 * self.cell_bound(stream)
+            d = _with_zero(value)
+            return self._lanes(d.units, d.low, d.high, d.l1)
+        high = times(self._cells(stream), query.l1)
         signed = min(value.lo, key.lo, query.lo) < 0
-        return self._interval(value.step * key.step * query.step, -hi if signed else Fraction(0), hi, stream.width)
+        units = _products(value.units, np.full(stream.width, float(key.step * query.step)))
+        return self._lanes(np.where(np.isinf(value.units), np.inf, units), -high if signed else 0 * high, high)
+
+    def _cells(self, stream: Stream) -> np.ndarray:
+        """For each lane of the value a bound on its entries in the state of an additive memory."""
+        value, key = (self.of(s) for s in stream.inputs[:2])
+        writes = stream.operation.writes
+        most = key.mass if writes is None else min(key.mass, key.bound * writes)
+        return np.minimum(times(value.bounds, most), times(value.masses, key.bound))
 
     def cell_bound(self, stream: Stream) -> Fraction:
         """A bound on every entry of a memory's state."""
         value, key = (self.of(s) for s in stream.inputs[:2])
         if stream.operation.policy != "sum":
             return value.bound * key.bound
-        writes = stream.operation.writes
-        return value.bound * (key.mass if writes is None else min(key.mass, key.bound * writes))
+        return Fraction(float(self._cells(stream).max()))
 
     @_of.register
     def _(self, operation: ops.Count, stream: Stream) -> Domain:
-        return self._interval(Fraction(1), Fraction(0), self._known[stream.inputs[0]].mass, stream.width)
+        return self._interval(_ONE, _ZERO, self._known[stream.inputs[0]].mass, stream.width)
 
     @_of.register
     def _(self, operation: ops.RunningMax, stream: Stream) -> Domain:
-        d = self._with_zero(self._known[stream.inputs[0]])
-        return self._interval(d.step, d.lo, d.hi, stream.width)
+        d = _with_zero(self._known[stream.inputs[0]])
+        return self._lanes(d.units, d.low, d.high)
 
 
-def _column(constant: Stream) -> np.ndarray:
-    return np.array([float(v) for v in constant.operation.values])
+def _with_zero(d: Domain) -> Domain:
+    return replace(d, low=np.minimum(d.low, 0), high=np.maximum(d.high, 0))
+
+
+def _products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Products of units, where a lane without a lattice stays without one."""
+    return np.where((a == 0) | (b == 0), 0.0, np.where(a == 0, 1.0, a) * np.where(b == 0, 1.0, b))
+
+
+def _is_constant(stream: Stream) -> bool:
+    return isinstance(stream.operation, ops.Constant)

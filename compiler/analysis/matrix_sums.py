@@ -1,4 +1,4 @@
-"""Sums over the rows and columns of a matrix, found once for each: what interval arithmetic needs of it."""
+"""What interval arithmetic needs of a matrix, found once for each: the sums of its rows against bounds of lanes."""
 
 from __future__ import annotations
 
@@ -8,41 +8,82 @@ from fractions import Fraction
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.units import array_unit
+from compiler.analysis.domain import Domain, least_unit, outward, raised
+from compiler.analysis.units import array_units
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixSums:
-    """up, down, largest: for each row the sums of its positive and negative entries, and its largest |entry|.
+class Sums:
+    """Σ_j matrix[i, j] · lane j for every row i, by the domain of the lanes.
 
-    step: the unit of the entries (a power of two); row, column: the largest Σ |entry| over a row and over a column.
+    low, high: between which it lies; up, down: what its positive and its negative terms can reach;
+    units: its unit (0: none, infinity: always 0); masses: what its absolute value can sum to over positions;
+    rising: the same of its positive part.
     """
 
+    low: np.ndarray
+    high: np.ndarray
     up: np.ndarray
     down: np.ndarray
-    largest: np.ndarray
-    step: Fraction
-    row: Fraction
-    column: Fraction
+    units: np.ndarray
+    masses: np.ndarray
+    rising: np.ndarray
 
-    @classmethod
-    def of(cls, matrix: sparse.csr_array) -> MatrixSums:
-        height, data = matrix.shape[0], matrix.data
-        size = np.abs(data)
-        at = np.repeat(np.arange(height), np.diff(matrix.indptr))
-        up = np.bincount(at, np.maximum(data, 0), height)
-        down = np.bincount(at, np.minimum(data, 0), height)
-        largest = np.zeros(height)
-        np.maximum.at(largest, at, size)
-        columns = np.bincount(matrix.indices, size, 1)
-        return cls(
-            up,
-            down,
-            largest,
-            array_unit(data),
-            Fraction(float((up - down).max(initial=0))),
-            Fraction(float(columns.max(initial=0))),
+
+class MatrixSums:
+    """A matrix (rows × lanes) and what is known of its rows whatever the lanes hold."""
+
+    def __init__(self, matrix: sparse.csr_array):
+        if not matrix.data.all():
+            matrix = matrix.copy()
+            matrix.eliminate_zeros()
+        self.height = matrix.shape[0]
+        self.columns = matrix.indices
+        self.size = np.abs(matrix.data)
+        self.positive = matrix.data > 0
+        per_row = np.diff(matrix.indptr)
+        self.rows = np.repeat(np.arange(self.height), per_row)
+        self.terms = int(per_row.max(initial=0))
+        self.units = array_units(matrix.data)
+        self.grain = float(self.units.min(initial=np.inf))
+        self.largest = np.zeros(self.height)
+        np.maximum.at(self.largest, self.rows, self.size)
+        sums = np.bincount(matrix.indices, self.size, 1)
+        self.column = Fraction(float(raised(sums, self.grain, len(self.size)).max()))
+
+    @property
+    def spans(self) -> bool:
+        """Whether its weights are so large or so small that products of them could leave the range of float64."""
+        return bool(self.size.size) and (self.size.max() > 2.0**300 or self.grain < 2.0**-300)
+
+    def of(self, domain: Domain, cap: float) -> Sums:
+        """cap: a bound on Σ |lanes| of one position."""
+        at, size = self.columns, self.size
+        low, high = np.minimum(domain.low, 0)[at], np.maximum(domain.high, 0)[at]
+        gain = size * np.where(self.positive, high, -low)
+        loss = size * np.where(self.positive, -low, high)
+        unit, terms = self.grain * min(domain.grain, least_unit(np.array([cap]))), self.terms
+        limit = raised(self.largest * cap, unit, 1)
+        gains, losses = self._sum(gain), self._sum(loss)
+        top = self._sum(size * np.where(self.positive, domain.high[at], -domain.low[at]))
+        bottom = self._sum(size * np.where(self.positive, domain.low[at], -domain.high[at]))
+        bottom, top = outward(bottom, top, gains + losses, unit, terms)
+        units = np.full(self.height, np.inf)
+        np.minimum.at(units, self.rows, self.units * domain.units[at])
+        masses = size * domain.masses[at]
+        rising = masses * (self.positive | (low < 0))
+        return Sums(
+            np.maximum(bottom, -limit),
+            np.minimum(top, limit),
+            np.minimum(raised(gains, unit, terms), limit),
+            np.minimum(raised(losses, unit, terms), limit),
+            units,
+            raised(self._sum(masses), unit, terms),
+            raised(self._sum(rising), unit, terms),
         )
+
+    def _sum(self, entries: np.ndarray) -> np.ndarray:
+        return np.bincount(self.rows, entries, self.height)
 
 
 class MatrixSumsCache:
@@ -53,5 +94,5 @@ class MatrixSumsCache:
 
     def __call__(self, matrix: sparse.csr_array) -> MatrixSums:
         if id(matrix) not in self._known:
-            self._known[id(matrix)] = (matrix, MatrixSums.of(matrix))
+            self._known[id(matrix)] = (matrix, MatrixSums(matrix))
         return self._known[id(matrix)][1]

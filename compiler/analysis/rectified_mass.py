@@ -8,33 +8,33 @@ conjunction relu(a + b − 1) of flags is thus on at most as often as its rarer 
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 
 import numpy as np
 
+from compiler.analysis.domain import Domain, least_unit, outward, raised, up
 from compiler.analysis.linear_form import ONE, Form
 from compiler.analysis.matrix_sums import MatrixSumsCache
 from compiler.language.stream import Stream
 
 
-def rectified_mass(
-    form: Form, width: int, domain_of: Callable[[Stream], object], sums_of: MatrixSumsCache, max_length: int
-) -> Fraction:
-    """A bound on Σ_t relu(row) over a sequence of max_length positions, for the worst row of a form."""
+def rectified_masses(
+    form: Form, width: int, domain_of: Callable[[Stream], Domain], sums_of: MatrixSumsCache, max_length: int
+) -> np.ndarray:
+    """A bound on Σ_t relu(row) over a sequence of max_length positions, for each of the `width` rows of a form."""
     constant = np.zeros(width)
-    highs, masses = [], []
+    highs, masses = [np.zeros(width)], [np.zeros(width)]
     for (atom, lag), matrix in form.items():
         if atom is ONE and lag == 0:
             constant = matrix.toarray()[:, 0]
             continue
-        domain, sums = domain_of(atom), sums_of(matrix)
-        up, down = sums.up, sums.down
-        highs.append(up * float(max(domain.hi, 0)) + down * float(min(domain.lo, 0)))
-        masses.append((up - (down if domain.lo < 0 else 0 * down)) * float(domain.mass))
-    if not highs:
-        return Fraction(float(np.maximum(constant, 0).max(initial=0))) * max_length
-    high, mass = np.array(highs), np.array(masses)
-    rest = high.sum(axis=0) - high + constant
-    everything = mass.sum(axis=0) + np.maximum(constant, 0) * max_length
-    alone = np.where(rest <= 0, mass, np.inf).min(axis=0)
-    return Fraction(float(np.minimum(everything, alone).max(initial=0)))
+        domain = domain_of(atom)
+        sums = sums_of(matrix).of(domain, up(domain.l1))
+        highs.append(sums.up)
+        masses.append(sums.rising)
+    high, mass, offset = np.array(highs), np.array(masses), np.maximum(constant, 0)
+    reach, unit = high.sum(axis=0) + np.abs(constant), min(least_unit(high), least_unit(constant))
+    rest = outward(constant, high.sum(axis=0) - high + constant, reach, unit, len(highs) + 2)[1]
+    everything = mass.sum(axis=0) + offset * max_length
+    everything = raised(everything, min(least_unit(mass), least_unit(constant)), len(masses) + 2)
+    alone = np.where(rest[1:] <= 0, mass[1:], np.inf).min(axis=0, initial=np.inf)
+    return np.minimum(everything, alone)

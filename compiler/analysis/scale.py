@@ -12,7 +12,8 @@ from fractions import Fraction
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.domains import Domain, Domains, power_of_two
+from compiler.analysis.domain import Domain, power_of_two
+from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import ONE
 from compiler.analysis.one_channel import ChannelRows
 from compiler.analysis.units import array_unit, unit_of

@@ -13,9 +13,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from compiler.analysis.domain import in_units, least_unit, raised, up
 from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import Form, linear_form
-from compiler.analysis.units import array_unit, unit_of
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.exactness.saturation import saturating
@@ -97,26 +97,18 @@ def _partial_sums(plan: Schedule, domains: Domains, saturated: set[Stream]) -> I
     """
     output = plan.circuit.output
     for stream, form in {**plan.forms, output: plan.forms.get(output) or linear_form(output)}.items():
-        atoms = [atom for atom, _ in form]
-        if any(domains.of(atom).step == 0 for atom in atoms) or saturated & set(atoms):
-            continue
-        steps = [array_unit(matrix.data) * domains.of(atom).step for (atom, _), matrix in form.items()]
-        if steps:
+        if form and not saturated & {atom for atom, _ in form}:
             what = "a score, or a term of it," if stream is output else "a sum of its terms"
-            yield Claim(stream, what, _largest_partial_sum(form, stream.width, domains) / unit_of(*steps))
+            yield Claim(stream, what, _largest_partial_sum(form, domains))
 
 
-def _largest_partial_sum(form: Form, width: int, domains: Domains) -> Fraction:
-    up, down = np.zeros(width), np.zeros(width)
-    for (atom, _), matrix in form.items():
-        domain = domains.of(atom)
-        high, low = float(max(domain.hi, 0)), float(max(-domain.lo, 0))
-        gains = np.asarray(matrix.maximum(0).sum(axis=1)).reshape(-1)
-        losses = -np.asarray(matrix.minimum(0).sum(axis=1)).reshape(-1)
-        cap = np.asarray(abs(matrix).max(axis=1).todense()).reshape(-1) * float(domain.l1)
-        up += np.minimum(gains * high + losses * low, cap)
-        down += np.minimum(gains * low + losses * high, cap)
-    return Fraction(float(max(up.max(initial=0), down.max(initial=0))))
+def _largest_partial_sum(form: Form, domains: Domains) -> Fraction:
+    """In units of its own row; rows that read real numbers have none and count as 0."""
+    known = ((matrix, domains.of(atom)) for (atom, _), matrix in form.items())
+    parts = [domains.sums(matrix).of(domain, up(domain.l1)) for matrix, domain in known]
+    reach = np.maximum(sum(p.up for p in parts), sum(p.down for p in parts))
+    reach = raised(reach, min(least_unit(a) for p in parts for a in (p.up, p.down)), len(parts))
+    return in_units(reach, np.minimum.reduce([p.units for p in parts]))
 
 
 def _refusal(claim: Claim, limit: int, max_length: int, format: Format) -> str:
@@ -133,7 +125,7 @@ def lane_bounds(plan: Schedule, lanes: Lanes, domains: Domains) -> np.ndarray:
     inputs = [s for s in lanes.index if isinstance(s.operation, ops.Numbers)]
     for stream in (*inputs, *(s for operations in plan.blocks for s in operations)):
         at = lanes.index[stream]
-        bounds[at[at >= 0]] = float(domains.of(stream).bound)
+        bounds[at[at >= 0]] = domains.of(stream).bounds[at >= 0]
     return bounds
 
 

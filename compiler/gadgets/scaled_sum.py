@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from compiler.analysis.domains import Domains, power_of_two
+from compiler.analysis.domain import power_of_two
+from compiler.analysis.domains import Domains
 from compiler.analysis.scale import half_scale
 from compiler.errors import CompileError
 from compiler.exactness.levels import GATE, HALF, LARGEST_RATE, LARGEST_SCALED_SUM, ON

@@ -26,7 +26,8 @@ from math import ceil, floor, prod
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.domains import Domains, power_of_two
+from compiler.analysis.domain import power_of_two
+from compiler.analysis.domains import Domains
 from compiler.analysis.exact_matrices import EXACT, InexactWeight, exact_float, exact_rows, product, total
 from compiler.analysis.linear_form import ONE, linear_form
 from compiler.analysis.units import array_unit

@@ -9,14 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compiler.analysis.domains import Domains, power_of_two
+from compiler.analysis.domain import power_of_two
+from compiler.analysis.domains import Domains
 from compiler.analysis.units import array_divisor, array_unit, array_units, unit_of
-from compiler.driver import compile
+from compiler.driver import compile, run_blocks
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language.circuit import Circuit
+from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
-from compiler.language.stream import Stream, constant, select
+from compiler.language.stream import Stream, concatenate, constant, select
 from compiler.passes.check import check
 from tests import random_circuits
 from tests.circuits import CASES, Case, words
@@ -27,15 +29,17 @@ def _breaches(domains: Domains, values: dict[Stream, np.ndarray]) -> list[str]:
     found = []
     for stream, array in values.items():
         domain = domains.of(stream)
-        size = abs(array)
-        if array.min() < domain.lo or array.max() > domain.hi:
-            found.append(f"{stream}: {array.min()}…{array.max()} is not within {domain.lo}…{domain.hi}")
+        size, lanes = abs(array), array.reshape(-1, stream.width)
+        if (lanes.min(axis=0) < domain.low).any() or (lanes.max(axis=0) > domain.high).any():
+            found.append(f"{stream}: {lanes.min(axis=0)}…{lanes.max(axis=0)} is not within {domain.low}…{domain.high}")
         if size.sum(axis=2).max() > domain.l1:
             found.append(f"{stream}: Σ over lanes {size.sum(axis=2).max()} > {domain.l1}")
-        if size.sum(axis=1).max() > domain.mass:
-            found.append(f"{stream}: Σ over positions {size.sum(axis=1).max()} > {domain.mass}")
-        if domain.step and any(Fraction(v) % domain.step for v in np.unique(array)):
-            found.append(f"{stream}: a value is no multiple of {domain.step}")
+        if (size.sum(axis=1) > domain.masses).any():
+            found.append(f"{stream}: Σ over positions {size.sum(axis=1).max(axis=0)} > {domain.masses}")
+        for lane, unit in zip(lanes.T, domain.units.tolist(), strict=True):
+            values = {Fraction(v) for v in lane}
+            if unit and any(v if unit == np.inf else v % Fraction(unit) for v in values):
+                found.append(f"{stream}: a value of {values} is no multiple of {unit}")
     return found
 
 
@@ -95,6 +99,52 @@ def test_several_conditions_select_lanes_from_both_sides():
     tokens = Tokens(random_circuits.ALPHABET)
     mixed = select(~tokens.one_hot().shift(1)[[0, 1, 2]], tokens.one_hot(), tokens.one_hot().shift(1))
     assert Domains(None, 4).of(mixed).l1 == 2
+
+
+def test_every_lane_has_a_domain_of_its_own():
+    """A large count beside a flag, and quarters beside multiples of 8, leave each other sharp."""
+    tokens = Tokens(random_circuits.ALPHABET)
+    flag, count = tokens.is_in(random_circuits.ALPHABET.tokens[0]), 1000 * constant(1).cumsum()
+    domain = Domains(None, 50).of(concatenate(flag, count, 0 * flag, flag / 4)[[0, 1, 2, 3]])
+    assert domain.high.tolist() == [1, 50_000, 0, 0.25] and domain.low.tolist() == [0] * 4
+    assert domain.units.tolist() == [1, 8, np.inf, 0.25] and domain.masses.tolist() == [50, 50 * 50_000, 0, 12.5]
+    assert (domain.lo, domain.hi, domain.step, domain.steps) == (0, 50_000, Fraction(1, 4), 6_250)
+
+
+def test_a_lane_is_not_refused_for_its_neighbours():
+    """2^20 quarters beside 2^20: together 2^24 quarters are more than float32 adds with a sum of two, apart they are not."""
+    tokens = Tokens(random_circuits.ALPHABET)
+    flag = tokens.is_in(random_circuits.ALPHABET.tokens[0])
+    both = concatenate(flag / 4, 2**23 * flag.shift(1)).relu()
+    circuit = Circuit("lanes", both.shift(1), InputLanguage.everything(random_circuits.ALPHABET, 9))
+    sample = random_circuits.random_tokens(np.random.default_rng(0), 9)
+    assert np.array_equal(run_blocks(compile(circuit), sample)[-1], compile(circuit).lane_values(sample))
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_intervals_of_weights_that_float64_rounds_hold_every_value(data):
+    """Outward rounding: rows of 53-bit weights against the exact extremes of their lanes."""
+    weight = st.tuples(st.integers(-(2**53), 2**53), st.integers(-20, 10)).map(
+        lambda p: float(np.ldexp(float(p[0]), p[1]))
+    )
+    rows = np.array(data.draw(st.lists(st.lists(weight, min_size=3, max_size=3), min_size=2, max_size=2)))
+    table = np.array(data.draw(st.lists(st.lists(weight, min_size=3, max_size=3), min_size=2, max_size=2)))
+    alphabet = random_circuits.ALPHABET
+    embedded = Tokens(alphabet).rows(alphabet.tokens[:2], table, "table")
+    domain = Domains(None, 3).of(rows @ (rows.T @ (rows @ embedded)))
+    exact = np.vectorize(Fraction, otypes=[object])
+    m, x = exact(rows), exact(table)
+    values = np.vstack([(m @ m.T @ m @ x.T).T, np.zeros((1, 2), dtype=object)])
+    assert all(low <= v <= high for row in values for v, low, high in zip(row, domain.low, domain.high, strict=True))
+    assert all(abs(v) * 3 <= mass for row in values for v, mass in zip(row, domain.masses, strict=True))
+    assert all(sum(map(abs, row)) <= domain.l1 for row in values)
+    assert all(
+        v % Fraction(unit) == 0
+        for row in values
+        for v, unit in zip(row, domain.units.tolist(), strict=True)
+        if np.isfinite(unit)
+    )
 
 
 def test_zero_has_a_lattice():

@@ -6,8 +6,6 @@ as an unmodified Mamba with constant Δ, B and C, or as the mixer of our own.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from scipy import sparse
 
@@ -53,7 +51,7 @@ class S4D(Target):
         flags = sparse.kron(sparse.eye_array(keys), np.ones((lanes, 1)), format="csr") @ key
         sums = Stream(ops.Cumsum(), (fitter.fitted_new(masked(domains, spread, flags)),))
         cell = domains.cell_bound(stream)
-        domains.meet(sums, replace(domains.of(sums), lo=-cell, hi=cell))
+        domains.bounded(sums, np.full(sums.width, float(cell)))
         return Stream(ops.GateSum(), (sums, fitter.landed(query)))
 
     def verify(self, block):
