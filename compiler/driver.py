@@ -60,22 +60,24 @@ class Compiled:
     def interpret(self, tokens: np.ndarray) -> np.ndarray:
         """What the circuit as written gives, exactly: (batch, time, width) float64 from (batch, time) ids.
 
-        float64 arrays are used where every stream keeps within 2^53 lattice steps, Python
-        integers and Fractions otherwise.
+        float64 arrays are used where no sum of any stream leaves 2^51 lattice steps, Python integers and
+        Fractions otherwise.
         """
-        safe = all(self.domains.of(s).step > 0 and self.domains.of(s).steps < 2**53 for s in self.source.streams)
-        values = interpret(self.source, tokens, dtype=np.float64 if safe else object)
+        values = interpret(self.source, tokens, dtype=self._exact_dtype(self.source))
         return values[self.source.output].astype(np.float64)
 
     def lane_values(self, tokens: np.ndarray) -> np.ndarray:
         """What every lane should hold once it is written, by the interpreter: (batch, time, lanes) float64."""
         atoms = [s for s in self.lanes.index if s is not ONE]
-        values = interpret(self.core, tokens, keep=atoms, dtype=np.float64)
+        values = interpret(self.core, tokens, keep=atoms, dtype=self._exact_dtype(self.core))
         result = np.ones((*tokens.shape, self.lanes.count))
         for atom in atoms:
             held = self.lanes.index[atom] >= 0
             result[..., self.lanes.index[atom][held]] = values[atom][..., held]
         return result
+
+    def _exact_dtype(self, circuit: Circuit) -> type:
+        return np.float64 if all(self.domains.fits_float64(s) for s in circuit.streams) else object
 
     def lane_bounds(self) -> np.ndarray:
         """A bound on |value| of every lane at every position: (lanes,)."""
@@ -113,7 +115,7 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     plan = schedule(core, context) if core is not plan.circuit else plan
     lanes = allocate(plan, circuit.alphabet.size if circuit.alphabet else 1)
     blocks = tuple(_lower(operations, plan, lanes, context) for operations in plan.blocks)
-    head = lanes.map(linear_form(core.output), core.output.width)
+    head = _head(core.output, lanes)
     check_exact(plan, lanes, blocks, context)
     return Compiled(circuit, core, context, plan, lanes, blocks, head)
 
@@ -128,6 +130,13 @@ def _lower(operations: list[Stream], plan: Schedule, lanes: Lanes, context: Cont
     block = builder.build()
     block.verify()
     return block
+
+
+def _head(output: Stream, lanes: Lanes) -> sparse.csr_array:
+    try:
+        return lanes.map(linear_form(output), output.width)
+    except InexactWeight as reason:
+        raise CompileError([(output, str(reason))]) from reason
 
 
 def run_blocks(compiled: Compiled, tokens: np.ndarray) -> list[np.ndarray]:

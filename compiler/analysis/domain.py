@@ -76,8 +76,12 @@ class Domain:
 
 def in_units(sizes: np.ndarray, units: np.ndarray) -> Fraction:
     """The largest size counted in its unit; lanes without a lattice and lanes that are 0 count as 0."""
-    counted = (units > 0) & np.isfinite(units)
-    return Fraction(float((sizes[counted] / units[counted]).max(initial=0)))
+    counted = np.flatnonzero((units > 0) & np.isfinite(units))
+    if not len(counted):
+        return Fraction(0)
+    with np.errstate(over="ignore"):
+        most = counted[np.argmax(sizes[counted] / units[counted])]
+    return Fraction(float(sizes[most])) / Fraction(float(units[most]))  # the quotient may leave the range of float64
 
 
 def least_unit(values: np.ndarray) -> float:

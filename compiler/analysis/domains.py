@@ -16,7 +16,7 @@ from functools import singledispatchmethod
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.domain import Domain, down, least_unit, outward, raised, times, total, up
+from compiler.analysis.domain import Domain, down, in_units, least_unit, outward, raised, times, total, up
 from compiler.analysis.linear_form import Form, port_form
 from compiler.analysis.matrix_sums import MatrixSums, MatrixSumsCache
 from compiler.analysis.rectified_mass import rectified_masses
@@ -61,6 +61,31 @@ class Domains:
         if reasons:
             raise CompileError(reasons)
         return found
+
+    def fits_float64(self, stream: Stream) -> bool:
+        """Whether float64 arrays run the operation without rounding, whatever the order of its sums."""
+        domain = self.of(stream)
+        steps = [domain.steps, *(self.of(s).steps for s in stream.inputs)]
+        if isinstance(stream.operation, ops.Linear):
+            steps.append(self.partial_sum(zip(stream.operation.matrices, stream.inputs, strict=True)))
+        elif isinstance(stream.operation, ops.Lti):
+            gain = sum((abs(k) for k in stream.operation.kernel), _ZERO)
+            steps.append(in_units(times(self.of(stream.inputs[0]).bounds, gain), domain.units))
+        elif isinstance(stream.operation, ops.MemoryRead):
+            value, key = (self.of(s) for s in stream.inputs[:2])
+            steps.append(self.cell_bound(stream) / (value.step * key.step) if value.step * key.step else _ZERO)
+        elif isinstance(stream.operation, ops.ScaledSum):
+            value, weight = (self.of(s) for s in stream.inputs[:2])
+            steps.append(self.sum_bound(stream) / (value.step * weight.step) if value.step * weight.step else _ZERO)
+        return domain.step > 0 and max(steps) < 2**51
+
+    def partial_sum(self, terms: Iterable[tuple[sparse.csr_array, Stream]]) -> Fraction:
+        """The largest partial sum of a row of Σ matrix·lanes, in units of the row; rows that read real numbers count as 0."""
+        known = [(matrix, self.of(s)) for matrix, s in terms]
+        parts = [self.sums(matrix).of(domain, up(domain.l1)) for matrix, domain in known]
+        reach = np.maximum(sum(p.up for p in parts), sum(p.down for p in parts))
+        reach = raised(reach, min(least_unit(a) for p in parts for a in (p.up, p.down)), len(parts))
+        return in_units(reach, np.minimum.reduce([p.units for p in parts]))
 
     def _unshown(self, stream: Stream) -> str | None:
         """Why the type of a stream does not follow from its operation and what it reads; None where it does."""

@@ -13,9 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from compiler.analysis.domain import in_units, least_unit, raised, up
 from compiler.analysis.domains import Domains
-from compiler.analysis.linear_form import Form, linear_form
+from compiler.analysis.linear_form import linear_form
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.exactness.saturation import saturating
@@ -99,16 +98,8 @@ def _partial_sums(plan: Schedule, domains: Domains, saturated: set[Stream]) -> I
     for stream, form in {**plan.forms, output: plan.forms.get(output) or linear_form(output)}.items():
         if form and not saturated & {atom for atom, _ in form}:
             what = "a score, or a term of it," if stream is output else "a sum of its terms"
-            yield Claim(stream, what, _largest_partial_sum(form, domains))
-
-
-def _largest_partial_sum(form: Form, domains: Domains) -> Fraction:
-    """In units of its own row; rows that read real numbers have none and count as 0."""
-    known = ((matrix, domains.of(atom)) for (atom, _), matrix in form.items())
-    parts = [domains.sums(matrix).of(domain, up(domain.l1)) for matrix, domain in known]
-    reach = np.maximum(sum(p.up for p in parts), sum(p.down for p in parts))
-    reach = raised(reach, min(least_unit(a) for p in parts for a in (p.up, p.down)), len(parts))
-    return in_units(reach, np.minimum.reduce([p.units for p in parts]))
+            terms = ((matrix, atom) for (atom, _), matrix in form.items())
+            yield Claim(stream, what, domains.partial_sum(terms))
 
 
 def _refusal(claim: Claim, limit: int, max_length: int, format: Format) -> str:
