@@ -17,6 +17,7 @@ from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import linear_form
 from compiler.context import Context
 from compiler.errors import CompileError
+from compiler.exactness.levels import HALF
 from compiler.exactness.saturation import saturating
 from compiler.exactness.weights import unheld_weights
 from compiler.formats import FLOAT32, Format
@@ -52,6 +53,7 @@ def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[SelectiveBlock, ...]
     bounds = lane_bounds(plan, lanes, domains)
     for number, block in enumerate(blocks):
         reasons += [(None, reason) for reason in _too_large(block, bounds, number, format)]
+    reasons += _out_of_range(plan, bounds, lanes, context)
     named = {stream for stream, _ in reasons}
     reasons += [
         (claim.stream, _refusal(claim, limit, domains.max_length, format))
@@ -100,6 +102,29 @@ def _partial_sums(plan: Schedule, domains: Domains, saturated: set[Stream]) -> I
             what = "a score, or a term of it," if stream is output else "a sum of its terms"
             terms = ((matrix, atom) for (atom, _), matrix in form.items())
             yield Claim(stream, what, domains.partial_sum(terms))
+
+
+def _out_of_range(plan: Schedule, bounds: np.ndarray, lanes: Lanes, context: Context) -> list[tuple[Stream, str]]:
+    """Lanes, states and scores beyond the largest number of the format, and lattices finer than its least."""
+    domains, format, output = context.domains, context.format, plan.circuit.output
+    head = lanes.map(plan.forms.get(output) or linear_form(output), output.width)
+    found = []
+    sizes = {output: float((abs(head) @ bounds).max(initial=0))}
+    for stream in (s for operations in plan.blocks for s in operations):
+        domain = domains.of(stream)
+        sizes[stream] = max(sizes.get(stream, 0.0), float(domain.bound))
+        if isinstance(stream.operation, ops.MemoryRead):
+            value = domains.of(stream.inputs[0])
+            scale = max(Fraction(1), HALF / value.step) if value.step else Fraction(HALF)
+            sizes[stream] = max(sizes[stream], float(domains.cell_bound(stream) * scale))
+        if 0 < domain.step < Fraction(format.smallest):
+            reason = f"its lattice is as fine as {float(domain.step):g}, and {format.name} flushes what is below {format.smallest:g} to 0; scale it up"
+            found.append((stream, reason))
+    for stream, size in sizes.items():
+        if size > format.largest:
+            reason = f"it can reach {size:g}, and {format.name} ends at {format.largest:g}; declare smaller bounds"
+            found.append((stream, reason + ("" if format is FLOAT32 else " or use float32")))
+    return found
 
 
 def _refusal(claim: Claim, limit: int, max_length: int, format: Format) -> str:

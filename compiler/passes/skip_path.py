@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from scipy import sparse
 
-from compiler.analysis.exact_matrices import product, scaled
+from compiler.analysis.exact_matrices import InexactWeight, product, scaled
 from compiler.analysis.linear_form import ONE, Form, linear_form
 from compiler.context import Context
 from compiler.gadgets.gadget import CONSTANT_COLUMN
@@ -55,7 +55,10 @@ def _skipping(form: Form, target: Target) -> Form:
     for (memory, lag), matrix in form.items():
         gadget = target.gadget(memory.operation)
         if lag == 0 and isinstance(gadget, OuterProductMemory) and not memory.operation.skip:
-            skip = _common_factor(form, matrix, linear_form(memory.inputs[0]))
+            try:
+                skip = _common_factor(form, matrix, linear_form(memory.inputs[0]))
+            except InexactWeight:
+                skip = Fraction(0)
             if skip:
                 merged = gadget.with_skip(memory, skip)
                 written = linear_form(memory.inputs[0])

@@ -124,3 +124,17 @@ def test_numbers_too_wide_for_float64_are_refused_when_they_are_read():
         abc.number({"a": 2**53 + 1})
     with pytest.raises(ValueError, match="weights are exact up to 2\\^53"):
         np.array([[2**53 + 1]]) @ abc.number({"a": 1})
+
+
+def test_values_beyond_the_range_of_the_format_are_refused():
+    """Few steps of a lattice may still be too large or too fine a number."""
+    large = (2**80 * abc.number({"a": 1})).shift(1)
+    with pytest.raises(
+        CompileError, match="it can reach .*, and float32 ends at 1.70141e\\+38; declare smaller bounds"
+    ):
+        compile(_circuit(large * large))
+    small = (abc.number({"a": 1}) / 2**70).shift(1)
+    with pytest.raises(
+        CompileError, match="its lattice is as fine as .*, and float32 flushes what is below 1.17549e-38 to 0"
+    ):
+        compile(_circuit((small * small).shift(1)))
