@@ -14,6 +14,7 @@ from compiler.analysis.exact_matrices import InexactWeight
 from compiler.analysis.linear_form import ONE, linear_form
 from compiler.context import Context
 from compiler.errors import CompileError
+from compiler.exactness.compare import compare
 from compiler.exactness.sums import check_exact, lane_bounds
 from compiler.formats import format_of
 from compiler.interpreter import interpret
@@ -24,6 +25,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
 from compiler.passes.allocate import Lanes, allocate
 from compiler.passes.check import check
+from compiler.passes.common import common
 from compiler.passes.fit_ports import fit_ports
 from compiler.passes.represent import represent
 from compiler.passes.schedule import Schedule, schedule
@@ -107,7 +109,9 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     mixer, format = target_of(target), format_of(dtype)
     check(circuit)
     context = Context.of(circuit, mixer, format)
-    core = represent(circuit, context)
+    core = common(circuit, context)
+    core = represent(core, context)
+    core = common(core, context)
     core = split_reals(core, context)
     core = fit_ports(core, context)
     plan = schedule(core, context)
@@ -117,7 +121,9 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     blocks = tuple(_lower(operations, plan, lanes, context) for operations in plan.blocks)
     head = _head(core.output, lanes)
     check_exact(plan, lanes, blocks, context)
-    return Compiled(circuit, core, context, plan, lanes, blocks, head)
+    compiled = Compiled(circuit, core, context, plan, lanes, blocks, head)
+    compare(compiled)
+    return compiled
 
 
 def _lower(operations: list[Stream], plan: Schedule, lanes: Lanes, context: Context) -> SelectiveBlock:

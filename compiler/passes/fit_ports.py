@@ -55,6 +55,7 @@ class Fitter:
         self.target = context.target
         self.fitted: dict[Stream, Stream] = {}
         self._carried: dict[tuple[Stream, int], Stream] = {}
+        self._landed: dict[Stream, Stream] = {}
         self._before: dict[Stream, Stream] = {}
 
     def fit(self, stream: Stream) -> None:
@@ -69,6 +70,11 @@ class Fitter:
 
     def landed(self, stream: Stream) -> Stream:
         """An equal stream that reads present lanes only; what lay k positions back is carried to lanes first."""
+        if stream not in self._landed:
+            self._landed[stream] = self._land(stream)
+        return self._landed[stream]
+
+    def _land(self, stream: Stream) -> Stream:
         form = self.form(stream)
         if all(lag == 0 for _, lag in form):
             return stream

@@ -1,0 +1,141 @@
+"""Pass 8, compare: the blocks give what the circuit as written gives, tried on inputs before anything leaves the compiler.
+
+The passes argue that each rewriting keeps the meaning; this runs both ends of the argument and believes none of it.
+The circuit is interpreted (on part of the inputs with Python integers and Fractions), the block IR is run with its
+own checks that every pre-activation is where silu and softplus are exact, and both must agree to the last bit. What
+the blocks form are multiples of powers of two below 2^53 of them wherever they fit the target's own format, so
+float64 runs them exactly; real numbers are compared within rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from compiler.analysis.linear_form import ONE
+from compiler.exactness.samples import inputs_of
+from compiler.interpreter import interpret
+from compiler.ir.block import UnsafePreactivation
+from compiler.language.stream import Stream
+
+POSITIONS = 1200
+WORK = 1 << 21  # numbers formed by the blocks and the interpreter together, about
+EXACT_WORK = 1 << 12  # of them with Python integers and Fractions
+ROUNDING = 1e-9
+
+
+class Miscompiled(RuntimeError):
+    """The blocks do not compute the circuit: a mistake of the compiler, found before anything left it."""
+
+
+def compare(compiled) -> None:
+    """Raise Miscompiled, naming the stream and lane, where blocks and circuit differ on short strings and random walks."""
+    circuit = compiled.source
+    lanes = compiled.lanes.count
+    size = sum(s.width for s in circuit.streams) + sum(
+        lanes + len(b.features.names) + len(b.channels.names) * (1 + b.d_state) for b in compiled.blocks
+    )
+    positions = max(8, min(POSITIONS, WORK // size))
+    for tokens, numbers in inputs_of(circuit, positions):
+        _compare(compiled, tokens, numbers)
+
+
+def _compare(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndarray]) -> None:
+    expected = _expected(compiled, tokens, numbers)
+    try:
+        stream = first = _first(compiled, tokens, numbers)
+        for block in compiled.blocks:
+            stream = stream + block.run(stream)
+    except UnsafePreactivation as reason:
+        raise Miscompiled(f"{_HEAD} {reason}.") from reason
+    flat = stream.reshape(-1, stream.shape[-1])
+    outputs = np.asarray((compiled.head @ flat.T).T).reshape(*stream.shape[:2], -1)
+    at = _difference(outputs, expected, _tolerance(compiled, expected))
+    if at is not None:
+        raise Miscompiled(_sentence(compiled, tokens, numbers, first, at, outputs[at], expected[at]))
+
+
+_HEAD = "the compiler made a mistake, and nothing was compiled (please report the circuit):"
+
+
+def _first(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndarray]) -> np.ndarray:
+    """The residual stream before the first block: (batch, time, lanes) float64."""
+    lanes = compiled.lanes
+    if tokens is not None:
+        return lanes.embedding[tokens.reshape(-1)].toarray().reshape(*tokens.shape, -1)
+    shape = next(iter(numbers.values())).shape[:2]
+    stream = np.zeros((*shape, lanes.count))
+    stream[..., lanes.index[ONE]] = 1
+    for source, values in _read_by(compiled.core.streams, numbers).items():
+        if source in lanes.index:
+            held = lanes.index[source] >= 0
+            stream[..., lanes.index[source][held]] = values[..., held]
+    return stream
+
+
+def _read_by(streams: Iterable[Stream], numbers: Mapping[Stream, np.ndarray]) -> dict[Stream, np.ndarray]:
+    """The values of the numeric inputs under the streams that stand for them after the passes."""
+    values = {source.operation: array for source, array in numbers.items()}
+    return {s: values[s.operation] for s in streams if s.operation in values}
+
+
+def _expected(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndarray]) -> np.ndarray:
+    """The output of the circuit as written; sequences that the work allows with exact numbers, all if floats would not do."""
+    circuit, domains = compiled.source, compiled.domains
+    batch, length = (tokens if tokens is not None else next(iter(numbers.values()))).shape[:2]
+    floats = all(domains.of(s).steps < 2**53 for s in circuit.streams)
+    work = length * sum(s.width for s in circuit.streams)
+    exact = np.arange(batch)[:: 1 if not floats else max(1, batch * work // EXACT_WORK)]
+    values = np.empty((batch, length, circuit.output.width))
+    if len(exact) < batch:
+        values[:] = interpret(circuit, tokens, numbers, dtype=np.float64)[circuit.output]
+    part = interpret(circuit, None if tokens is None else tokens[exact], {s: v[exact] for s, v in numbers.items()})
+    values[exact] = part[circuit.output].astype(np.float64)
+    return values
+
+
+def _tolerance(compiled, expected: np.ndarray) -> float:
+    real = any(not compiled.domains.of(s).step for s in compiled.source.streams)
+    return ROUNDING * max(1.0, float(np.abs(expected).max(initial=0))) if real else 0.0
+
+
+def _difference(values: np.ndarray, expected: np.ndarray, tolerance: float) -> tuple[int, int, int] | None:
+    """(sequence, position, number) of the first difference, by position."""
+    wrong = np.argwhere(~(np.abs(values - expected) <= tolerance))
+    if not len(wrong):
+        return None
+    return tuple(int(i) for i in wrong[np.lexsort((wrong[:, 2], wrong[:, 0], wrong[:, 1]))[0]])
+
+
+def _sentence(compiled, tokens, numbers, first, at, got: float, wanted: float) -> str:
+    sequence, position, number = at
+    shown = f"position {position} of random numbers"
+    if tokens is not None:
+        names = compiled.source.alphabet.tokens
+        shown = f"position {position} of {' '.join(names[i] for i in tokens[sequence, : position + 1])}"
+    output = compiled.source.output
+    found = _first_lane(compiled, tokens, numbers, first)
+    where = (
+        f"; the first lane that leaves its stream is {found}"
+        if found
+        else "; every lane holds its stream, so a rewriting of the circuit is wrong"
+    )
+    return f"{_HEAD} {output.label}[{number}] ({output.origin}) is {got:g} instead of {wanted:g} at {shown}{where}."
+
+
+def _first_lane(compiled, tokens, numbers, stream: np.ndarray) -> str | None:
+    """The lane written first, by blocks, that differs from what the core circuit says, with its stream and line."""
+    lanes = compiled.lanes
+    atoms = [s for s in lanes.index if s is not ONE]
+    numbers = _read_by(compiled.core.streams, numbers)
+    expected = interpret(compiled.core, tokens, numbers, keep=atoms, dtype=np.float64)
+    for number, operations in enumerate(compiled.schedule.blocks):
+        stream = stream + compiled.blocks[number].run(stream)
+        for atom in operations:
+            held = np.flatnonzero(lanes.index[atom] >= 0)
+            at = lanes.index[atom][held]
+            wrong = _difference(stream[..., at], expected[atom][..., held], 0.0)
+            if wrong is not None:
+                return f"{lanes.names[at[wrong[2]]]} of {atom.label} ({atom.origin}), block {number}"
+    return None

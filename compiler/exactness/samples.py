@@ -1,0 +1,128 @@
+"""Inputs to try a compiled circuit on: all short strings of its language and random walks, or numbers of their ranges.
+
+Prefixes count: whatever is compared is compared at every position. Everything is drawn with a fixed seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+import numpy as np
+
+from compiler.language import operations as ops
+from compiler.language.circuit import Circuit
+from compiler.language.input_language import InputLanguage
+from compiler.language.stream import Stream
+from compiler.language.types import Bool, Code, OneHot, Type
+
+LONGEST_EXHAUSTIVE = 6
+UNBOUNDED = 2**10  # what stands for an open bound of a numeric input
+
+Inputs = tuple[np.ndarray | None, Mapping[Stream, np.ndarray]]
+
+
+def inputs_of(circuit: Circuit, positions: int) -> Iterator[Inputs]:
+    """Batches (token ids (batch, time) or None, {numeric input: (batch, time, width)}) of about this many positions in all."""
+    rng = np.random.default_rng(0)
+    if circuit.alphabet is not None and circuit.language is not None:
+        for batch in _words(circuit.language, positions, rng):
+            yield batch, {}
+    elif circuit.language is None:
+        yield None, _numbers(circuit, positions, rng)
+
+
+# Tokens --------------------------------------------------------------------------------------------
+
+
+def _words(language: InputLanguage, positions: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """All strings of the greatest length that half of the positions hold, shorter ones that end there, and walks."""
+    words = _short_strings(language, positions // 2)
+    length = min(language.max_length, 16)
+    walker = _Walker(language, rng)
+    words += [walker.word(length) for _ in range(max(2, positions // 4 // length))]
+    length = min(language.max_length, 64)
+    words += [walker.word(length) for _ in range(max(1, positions // 4 // length))]
+    by_length: dict[int, list[tuple[int, ...]]] = {}
+    for word in dict.fromkeys(words):
+        by_length.setdefault(len(word), []).append(word)
+    return [np.array(same, dtype=np.int64) for length, same in sorted(by_length.items()) if length]
+
+
+def _short_strings(language: InputLanguage, positions: int) -> list[tuple[int, ...]]:
+    """Strings of which every shorter one is a prefix or listed."""
+    found: list[tuple[int, ...]] = []
+    for length in range(1, min(language.max_length, LONGEST_EXHAUSTIVE) + 1):
+        most = max(1, positions // length)
+        if sum(len(edge.tokens) for edge in language.edges if edge.source == language.start) > most:
+            break
+        strings = list(islice(language.strings(length), most + 1))
+        if len(strings) > most or not strings:
+            break
+        prefixes = {word[:-1] for word in strings}
+        found = [word for word in found if word not in prefixes] + strings
+    return found
+
+
+class _Walker:
+    """Random walks of an input language that like to repeat a token."""
+
+    def __init__(self, language: InputLanguage, rng: np.random.Generator):
+        self.start, self.rng = language.start, rng
+        self.leaving: dict[str, list[tuple[int, object, np.ndarray]]] = {}
+        for i, edge in enumerate(language.edges):
+            if edge.tokens:
+                tokens = np.sort(np.fromiter(edge.tokens, dtype=np.int64))
+                self.leaving.setdefault(edge.source, []).append((i, edge, tokens))
+
+    def word(self, length: int) -> tuple[int, ...]:
+        """A walk of this length, or as far as it comes."""
+        state, used, word = self.start, set(), []
+        while len(word) < length:
+            options = list(self.leaving.get(state, ()))
+            token = None
+            while options and token is None:
+                i, edge, tokens = options.pop(int(self.rng.integers(len(options))))
+                token = self._token(edge, tokens, {t for j, t in used if j == i} if edge.distinct else (), word)
+            if token is None:
+                break
+            used.add((i, token))
+            word.append(token)
+            state = edge.target
+        return tuple(word)
+
+    def _token(self, edge, tokens: np.ndarray, used, word: list[int]) -> int | None:
+        if word and self.rng.integers(2):
+            earlier = word[int(self.rng.integers(len(word)))]
+            if earlier in edge.tokens and earlier not in used:
+                return earlier
+        free = tokens if not used else tokens[~np.isin(tokens, list(used))]
+        return int(free[self.rng.integers(len(free))]) if len(free) else None
+
+
+# Numbers -------------------------------------------------------------------------------------------
+
+
+def _numbers(circuit: Circuit, positions: int, rng: np.random.Generator) -> dict[Stream, np.ndarray]:
+    length = min(circuit.max_length, 16)
+    batch = max(2, positions // length)
+    inputs = [s for s in circuit.streams if isinstance(s.operation, ops.Numbers)]
+    return {s: _drawn(s.operation.type, (batch, length), rng) for s in inputs}
+
+
+def _drawn(type: Type, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    """Values of a type, its bounds among them."""
+    if isinstance(type, Bool):
+        return rng.integers(0, 2, (*shape, type.width))
+    if isinstance(type, OneHot):
+        return np.eye(type.n + 1, dtype=np.int64)[rng.integers(0, type.n + 1, shape)][..., : type.n]
+    if isinstance(type, Code):
+        words = np.vstack([np.zeros((1, type.width)), type.book.words]).astype(np.int64)
+        return words[rng.integers(0, len(words), shape)]
+    lo, hi = (float(b) if b is not None else s * UNBOUNDED for b, s in ((type.lo, -1), (type.hi, 1)))
+    shape = (*shape, type.width)
+    bounds = np.where(rng.integers(0, 2, shape) == 1, hi, lo)
+    small = np.clip(rng.integers(-3, 4, shape), lo, hi)
+    inside = lo + (hi - lo) * rng.integers(0, 257, shape) / 256
+    inside = np.round(inside) if type.integral else np.float32(inside).astype(float)
+    return np.choose(rng.integers(0, 3, shape), [bounds, small, np.clip(inside, lo, hi)])

@@ -1,0 +1,181 @@
+"""No wrong rewriting leaves the compiler: each planted mistake is caught by the comparison of blocks and circuit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import compiler
+from compiler.exactness.compare import Miscompiled
+from compiler.exactness.samples import inputs_of
+from compiler.language import memory
+from compiler.language import operations as ops
+from compiler.language.circuit import Circuit
+from compiler.language.codebook import signs
+from compiler.language.input_language import InputLanguage
+from compiler.language.source import numbers
+from compiler.language.stream import Stream, concatenate, constant, count, latch, maximum, minimum, select
+from compiler.language.types import Bool, Int, OneHot, Real
+from compiler.passes import common, fit_ports, represent
+from compiler.passes.logic import Logic
+from tests.circuits import ABC, PAPER, abc, counters, is_a, is_b, mqar, over_abc, token
+
+a, b = counters
+late = (a > 1) & is_b.shift(1)
+x = abc.number({"a": 3, "b": -2, "c": 5})
+
+
+def _rule(monkeypatch: pytest.MonkeyPatch, operation: type, wrong: Callable) -> None:
+    """Another lowering of an operation: wrong(operation, *inputs)."""
+    right = represent._Rewriter._ruled
+
+    def planted(self, op: ops.Operation, *inputs: Stream) -> Stream:
+        return wrong(op, *inputs) if type(op) is operation else right(self, op, *inputs)
+
+    monkeypatch.setattr(represent._Rewriter, "_ruled", planted)
+
+
+def _shared_key(op: ops.Operation, value: Stream, key: Stream, query: Stream, *when: Stream) -> Stream:
+    """Hole 1 as it was: relu(key + f − 1) for any key."""
+    gated = (key + when[0] - 1).relu() if when else key
+    pair = concatenate(value, -1 * value).relu()
+    back = sparse.hstack([sparse.eye_array(value.width), -sparse.eye_array(value.width)], format="csr")
+    return back @ Stream(ops.MemoryRead("sum"), (pair, gated, query))
+
+
+RULES = {
+    "memory of any key": (ops.MemoryRead, _shared_key, memory.write(x, is_a, when=late).read(x)),
+    "compare off by one": (ops.Compare, lambda op, x, y: represent._step(x - y + 1).retyped(Bool()), a > b),
+    "minimum for maximum": (ops.Max, lambda op, x, y: x - (x - y).relu(), maximum(a, b)),
+    "maximum for minimum": (ops.Min, lambda op, x, y: x + (y - x).relu(), minimum(a, b)),
+    "clip of one side": (ops.Clip, lambda op, x: (x - op.lo).relu() + op.lo, (a - b).clip(-1, 3)),
+    "one-hot shifted": (
+        ops.OneHotOf,
+        lambda op, x: concatenate(
+            *((represent._step(x - j) - represent._step(x - j - 1)) for j in range(op.n))
+        ).retyped(OneHot(op.n)),
+        a.one_hot(3),
+    ),
+    "select without else": (ops.Select, lambda op, f, x, y: f * x, select(a > b, a, 2)),
+    "shift too far": (ops.Shift, lambda op, x: x.shift(op.k + 1), (a > 1).shift(2)),
+    "latch of the first": (ops.Latch, lambda op, v, f: Stream(ops.SumWhere(), (v, f)), latch(token, late)),
+    "sum without the present": (ops.Cumsum, lambda op, x: Stream(op, (x.shift(1),)), is_a.cumsum()),
+    "lookup clamps": (
+        ops.Lookup,
+        lambda op, x: 2 * x.relu() - 2 * (x - 2).relu(),
+        (a - b).lookup([0, 2, 4]),
+    ),
+    "count without reset": (ops.Count, lambda op, f, r: Stream(ops.Cumsum(), (f,)), count(is_a, reset=is_b)),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_wrong_rule_is_caught(name: str, monkeypatch: pytest.MonkeyPatch):
+    operation, wrong, stream = RULES[name]
+    circuit = over_abc("planted", stream)
+    compiler.compile(circuit)
+    _rule(monkeypatch, operation, wrong)
+    with pytest.raises(Miscompiled, match=r"the compiler made a mistake.* instead of .* at position \d+ of [abc]"):
+        compiler.compile(circuit)
+
+
+def _any_for_all(self: Logic, *flags: Stream) -> Stream:
+    return self.disjunction(*flags)
+
+
+TORN = Stream(
+    ops.Embed(ABC, ops.exact_matrix(np.array([[1.0, -1.0], [1.0, 0.0], [0.0, 0.0]])), abc.code(None, signs(3)).type), ()
+)
+PATCHES = {
+    "or for and": (Logic, "conjunction", _any_for_all, late),
+    "mask without room": (
+        represent,
+        "masked",
+        lambda domains, x, flag: x.relu() - (-1 * x).relu(),
+        select(a > 1, a - b, 0),
+    ),
+    "any table is a code": (represent, "_holds_signs", lambda table: True, TORN.cumsum()),
+    "everything is common": (common._Fingerprints, "of", lambda self, op: type(op), concatenate(2 * a, 3 * a)),
+    "no delay": (fit_ports.Fitter, "_carry", lambda self, atom, lag: atom, a.shift(7)),
+}
+
+
+@pytest.mark.parametrize("name", PATCHES)
+def test_a_wrong_part_is_caught(name: str, monkeypatch: pytest.MonkeyPatch):
+    where, attribute, wrong, stream = PATCHES[name]
+    circuit = over_abc("planted", stream)
+    compiler.compile(circuit)
+    monkeypatch.setattr(where, attribute, wrong)
+    with pytest.raises(Miscompiled):
+        compiler.compile(circuit)
+
+
+def test_a_pre_activation_that_silu_rounds_is_caught(monkeypatch: pytest.MonkeyPatch):
+    from compiler.ir import builder
+
+    monkeypatch.setattr(builder, "rectifier_scale", lambda channels, domains: 1.0)
+    with pytest.raises(Miscompiled, match="must be 0, at least 20.1 or at most −104"):
+        compiler.compile(over_abc("planted", a > b))
+
+
+def test_the_lane_that_leaves_first_is_named(monkeypatch: pytest.MonkeyPatch):
+    """A gadget that writes twice what it should."""
+    from compiler.gadgets.running_sum import RunningSum
+
+    original = RunningSum.written
+
+    def doubled(self, *arguments):
+        ids, unit, more = original(self, *arguments)
+        return ids, 2 * unit, more
+
+    monkeypatch.setattr(RunningSum, "written", doubled)
+    with pytest.raises(
+        Miscompiled, match=r"the first lane that leaves its stream is steps of steps \(test_compare.py:\d+\), block 0"
+    ):
+        compiler.compile(over_abc("planted", (is_a.cumsum().named("steps") > 2) & is_b))
+
+
+@pytest.mark.parametrize("kind", [Int(-5, 9), Bool(), OneHot(3), Int(0, None), Int(None, 4, 2)])
+def test_circuits_over_numbers_are_compared_too(kind, monkeypatch: pytest.MonkeyPatch):
+    n = numbers(kind, "n")
+    circuit = Circuit("numbers", n.cumsum() if isinstance(kind, OneHot) else maximum(n, n.shift(1)), length=5)
+    if getattr(kind, "lo", 0) is not None and getattr(kind, "hi", 0) is not None:
+        compiler.compile(circuit)
+        monkeypatch.setattr(represent._Rewriter, "_ruled", lambda self, op, *s: Stream(op, ()) if not s else 2 * s[0])
+        with pytest.raises(Miscompiled, match="of random numbers"):
+            compiler.compile(circuit)
+    ((tokens, inputs),) = inputs_of(circuit, 400)
+    values = inputs[n]
+    lo, hi = getattr(kind, "lo", 0), getattr(kind, "hi", 1)
+    assert tokens is None and (values == np.round(values)).all() and values.shape[1] == 5
+    assert values.min() == (lo if lo is not None else -1024) and values.max() == (hi if hi is not None else 1024)
+
+
+def test_real_numbers_are_compared_within_rounding():
+    r = numbers(Real(-1, 2), "r")
+    compiler.compile(Circuit("reals", r * r.shift(1) + r.cumsum(), length=6))
+
+
+LANGUAGES = {
+    "everything": InputLanguage.everything(ABC, 9),
+    "one": InputLanguage.everything(ABC, 1),
+    "pairs of distinct keys": PAPER,
+    "ends": InputLanguage.of(ABC, "s", [("s", "t", "a"), ("t", "end", ["b", "c"])], 7, "two tokens"),
+}
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_samples_are_words_of_the_language_and_hold_every_short_one(name: str):
+    language = LANGUAGES[name]
+    circuit = Circuit("", constant(1), language) if name != "pairs of distinct keys" else mqar("sum", language)
+    batches = [tokens for tokens, _ in inputs_of(circuit, 1200)] if circuit.alphabet else []
+    words = [tuple(int(t) for t in word) for batch in batches for word in batch]
+    assert words and all(language.accepts(word) for word in words)
+    assert len(set(words)) == len(words)
+    prefixes = {word[:n] for word in words for n in range(1, len(word) + 1)}
+    assert {word for n in (1, 2, 3) for word in language.strings(n) if n <= language.max_length} <= prefixes
+    again = [tokens for tokens, _ in inputs_of(circuit, 1200)]
+    assert all(np.array_equal(one, two) for one, two in zip(batches, again, strict=True))
