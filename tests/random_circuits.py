@@ -64,6 +64,14 @@ class Pool:
     def policy(self) -> str:
         return ("sum", "first", "last")[self.choose(3)]
 
+    def code(self) -> Stream:
+        code = Tokens(ALPHABET).code(None, BOOK)
+        return (code, code.shift(1), code.shift(2))[self.choose(3)]
+
+    def rows(self) -> Stream:
+        rows = Tokens(ALPHABET).rows(None, np.array([[2, -1], [0, 3], [1, 1]]), "rows")
+        return rows.shift(1) if self.choose(2) else rows
+
     def when(self) -> Stream | None:
         return self.flag() if self.choose(2) else None
 
@@ -78,6 +86,8 @@ FLAGS = [
     lambda p: p.number() <= p.number(),
     lambda p: p.number() == p.small(2),
     lambda p: p.number() != p.number(),
+    lambda p: p.number() > 10 ** p.choose(8) - 2 ** p.choose(12),
+    lambda p: p.flag() | p.flag() | (p.flag() & ~p.flag() & p.flag()),
     lambda p: p.symbol() == p.symbol(),
     lambda p: p.symbol() != p.symbol(),
     lambda p: p.symbol()[p.choose(3)],
@@ -100,6 +110,9 @@ NUMBERS = [
     lambda p: p.flag() * p.number(),
     lambda p: select(p.flag(), p.number(), p.number()),
     lambda p: p.number().clip(-2, 4).lookup([3, -1, 4, 1]),
+    lambda p: p.number().lookup([3, -1, 4, 1][: 1 + p.choose(4)]),
+    lambda p: p.number() * 2 ** p.choose(12) + 10 ** p.choose(6),
+    lambda p: p.number().shift(11 + 10 ** p.choose(5)),
     lambda p: p.symbol().lookup([2, 0, -3]),
     lambda p: p.number().shift(1 + p.choose(7)),
     lambda p: p.flag().cumsum(),
@@ -114,6 +127,12 @@ NUMBERS = [
     lambda p: memory.write(p.symbol(), p.number(), p.when(), p.policy()).read(p.symbol()),
     lambda p: memory.outer_sum(p.number(), write=p.symbol(), read=p.symbol()),
     lambda p: memory.outer_sum(p.number(), write=p.number(), read=p.number()),
+    lambda p: memory.write(p.number(), p.number(), p.when()).read(p.number()),
+    lambda p: memory.write(p.number(), p.flag(), p.when()).read(p.number()),
+    lambda p: memory.write(p.code(), p.number(), p.when()).read(p.code()),
+    lambda p: memory.write(p.symbol(), p.flag(), p.when(), p.policy()).read(p.symbol()),
+    lambda p: memory.write(p.symbol(), p.code(), p.when(), p.policy()).read(p.symbol())[p.choose(BOOK.length)],
+    lambda p: memory.write(p.rows(), p.number(), p.when()).read(p.rows()),
 ]
 
 SYMBOLS = [
@@ -121,7 +140,10 @@ SYMBOLS = [
     lambda p: p.symbol().shift(1 + p.choose(4)),
     lambda p: p.number().one_hot(3),
     lambda p: latch(p.symbol(), p.flag()),
-    lambda p: decode(Tokens(ALPHABET).code(None, BOOK).shift(p.choose(3)), BOOK),
+    lambda p: decode(p.code(), BOOK),
+    lambda p: decode(select(p.flag(), p.code(), p.code()), BOOK),
+    lambda p: decode(latch(p.code(), p.flag()), BOOK),
+    lambda p: decode(memory.write(p.symbol(), p.code(), p.when(), p.policy()).read(p.symbol()), BOOK),
     lambda p: memory.write(p.symbol(), p.symbol(), p.when(), ("first", "last")[p.choose(2)]).read(p.symbol()),
 ]
 

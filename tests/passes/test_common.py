@@ -127,7 +127,7 @@ def _begins_flat_json(word: list[str]) -> bool:
     return True
 
 
-@pytest.mark.parametrize(("target", "blocks"), [("mamba", 4), ("mamba2", 5)])
+@pytest.mark.parametrize(("target", "blocks"), [("mamba", 3), ("mamba2", 4)])
 def test_a_flat_json_validator_takes_few_blocks(target: str, blocks: int):
     circuit = Circuit("flat_json", flat_json(), InputLanguage.everything(JSON, PARTS))
     compiled = compiler.compile(circuit, target)
