@@ -17,11 +17,13 @@ from compiler.analysis.linear_form import ONE
 from compiler.exactness.samples import inputs_of
 from compiler.interpreter import interpret
 from compiler.ir.block import UnsafePreactivation
+from compiler.language import operations as ops
+from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
 
 POSITIONS = 1200
 WORK = 1 << 21  # numbers formed by the blocks and the interpreter together, about
-EXACT_WORK = 1 << 12  # of them with Python integers and Fractions
+EXACT_WORK = 1 << 13  # of them with Python integers and Fractions
 ROUNDING = 1e-9
 
 
@@ -33,7 +35,7 @@ def compare(compiled) -> None:
     """Raise Miscompiled, naming the stream and lane, where blocks and circuit differ on short strings and random walks."""
     circuit = compiled.source
     lanes = compiled.lanes.count
-    size = sum(s.width for s in circuit.streams) + sum(
+    size = _work(circuit) + sum(
         lanes + len(b.features.names) + len(b.channels.names) * (1 + b.d_state) for b in compiled.blocks
     )
     positions = max(8, min(POSITIONS, WORK // size))
@@ -57,6 +59,12 @@ def _compare(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.nd
 
 
 _HEAD = "the compiler made a mistake, and nothing was compiled (please report the circuit):"
+
+
+def _work(circuit: Circuit) -> int:
+    """How many numbers a position of the interpreter takes, about."""
+    entries = sum(m.nnz for s in circuit.streams if isinstance(s.operation, ops.Linear) for m in s.operation.matrices)
+    return entries + sum(s.width for s in circuit.streams)
 
 
 def _first(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndarray]) -> np.ndarray:
@@ -85,11 +93,13 @@ def _expected(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.n
     circuit, domains = compiled.source, compiled.domains
     batch, length = (tokens if tokens is not None else next(iter(numbers.values()))).shape[:2]
     floats = all(domains.of(s).steps < 2**53 for s in circuit.streams)
-    work = length * sum(s.width for s in circuit.streams)
-    exact = np.arange(batch)[:: 1 if not floats else max(1, batch * work // EXACT_WORK)]
+    count = min(batch, EXACT_WORK // (length * _work(circuit))) if floats else batch
     values = np.empty((batch, length, circuit.output.width))
-    if len(exact) < batch:
+    if count < batch:
         values[:] = interpret(circuit, tokens, numbers, dtype=np.float64)[circuit.output]
+    if not count:
+        return values
+    exact = np.arange(count) * batch // count
     part = interpret(circuit, None if tokens is None else tokens[exact], {s: v[exact] for s, v in numbers.items()})
     values[exact] = part[circuit.output].astype(np.float64)
     return values

@@ -38,11 +38,10 @@ def inputs_of(circuit: Circuit, positions: int) -> Iterator[Inputs]:
 def _words(language: InputLanguage, positions: int, rng: np.random.Generator) -> list[np.ndarray]:
     """All strings of the greatest length that half of the positions hold, shorter ones that end there, and walks."""
     words = _short_strings(language, positions // 2)
-    length = min(language.max_length, 16)
     walker = _Walker(language, rng)
-    words += [walker.word(length) for _ in range(max(2, positions // 4 // length))]
-    length = min(language.max_length, 64)
-    words += [walker.word(length) for _ in range(max(1, positions // 4 // length))]
+    for longest in (16, 64):
+        length = min(language.max_length, longest, positions)
+        words += [walker.word(length) for _ in range(max(1, positions // 4 // length))]
     by_length: dict[int, list[tuple[int, ...]]] = {}
     for word in dict.fromkeys(words):
         by_length.setdefault(len(word), []).append(word)
