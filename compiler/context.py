@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import Form, port_form
@@ -10,7 +11,9 @@ from compiler.exactness.levels import COUNT, RESET
 from compiler.formats import FLOAT32, Format
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
-from compiler.targets.target import Target
+
+if TYPE_CHECKING:  # a target's gadgets build blocks in a context
+    from compiler.targets.target import Target
 
 
 @dataclass(frozen=True, eq=False)
