@@ -192,6 +192,24 @@ def inspect(directory: Directory, as_json: Json = False) -> None:
 
 
 @app.command()
+def show(
+    what: Annotated[str, typer.Argument(help="a checkpoint directory, a construction's name, or FILE.py:NAME")],
+    stage: Annotated[
+        Literal["source", "core", "schedule", "blocks"], typer.Option(help="which stage of the compiler")
+    ] = "blocks",
+    weight: Annotated[str | None, typer.Option(help="explain one weight instead: TENSOR[i, j]")] = None,
+    target: Annotated[str, typer.Option(help="what to compile FILE.py:NAME for")] = "mamba",
+    dtype: Annotated[str, typer.Option(help="in which arithmetic")] = "float32",
+) -> None:
+    """What the compiler makes of a circuit, stage by stage, or what one weight means."""
+    from compiler.ir import printer
+    from constructions.show import compiled_of, explained
+
+    compiled = compiled_of(what, target, dtype)
+    typer.echo(printer.show(compiled, stage).rstrip("\n") if weight is None else explained(compiled, weight))
+
+
+@app.command()
 def reproduce(
     experiment: Annotated[Literal["figure-2", "table-1", "figure-3"], typer.Argument(help="of paper A")],
     samples: Samples = 100,

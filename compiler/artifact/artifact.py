@@ -63,15 +63,19 @@ class Artifact:
             "promise": self.promise,
             "sizes": sizes(self.compiled, self.model),
             "lanes": list(self.compiled.lanes.names),
-            "blocks": block_names(self.compiled),
+            "blocks": block_names(self.compiled, self.model),
             "cuda_limits": cuda_limits(self.model.config),
             "versions": {"compiler": compiler_version()},
         } | dict(self.claims)
 
 
-def block_names(compiled: Compiled) -> list[dict[str, list[str]]]:
-    """For each block the names of its channels and state columns, in the order in which they were allocated."""
-    return [{"channels": list(b.channels.names), "columns": list(b.columns.names)} for b in compiled.blocks]
+def block_names(compiled: Compiled, model: LanguageModel) -> list[dict[str, list[str]]]:
+    """For each block the names of all channels in use, those that only feed ports included, and of the state columns."""
+    axes = [model.layout.axes[f"backbone.layers.{i}.mixer.out_proj.weight"][1] for i in range(len(compiled.blocks))]
+    return [
+        {"channels": [name for name in axis.names if name], "columns": list(block.columns.names)}
+        for axis, block in zip(axes, compiled.blocks, strict=True)
+    ]
 
 
 def sizes(compiled: Compiled, model: LanguageModel | None) -> dict[str, Any]:

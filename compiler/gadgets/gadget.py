@@ -105,6 +105,8 @@ def register(operation: type[Operation], gadget: Gadget) -> None:
 
 def gadget_of(operation: Operation) -> Gadget | None:
     """The gadget of an operation; None where a block does not compute it (sources, linear maps, derived operations)."""
+    import compiler.gadgets.core  # noqa: F401 (registers the gadgets of the language, which are made of this class)
+
     return _GADGETS.get(type(operation))
 
 

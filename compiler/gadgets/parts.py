@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from compiler.errors import CompileError
@@ -10,7 +12,9 @@ from compiler.ir.builder import BlockBuilder
 from compiler.ir.coordinate import Coordinate, numbered
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
-from compiler.targets.target import Target
+
+if TYPE_CHECKING:
+    from compiler.targets.target import Target
 
 
 def targets(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> np.ndarray:

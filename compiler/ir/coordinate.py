@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from compiler.gadgets.gadget import gadget_of
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, OneHot
@@ -76,6 +75,8 @@ def numbered(stream: Stream, numbers: Iterable[int], lag: int = 0, unit: float =
 
 def describe(stream: Stream, number: int) -> str:
     """What a number of a stream says, in words."""
+    from compiler.gadgets.gadget import gadget_of  # the gadgets build blocks, which have coordinates
+
     kept = []
     while True:
         gadget = gadget_of(stream.operation)

@@ -7,11 +7,12 @@ refused with the reason. After this pass every operand fits the port it stands a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from scipy import sparse
 
-from compiler.analysis.linear_form import Form
+from compiler.analysis.linear_form import ONE, Form
 from compiler.analysis.one_channel import is_rectified, one_channel
 from compiler.analysis.scale import half_scale
 from compiler.context import Context
@@ -27,7 +28,7 @@ MOST_CARRIED = 512  # blocks that only carry a value along
 
 def fit_ports(circuit: Circuit, context: Context) -> Circuit:
     """The same circuit with every operand in the shape that its port takes."""
-    fitter = Fitter(context)
+    fitter = Fitter(context, circuit.streams)
     reasons = []
     for stream in circuit.streams:
         try:
@@ -49,7 +50,8 @@ def _is_identity(matrix: sparse.csr_array) -> bool:
 class Fitter:
     """Fits one stream after the other; gadgets and targets ask it for operands in the shape of a port."""
 
-    def __init__(self, context: Context):
+    def __init__(self, context: Context, written: Iterable[Stream] = ()):
+        self._dressed = {ONE, *written}
         self.context = context
         self.domains = context.domains
         self.target = context.target
@@ -62,8 +64,19 @@ class Fitter:
         result = self._fitted(stream, tuple(self.fitted[s] for s in stream.inputs))
         if result is not stream:
             result.name, result.origin = result.name or stream.name or stream.label, stream.origin
+            self._dress(result, stream)
             self.domains.meet(result, self.domains.of(stream))
         self.fitted[stream] = result
+
+    def _dress(self, result: Stream, source: Stream) -> None:
+        """New streams carry the source line of the operation that they stand for."""
+        pending = [result]
+        while pending:
+            new = pending.pop()
+            if new not in self._dressed:
+                self._dressed.add(new)
+                new.origin = source.origin
+                pending += new.inputs
 
     def form(self, stream: Stream) -> Form:
         return self.context.form(stream)
@@ -110,7 +123,8 @@ class Fitter:
             carried = Stream(half, (past,)) - Stream(half, (-1 * past,))
         else:
             carried = past.relu() - (-1 * past).relu() if self.domains.of(atom).lo < 0 else past.relu()
-        carried.name, carried.origin = name, atom.origin
+        carried.name = name
+        self._dress(carried, atom)
         self.domains.meet(carried, self.domains.of(atom))
         return carried
 

@@ -47,6 +47,7 @@ def _constant_carried(form: Form, plan: Schedule, target: Target) -> Form:
     if (ONE, 0) not in form or not on_anyway or target.column != "linear" or not target.apart:
         return form
     carried = constant(1).relu().named("one")
+    carried.origin = carried.inputs[0].origin = plan.circuit.output.origin
     return {(carried, 0) if atom is ONE else (atom, lag): matrix for (atom, lag), matrix in form.items()}
 
 

@@ -7,19 +7,19 @@ from typing import ClassVar
 
 import pytest
 
-from compiler import gadgets
 from compiler.driver import compile
 from compiler.errors import CompileError
+from compiler.gadgets import core
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from tests.circuits import is_a, over_abc
 
 
 def test_a_core_operation_without_a_gadget_fails_at_import(monkeypatch):
-    gadgets.check_complete()
+    core.check_complete()
     monkeypatch.setattr(ops.Not, "core", True)
     with pytest.raises(TypeError, match="core operations Not have no gadget"):
-        gadgets.check_complete()
+        core.check_complete()
 
 
 def test_an_operation_that_no_gadget_computes_is_refused():

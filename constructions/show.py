@@ -1,0 +1,66 @@
+"""`construct show`: what the compiler makes of a circuit, stage by stage, and what single weights mean."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from constructions.registry import CONSTRUCTIONS
+
+if TYPE_CHECKING:
+    from compiler.driver import Compiled
+
+
+def compiled_of(what: str, target: str, dtype: str) -> Compiled:
+    """What a checkpoint directory, a construction's name or FILE.py:NAME compiles to.
+
+    target, dtype: for circuits of one's own; a checkpoint and a construction have theirs. ValueError or
+    CheckpointError in one sentence where it is none of the three.
+    """
+    from compiler.driver import compile
+    from compiler.language.circuit import Circuit
+
+    if Path(what).is_dir():
+        from constructions.saved import rebuild
+
+        return rebuild(what).compiled
+    if what in CONSTRUCTIONS:
+        construction = CONSTRUCTIONS[what]()
+        return compile(construction.circuit(), construction.target, construction.dtype)
+    file, _, name = what.rpartition(":")
+    if not file.endswith(".py"):
+        known = ", ".join(CONSTRUCTIONS)
+        raise ValueError(
+            f"{what!r} is no checkpoint directory, no FILE.py:NAME and no construction; there are {known}."
+        )
+    found = getattr(_module(Path(file)), name, None)
+    found = found() if callable(found) else found
+    if not isinstance(found, Circuit):
+        raise ValueError(f"{name!r} of {file} is no Circuit, nor a function that returns one.")
+    return compile(found, target, dtype)
+
+
+def _module(path: Path):
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}.")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def explained(compiled: Compiled, weight: str) -> str:
+    """One weight of the language model (of the bare stack where there is none): "TENSOR[i, j]" to a sentence."""
+    from compiler.artifact.package import bare, language_model
+
+    name, bracket, rest = weight.partition("[")
+    try:
+        index = tuple(int(i) for i in rest.rstrip("]").split(","))
+    except ValueError:
+        raise ValueError(f"weight {weight!r} must be a tensor and an index, as in 'lm_head.weight[0, 3]'.") from None
+    layout = (language_model(compiled) if compiled.context.target.family else bare(compiled)).layout
+    try:
+        return str(layout.explain(name, index))
+    except (KeyError, IndexError) as reason:
+        raise ValueError(f"{reason.args[0]}.") from None

@@ -1,0 +1,71 @@
+"""`construct show`: every stage of a construction, a checkpoint and a circuit of one's own; weights by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from compiler.driver import compile
+from compiler.ir import printer
+from constructions.registry import CONSTRUCTIONS
+from constructions.show import compiled_of, explained
+from tests.circuits import CASES
+
+OWN = """
+from compiler import Alphabet, Circuit, InputLanguage, Tokens
+letters = Alphabet.of("a", "b")
+seen = Tokens(letters).is_in(["a"], name="is_a").cumsum().named("how_many")
+CIRCUIT = Circuit("own", seen, InputLanguage.everything(letters, 100))
+"""
+
+
+@pytest.mark.parametrize("stage", printer.stages())
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_stage_of_every_circuit_has_text(case, stage: str):
+    target = case.targets[0]
+    text = printer.show(compile(case.build(), target), stage)
+    assert text.endswith("\n") and text.strip() and "object at 0x" not in text
+
+
+def test_a_circuit_of_ones_own(tmp_path: Path):
+    path = tmp_path / "own.py"
+    path.write_text(OWN)
+    compiled = compiled_of(f"{path}:CIRCUIT", "mamba", "float32")
+    assert "how_many = cumsum(" in printer.show(compiled, "source") and "own.py:4" in printer.show(compiled, "source")
+    assert "block 0\n  how_many = cumsum(is_a)" in printer.show(compiled, "schedule")
+    blocks = printer.show(compiled, "blocks")
+    assert "chan  how_many: x̂ is_a, Δ = softplus(128), keep, z = 32·one → 0.03125·how_many" in blocks
+    assert explained(compiled, "backbone.layers.0.mixer.D[0]").startswith(
+        "backbone.layers.0.mixer.D[0]: channel how_many"
+    )
+
+
+@pytest.mark.parametrize("name", CONSTRUCTIONS)
+def test_constructions_by_name_come_from_their_own_file(name: str):
+    compiled = compiled_of(name, "mamba", "float32")
+    lines = printer.show(compiled, "core").splitlines()[1:-1]
+    file = f"{name.replace('-', '_')}.py:"
+    assert all(file in line or "keep_nth" in line for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        ("nope", "no checkpoint directory, no FILE.py:NAME and no construction; there are mqar"),
+        ("missing.py:X", "there is no file missing.py"),
+    ],
+)
+def test_what_is_nothing_is_named(what: str, says: str):
+    with pytest.raises(ValueError, match=says):
+        compiled_of(what, "mamba", "float32")
+
+
+def test_weights_and_stages_that_are_not_there():
+    compiled = compiled_of("count-in-row", "mamba", "float32")
+    with pytest.raises(ValueError, match=r"must be a tensor and an index"):
+        explained(compiled, "lm_head.weight")
+    with pytest.raises(ValueError, match="no tensor 'D'"):
+        explained(compiled, "D[0]")
+    with pytest.raises(ValueError, match="'bricks' is unknown; it must be one of source, core, schedule, blocks"):
+        printer.show(compiled, "bricks")
