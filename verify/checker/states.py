@@ -10,6 +10,7 @@ import numpy as np
 
 from verify.checker.formats import ERASED, KEPT, ON, Rejected
 from verify.checker.mass import majorants, mass, zero_where
+from verify.checker.once import written
 from verify.checker.sums import check_range, exact_sum
 from verify.checker.values import (
     TOKEN,
@@ -200,6 +201,8 @@ def _memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what
     tops = []
     for b, _ in columns:
         top = min(mass(world, b) * heaviest, largest(world, b) * mass_x)
+        stopped = written(world, shape, b)
+        top = top if stopped is None else min(top, stopped)
         _representable(world, abs(scale) * top, b.unit + drive.unit, f"{what}: a column of its state")
         tops.append(top)
     top = _read_bound(world, [c for _, c in columns], tops)
