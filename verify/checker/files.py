@@ -77,7 +77,7 @@ def read(directory: str | Path) -> Checkpoint:
     if name not in FORMATS:
         raise Rejected(f"the promise's dtype is {name!r}, expected one of {', '.join(FORMATS)}")
     config = check_config(read_json(directory / "config.json"), name)
-    language = parse(promise["language"])
+    language = parse(promise)
     if language.tokens > config["vocab_size"]:
         raise Rejected(f"the language has {language.tokens} letters, and the vocabulary {config['vocab_size']}")
     tensors = read_tensors(directory / "model.safetensors", shapes(config), FORMATS[name])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -29,6 +30,14 @@ class Language:
     start: str
     edges: tuple[Edge, ...]
     length: int
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """How often each letter can stand in a sequence, at most: (V,) float64."""
+        found = np.zeros(self.tokens)
+        for edge in self.edges:
+            found[edge.letters] += 1.0 if edge.distinct or not edge.repeats else float(self.length)
+        return np.minimum(found, float(self.length))
 
     def mass(self, values: np.ndarray) -> Fraction:
         """A bound on the sum of a non-negative letter function over the positions of any sequence.
@@ -57,10 +66,11 @@ def _sum_above(values: np.ndarray) -> Fraction:
     return Fraction(units) * Fraction(2) ** e * (1 if units < 2.0**53 else 1 + Fraction(1, 1 << 20))
 
 
-def parse(data: dict) -> Language:
-    """The language of a manifest's promise; Rejected where it is not one."""
+def parse(promise: dict) -> Language:
+    """The language of a manifest's promise, {"language": {"tokens", "start", "edges"}, "length"}; Rejected where it is none."""
     try:
-        tokens, length, start = data["tokens"], data["length"], data["start"]
+        data, length = promise["language"], promise["length"]
+        tokens, start = data["tokens"], data["start"]
         if type(tokens) is not int or not 1 <= tokens <= 1 << 24:
             raise Rejected(f"the language has {tokens!r} tokens, expected 1 to {1 << 24}")
         if type(length) is not int or not 1 <= length <= 1 << 60:

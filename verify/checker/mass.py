@@ -23,13 +23,88 @@ class Majorant:
 
 def mass(world: World, value: Value) -> Fraction:
     """A bound on Σ_t |value(t)| over all sequences of the language."""
+    if "mass" not in value.facts:
+        value.facts["mass"] = _mass(world, value)
+    return value.facts["mass"]
+
+
+def _mass(world: World, value: Value) -> Fraction:
     length, best = world.language.length, largest(world, value) * world.language.length
-    for m in majorants(world, value):
+    for m in sorted_majorants(world, value):
         total = m.const * length
         for table in m.letters.values():
             total += world.language.mass(table.dense()) + sum(table.start)
         best = min(best, total)
     return best
+
+
+def sorted_majorants(world: World, value: Value) -> list[Majorant]:
+    """`majorants`, once."""
+    if "majorants" not in value.facts:
+        value.facts["majorants"] = list(majorants(world, value))
+    return value.facts["majorants"]
+
+
+def mass_of_product(world: World, b: Value, x: Value) -> Fraction:
+    """A bound on Σ_t |b(t) · x(t)|: where b is large because of a letter, x is what that letter leaves it (lemma W)."""
+    top = largest(world, x)
+    best = min(mass(world, b) * top, largest(world, b) * mass(world, x))
+    seen = _given_letter(world, x)
+    for m in sorted_majorants(world, b):
+        if m.const or any(t.base for t in m.letters.values()):
+            continue
+        total = ZERO
+        for lag, table in m.letters.items():
+            x_there = seen[lag][table.ids] if lag in seen else float(top)
+            terms = world.language.counts[table.ids] * table.vals * x_there
+            total += Fraction(float(terms.sum())) * (1 + Fraction(1, 1 << 20)) + sum(table.start) * top
+        best = min(best, total)
+    return best
+
+
+def _given_letter(world: World, value: Value) -> dict[int, np.ndarray]:
+    """For some lags: a bound on |value| for each letter there."""
+    if "given" not in value.facts:
+        value.facts["given"] = _find_given_letter(world, value)
+    return value.facts["given"]
+
+
+def _find_given_letter(world: World, value: Value) -> dict[int, np.ndarray]:
+    if len(value.terms) != 1:
+        return {}
+    key, component = single(world, value)
+    if isinstance(component, Table):
+        return {key[1]: np.abs(component.dense())}
+    root = world.roots[key[0]]
+    if key[1] or root.kind != "form" or component.lo < 0:
+        return {}
+    phi, sign = _monotone(component)
+    if phi is None:
+        return {}
+    shape: Value = root.parts[0]
+    tops = {k: c.hi if sign > 0 else -c.lo for k, c in shape.terms.items()}
+    found = {}
+    for k, table in shape.terms.items():
+        if k[0] == TOKEN:
+            others = sum(tops.values()) - tops[k]
+            bound = {float(v): float(phi(sign * Fraction(float(v)) + others)) for v in table.letter_values}
+            found[k[1]] = _mapped(table, bound)
+    return found
+
+
+def _mapped(table: Table, values: dict[float, float]) -> np.ndarray:
+    dense = np.full(table.size, values.get(table.base, 0.0))
+    dense[table.ids] = np.array([values[v] for v in table.vals.tolist()])
+    return dense
+
+
+def _monotone(ramp: Ramp):
+    """(φ, sign) with ramp(x) = φ(sign · x) for a non-decreasing φ; (None, 0) if there is none."""
+    rising = all(s >= 0 for s in ramp.slopes)
+    if not rising and any(s > 0 for s in ramp.slopes):
+        return None, 0
+    sign = 1 if rising else -1
+    return (lambda x: ramp.at(min(max(int(sign * x), ramp.xs[0]), ramp.xs[-1]))), sign
 
 
 def majorants(world: World, value: Value) -> Iterator[Majorant]:
@@ -86,17 +161,13 @@ def _of_form(world: World, shape: Value, ramp: Ramp) -> Iterator[Majorant]:
 
     So φ(f) ≤ Σ_j [f_j > b_j] φ(b_1 + … + b_(j−1) + f_j + max f_(j+1) + …) + φ(Σ b_j), in any order of the parts.
     """
-    rising = all(s >= 0 for s in ramp.slopes)
-    if not rising and any(s > 0 for s in ramp.slopes):
+    phi, sign = _monotone(ramp)
+    if phi is None:
         return
-    sign = 1 if rising else -1
-    fixed = sum((sign * (c.hi if rising else c.lo) for k, c in shape.terms.items() if k[0] != TOKEN), ZERO)
+    fixed = sum((c.hi if sign > 0 else -c.lo for k, c in shape.terms.items() if k[0] != TOKEN), ZERO)
     tables = {k[1]: c.affine(Fraction(sign), ZERO) for k, c in shape.terms.items() if k[0] == TOKEN}
     if not 1 <= len(tables) <= 3:
         return
-
-    def phi(x: Fraction) -> Fraction:
-        return ramp.at(min(max(int(sign * x), ramp.xs[0]), ramp.xs[-1]))
 
     for order in permutations(tables):
         for base_of in (lambda t: Fraction(t.base), lambda t: t.lo):
@@ -108,9 +179,10 @@ def _split(order, tables: dict[int, Table], base_of, fixed: Fraction, phi) -> Ma
     for i, lag in enumerate(order):
         table, others = tables[lag], done + sum((tables[k].hi for k in order[i + 1 :]), ZERO)
         base = base_of(table)
-        known = {float(v): float(phi(Fraction(float(v)) + others)) if v > base else 0.0 for v in table.letter_values}
-        dense = np.full(table.size, known.get(table.base, 0.0))
-        dense[table.ids] = np.array([known[v] for v in table.vals.tolist()])
+        dense = _mapped(
+            table,
+            {float(v): float(phi(Fraction(float(v)) + others)) if v > base else 0.0 for v in table.letter_values},
+        )
         letters[lag] = Table(dense, tuple(phi(s + others) if s > base else ZERO for s in table.start))
         done += base
     return Majorant(phi(done), letters)

@@ -51,7 +51,13 @@ def _one(world: World, root: Root, ramp: Ramp, sign: int, column: Value) -> Frac
     drives = Value(ZERO, {(root.id, 0): ramp})
     for key, component in shape.terms.items():
         memory = world.roots[key[0]] if key[0] != TOKEN else None
-        if memory is None or memory.kind != "memory" or key[1] or not component.linear or component.slopes[0] * sign >= 0:
+        if (
+            memory is None
+            or memory.kind != "memory"
+            or key[1]
+            or not component.linear
+            or component.slopes[0] * sign >= 0
+        ):
             continue
         unit, w, columns = memory.parts
         if bounds(world, w)[0] < 0 or memory.lo < 0:

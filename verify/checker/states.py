@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from verify.checker.formats import ERASED, KEPT, ON, Rejected
-from verify.checker.mass import majorants, mass, zero_where
+from verify.checker.mass import mass, mass_of_product, sorted_majorants, zero_where
 from verify.checker.once import written
 from verify.checker.sums import check_range, exact_sum
 from verify.checker.values import (
@@ -195,12 +195,11 @@ def _counted(world: World, drive: Value, step: Value, what: str) -> Value:
 def _memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what: str) -> Value:
     """Σ_n C_n(t) Σ_{s ≤ t} B_n(s) drive(s): every column bounded by its mass, the read by its worst letters (lemma Y)."""
     scale, shape = (drive.const, constant(1)) if drive.constant else normalised(drive)
-    heaviest, mass_x = largest(world, shape), mass(world, shape)
     unit_b = min(b.unit for b, _ in columns)
     unit_c = min(c.unit for _, c in columns if c.terms or c.const) if any(c.terms or c.const for _, c in columns) else 0
     tops = []
     for b, _ in columns:
-        top = min(mass(world, b) * heaviest, largest(world, b) * mass_x)
+        top = mass_of_product(world, b, shape)
         stopped = written(world, shape, b)
         top = top if stopped is None else min(top, stopped)
         _representable(world, abs(scale) * top, b.unit + drive.unit, f"{what}: a column of its state")
@@ -219,7 +218,7 @@ def _read_bound(world: World, queries: list[Value], tops: list[Fraction]) -> Fra
     """A bound on Σ_n |C_n| · top_n: letter by letter at each lag."""
     total, letters, starts = ZERO, {}, {}
     for query, top in zip(queries, tops, strict=True):
-        m = next(iter(majorants(world, query)))
+        m = sorted_majorants(world, query)[0]
         total += m.const * top
         for lag, table in m.letters.items():
             rounded_up = float(top * (1 + Fraction(1, 1 << 40)))

@@ -53,6 +53,7 @@ class Value:
         self.terms = dict(sorted(terms.items()))
         self.upto = upto
         self.range: tuple[Fraction, Fraction] | None = None
+        self.facts: dict = {}  # what `mass` has found out
 
     @cached_property
     def key(self) -> tuple:

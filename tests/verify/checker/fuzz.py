@@ -110,7 +110,8 @@ def accepted(directory: Path) -> bool:
 def fuzz(directory: Path, count: int, rng: random.Random, sequences: int = 24) -> tuple[Counter, list[str]]:
     """(accepted, rejected and unsound mutants, what was unsound)."""
     config = json.loads((directory / "config.json").read_text())
-    language = json.loads((directory / "construction.json").read_text())["promise"]["language"]
+    promise = json.loads((directory / "construction.json").read_text())["promise"]
+    language = promise["language"] | {"length": promise["length"]}
     tensors = load_file(directory / "model.safetensors")
     real = Real(config)
     tally, found = Counter(), []
