@@ -108,6 +108,8 @@ def _difference(key: str, found: dict[str, Any], expected: dict[str, Any]) -> st
 
 def _weight_differences(path: Path, expected: dict[str, torch.Tensor]) -> list[str]:
     """Tensors that differ in any bit, and a header that programs would read otherwise."""
+    if not path.is_file():
+        return [f"{WEIGHTS} is missing from the checkpoint"]
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata()

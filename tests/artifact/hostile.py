@@ -1,0 +1,268 @@
+"""Checkpoints damaged at random, and what `construct verify` says of them.
+
+    python -m tests.artifact.hostile 10000 [seed]
+
+A few hundred of these run in the test suite. Each takes a good checkpoint, damages one file (its bytes, a value
+anywhere in its JSON, a tensor), writes the seal anew in half of the cases, and verifies in this process. Every case
+must end within ten seconds, in one-sentence refusals or complaints, and be accepted only where every file that a
+program reads is what it was.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from compiler import Alphabet, Circuit, CompileError, InputLanguage, Tokens, compile, count, readout_integer
+from compiler.artifact.errors import CheckpointError
+from compiler.artifact.files import CIRCUIT, MANIFEST, SEALED_FILES, WEIGHTS
+from compiler.artifact.json_files import canonical_json
+from compiler.artifact.manifest import sealed
+from constructions import artifact
+from constructions.saved import verify_checkpoint
+from constructions.selectivity.mqar import MQAR
+from verify.certificates import Violated
+
+LONGEST = 10.0  # seconds
+JSON_FILES = (*(name for name in SEALED_FILES if name.endswith(".json")), MANIFEST)
+VALUES: list[Any] = [
+    None, True, False, 0, 1, -1, 2, 3, 7, 10**9, -(10**9), 2**31, 2**63, 10**30, 0.0, -0.5, 1.5, 1e30, 1e308,
+    "", "x", "mqar", "mamba", "mamba2", "s4d", "float16", "bfloat16", "<eos>", "a", "v0", "1/0", "\x00", "é" * 1000,
+    [], {}, [[]], {"": {}}, [None] * 3, [0, 1], [-1, 10**9], ["a"], {"type": "Lowercase"}, {"x": 1},
+]  # fmt: skip
+
+
+def make(root: Path) -> list[Path]:
+    """Two good checkpoints: a construction with a proof, and a circuit of one's own."""
+    built = artifact.build(MQAR(kappa=2, vocab=3, length=16, max_length=64))
+    artifact.save(built, {}, root / "mqar", None, artifact.certificate(built, built.bare_stack()))
+    letters = Alphabet.of("a", "b", *(str(n) for n in range(5)))
+    x = Tokens(letters)
+    answer = readout_integer(count(x.is_in("a"), reset=x.is_in("b")), letters, {str(n): n for n in range(5)})
+    language = InputLanguage.of(letters, "any", [("any", "any", ("a", "b"))], 4, "strings of a and b")
+    compile(Circuit("count-since", answer, language, end="b")).save(root / "own")
+    return [root / "mqar", root / "own"]
+
+
+def damage(directory: Path, rng: random.Random) -> str:
+    """Damage one file and say how."""
+    what = rng.choice((_bytes, _json, _json, _json, _text, _tensor, _missing))
+    return what(directory, rng)
+
+
+def reseal(directory: Path) -> None:
+    """Write the manifest anew around the files, where that can be done."""
+    path = directory / MANIFEST
+    if not all((directory / name).is_file() for name in (*SEALED_FILES, MANIFEST)):
+        return  # reading a pipe would wait for ever
+    with suppress(OSError, ValueError, RecursionError, CheckpointError):
+        content = json.loads(path.read_text())
+        if isinstance(content, dict):
+            path.write_text(canonical_json(sealed(content, directory)))
+
+
+def verdict(directory: Path) -> tuple[str, list[str]]:
+    """("accepted", "failed" or "refused", what is said), as the command would."""
+    try:
+        found = verify_checkpoint(directory, "random", 2)
+    except (CompileError, CheckpointError, Violated, ValueError) as error:
+        return "refused", str(error).splitlines()
+    return ("accepted", []) if found.good else ("failed", found.complaints)
+
+
+def judge(good: Path, bad: Path) -> tuple[str, str | None]:
+    """(the verdict, what is wrong with it or None)."""
+    start = time.monotonic()
+    try:
+        name, said = verdict(bad)
+    except Exception as error:  # what the command would show as a traceback
+        return "traceback", f"{type(error).__name__}: {error}"
+    if time.monotonic() - start > LONGEST:
+        return name, f"it took {time.monotonic() - start:.0f} s"
+    if name == "accepted" and (changed := _changed(good, bad)):
+        return name, f"it was accepted, and {changed} changed"
+    if name == "refused" and (len(said) != 1 or not said[0] or len(said[0]) > 2000):
+        return name, f"it was not refused in one sentence: {said}"
+    return name, None
+
+
+def run(cases: int, seed: int, report: Callable[[str], None] = lambda line: None) -> tuple[Counter, list[str]]:
+    """(how often each verdict came out, a line for each case that broke a rule)."""
+    counts: Counter = Counter()
+    broken = []
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        originals = make(root)
+        for case in range(cases):
+            rng = random.Random(f"{seed}/{case}")
+            good, bad = rng.choice(originals), root / "bad"
+            shutil.copytree(good, bad)
+            how = damage(bad, rng)
+            if rng.random() < 0.5:
+                reseal(bad)
+                how += ", resealed"
+            name, wrong = judge(good, bad)
+            counts[name] += 1
+            if wrong:
+                broken.append(f"case {case} of seed {seed}, {good.name}: {how}: {wrong}")
+                report(broken[-1])
+            shutil.rmtree(bad)
+    return counts, broken
+
+
+# Damage ----------------------------------------------------------------------------------------------
+
+
+def _any_file(directory: Path, rng: random.Random) -> Path:
+    return directory / rng.choice((*SEALED_FILES, MANIFEST))
+
+
+def _bytes(directory: Path, rng: random.Random) -> str:
+    path = _any_file(directory, rng)
+    data = bytearray(path.read_bytes())
+    how = rng.choice(("flip", "cut", "append", "noise", "empty", "header"))
+    if how == "flip":
+        for _ in range(rng.choice((1, 1, 5, 50))):
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    elif how == "cut":
+        data = data[: rng.randrange(len(data))]
+    elif how == "append":
+        data += rng.randbytes(rng.choice((1, 8, 1000)))
+    elif how == "noise":
+        data = bytearray(rng.randbytes(rng.choice((1, 100, 10_000))))
+    elif how == "empty":
+        data = bytearray()
+    else:  # of a safetensors file: its length in 8 bytes
+        data[:8] = rng.choice((b"\xff" * 8, b"\x00" * 8, (1 << 40).to_bytes(8, "little"), rng.randbytes(8)))
+    path.write_bytes(data)
+    return f"{how} {path.name}"
+
+
+def _text(directory: Path, rng: random.Random) -> str:
+    path = directory / rng.choice(JSON_FILES)
+    deep = rng.choice((500, 5_000, 200_000))
+    text = rng.choice(("[" * deep, "[" * deep + "]" * deep, '{"a":' * deep + "1" + "}" * deep, "7", "[]", "null", '"x"',
+                       "NaN", "1" * 10_000, '{"a": 1, "a": 2}', "\ufeff{}"))  # fmt: skip
+    path.write_text(text)
+    return f"{path.name} is {text[:20]}"
+
+
+def _json(directory: Path, rng: random.Random) -> str:
+    path = directory / rng.choice(JSON_FILES)
+    content = json.loads(path.read_text())
+    place, where = content, ""
+    while True:
+        key = rng.choice(list(place) if isinstance(place, dict) else range(len(place)))
+        where += f".{key}"
+        if not isinstance(place[key], (dict, list)) or not place[key] or rng.random() < 0.25:
+            break
+        place = place[key]
+    how = rng.choice(("value", "value", "value", "remove", "add", "near"))
+    value = rng.choice(VALUES)
+    if how == "remove":
+        del place[key]
+    elif how == "add":
+        if isinstance(place, dict):
+            place[rng.choice(("suppress_tokens", "x", "auto_map", "dtype", "stop"))] = value
+        else:
+            place.insert(key, value)
+    elif how == "near" and type(place[key]) in (int, float):
+        place[key] += rng.choice((-1, 1, 0.5, 10**9))
+    elif how == "near" and isinstance(place[key], str):
+        place[key] += rng.choice(("x", " ", "\n"))
+    else:
+        place[key] = value
+    path.write_text(json.dumps(content))
+    return f"{how} {path.name}{where} {value!r:.40}"
+
+
+def _tensor(directory: Path, rng: random.Random) -> str:
+    path = directory / WEIGHTS
+    tensors = load_file(path)
+    name = rng.choice(sorted(tensors))
+    flat, at = tensors[name].view(-1), rng.randrange(tensors[name].numel())
+    how = rng.choice(("one", "one", "nan", "inf", "integers", "half", "missing", "extra", "shape", "metadata"))
+    if how == "one":
+        flat[at] = flat[at] * 1.5 + rng.choice((0, 0, 1, -0.0, 1e-30))
+    elif how in ("nan", "inf"):
+        flat[at] = float(how)
+    elif how in ("integers", "half"):
+        tensors[name] = tensors[name].to(torch.int64 if how == "integers" else torch.float16)
+    elif how == "missing":
+        del tensors[name]
+    elif how == "extra":
+        tensors[rng.choice(("lm_head.bias", "x", "backbone.layers.7.mixer.D"))] = torch.zeros(3)
+    elif how == "shape":
+        tensors[name] = tensors[name].reshape(-1)
+    save_file(tensors, path, metadata={"format": "np"} if how == "metadata" else {"format": "pt"})
+    return f"{how} {name}[{at}]"
+
+
+def _missing(directory: Path, rng: random.Random) -> str:
+    path = _any_file(directory, rng)
+    path.unlink()
+    how = rng.choice(("gone", "directory", "endless", "pipe", "beside"))
+    if how == "directory":
+        path.mkdir()
+    elif how == "endless":
+        path.symlink_to("/dev/zero")
+    elif how == "pipe":
+        os.mkfifo(path)
+    elif how == "beside":
+        path.with_name("adapter_config.json").write_text("{}")
+    return f"{how} {path.name}"
+
+
+# What must not change ----------------------------------------------------------------------------------
+
+
+def _changed(good: Path, bad: Path) -> str | None:
+    """The first file that a program reads and that is another one now."""
+    for name in (*SEALED_FILES, MANIFEST):
+        if name == WEIGHTS:
+            same = _bits(load_file(good / name)) == _bits(load_file(bad / name))
+        else:
+            same = _meaning(name, good / name) == _meaning(name, bad / name)
+        if not same:
+            return name
+    extra = {p.name for p in bad.iterdir()} - {p.name for p in good.iterdir()}
+    return min(extra, default=None)
+
+
+def _bits(tensors: dict[str, torch.Tensor]) -> dict[str, tuple]:
+    return {name: (tensor.shape, tensor.numpy().tobytes()) for name, tensor in tensors.items()}
+
+
+def _meaning(name: str, path: Path) -> str:
+    """The JSON text without what nobody computes with."""
+    content = json.loads(path.read_text())
+    if name == CIRCUIT:
+        del content["groups"]  # names for sets of letters; the streams tell ids
+        for stream in content["streams"]:
+            del stream["source"]
+    if name == MANIFEST:
+        for key in ("files", "sha256", "card", "versions", "verification"):
+            content.pop(key, None)
+    if name in ("config.json", "generation_config.json"):
+        content.pop("transformers_version", None)
+    return json.dumps(content, sort_keys=True)
+
+
+if __name__ == "__main__":
+    number = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    verdicts, wrong = run(number, int(sys.argv[2]) if len(sys.argv) > 2 else 0, lambda line: print(line, flush=True))
+    print(", ".join(f"{name} {n}" for name, n in sorted(verdicts.items())), f"; {len(wrong)} broke a rule")
+    sys.exit(bool(wrong))

@@ -1,0 +1,125 @@
+"""Random damage to every file of a checkpoint: refused or found in one sentence, never accepted as something else."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from compiler.artifact.json_files import canonical_json
+from compiler.artifact.manifest import manifest_content, sealed
+from tests.artifact import hostile
+
+CASES = 200
+
+
+def test_random_damage() -> None:
+    counts, broken = hostile.run(CASES, seed=0)
+    assert not broken, "\n".join(broken)
+    assert counts["failed"] + counts["refused"] > 0.8 * CASES and counts["failed"] and counts["refused"]
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return hostile.make(tmp_path_factory.mktemp("good"))
+
+
+def write(name: str, text: str) -> Callable[[Path], None]:
+    return lambda directory: directory.joinpath(name).write_text(text) and None
+
+
+def change(**entries) -> Callable[[Path], None]:
+    """The manifest with other entries, under a good seal; `__` separates the keys of inner objects."""
+
+    def resealed(directory: Path) -> None:
+        content = manifest_content(directory)
+        for path, value in entries.items():
+            *outer, last = path.split("__")
+            inner = content
+            for key in outer:
+                inner = inner[key]
+            inner[last] = value
+        (directory / "construction.json").write_text(canonical_json(sealed(content, directory)))
+
+    return resealed
+
+
+def resealed(damage: Callable[[Path], None]) -> Callable[[Path], None]:
+    def both(directory: Path) -> None:
+        damage(directory)
+        change()(directory)
+
+    return both
+
+
+def without_hashes(directory: Path) -> None:
+    """A manifest under its own good hash that seals no file."""
+    content = manifest_content(directory) | {"files": {}}
+    del content["sha256"]
+    content["sha256"] = hashlib.sha256(canonical_json(content).encode()).hexdigest()
+    (directory / "construction.json").write_text(canonical_json(content))
+
+
+# (damage, the words of the one sentence); the first original is a construction, the second a circuit of one's own.
+REFUSED = {
+    "huge kappa": (0, change(params__kappa=10**9), "params ask for 1000000004 tokens, and its promise is over 6"),
+    "huge max_length": (0, change(params__max_length=10**30), "max_length = an integer beyond 2^64 is too large"),
+    "huge length": (0, change(params__length=10**9), "length = 1000000000 is too large"),
+    "huge key code": (0, change(params__key_code=10**9), "key_code = 1000000000 is too large"),
+    "kappa is a list": (0, change(params__kappa=[1]), "construction.json: params.kappa is a list"),
+    "kappa is true": (0, change(params__kappa=True), "params.kappa is True, expected"),
+    "arch of nothing": (0, change(params__arch=["mamba"]), "params.arch is a list"),
+    "another arch": (0, change(params__arch="gpt"), "params.arch is 'gpt', expected one of mamba, mamba2, s4d"),
+    "promise is 7": (0, change(promise=7), "construction.json: promise is 7, expected an object"),
+    "no promise": (0, change(promise=None), "construction.json: promise is None, expected an object"),
+    "sizes is a list": (1, change(sizes=[]), "construction.json: sizes is [], expected an object"),
+    "lanes of numbers": (1, change(lanes=[1]), "construction.json: lanes[0] is 1, expected a string"),
+    "unknown entry": (1, change(magic=1), "construction.json has an entry 'magic'"),
+    "dtype": (1, change(dtype="int8"), "dtype 'int8' is unknown"),
+    "arch": (1, change(arch="gpt"), "'gpt' is no target"),
+    "stop": (1, change(promise__stop="!"), "end is '!', and it must be a token"),
+    "circuit is 7": (1, resealed(write("circuit.json", "7")), "circuit.json holds no circuit of ours"),
+    "deep circuit": (1, resealed(write("circuit.json", "[" * 10**5)), "nested too deeply"),
+}
+FAILED = {
+    "tokenizer is a list": (resealed(write("tokenizer.json", "[1]")), "tokenizer.json is a list"),
+    "config is 7": (resealed(write("config.json", "7")), "the config is 7, expected an object"),
+    "config is deep": (resealed(write("config.json", '{"a":' * 10**5)), "config.json is nested too deeply"),
+    "config is cut": (resealed(write("config.json", "{")), "config.json is not JSON"),
+    "generation is null": (resealed(write("generation_config.json", "null")), "generation_config.json is None"),
+    "no hash": (without_hashes, "construction.json has no hash of config.json"),
+}
+
+
+def damaged(original: Path, folder: Path, damage: Callable[[Path], None]) -> Path:
+    directory = Path(shutil.copytree(original, folder / "bad"))
+    damage(directory)
+    return directory
+
+
+@pytest.mark.parametrize(("which", "damage", "words"), REFUSED.values(), ids=REFUSED.keys())
+def test_refused_in_one_sentence(
+    which: int, damage: Callable, words: str, originals: list[Path], tmp_path: Path
+) -> None:
+    name, said = hostile.verdict(damaged(originals[which], tmp_path, damage))
+    assert name == "refused" and len(said) == 1 and words in said[0], said
+
+
+@pytest.mark.parametrize(("damage", "words"), FAILED.values(), ids=FAILED.keys())
+@pytest.mark.parametrize("which", [0, 1], ids=["construction", "own"])
+def test_found_in_one_sentence(which: int, damage: Callable, words: str, originals: list[Path], tmp_path: Path) -> None:
+    name, said = hostile.verdict(damaged(originals[which], tmp_path, damage))
+    assert name == "failed" and any(words in sentence for sentence in said), said
+
+
+def test_a_billion_layers_are_refused_before_they_are_counted(originals: list[Path], tmp_path: Path) -> None:
+    def many_layers(directory: Path) -> None:
+        path = directory / "config.json"
+        path.write_text(path.read_text().replace('"num_hidden_layers": 1', '"num_hidden_layers": 1000000000'))
+        change()(directory)
+
+    name, said = hostile.verdict(damaged(originals[0], tmp_path, many_layers))
+    assert name == "failed" and "num_hidden_layers = 1000000000, but model.safetensors has" in said[0]
