@@ -32,7 +32,7 @@ class SavedCircuit(Construction):
         try:
             circuit = from_data(read_json(directory / CIRCUIT))
             circuit = replace(circuit, end=manifest.promise.stop)
-        except (DataError, ValueError) as reason:
+        except (DataError, ValueError, TypeError) as reason:
             raise CheckpointError(
                 f"{directory / CIRCUIT} holds no circuit of ours: {str(reason).rstrip('.')}."
             ) from reason

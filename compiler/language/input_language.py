@@ -17,6 +17,8 @@ import numpy as np
 from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import instance, integer, shown
 
+LARGEST_LENGTH = 1 << 53  # of a sequence: its positions are still exact in float64
+
 
 @dataclass(frozen=True)
 class Edge:
@@ -51,7 +53,7 @@ class InputLanguage:
     def __post_init__(self) -> None:
         instance(self.alphabet, Alphabet, "the alphabet of an input language", "an Alphabet")
         instance(self.start, str, "the start state of an input language", "a text")
-        integer(self.max_length, "max_length", 1)
+        integer(self.max_length, "max_length", 1, LARGEST_LENGTH)
         for edge in instance(self.edges, tuple, "the edges of an input language", "a tuple of Edge"):
             instance(edge, Edge, "an edge of an input language", "an Edge")
             if edge.tokens and not 0 <= min(edge.tokens) <= max(edge.tokens) < self.alphabet.size:
@@ -98,8 +100,9 @@ class InputLanguage:
         bound = np.zeros(self.alphabet.size, dtype=np.int64)
         for edge, repeatable in zip(self.edges, self._repeatable, strict=True):
             ids = np.fromiter(edge.tokens, dtype=np.int64)
-            bound[ids] += self.max_length if repeatable and not edge.distinct else 1
-        return np.minimum(bound, self.max_length)
+            more = self.max_length if repeatable and not edge.distinct else 1
+            bound[ids] = np.minimum(bound[ids] + more, self.max_length)
+        return bound
 
     def max_count(self, ids: np.ndarray) -> int:
         """A bound on how many positions of a sequence hold one of these tokens."""

@@ -84,3 +84,10 @@ def test_a_shorter_promise():
 def test_unknown_tokens_are_named():
     with pytest.raises(ValueError, match="token 'z' is not in the alphabet"):
         InputLanguage.of(ABC, "s", [("s", "s", ["z"])], 3, "none")
+
+
+def test_lengths_beyond_exact_positions_are_refused() -> None:
+    with pytest.raises(ValueError, match="max_length is 9007199254740993, and it must be at most 9007199254740992"):
+        InputLanguage.everything(Alphabet.of("a"), 2**53 + 1)
+    edges = [("s", "s", "a")] * 3000
+    assert InputLanguage.of(Alphabet.of("a"), "s", edges, 2**53, "many").occurrences.tolist() == [2**53]

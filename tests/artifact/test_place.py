@@ -1,0 +1,56 @@
+"""A directory is replaced whole or not at all, whatever happens to the process that does it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from compiler.artifact import place
+from compiler.artifact.manifest import read_manifest
+from tests.artifact import kills
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_killed_save_loses_nothing(tmp_path: Path) -> None:
+    lost = kills.run(50, 0, tmp_path)
+    assert not lost, "\n".join(lost)
+    kills.replace(tmp_path / "out", "one")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]  # what the dead left is swept
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="renameat2 is Linux's")
+def test_this_system_exchanges_directories(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    assert place._exchange(tmp_path / "a", tmp_path / "b")
+    assert (tmp_path / "a" / "b").exists() and (tmp_path / "b" / "a").exists()
+
+
+def test_a_target_that_was_renamed_away_comes_back(tmp_path: Path) -> None:
+    """What a kill between the two renames of a system without exchange leaves."""
+    kills.replace(tmp_path / "out", "one")
+    (tmp_path / "out").rename(tmp_path / ".out.0a1b2c3d.retired")
+    assert read_manifest(tmp_path / "out").circuit == "one"
+    (tmp_path / "out").rename(tmp_path / ".out.0a1b2c3d.retired")
+    kills.replace(tmp_path / "out", "two")
+    assert read_manifest(tmp_path / "out").circuit == "two"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_the_working_directory_of_a_living_process_is_left_alone(tmp_path: Path) -> None:
+    with place.staging(tmp_path / "out") as mine:
+        (mine / "half").touch()
+        kills.replace(tmp_path / "out", "one")
+        assert (mine / "half").exists()
+    assert (tmp_path / "out" / "half").exists()
+
+
+def test_other_targets_litter_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / ".outer.00000000.partial").mkdir()
+    (tmp_path / ".out.00000000.partial").mkdir()
+    kills.replace(tmp_path / "out", "one")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".outer.00000000.partial", "out"]
