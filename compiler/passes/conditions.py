@@ -22,6 +22,13 @@ def need_flags(domains: Domains, *streams: Stream) -> None:
             raise NotImplementedError(f"its operand {_held(domains, stream)}, and it must be shown to be 0 or 1")
 
 
+def need_level(domains: Domains, stream: Stream) -> None:
+    """Every value is an integer of at most 1, so that it is positive exactly where it is 1: what Δ rectifies."""
+    need_whole(domains, stream)
+    if domains.of(stream).hi > 1:
+        raise NotImplementedError(f"its operand {_held(domains, stream)}, and it must be shown to be at most 1")
+
+
 def need_one_hot(domains: Domains, *streams: Stream) -> None:
     """At most one lane of each of these streams is 1, all others are 0."""
     for stream in streams:

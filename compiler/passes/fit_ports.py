@@ -21,7 +21,7 @@ from compiler.gadgets.gadget import FREE, Port
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream, constant
-from compiler.passes.conditions import need_flags, need_non_negative
+from compiler.passes.conditions import need_level, need_non_negative
 
 MOST_CARRIED = 512  # blocks that only carry a value along
 
@@ -143,7 +143,7 @@ class Fitter:
 
     def threshold(self, flag: Stream) -> Stream:
         """A condition at the Δ port: softplus rectifies, so the pre-activation of a rectified flag will do."""
-        need_flags(self.domains, flag)
+        need_level(self.domains, flag)
         return self.at_port(self._before_rectifier(flag), self.target.step or "lanes")
 
     def at_port(self, stream: Stream, port: Port) -> Stream:
