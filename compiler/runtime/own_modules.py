@@ -52,6 +52,7 @@ class Mamba(_Block):
         super().__init__()
         where = {"device": device, "dtype": dtype}
         self.d_model, self.d_state, self.d_conv, self.expand = d_model, d_state, d_conv, expand
+        self.activation = "silu"
         self.d_inner = int(expand * d_model)
         self.dt_rank = -(-d_model // 16) if dt_rank == "auto" else dt_rank
         self.layer_idx = layer_idx
@@ -130,6 +131,7 @@ class Mamba2(_Block):
         self.headdim, self.nheads, self.ngroups = headdim, self.d_inner // headdim, ngroups
         self.rmsnorm, self.norm_before_gate, self.dt_limit = rmsnorm, norm_before_gate, dt_limit
         self.chunk_size, self.layer_idx = chunk_size, layer_idx
+        self.D_has_hdim, self.activation = False, "silu"  # as there; other values are not offered
         columns = ngroups * d_state
         self.in_proj = nn.Linear(d_model, 2 * self.d_inner + 2 * columns + self.nheads, bias=bias, **where)
         self.conv1d = self._convolution(self.d_inner + 2 * columns, d_conv, conv_bias, **where)

@@ -1,5 +1,11 @@
 """Our Mamba and Mamba2 against the classes of mamba_ssm: same names, bit for bit the same answers on lattice data."""
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -90,3 +96,63 @@ def test_blocks_are_ours_only_where_mamba_ssm_is_missing(monkeypatch):
         assert block_classes()["mamba"] is mamba_classes().Mamba
     monkeypatch.setattr(fake_triton, "is_missing", lambda name: name == "mamba_ssm")
     assert block_classes() == {"mamba": own_modules.Mamba, "mamba2": own_modules.Mamba2}
+
+
+@needs_real
+@pytest.mark.parametrize("name", ["Mamba", "Mamba2"])
+def test_every_attribute_of_ours_has_the_value_that_it_has_there(name):
+    options = {"d_state": 4, "layer_idx": 3} | ({"headdim": 8} if name == "Mamba2" else {})
+    real, ours = pair(name, options, lattice=False)
+    plain = {n: v for n, v in vars(ours).items() if not n.startswith("_") and n != "training"}
+    assert plain.items() <= vars(real).items()
+    assert plain.keys() >= {"d_model", "d_state", "d_conv", "expand", "d_inner", "activation", "layer_idx"}
+
+
+# A machine without mamba_ssm: no import of it succeeds, and importlib does not find it either.
+WITHOUT = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class Missing(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("mamba_ssm", "causal_conv1d", "triton"):
+            raise ModuleNotFoundError(name)
+
+import importlib.util
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name.startswith("mamba_ssm") else found(name, package)
+sys.meta_path.insert(0, Missing())
+from constructions.__main__ import main
+sys.argv = ["construct", *sys.argv[1:]]
+main()
+"""
+
+
+def without_mamba_ssm(folder, *arguments):
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT, *arguments],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("construction", [("mqar", "--kappa", "3", "--vocab", "6"), ("keep-nth", "--arch", "mamba2")])
+def test_a_checkpoint_is_built_verified_and_drawn_without_mamba_ssm(construction, tmp_path):
+    built = without_mamba_ssm(tmp_path, *construction, "--samples", "20", "--out", "made", "--json")
+    assert built.returncode == 0, built.stderr
+    report = json.loads(built.stdout)
+    assert "not installed" in report["runtime"] and report["verification"]["bit_exact"]
+    assert without_mamba_ssm(tmp_path, "verify", "made", "--samples", "20").returncode == 0
+    text = "k0 v1 k0" if construction[0] == "mqar" else "v1 v2 v3"
+    assert without_mamba_ssm(tmp_path, "plot", "made", "--input", text).returncode == 0
+    refused = without_mamba_ssm(tmp_path, "verify", "made", "--runtime", "mamba-ssm")
+    assert refused.returncode == 2 and "construct install-mamba" in refused.stderr
+    assert len(refused.stderr.strip().splitlines()) == 1
+    if has_mamba_ssm():  # and the bytes are those that are made with it
+        again = [sys.executable, "-m", "constructions", *construction, "--samples", "20", "--out", "real", "--json"]
+        env = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+        assert subprocess.run(again, cwd=tmp_path, env=env, capture_output=True).returncode == 0
+        for path in (tmp_path / "made").iterdir():
+            assert path.read_bytes() == (tmp_path / "real" / path.name).read_bytes(), path.name

@@ -12,6 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from compiler.runtime.cpu_layers import wide
 from compiler.runtime.streaming import convolved
 
 
@@ -42,12 +43,14 @@ class MambaDeltaT(nn.Module):
         x, z = self.in_proj(u).chunk(2, dim=-1)
         x, window = convolved(self.conv1d, x, window)
         y, state = self._scan(x, state)
-        return self.out_proj((y + self.D * x) * nn.functional.silu(z)), window, state
+        y = (y + self.D * wide(x)) * nn.functional.silu(wide(z))  # rounded once, as the kernels of Mamba do
+        return self.out_proj(y.to(u.dtype)), window, state
 
     def _scan(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
         """x̂ (b, l, d_inner) and h (b, d_inner, d_state) to y (b, l, d_inner) and the last state."""
-        delta = nn.functional.softplus(self.dt_proj(x))
-        b, c = self.BC_proj(x).chunk(2, dim=-1)
+        delta = nn.functional.softplus(wide(self.dt_proj(x)))
+        b, c = wide(self.BC_proj(x)).chunk(2, dim=-1)
+        x = wide(x)
         decay = -torch.exp(self.A_log.float())
         ys = []
         for t in range(x.shape[1]):
