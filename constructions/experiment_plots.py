@@ -7,6 +7,7 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator
 
 from constructions.reproduce import Row
 
@@ -46,11 +47,18 @@ def _draw_mixer(axes: Axes, rows: list[Row], over: str) -> None:
         x = [_parameters(row)[over] for row in mine]
         label = ", ".join(f"{name} = {value}" for name, value in setting) or "built"
         color = f"C{number}"
-        axes.plot(x, [row.used["d_inner"] for row in mine], "o", color=color, markersize=4, label=label)
+        size = 4 + 3 * (len(settings) - 1 - number)  # settings of one size show as rings around each other
+        axes.plot(x, [row.used["d_inner"] for row in mine], "o", color=color, markersize=size, mfc="none", label=label)
         if all("d_inner" in row.bound for row in mine):
             axes.plot(x, [row.bound["d_inner"] for row in mine], "-", color=color, linewidth=0.9)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
+    for axis, values in (
+        (axes.xaxis, [_parameters(row)[over] for row in rows]),
+        (axes.yaxis, [row.used["d_inner"] for row in rows]),
+    ):
+        axis.set_major_locator(FixedLocator(sorted(set(values))))
+        axis.set_major_formatter("{x:.0f}")
     axes.set_xlabel(_NAMES[over])
     axes.set_ylabel("d_inner (dots: built, line: bound)", fontsize=8)
     axes.grid(linewidth=0.3)

@@ -31,7 +31,7 @@ STATES = {
 
 def draw_states(folder: Path) -> None:
     for name, (construction, text) in STATES.items():
-        draw_state(history_of(construction, text), folder / f"{name}-state.png")
+        draw_state(history_of(construction, text), folder / f"{name}-state.png", f"{name}: the state over time")
 
 
 def history_of(construction: Construction, text: str):

@@ -76,8 +76,11 @@ def monomial_command(
         from constructions.polynomials import polynomial
         from constructions.polynomials.polynomial_expression import parse_polynomial
 
-        c = parse_polynomial(coefficient).constant
-        result = polynomial.report(polynomial.build_monomial(variable, power, c, length, position), samples, seed)
+        c = parse_polynomial(coefficient)
+        if c.degree:
+            raise ValueError(f"--coefficient {coefficient}: it must be a number, such as -3 or 1/2")
+        built = polynomial.build_monomial(variable, power, c.constant, length, position)
+        result = polynomial.report(built, samples, seed)
     show(result, as_json, good=_good(result))
 
 

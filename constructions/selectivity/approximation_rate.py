@@ -37,7 +37,7 @@ class PiecewiseConstant:
         cls, breaks: Sequence[str | float | Fraction], values: Sequence[str | float | Fraction]
     ) -> PiecewiseConstant:
         """From numbers or strings such as "1/3"; ValueError in one sentence where they do not fit."""
-        function = cls(tuple(Fraction(b) for b in breaks), tuple(Fraction(v) for v in values))
+        function = cls(tuple(map(_rational, breaks)), tuple(map(_rational, values)))
         if not function.breaks or len(function.values) != len(function.breaks) + 1:
             raise ValueError(
                 f"{len(breaks)} breaks and {len(values)} values do not fit: at least one break and one value more than breaks are needed."
@@ -135,6 +135,14 @@ def slopes(function: PiecewiseConstant, most: int) -> dict[str, float]:
         "mamba": float(np.polyfit(n[settled], np.log2(mamba[settled]), 1)[0]),
         "s4d": float(np.polyfit(np.log(n[later]), np.log(fourier[later]), 1)[0]),
     }
+
+
+def _rational(number: object) -> Fraction:
+    """A rational number as it is written; ValueError for anything else."""
+    try:
+        return Fraction(number)
+    except (ValueError, ZeroDivisionError, TypeError, OverflowError):
+        raise ValueError(f"{number!r} is no rational number, such as 1/3 or 0.25") from None
 
 
 def rate_report(breaks: Sequence, values: Sequence, most: int = 0) -> dict:

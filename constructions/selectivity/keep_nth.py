@@ -24,6 +24,7 @@ from compiler.language.output import readout
 from compiler.language.source import Tokens
 from compiler.language.stream import constant, latch
 from constructions.construction import Construction, parameter
+from verify.arguments import at_least
 from verify.bounds import keep_nth_bound
 from verify.certificates.certificate import Certificate
 from verify.tasks.keep import Keep
@@ -42,7 +43,7 @@ class KeepNth(Construction):
     n: int = parameter("which token to keep (1: the first)", default=5)
     vocab: int = parameter("number of tokens", default=128)
     arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba")
-    length: int = parameter("tokens in a sequence", most=1 << 24, default=50)
+    length: int = parameter("tokens in a sequence (0: 50, or n where that is more)", most=1 << 24, default=0)
     max_length: int = parameter(
         "longest sequence that the promise covers (0: 2^40, for mamba2 2^20)", default=0, kw_only=True
     )
@@ -50,6 +51,8 @@ class KeepNth(Construction):
     def __post_init__(self):
         if self.n < 1:
             raise ValueError(f"n = {self.n} is no position; the first one is n = 1")
+        if self.length:
+            at_least("length", self.length, self.n, "the token to keep must stand in the sequence")
 
     @property
     def target(self) -> str:
@@ -73,7 +76,7 @@ class KeepNth(Construction):
         return self.max_length or (2**20 if self.arch == "mamba2" else 2**40)
 
     def tasks(self) -> list[Task]:
-        return [Keep(self.n, self.vocab, max(self.length, self.n))]
+        return [Keep(self.n, self.vocab, self.length or max(50, self.n))]
 
     def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
         """Every answer at every length, the saturated count included; for the two-block form."""

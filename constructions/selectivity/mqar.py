@@ -68,6 +68,10 @@ class MQAR(Construction):
         at_least("kappa", self.kappa, 1, "there must be a key")
         at_least("vocab", self.vocab, 1, "there must be a value")
         at_least("max_length", self.max_length, 2, "a pair takes two tokens")
+        if self.key_code and self.guarantee != "random":
+            raise ValueError(
+                f"key_code = {self.key_code} has no effect with one-hot keys; use --guarantee random, or key_code = 0"
+            )
         if self.guarantee == "random" and self.write != "sum":
             raise ValueError(
                 f"write {self.write!r} keeps one value per key, which needs one-hot keys; use --guarantee all"

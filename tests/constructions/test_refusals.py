@@ -1,0 +1,188 @@
+"""Whatever is typed: exit code 2 and one sentence, no traceback, nothing written."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from constructions import __main__ as front
+from constructions.cli import app
+from constructions.registry import CONSTRUCTIONS
+from constructions.requests import MOST_EXHAUSTIVE, check_exhaustive
+from constructions.selectivity.mqar import MQAR
+
+ROOT = Path(__file__).parents[2]
+HUGE = "99999999999999999999"
+
+
+def run(*arguments: str) -> int:
+    """The exit code of the command, in this process."""
+    before, sys.argv = sys.argv, ["construct", *arguments]
+    try:
+        front.main()
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    finally:
+        sys.argv = before
+    raise AssertionError("main() always exits")
+
+
+@pytest.fixture
+def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
+    """A function that runs a command in an empty folder and asserts that it is refused; returns the sentence."""
+    monkeypatch.chdir(tmp_path)
+
+    def refuse(*arguments: str) -> str:
+        before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+        capsys.readouterr()
+        code = run(*arguments)
+        out, err = capsys.readouterr()
+        assert code == 2, (arguments, code, out, err)
+        assert "Traceback" not in err and out == "" and len(err.strip().splitlines()) == 1, (arguments, out, err)
+        assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before, arguments
+        return err.strip()
+
+    return refuse
+
+
+COMMANDS = sorted({command.name for command in app.registered_commands if command.name} | {"verify", "inspect"})
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c != "install-mamba"])
+@pytest.mark.parametrize("more", [("--nonsense",), ("one", "two", "three", "four"), ("--json=maybe",)])
+def test_arguments_that_no_command_has(command: str, more: tuple[str, ...], refused) -> None:
+    refused(command, *more)
+
+
+@pytest.mark.parametrize("name", CONSTRUCTIONS)
+@pytest.mark.parametrize("value", ["-1", HUGE, "1.5", "x", ""])
+def test_sizes_that_no_construction_has(name: str, value: str, refused) -> None:
+    option = {"mqar": "--kappa", "keep-nth": "--n", "count-in-row": "--largest", "absolute-time": "--horizon"}
+    refused(name, option.get(name, "--vocab"), value, "--json")
+
+
+BAD = [
+    ("mqar", "--kappa", str(10**9)),
+    ("mqar", "--vocab", "0"),
+    ("mqar", "--key-code", "8"),
+    ("mqar", "--verify", "exhaustive"),
+    ("mqar", "--samples", "0"),
+    ("mqar", "--samples", HUGE),
+    ("mqar", "--seed", "-1"),
+    ("mqar", "--length", "3"),
+    ("mqar", "--max-length", "1"),
+    ("mqar", "--dtype", "int8"),
+    ("mqar", "--out", "/proc/nowhere/made"),
+    ("keep-nth", "--n", "5", "--length", "3"),
+    ("induction-heads", "--arch", "mamba-delta-t", "--vocab", "3", "--out", "made"),
+    ("verify", "nowhere"),
+    ("verify", "."),
+    ("inspect", "nowhere"),
+    ("inspect", "."),
+    ("plot", "nowhere", "--input", "k0"),
+    ("plot", "nowhere", "--input", "k0", "--out", "/nope/x.png"),
+    ("plot", "nowhere", "--input", "k0", "--out", "x.gif"),
+    ("graph", "nowhere"),
+    ("graph", "nowhere", "--out", "/nope/x.svg"),
+    ("sensitivity", "nowhere", "--input", "k0"),
+    ("reproduce", "figure-9"),
+    ("reproduce", "table-1", "--seed", "-1"),
+    ("reproduce", "table-1", "--plot", "/nope/x.png"),
+    ("haar", "--levels", "99"),
+    ("haar", "--levels", HUGE),
+    ("haar", "--seed", "-1"),
+    ("haar", "--plot", "/nope/x.png"),
+    ("approximation-rate", "--breaks", "a"),
+    ("approximation-rate", "--breaks", "1/0"),
+    ("approximation-rate", "--values", "0"),
+    ("approximation-rate", "--plot", "x.txt"),
+    ("polynomial", "x1**"),
+    ("polynomial", "import os"),
+    ("polynomial", "x1/x2"),
+    ("monomial", "--coefficient", "x1"),
+    ("monomial", "--power", HUGE),
+    ("degree-gap", "--length", "0"),
+    ("linear-attention", "--weights", "nowhere.npz"),
+    ("linear-attention", "--d", "0"),
+    ("generalization", "--delta", "2"),
+    ("generalization", "--contraction", "1"),
+]
+
+
+@pytest.mark.parametrize("arguments", BAD, ids=" ".join)
+def test_what_cannot_be_done_is_refused(arguments: tuple[str, ...], refused) -> None:
+    refused(*arguments)
+
+
+def test_the_default_place_is_not_taken_from_other_parameters(tmp_path: Path, monkeypatch, refused, capsys) -> None:
+    quick = ("--vocab", "3", "--samples", "2", "--verify", "none", "--no-certify", "--json")
+    assert run("mqar", "--kappa", "2", *quick) == 0
+    assert run("mqar", "--kappa", "2", *quick) == 0  # the same parameters: the same bytes
+    assert "kappa = 2" in refused("mqar", "--kappa", "3", *quick)
+    assert run("mqar", "--kappa", "3", *quick, "--force") == 0
+    assert "no block 9" in refused("plot", "out/mqar", "--input", "k0 v1", "--block", "9")
+    assert "no channel of this name" in refused("sensitivity", "out/mqar", "--input", "k0", "--channel", "nix")
+    assert run("sensitivity", "out/mqar", "--input", "k0 v1 k0", "--channel", "recalled[1]", "--json") == 0
+    assert run("graph", "out/mqar", "--out", "circuit.svg") == 0
+    assert "recalled" in Path("circuit.svg").read_text()
+
+
+def test_exhaustive_says_how_many_sequences_there_are() -> None:
+    with pytest.raises(ValueError, match=r"about 10\^\d+ sequences, and at most 10,000,000"):
+        check_exhaustive(MQAR(), "exhaustive")
+    small = MQAR(kappa=1, vocab=1, length=4)
+    assert sum(task.exhaustive_count() for task in small.tasks()) <= MOST_EXHAUSTIVE
+    check_exhaustive(small, "exhaustive")
+    check_exhaustive(MQAR(), "random")
+
+
+WORDS = st.sampled_from(["-1", "0", HUGE, "x", "", "--json", "--out", "--", "-h!", "nan", "1e9", "../..", "\x00", "κ"])
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    command=st.sampled_from(["list", "inspect", "verify", "plot", "graph", "nothing"]),
+    words=st.lists(WORDS, max_size=4),
+)
+def test_random_words_never_end_in_a_traceback(
+    command: str, words: list[str], tmp_path: Path, capsys, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code = run(command, *words)  # an exception of any kind fails the test
+    assert code in (0, 2)
+    assert "Traceback" not in capsys.readouterr().err
+    assert not any(tmp_path.iterdir())
+
+
+def started(*arguments: str, **options) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-m", "constructions", *arguments],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("after", [0.3, 1.5])
+def test_an_interrupt_is_no_traceback(after: float, tmp_path: Path) -> None:
+    process = started("mqar", "--kappa", "32", "--json", cwd=tmp_path)
+    time.sleep(after)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130 and b"Traceback" not in err, err
+
+
+def test_a_closed_pipe_is_no_traceback(tmp_path: Path) -> None:
+    process = started("list", cwd=tmp_path)
+    process.stdout.close()
+    assert process.wait(timeout=120) in (0, 1)
+    assert b"Traceback" not in process.stderr.read()

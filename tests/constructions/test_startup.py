@@ -1,0 +1,43 @@
+"""What the command imports: nothing that its answer does not need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("torch", "transformers", "mamba_ssm", "triton", "sympy", "matplotlib", "networkx", "safetensors")
+CODE = """
+import sys
+from constructions.__main__ import main
+sys.argv = ["construct", *sys.argv[1:]]
+try:
+    main()
+finally:
+    print([name for name in {heavy} if name in sys.modules], file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("arguments", [("list",), ("list", "--json"), ("--help",), ("mqar", "--help"), ("--version",)])
+def test_nothing_heavy_is_imported(arguments: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CODE.format(heavy=HEAVY), *arguments], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.splitlines()[-1] == "[]"
+    assert done.stdout
+
+
+def test_inspect_needs_no_torch(tmp_path) -> None:
+    from constructions.artifact import build, save
+    from constructions.selectivity.mqar import MQAR
+
+    save(build(MQAR(kappa=2, vocab=3)), {}, tmp_path / "made")
+    done = subprocess.run(
+        [sys.executable, "-c", CODE.format(heavy=HEAVY), "inspect", str(tmp_path / "made")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr.splitlines()[-1] == "[]"
+    assert "mqar" in done.stdout
