@@ -242,6 +242,13 @@ def table_of_a_counter() -> Circuit:
     return over_abc("table", counters[0].lookup([5, -2, 7, 4]))
 
 
+@case(each(lambda w, t: (lambda a, b: ((a - b) // 3, (a - b) % 3, b // 2, a % 4))(*_counts(w, t))), ALL)
+def division_of_counters() -> Circuit:
+    """Rounded down, of negative integers too."""
+    a, b = counters
+    return over_abc("division", concatenate((a - b) // 3, (a - b) % 3, b // 2, a % 4))
+
+
 @case(each(lambda w, t: tuple(int(w[: t + 1].count("a") == n) for n in range(4))), ALL)
 def one_hot_of_a_counter() -> Circuit:
     return over_abc("one_hot", counters[0].one_hot(4))

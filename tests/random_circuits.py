@@ -113,6 +113,8 @@ NUMBERS = [
     lambda p: p.number().lookup([3, -1, 4, 1][: 1 + p.choose(4)]),
     lambda p: p.number() * 2 ** p.choose(12) + 10 ** p.choose(6),
     lambda p: p.number().shift(11 + 10 ** p.choose(5)),
+    lambda p: p.number() // (1 + p.choose(5)),
+    lambda p: p.number() % (1 + p.choose(5)),
     lambda p: p.symbol().lookup([2, 0, -3]),
     lambda p: p.number().shift(1 + p.choose(7)),
     lambda p: p.flag().cumsum(),

@@ -285,6 +285,22 @@ class Domains:
         low, high = np.clip(d.low, down(lo), up(hi)), np.clip(d.high, down(lo), up(hi))
         return self._lanes(np.minimum(d.units, ends), low, high)
 
+    @_of.register
+    def _(self, operation: ops.FloorDivide, stream: Stream) -> Domain:
+        d, n = self._known[stream.inputs[0]], float(operation.divisor)
+        low, high = outward(np.floor_divide(d.low, n), np.floor_divide(d.high, n), d.bounds, 1.0, 1)
+        domain = self._lanes(np.ones(stream.width), low, high)
+        return replace(domain, l1=min(domain.l1, d.l1), masses=np.minimum(domain.masses, d.masses))
+
+    @_of.register
+    def _(self, operation: ops.Modulo, stream: Stream) -> Domain:
+        d, last = self._known[stream.inputs[0]], float(operation.divisor - 1)
+        high = np.where(d.low < 0, last, np.minimum(d.high, last))
+        domain = self._lanes(np.ones(stream.width), np.zeros(stream.width), high)
+        if d.lo < 0:
+            return domain
+        return replace(domain, l1=min(domain.l1, d.l1), masses=np.minimum(domain.masses, d.masses))
+
     @_of.register(ops.Compare)
     @_of.register(ops.SameSymbol)
     @_of.register(ops.Or)

@@ -28,7 +28,8 @@ _DEEPEST = 3  # operations in such an expression, one inside the other
 class Stream:
     """One value per position: an operation and the streams it reads.
 
-    Operators: `+ - *` (numbers, other streams), `matrix @ s`, `s ** n`, comparisons
+    Operators: `+ - *` (numbers, other streams), `matrix @ s`, `s ** n`, `s // n` and `s % n`
+    (n a positive integer, rounded down as in Python), comparisons
     (giving Bool), `& | ~` on Bool, `s[i]` / `s[ids]` to pick lanes.
     """
 
@@ -113,6 +114,17 @@ class Stream:
         if not divisor:
             raise ValueError(f"{self.label} is divided by 0, and a number other than 0 is needed")
         return _combine((1 / divisor, self))
+
+    def __floordiv__(self, other: int) -> Stream:
+        return Stream(ops.FloorDivide(self._divisor(other)), (self,))
+
+    def __mod__(self, other: int) -> Stream:
+        return Stream(ops.Modulo(self._divisor(other)), (self,))
+
+    def _divisor(self, other: object) -> int:
+        if isinstance(other, Stream):
+            raise TypeError(f"{self.label} is divided by a stream, and only a positive integer can divide")
+        return integer(other, f"the divisor of {self.label}", 1)
 
     __radd__ = __add__
     __rmul__ = __mul__

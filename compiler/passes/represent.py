@@ -44,6 +44,7 @@ from compiler.passes.conditions import need_flags, need_one_hot, need_whole
 from compiler.passes.logic import Logic
 
 _LARGEST_DENSE_TABLE = 1 << 25
+MOST_STEPS = 1 << 12  # thresholds of a division by a constant
 MOST_LEVELS = 1 << 16  # of a running maximum: a latch each
 
 
@@ -282,6 +283,31 @@ class _Rewriter:
         ramps = (np.ones((n + 2, 1)) @ x - Stream(ops.Constant(tuple(Fraction(j) for j in range(-1, n + 1))))).relu()
         second = sparse.diags_array([1.0, -2.0, 1.0], offsets=[0, 1, 2], shape=(n, n + 2))
         return (second @ ramps).retyped(OneHot(n))
+
+    @rule.register
+    def _(self, operation: ops.FloorDivide, x: Stream) -> Stream:
+        """⌊lo/n⌋ + Σ_j [x ≥ j·n] over the multiples of n in (lo, hi]."""
+        need_whole(self.domains, x)
+        domain, n = self.domains.of(x), operation.divisor
+        first, last = floor(domain.lo / n), floor(domain.hi / n)
+        if (last - first) * x.width > MOST_STEPS:
+            raise NotImplementedError(
+                f"it takes a threshold for each multiple of {n} that its operand can reach, {(last - first) * x.width} in "
+                f"all between {domain.lo} and {domain.hi}, and {MOST_STEPS} are the most; "
+                f"divide by {ceil((domain.hi - domain.lo) / max(1, MOST_STEPS // x.width))} or more, or clip() its operand"
+            )
+        if first == last:
+            return constant(first, x.width)
+        spread = sparse.kron(sparse.eye_array(x.width), np.ones((last - first, 1)), format="csr") @ x
+        multiples = tuple(Fraction(j * n) for j in range(first + 1, last + 1)) * x.width
+        levels = Stream(ops.Constant(multiples))
+        add_up = sparse.kron(sparse.eye_array(x.width), np.ones((1, last - first)), format="csr")
+        return add_up @ _step(spread - levels + 1) + first
+
+    @rule.register
+    def _(self, operation: ops.Modulo, x: Stream) -> Stream:
+        quotient = self.rule(ops.FloorDivide(operation.divisor), x)
+        return x - operation.divisor * quotient
 
     @rule.register
     def _(self, operation: ops.Decode, x: Stream) -> Stream:

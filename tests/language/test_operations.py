@@ -120,6 +120,8 @@ OPERATIONS = {
     "select numbers": (select(F, 5, X), lambda a, t: 5 if a.f[t] else a.x[t]),
     "lookup": (X.lookup([4, -1, 7]), lambda a, t: [4, -1, 7][a.x[t]] if 0 <= a.x[t] < 3 else 0),
     "lookup of a symbol": (S.lookup({0: 4, 1: -1, 2: 7}), lambda a, t: 0 if a.s[t] is None else [4, -1, 7][a.s[t]]),
+    "quotient": (X // 3, lambda a, t: a.x[t] // 3),
+    "remainder": (X % 3, lambda a, t: a.x[t] % 3),
     "one_hot": (X.one_hot(3), lambda a, t: _hot(a.x[t])),
     "minimum": (minimum(X, Y), lambda a, t: min(a.x[t], a.y[t])),
     "maximum": (maximum(2, X), lambda a, t: max(a.x[t], 2)),

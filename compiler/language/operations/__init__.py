@@ -21,6 +21,7 @@ from compiler.language.operations.base import (
     scaled_identity,
     with_width,
 )
+from compiler.language.operations.division import FloorDivide, Modulo
 from compiler.language.operations.linear import Emit, Linear, Lti, Shift
 from compiler.language.operations.memories import (
     Count,
@@ -64,6 +65,7 @@ __all__ = [
     "Dot",
     "Embed",
     "Emit",
+    "FloorDivide",
     "GateSum",
     "Half",
     "Latch",
@@ -73,6 +75,7 @@ __all__ = [
     "Max",
     "MemoryRead",
     "Min",
+    "Modulo",
     "Multiply",
     "Not",
     "Numbers",

@@ -1,0 +1,46 @@
+"""Division of integers by a positive integer constant, as Python divides: the quotient is rounded down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from compiler.language.operations.base import Array, Operation, Sees, grouped
+from compiler.language.types import Int, Type
+
+
+@dataclass(frozen=True)
+class FloorDivide(Operation):
+    """⌊x / divisor⌋ on every lane, of negative integers too: −1 // 3 = −1."""
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
+
+    divisor: int
+
+    def written(self, x: str) -> str:
+        return f"{grouped(x)} // {self.divisor}"
+
+    def result_type(self, x: Type) -> Type:
+        return Int(width=x.width)
+
+    def problems(self, x: Type) -> list[str]:
+        found = [] if x.integral else [f"it divides {x}, and an integer is needed"]
+        return found if self.divisor >= 1 else [*found, f"its divisor is {self.divisor}, and it must be at least 1"]
+
+    def evaluate(self, x: Array) -> Array:
+        return x // self.divisor
+
+
+@dataclass(frozen=True)
+class Modulo(FloorDivide):
+    """x − divisor·⌊x / divisor⌋ on every lane, in 0 … divisor − 1: −1 % 3 = 2."""
+
+    def written(self, x: str) -> str:
+        return f"{grouped(x)} % {self.divisor}"
+
+    def result_type(self, x: Type) -> Type:
+        return Int(0, max(self.divisor - 1, 0), x.width)
+
+    def evaluate(self, x: Array) -> Array:
+        return x % self.divisor
