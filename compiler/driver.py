@@ -12,6 +12,7 @@ import compiler.gadgets.core  # noqa: F401 (fails here where an operation has no
 from compiler.analysis.domains import Domains
 from compiler.analysis.exact_matrices import InexactWeight
 from compiler.analysis.linear_form import ONE, linear_form
+from compiler.artifact.formats import HUGGING_FACE, writer_of
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.exactness.compare import compare
@@ -85,16 +86,16 @@ class Compiled:
         """A bound on |value| of every lane at every position: (lanes,)."""
         return lane_bounds(self.schedule, self.lanes, self.domains)
 
-    def save(self, directory: str | Path, overwrite: bool = False) -> None:
-        """Write the language model as a checkpoint that Hugging Face loads and `construct verify` verifies.
+    def save(self, directory: str | Path, overwrite: bool = False, format: str = HUGGING_FACE) -> None:
+        """Write the language model: by default as a checkpoint that Hugging Face loads and `construct verify` verifies.
 
         It holds the circuit as data, its promise and the names in the weights. CompileError where there is no
         language model of the circuit, CheckpointError where it must not be written there.
         """
         from compiler.artifact.artifact import Artifact  # they stand above this module
-        from compiler.artifact.save import save
 
-        save(Artifact.of(self), directory, overwrite)
+        write = writer_of(format)
+        write(Artifact.of(self), Path(directory), overwrite)
 
 
 def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> Compiled:

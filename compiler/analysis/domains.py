@@ -163,6 +163,9 @@ class Domains:
 
     @singledispatchmethod
     def _of(self, operation: ops.Operation, stream: Stream) -> Domain:
+        bounds = operation.bounds(*(self._known[s] for s in stream.inputs), length=self.max_length)
+        if bounds is not None:
+            return self._interval(*bounds, stream.width)
         raise CompileError(
             [(stream, f"no bounds are known of what {operation.symbol} gives, so nothing can be promised")]
         )

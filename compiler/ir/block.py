@@ -223,7 +223,7 @@ def run_features(features: Features, lanes: np.ndarray) -> np.ndarray:
     rows = _times(lanes, features.rows)
     total = np.broadcast_to(features.bias, rows.shape).copy()
     for lag in range(features.taps.shape[1]):
-        total[:, lag:] += features.taps[:, lag] * rows[:, : rows.shape[1] - lag]
+        total[:, lag:] += features.taps[:, lag] * rows[:, : max(0, rows.shape[1] - lag)]
     return rectified(total, features.names, "the pre-activation", features.real)
 
 

@@ -8,12 +8,15 @@ from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Rational
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy import sparse
 
 from compiler.language.types import Bool, Int, OneHot, Real, Type
+
+if TYPE_CHECKING:
+    from compiler.analysis.domain import Domain
 
 Array = np.ndarray
 
@@ -145,6 +148,13 @@ class Operation:
     def written(self, *inputs: str) -> str:
         """The expression as its author would write it, from those of the inputs: the name of a stream without one."""
         return f"{self.symbol}({', '.join(inputs)})"
+
+    def bounds(self, *inputs: Domain, length: int) -> tuple[Fraction, Fraction, Fraction] | None:
+        """(lattice step, least, greatest) of every lane over so many positions, from the domains of the inputs.
+
+        Only for operations that `analysis.domains` has no sharper rule for; where this is None nothing can be promised.
+        """
+        return None
 
     def result_type(self, *inputs: Type) -> Type:
         raise NotImplementedError

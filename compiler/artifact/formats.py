@@ -1,0 +1,39 @@
+"""The output formats: how an artifact becomes files. One line for each; a writer is imported when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from compiler.artifact.artifact import Artifact
+
+Writer = Callable[["Artifact", Path, bool], None]  # the artifact, where to, whether to replace what is there
+
+HUGGING_FACE = "hugging-face"
+_FORMATS: dict[str, str | Writer] = {HUGGING_FACE: "compiler.artifact.save:save"}
+
+
+def format_names() -> tuple[str, ...]:
+    """The names of all output formats."""
+    return tuple(_FORMATS)
+
+
+def writer_of(name: str) -> Writer:
+    """What writes a format; ValueError for a name that is none."""
+    if name not in _FORMATS:
+        raise ValueError(f"format {name!r} is unknown; it must be one of {', '.join(_FORMATS)}")
+    found = _FORMATS[name]
+    if not isinstance(found, str):
+        return found
+    module, _, function = found.partition(":")
+    return getattr(import_module(module), function)
+
+
+def register(name: str, writer: str | Writer) -> None:
+    """Add a format: a writer, or "module:function". ValueError for a name that is taken."""
+    if name in _FORMATS:
+        raise ValueError(f"there is a format {name!r} already; choose another name")
+    _FORMATS[name] = writer

@@ -1,0 +1,98 @@
+"""docs/extending.md does what it says: its code, run outside the package, compiles, runs, verifies, saves and explains."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from compiler.artifact.formats import format_names
+from compiler.artifact.package import bare, language_model
+from compiler.driver import run_blocks
+from compiler.errors import CompileError
+from compiler.ir import printer
+from compiler.targets import target_names
+
+PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory):
+    path = tmp_path_factory.mktemp("outside") / "toy.py"
+    path.write_text("\n\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), flags=re.S)), "utf-8")
+    spec = importlib.util.spec_from_file_location("toy", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["toy"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _tokens(length: int = 16) -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 3, (20, length))
+
+
+def _by_hand(tokens: np.ndarray) -> list[list[int]]:
+    """The circuit in plain Python."""
+    answers = []
+    for row in tokens.tolist():
+        counts = [2 * sum(token == 0 for token in row[: max(0, t - 5)]) for t in range(len(row))]
+        answers.append([1 if n > 2 else 2 if n == 2 else 3 for n in counts])
+    return answers
+
+
+def test_the_toys_are_registered(toy):
+    assert "mamba-wide" in target_names() and "names" in format_names()
+
+
+def test_interpreter_blocks_and_modules_agree_with_plain_python(toy):
+    tokens = _tokens()
+    expected = np.array(_by_hand(tokens))
+    assert (toy.compiled.interpret(tokens)[..., 0] == expected).all()
+    last = run_blocks(toy.compiled, tokens)[-1]
+    assert np.array_equal(last, toy.compiled.lane_values(tokens))
+    stack = bare(toy.compiled)
+    with torch.no_grad():
+        assert (stack(torch.from_numpy(tokens))[..., 0].numpy() == expected).all()
+    assert stack.blocks[0].d_conv == 8
+
+
+def test_the_target_reaches_as_far_as_it_says(toy):
+    narrow, wide = (len(toy.compile(toy.circuit, target).blocks) for target in ("mamba", "mamba-wide"))
+    assert wide < narrow
+
+
+def test_saving_and_explaining(toy, tmp_path):
+    toy.compiled.save(tmp_path / "toy.json", format="names")
+    lines = json.loads((tmp_path / "toy.json").read_text("utf-8"))
+    head = language_model(toy.compiled).tensors["lm_head.weight"]
+    assert len(lines) == int((head != 0).sum()) and all(line.startswith("lm_head.weight[") for line in lines.values())
+    with pytest.raises(ValueError, match="format 'stone' is unknown; it must be one of hugging-face"):
+        toy.compiled.save(tmp_path / "x", format="stone")
+
+
+def test_its_weights_explain_themselves(toy):
+    layout = bare(toy.compiled).layout
+    found = layout.explain("blocks.0.out_proj.weight", (toy.compiled.lanes.names.index("total"), 0))
+    assert found.gadget == "DoubledSumGadget" and found.operation == "doubledsum" and found.source.startswith("toy.py:")
+    assert "doubledsum of" in found.meaning and "total" in printer.show(toy.compiled, "blocks")
+
+
+def test_what_it_declares_is_checked(toy):
+    tokens = toy.Tokens(toy.letters)
+    half = toy.Stream(toy.DoubledSum(), (tokens.is_in(["a"]) / 2,))
+    with pytest.raises(CompileError, match="integers are needed"):
+        toy.compile(toy.Circuit("half", half, toy.circuit.language), "mamba-wide")
+
+
+def test_a_checkpoint_of_the_toys_verifies_from_its_files(toy, tmp_path):
+    from constructions.saved import verify_checkpoint
+
+    toy.compiled.save(tmp_path / "toy")
+    found = verify_checkpoint(tmp_path / "toy", mode="random", samples=20)
+    assert found.good, found.complaints
