@@ -60,7 +60,7 @@ def schedule_lines(compiled: Compiled) -> Iterator[str]:
     yield f"{len(plan.blocks)} blocks for {compiled.context.target.name}; lanes: {compiled.lanes.count}"
     served = [stream.label for stream, mask in plan.in_ports.items() if mask.any()]
     yield f"  before the first block: {_listed(compiled.lanes.names[: compiled.lanes.n_inputs])}"
-    for i, operations in enumerate(plan.blocks):
+    for i, operations in enumerate(plan.blocks, start=1):
         yield f"block {i}"
         for stream in operations:
             group = compiled.context.target.gadget(stream.operation).column_group(stream)
@@ -72,7 +72,7 @@ def schedule_lines(compiled: Compiled) -> Iterator[str]:
 
 def blocks_lines(compiled: Compiled) -> Iterator[str]:
     """Every block, part by part, and the head."""
-    for i, block in enumerate(compiled.blocks):
+    for i, block in enumerate(compiled.blocks, start=1):
         yield f"block {i}"
         yield from block_lines(block)
     yield f"head: {compiled.head.shape[0]} scores from {len(np.unique(compiled.head.indices))} lanes"

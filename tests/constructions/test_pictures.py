@@ -11,6 +11,7 @@ from compiler.artifact.model import Stack
 from compiler.artifact.package import bare, language_model
 from compiler.driver import compile
 from constructions.plots import draw_state
+from constructions.polynomials.count_in_row import CountInRow
 from constructions.selectivity.induction_heads import BLANK, InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.mqar import MQAR
@@ -25,6 +26,21 @@ def example(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+def test_a_count_has_a_state_to_draw(arch):
+    """The count since the last zero, step by step."""
+    compiled = compile(CountInRow(arch=arch).circuit(), arch)
+    for block in range(1, len(compiled.blocks) + 1):
+        if arch == "mamba":
+            history = state_history(compiled, bare(compiled), "1 1 0 1 1 1", block)
+            (group,) = history.groups
+            assert group.values[:, 0].tolist() == [1, 2, 0, 1, 2, 3]
+        else:
+            assert all(
+                np.isfinite(g.values).all() for g in state_history(compiled, bare(compiled), "1 1 0 1", block).groups
+            )
 
 
 @pytest.mark.parametrize("packaged", [False, True])

@@ -33,7 +33,7 @@ def test_a_circuit_of_ones_own(tmp_path: Path):
     path.write_text(OWN)
     compiled = compiled_of(f"{path}:CIRCUIT", "mamba", "float32")
     assert "how_many = cumsum(" in printer.show(compiled, "source") and "own.py:4" in printer.show(compiled, "source")
-    assert "block 0\n  how_many = cumsum(is_a)" in printer.show(compiled, "schedule")
+    assert "block 1\n  how_many = cumsum(is_a)" in printer.show(compiled, "schedule")
     blocks = printer.show(compiled, "blocks")
     assert "chan  how_many: x̂ is_a, Δ = softplus(128), keep, z = 32·one → 0.03125·how_many" in blocks
     assert explained(compiled, "backbone.layers.0.mixer.D[0]").startswith(

@@ -1,0 +1,18 @@
+"""The inner product alone: quadratic forms in one channel."""
+
+from __future__ import annotations
+
+from compiler.language.stream import concatenate, dot
+from tests.gadgets.harness import COUNTED, SIGNED, agrees, counted, signed
+
+
+def test_of_two_vectors():
+    def oracle(word):
+        out = []
+        for t, x in enumerate(word):
+            past = (SIGNED[word[t - 1]], COUNTED[word[t - 1]]) if t else (0, 0)
+            out.append([SIGNED[x] * past[0] + COUNTED[x] * past[1]])
+        return out
+
+    vector = concatenate(signed, counted)
+    agrees(dot(vector, vector.shift(1)), oracle, ("mamba",), "InnerProduct")
