@@ -1,6 +1,7 @@
 # make demo    build the MQAR construction and show its sizes, margin and domain
 # make test    run every test
-# make bench   time the scan
+# make lint    run ruff
+# make bench   time the scan and the start of the command
 # make clean   remove caches and outputs, keep .venv
 # The first of these also makes .venv with everything in it; PYTHON chooses the interpreter (3.11 or newer).
 
@@ -13,7 +14,7 @@ INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt --no-build-is
 # One thread: with several, OpenMP threads that spin on a shared machine make every small product slower.
 export OMP_NUM_THREADS := 1
 
-.PHONY: demo test bench clean
+.PHONY: demo test lint bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/construct mqar --kappa 16 --vocab 512
@@ -21,8 +22,13 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n 2
 
+# Lines of more than 120 characters are counted by `ruff check` alone; what else it finds fails here.
+lint: $(VENV)/installed-test
+	$(BIN)/ruff check --ignore E501 .
+
 bench: $(VENV)/installed
 	$(BIN)/python benchmarks/scan.py
+	$(BIN)/python benchmarks/startup.py
 
 $(VENV)/installed: $(INPUTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

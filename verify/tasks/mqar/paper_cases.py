@@ -118,7 +118,7 @@ def values_descending(layout: PaperLayout) -> list[Handmade]:
 def noise_value_after_each_query(layout: PaperLayout) -> list[Handmade]:
     """(query, another value) looks like a pair that rebinds the key."""
     pairs = _bound(layout)
-    first = {key: value for key, value in reversed(pairs)}
+    first = dict(reversed(pairs))
     asked = _asked(layout, pairs)[: layout.tail // 2]
     if not _noise_may_rebind(layout) or not asked:
         return []
