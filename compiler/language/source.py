@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import get_args
+from typing import cast, get_args
 
 import numpy as np
 from scipy import sparse
@@ -39,13 +39,20 @@ class Tokens:
         table = sparse.csr_array((exact, (list(rows), list(lanes))), shape=(self.alphabet.size, type.width))
         return Stream(ops.Embed(self.alphabet, ops.exact_matrix(table), type), (), name)
 
-    def one_hot(self, members: Members = None, name: str | None = None) -> Stream:
-        """Which of these tokens the present one is (absent for any other): OneHot."""
+    def one_hot(self, *tokens: Members, name: str | None = None) -> Stream:
+        """Which of these tokens the present one is (absent for any other): OneHot.
+
+        tokens: the name of a group, tokens, or a list of them; the whole alphabet where there is none.
+        """
+        members = _members(tokens)
         ids = self.alphabet.ids(members)
         return self._embed(ids, range(len(ids)), [1] * len(ids), OneHot(len(ids)), name or self._name(members, "token"))
 
-    def is_in(self, members: Members, name: str | None = None) -> Stream:
-        """Whether the present token is one of these: Bool."""
+    def is_in(self, *tokens: Members, name: str | None = None) -> Stream:
+        """Whether the present token is one of these (a group's name, tokens, or a list of them): Bool."""
+        if not tokens:
+            raise ValueError("is_in was given no tokens, and at least one, or the name of a group, is needed")
+        members = _members(tokens)
         ids = self.alphabet.ids(members)
         return self._embed(ids, [0] * len(ids), [1] * len(ids), Bool(), name or f"is_{self._name(members, 'token')}")
 
@@ -105,3 +112,8 @@ def numbers(type: Type, name: str = "x") -> Stream:
 def position() -> Stream:
     """The position, 1 at the first token."""
     return Stream(ops.Position(), (), "position")
+
+
+def _members(tokens: tuple[Members, ...]) -> Members:
+    """The one argument as it is, several as a list of tokens, none as the whole alphabet."""
+    return tokens[0] if len(tokens) == 1 else cast("tuple[str, ...]", tokens) or None

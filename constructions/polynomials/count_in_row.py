@@ -57,7 +57,7 @@ class CountInRow(Construction):
         """Ones since the last zero; the nearest of the counts 0 … largest is the answer, so that longer runs are capped."""
         alphabet = Alphabet.of("0", "1", c=self.largest + 1)
         x = Tokens(alphabet)
-        run = count(x.is_in("1", "one"), reset=x.is_in("0", "zero"))
+        run = count(x.is_in("1", name="one"), reset=x.is_in("0", name="zero"))
         scores = readout_integer(run, alphabet, {f"c{n}": n for n in range(self.largest + 1)})
         text = f"every binary sequence of at most {self.max_length} digits"
         return Circuit(

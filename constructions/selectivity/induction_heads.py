@@ -65,7 +65,7 @@ class InductionHeads(Construction):
 
     def latches(self, x: Tokens) -> Stream:
         """A latch for each token and value bit: values as ⌈log2(V+1)⌉ bits, zeros for the blank."""
-        token, book = x.one_hot("v", "token"), bits(self.vocab)
+        token, book = x.one_hot("v", name="token"), bits(self.vocab)
         recalled = memory.write(self.previous(x), x.code("v", book, "value"), policy="last", name="recalled").read(
             token
         )
@@ -73,14 +73,14 @@ class InductionHeads(Construction):
 
     def printed(self, x: Tokens) -> Stream:
         """Lemma 3 as printed: one-hot values under one-hot keys, V channels for each, V columns."""
-        token = x.one_hot("v", "token")
+        token = x.one_hot("v", name="token")
         recalled = memory.write(self.previous(x), token, policy="last", name="recalled").read(token)
         return readout_or_blank(recalled, token, x.alphabet, "v", BLANK)
 
     def previous(self, x: Tokens) -> Stream:
         """The token at t − 1: one-hot lanes, or decoded from ⌈log2 V⌉ signs."""
         if not self.codes:
-            return x.one_hot("v", "token").shift(1)
+            return x.one_hot("v", name="token").shift(1)
         book = signs(self.vocab)
         return decode(x.code("v", book, "code").shift(1), book)
 

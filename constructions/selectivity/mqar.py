@@ -106,7 +106,7 @@ class MQAR(Construction):
     def keys(self, x: Tokens) -> Stream:
         """One-hot keys, or balanced ±1 codes of O(log κ) entries (Theorem 3)."""
         if self.guarantee == "all":
-            return x.one_hot("k", "key")
+            return x.one_hot("k", name="key")
         return x.code("k", random_balanced(self.kappa, self.key_length, self.seed), "key")
 
     @property

@@ -181,3 +181,5 @@ def test_what_a_user_may_well_write_is_accepted() -> None:
     assert len(list(token)) == 3 and all(isinstance(lane, Stream) for lane in token)
     assert readout_one_hot(concatenate(is_a, is_b), ABC, ["a", "b"]).width == 3
     assert N.lookup({0: np.int64(3), 1: 4}).operation.table == (3, 4)
+    for alike in (abc.is_in("a", "b"), abc.one_hot("a", "b")):
+        assert [float(v) for v in alike.operation.table.toarray().sum(axis=1)] == [1.0, 1.0, 0.0], "both are tokens"

@@ -201,7 +201,7 @@ def test_a_wrong_task_is_not_proved():
 
 def test_a_counter_is_refused():
     alphabet = Alphabet.of(a=2)
-    count = Tokens(alphabet).one_hot("a", "token").cumsum()
+    count = Tokens(alphabet).one_hot("a", name="token").cumsum()
     compiled = compile(Circuit("count", readout_one_hot(count, alphabet, "a"), InputLanguage.everything(alphabet, 100)))
     with pytest.raises(Refused, match="adds to its state at the window"):
         certify_latches(bare(compiled), compiled)
@@ -224,7 +224,7 @@ def two_blocks_of_latches():
     """A latch of a latch."""
     alphabet = Alphabet.of("go", a=2)
     x = Tokens(alphabet)
-    seen = latch(x.one_hot("a", "token"), x.is_in("a"))
+    seen = latch(x.one_hot("a", name="token"), x.is_in("a"))
     compiled = compile(
         Circuit(
             "twice", readout_one_hot(latch(seen, x.is_in("go")), alphabet, "a"), InputLanguage.everything(alphabet, 100)
