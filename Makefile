@@ -2,6 +2,7 @@
 # make test    run every test
 # make lint    run ruff
 # make bench   time the scan and the start of the command
+# make hostile N=10000   damage checkpoints at random and verify them, and kill processes that save
 # make clean   remove caches and outputs, keep .venv
 # The first of these also makes .venv with everything in it; PYTHON chooses the interpreter (3.11 or newer).
 
@@ -14,7 +15,7 @@ INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt --no-build-is
 # One thread: with several, OpenMP threads that spin on a shared machine make every small product slower.
 export OMP_NUM_THREADS := 1
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench hostile clean
 
 demo: $(VENV)/installed
 	$(BIN)/construct mqar --kappa 16 --vocab 512
@@ -29,6 +30,10 @@ lint: $(VENV)/installed-test
 bench: $(VENV)/installed
 	$(BIN)/python benchmarks/scan.py
 	$(BIN)/python benchmarks/startup.py
+
+hostile: $(VENV)/installed-test
+	$(BIN)/python -m tests.artifact.hostile $(or $(N),10000)
+	$(BIN)/python -m tests.artifact.kills 500
 
 $(VENV)/installed: $(INPUTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

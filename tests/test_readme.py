@@ -53,11 +53,15 @@ def test_examples_run(example: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_readmes_circuit_compiles() -> None:
-    (program,) = (block for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "count-since" in block)
+def test_the_readmes_circuit_compiles_and_is_verified(capsys: pytest.CaptureFixture) -> None:
+    programs = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    (program,) = (block for block in programs if "count-since" in block)
+    (check,) = (block for block in programs if "from verify import verify" in block)
     scope: dict = {}
     exec(program, scope)  # the README's own text
     assert len(scope["model"].blocks) >= 1
+    exec(check, scope)
+    assert capsys.readouterr().out == "right on all 1,092 sequences of up to 6 tokens\n"
 
 
 def test_the_passes_that_the_readme_names_exist() -> None:

@@ -8,12 +8,13 @@ RMSNorm before every block and residual around it, with all blocks padded to one
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from math import frexp
+from math import frexp, prod
 
 import numpy as np
 import torch
 from scipy import sparse
 
+from compiler.artifact.files import tensor_shapes
 from compiler.artifact.model import Stack
 from compiler.artifact.model_layout import bare_layout, language_model_layout
 from compiler.artifact.tokenizer import with_special_tokens
@@ -28,6 +29,8 @@ from compiler.targets import target_of
 from compiler.targets.sizes import Sizes
 from compiler.targets.target import Target
 from compiler.targets.tensors import exact_float32
+
+LARGEST_MODEL = 1 << 33  # parameters: 32 GiB in float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,17 +188,16 @@ def language_model(compiled: Compiled) -> LanguageModel:
             ]
         )
     alphabet, end = compiled.source.alphabet, compiled.source.end
-    if compiled.head.shape[0] > alphabet.size:
-        reason = (
-            f"it has {compiled.head.shape[0]} scores for an alphabet of {alphabet.size} tokens; read fewer lanes out"
-        )
-        raise CompileError([(compiled.source.output, reason)])
     printer = target_of(family.printer)
     tokens = with_special_tokens(list(alphabet.tokens), end)
     bounds, format = compiled.lane_bounds(), compiled.context.format
     special = _special_score(compiled, bounds)
     blocks, inner_ballast = compiled.blocks, [None] * len(compiled.blocks)
     size = family.size(blocks, compiled.lanes.count)
+    ends_with = None if end is None else alphabet.index(end)
+    step = max(largest_step(block, bounds) for block in blocks)
+    config = family.config(size, len(tokens), len(blocks), ends_with, step) | {"dtype": compiled.dtype}
+    _check_size(config)
     ballast = choose_ballast(size.d_model, bounds, format)
     if family.inner_norm:
         blocks, inner_ballast = with_norm_ballast(compiled, size.d_inner, bounds, format)
@@ -217,11 +219,17 @@ def language_model(compiled: Compiled) -> LanguageModel:
             seats = printer.seats(block, size)[: len(compiled.blocks[i].channels.names)]
             tensors[f"{prefix}.mixer.norm.weight"] = _norm_weight(size.d_inner, seats, inner_ballast[i])
     _check_representable(tensors, format)
-    ends_with = None if end is None else alphabet.index(end)
-    step = max(largest_step(block, bounds) for block in blocks)
-    config = family.config(size, len(tokens), len(blocks), ends_with, step) | {"dtype": compiled.dtype}
     layout = language_model_layout(compiled, emitted, size.d_model, tokens, len(ballast.factors))
     return LanguageModel(config, tensors, tokens, lane_of, ballast, special, alphabet.size, layout)
+
+
+def _check_size(config: dict) -> None:
+    """Raise CompileError, before any tensor is made, where no machine holds them."""
+    parameters = sum(prod(shape) for shape in tensor_shapes(config).values())
+    if parameters > LARGEST_MODEL:
+        sizes = f"d_model {config['hidden_size']}, d_state {config['state_size']}, {config['vocab_size']} tokens"
+        reason = f"the language model would have {parameters:,} parameters ({sizes}), and at most {LARGEST_MODEL:,} are built"
+        raise CompileError([(None, f"{reason}; choose smaller sizes, or package it with bare()")])
 
 
 def _special_score(compiled: Compiled, bounds: np.ndarray) -> float:

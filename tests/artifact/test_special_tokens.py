@@ -10,7 +10,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 
 from compiler import Alphabet, Circuit, CompileError, InputLanguage, Tokens, compile, constant, language_model
-from compiler.artifact import CheckpointError
+from compiler.artifact import CheckpointError, package
 from compiler.artifact.model import Stack
 from compiler.artifact.tokenizer import check_tokens
 from compiler.runtime import torch_only_transformers
@@ -126,5 +126,12 @@ def test_refusals() -> None:
     with pytest.raises(CheckpointError, match="'v.1' contains '.', which ends a generation"):
         check_tokens(["v.1", ".", "<pad>", "<unk>"], ".")
     check_tokens(["a", "<eos>", "<pad>", "<unk>"], "<eos>")
-    with pytest.raises(CompileError, match="it has 6 scores for an alphabet of 4 tokens"):
+    with pytest.raises(CompileError, match="it gives 6 numbers, and the alphabet has 4 tokens"):
         language_model(compile(Circuit("wide", np.ones((6, 1)) @ constant(1).cumsum(), EVERYTHING)))
+
+
+def test_a_model_that_no_machine_holds_is_refused_before_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package, "LARGEST_MODEL", 2_000)
+    monkeypatch.setattr(package, "_embedding", None)  # the first tensor that would be made
+    with pytest.raises(CompileError, match=r"would have 2,[0-9]{3} parameters .* and at most 2,000 are built"):
+        language_model(compile(before()))
