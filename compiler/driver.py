@@ -10,24 +10,21 @@ from scipy import sparse
 
 import compiler.gadgets.core  # noqa: F401 (fails here where an operation has no gadget)
 from compiler.analysis.domains import Domains
-from compiler.analysis.exact_matrices import InexactWeight
-from compiler.analysis.linear_form import ONE, linear_form
+from compiler.analysis.linear_form import ONE
 from compiler.artifact.formats import HUGGING_FACE, writer_of
 from compiler.context import Context
-from compiler.errors import CompileError
 from compiler.exactness.compare import compare
 from compiler.exactness.sums import check_exact, lane_bounds
 from compiler.formats import format_of
 from compiler.interpreter import interpret
 from compiler.ir.block import SelectiveBlock
-from compiler.ir.builder import BlockBuilder
 from compiler.language.arguments import instance
 from compiler.language.circuit import Circuit
-from compiler.language.stream import Stream
 from compiler.passes.allocate import Lanes, allocate
 from compiler.passes.check import check
 from compiler.passes.common import common
 from compiler.passes.fit_ports import fit_ports
+from compiler.passes.lower import lower
 from compiler.passes.represent import represent
 from compiler.passes.schedule import Schedule, schedule
 from compiler.passes.skip_path import use_skip_path
@@ -39,18 +36,21 @@ from compiler.targets import target_of
 class Compiled:
     """A compiled circuit, before it is packaged as a module.
 
-    source: the circuit as written; core: the one that the blocks compute, stream by stream.
+    source: the circuit as written (`core` is the one that the blocks compute, stream by stream).
     lanes:  the residual stream; blocks: the block IR, in order.
     head:   (output width × lanes) csr, the last linear map.
     """
 
     source: Circuit
-    core: Circuit
     context: Context
     schedule: Schedule
     lanes: Lanes
     blocks: tuple[SelectiveBlock, ...]
     head: sparse.csr_array
+
+    @property
+    def core(self) -> Circuit:
+        return self.schedule.circuit
 
     @property
     def dtype(self) -> str:
@@ -116,34 +116,13 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     core = split_reals(core, context)
     core = fit_ports(core, context)
     plan = schedule(core, context)
-    core = use_skip_path(plan, context)
-    plan = schedule(core, context) if core is not plan.circuit else plan
-    lanes = allocate(plan, circuit.alphabet.size if circuit.alphabet else 1)
-    blocks = tuple(_lower(operations, plan, lanes, context) for operations in plan.blocks)
-    head = _head(core.output, lanes)
+    plan = use_skip_path(plan, context)
+    lanes = allocate(plan)
+    blocks, head = lower(plan, lanes, context)
     check_exact(plan, lanes, blocks, context)
-    compiled = Compiled(circuit, core, context, plan, lanes, blocks, head)
+    compiled = Compiled(circuit, context, plan, lanes, blocks, head)
     compare(compiled)
     return compiled
-
-
-def _lower(operations: list[Stream], plan: Schedule, lanes: Lanes, context: Context) -> SelectiveBlock:
-    builder = BlockBuilder(lanes, context)
-    for stream in operations:
-        try:
-            builder.lower(stream, plan.on_lanes[stream])
-        except InexactWeight as reason:
-            raise CompileError([(stream, str(reason))]) from reason
-    block = builder.build()
-    block.verify()
-    return block
-
-
-def _head(output: Stream, lanes: Lanes) -> sparse.csr_array:
-    try:
-        return lanes.map(linear_form(output), output.width)
-    except InexactWeight as reason:
-        raise CompileError([(output, str(reason))]) from reason
 
 
 def run_blocks(compiled: Compiled, tokens: np.ndarray) -> list[np.ndarray]:

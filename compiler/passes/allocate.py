@@ -55,8 +55,10 @@ class Lanes:
         return total([sparse.csr_array((width, self.count)), *parts])
 
 
-def allocate(schedule: Schedule, vocab: int) -> Lanes:
+def allocate(schedule: Schedule) -> Lanes:
     """Lanes for the demanded numbers of every atom."""
+    alphabet = schedule.circuit.alphabet
+    vocab = alphabet.size if alphabet else 1  # a circuit over numbers starts every position from one row
     held: list[Coordinate] = []
     index: dict[Stream, np.ndarray] = {}
     columns = _embedded_columns(schedule, held, index)

@@ -19,26 +19,25 @@ from compiler.context import Context
 from compiler.gadgets.gadget import CONSTANT_COLUMN
 from compiler.gadgets.memory import OuterProductMemory
 from compiler.language import operations as ops
-from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream, constant
-from compiler.passes.schedule import Schedule, column_group
+from compiler.passes.schedule import Schedule, column_group, schedule
 from compiler.targets.target import Target
 
 
-def use_skip_path(plan: Schedule, context: Context) -> Circuit:
-    """The circuit with an output that reads less of the input lanes, or as it is where that would cost channels."""
+def use_skip_path(plan: Schedule, context: Context) -> Schedule:
+    """The plan of a circuit whose output reads less of the input lanes, or as it is where that would cost channels."""
     circuit = plan.circuit
     if len(plan.blocks) != 1:
-        return circuit
+        return plan
     form = linear_form(circuit.output)
     changed = _constant_carried(_skipping(form, context.target), plan, context.target)
     if changed.keys() == form.keys():
-        return circuit
+        return plan
     output = Stream(
         ops.Linear(tuple(changed.values()), circuit.output.type), [atom for atom, _ in changed], circuit.output.name
     )
     output.origin = circuit.output.origin
-    return replace(circuit, output=output)
+    return schedule(replace(circuit, output=output), context)
 
 
 def _constant_carried(form: Form, plan: Schedule, target: Target) -> Form:

@@ -1,0 +1,43 @@
+"""Pass 7, lower: each operation as the channels and columns that its gadget makes of it, block by block.
+
+Leaves the block IR, every block verified, and the last linear map: from here on there are no streams.
+"""
+
+from __future__ import annotations
+
+from scipy import sparse
+
+from compiler.analysis.exact_matrices import InexactWeight
+from compiler.analysis.linear_form import linear_form
+from compiler.context import Context
+from compiler.errors import CompileError
+from compiler.ir.block import SelectiveBlock
+from compiler.ir.builder import BlockBuilder
+from compiler.language.stream import Stream
+from compiler.passes.allocate import Lanes
+from compiler.passes.schedule import Schedule
+
+
+def lower(plan: Schedule, lanes: Lanes, context: Context) -> tuple[tuple[SelectiveBlock, ...], sparse.csr_array]:
+    """(the blocks, the head: output width × lanes csr); CompileError where no float holds a weight exactly."""
+    blocks = tuple(_block(operations, plan, lanes, context) for operations in plan.blocks)
+    return blocks, _head(plan.circuit.output, lanes)
+
+
+def _block(operations: list[Stream], plan: Schedule, lanes: Lanes, context: Context) -> SelectiveBlock:
+    builder = BlockBuilder(lanes, context)
+    for stream in operations:
+        try:
+            builder.lower(stream, plan.on_lanes[stream])
+        except InexactWeight as reason:
+            raise CompileError([(stream, str(reason))]) from reason
+    block = builder.build()
+    block.verify()
+    return block
+
+
+def _head(output: Stream, lanes: Lanes) -> sparse.csr_array:
+    try:
+        return lanes.map(linear_form(output), output.width)
+    except InexactWeight as reason:
+        raise CompileError([(output, str(reason))]) from reason
