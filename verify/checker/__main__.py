@@ -1,4 +1,4 @@
-"""`python -m verify.checker DIR`: exit code 0 if the checkpoint is accepted, 1 if it is rejected, 2 for bad usage."""
+"""`python -m verify.checker DIR`: exit code 0 if all parts are proved, 1 if one is not, 2 for bad usage."""
 
 import json
 import sys
@@ -11,7 +11,6 @@ USAGE = "usage: python -m verify.checker DIR [--json]"
 
 def main(arguments: list[str]) -> int:
     """The command; returns its exit code."""
-    as_json = "--json" in arguments
     names = [a for a in arguments if a != "--json"]
     if len(names) != 1 or names[0].startswith("-"):
         print(USAGE, file=sys.stderr)
@@ -20,13 +19,13 @@ def main(arguments: list[str]) -> int:
         print(f"{names[0]} is not a directory", file=sys.stderr)
         return 2
     verdict = check(names[0])
-    if as_json:
+    if "--json" in arguments:
         print(json.dumps(verdict.to_json()))
     else:
-        print("accepted" if verdict.accepted else f"rejected: {verdict.reason}")
-        for title, sentences in (("proved", verdict.proved), ("not proved", verdict.open)):
-            for sentence in sentences:
-                print(f"  {title}: {sentence}")
+        print("accepted" if verdict.accepted else "rejected", "for", verdict.domain)
+        for part in ("arithmetic", "meaning", "specials"):
+            reason = getattr(verdict, part)
+            print(f"  {part}: {'proved' if reason is None else f'not proved: {reason}'}")
     return 0 if verdict.accepted else 1
 
 

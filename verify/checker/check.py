@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from verify.checker.arithmetic import Proved, prove_arithmetic
-from verify.checker.files import read
+from verify.checker.arithmetic import prove_arithmetic
+from verify.checker.circuit import compare
+from verify.checker.files import read, read_json
 from verify.checker.formats import Rejected
 
 RESTS_ON = (
     "the equations of the transformers class named in config.json",
-    "correctly rounded + and × and the float facts of docs/proofs.md on exp, softplus, silu and rsqrt",
+    "correctly rounded + and ×, and the float facts of docs/proofs.md on exp, softplus, silu and rsqrt",
     "safetensors and JSON as published",
     "this checker",
 )
@@ -19,45 +20,45 @@ RESTS_ON = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """accepted: whether part A holds. reason: the first thing that could not be proved, or None.
+    """For each part None if it is proved, else why it is not. domain: for which sequences, and in which dtype.
 
-    proved and open: sentences on what has been established and what has not.
+    arithmetic: every float operation gives the exact value. meaning: the exact values are the scores of circuit.json.
+    specials: no special token ever scores highest.
     """
 
-    accepted: bool
-    reason: str | None
-    proved: tuple[str, ...]
-    open: tuple[str, ...]
+    domain: str
+    arithmetic: str | None
+    meaning: str | None
+    specials: str | None
+
+    @property
+    def accepted(self) -> bool:
+        return self.reason is None
+
+    @property
+    def reason(self) -> str | None:
+        """The first part that is not proved."""
+        return self.arithmetic or self.meaning or self.specials
 
     def to_json(self) -> dict:
-        return {
-            "version": 1,
-            "accepted": self.accepted,
-            "reason": self.reason,
-            "proved": list(self.proved),
-            "open": list(self.open),
-            "rests_on": list(RESTS_ON),
-        }
+        parts = {name: getattr(self, name) for name in ("arithmetic", "meaning", "specials")}
+        proved = {name: {"proved": reason is None, "reason": reason} for name, reason in parts.items()}
+        return {"version": 1, "accepted": self.accepted, "domain": self.domain, **proved, "rests_on": list(RESTS_ON)}
 
 
 def check(directory: str | Path) -> Verdict:
     """Read a checkpoint's files and prove of them what can be proved."""
     try:
         checkpoint = read(directory)
+        domain = f"every sequence of the input language of at most {checkpoint.language.length} tokens, in {checkpoint.format.name}"
         model = prove_arithmetic(checkpoint)
     except Rejected as reason:
-        return Verdict(False, str(reason), (), ("everything",))
-    where = f"every sequence of the input language of at most {checkpoint.language.length} tokens"
-    proved = [
-        f"Arithmetic: on {where}, every float operation of the packaged module in {checkpoint.format.name} gives the exact value."
-    ]
-    remaining = ["Meaning: that the exact values are those of the circuit."]
-    _specials(model, proved, remaining)
-    return Verdict(True, None, tuple(proved), tuple(remaining))
-
-
-def _specials(model: Proved, proved: list[str], remaining: list[str]) -> None:
-    if model.silent:
-        proved.append("Special tokens: each scores below some letter at every position.")
-    else:
-        remaining.append("Special tokens: that none of them scores highest.")
+        nothing = "nothing is known of the values while the arithmetic is not proved"
+        return Verdict("none", str(reason), nothing, nothing)
+    specials = None if model.silent else "a special token may score as high as every letter"
+    try:
+        circuit = read_json(Path(directory) / "circuit.json")
+        meaning = compare(model.world, circuit, model.lanes, model.head)
+    except Rejected as reason:
+        meaning = str(reason)
+    return Verdict(domain, None, meaning, specials)

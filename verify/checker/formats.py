@@ -36,6 +36,8 @@ FORMATS = {
     "float16": Format("float16", 11, -24, Fraction(65504)),
 }
 
+EXACT = Format("exact arithmetic", 4096, -(1 << 16), Fraction(2) ** 8192)  # for the circuit as written
+
 ON = Fraction(20)  # silu(x) = x and softplus(x) = x for x above this (E2, E4)
 OFF = Fraction(-104)  # silu(x) = -0 and softplus(x) = 0 for x at or below this
 KEPT = Fraction(1, 1 << 26)  # exp(-x) = 1 for 0 <= x <= this (E9)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from verify.checker.formats import ERASED, KEPT, ON, Rejected
+from verify.checker.formats import ERASED, KEPT, ON, Rejected, exponent
 from verify.checker.mass import mass, mass_of_product, sorted_majorants, zero_where
 from verify.checker.once import written
 from verify.checker.sums import check_range, exact_sum
@@ -104,7 +104,7 @@ def state_output(world: World, step: Step, x: Value, columns: Sequence[Column], 
         return exact_sum(world, [(Fraction(1), r) for r in rows], f"{what}: C·h")
     if kind != "kept" or step.loose:
         raise Rejected(f"{what}: no lemma covers several columns of a state that is {kind}")
-    return _memory(world, product(world, x, step.value), [(b, c) for b, c, _ in columns], what)
+    return memory(world, product(world, x, step.value), [(b, c) for b, c, _ in columns], what)
 
 
 def _kind(world: World, step: Step, x: Value, a: tuple[Fraction, Fraction], what: str) -> str:
@@ -139,7 +139,7 @@ def _state(world: World, kind: str, step: Step, driven: Value, what: str) -> Val
         (on,) = step.positive
         return latch(world, scaled(driven, on), divided(step.value, on))
     small = min(step.positive)
-    return _counted(world, scaled(driven, small), step.value, what)
+    return counted(world, scaled(driven, small), step.value, what)
 
 
 def running_sum(world: World, drive: Value, what: str) -> Value:
@@ -181,7 +181,7 @@ def latch(world: World, value: Value, flag: Value) -> Value:
     return of_root(root, scale * unit)
 
 
-def _counted(world: World, drive: Value, step: Value, what: str) -> Value:
+def counted(world: World, drive: Value, step: Value, what: str) -> Value:
     """What was driven since the last reset: at most the mass of it."""
     scale, shape = (drive.const, constant(1)) if drive.constant else normalised(drive)
     unit = Fraction(2) ** shape.unit
@@ -192,9 +192,12 @@ def _counted(world: World, drive: Value, step: Value, what: str) -> Value:
     return of_root(root, scale * unit)
 
 
-def _memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what: str) -> Value:
+def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what: str) -> Value:
     """Σ_n C_n(t) Σ_{s ≤ t} B_n(s) drive(s): every column bounded by its mass, the read by its worst letters (lemma Y)."""
     scale, shape = (drive.const, constant(1)) if drive.constant else normalised(drive)
+    if drive.constant and not drive.const:
+        return drive
+    columns, b_size, c_size = _common_scale(columns)
     unit_b = min(b.unit for b, _ in columns)
     unit_c = min(c.unit for _, c in columns if c.terms or c.const) if any(c.terms or c.const for _, c in columns) else 0
     tops = []
@@ -202,16 +205,28 @@ def _memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what
         top = mass_of_product(world, b, shape)
         stopped = written(world, shape, b)
         top = top if stopped is None else min(top, stopped)
-        _representable(world, abs(scale) * top, b.unit + drive.unit, f"{what}: a column of its state")
+        unit_h = b.unit + drive.unit + exponent(b_size)
+        _representable(world, abs(scale) * b_size * top, unit_h, f"{what}: a column of its state")
         tops.append(top)
     top = _read_bound(world, [c for _, c in columns], tops)
     unit = Fraction(2) ** (shape.unit + unit_b + unit_c)
-    _representable(world, abs(scale) * top, drive.unit + unit_b + unit_c, f"{what}: what it reads")
+    scale, unit_y = scale * b_size * c_size, drive.unit + unit_b + unit_c + exponent(b_size * c_size)
+    _representable(world, abs(scale) * top, unit_y, f"{what}: what it reads")
     positive = all(bounds(world, v)[0] >= 0 for v in (shape, *(v for pair in columns for v in pair)))
     top = int(top / unit)
     key = (shape.key, tuple((b.key, c.key) for b, c in columns))
     root = world.root("memory", key, (0 if positive else -top, top, None), (unit, shape, tuple(columns)))
     return of_root(root, scale * unit)
+
+
+def _common_scale(columns: list[tuple[Value, Value]]) -> tuple[list[tuple[Value, Value]], Fraction, Fraction]:
+    """The columns divided by powers of two, the same for proportional columns, and these powers."""
+    sizes = [
+        Fraction(2) ** max((v.unit for v in side if v.unit is not None), default=0)
+        for side in zip(*columns, strict=True)
+    ]
+    b_size, c_size = sizes
+    return [(scaled(b, 1 / b_size), scaled(c, 1 / c_size)) for b, c in columns], b_size, c_size
 
 
 def _read_bound(world: World, queries: list[Value], tops: list[Fraction]) -> Fraction:
@@ -270,5 +285,5 @@ _MERGED = {
     "sum": lambda world, v, root: running_sum(world, v, "a sum"),
     "latch": lambda world, v, root: latch(world, v, root.parts[2]),
     "product": lambda world, v, root: product(world, v, root.parts[2]),
-    "memory": lambda world, v, root: _memory(world, v, list(root.parts[2]), "a memory"),
+    "memory": lambda world, v, root: memory(world, v, list(root.parts[2]), "a memory"),
 }

@@ -1,0 +1,177 @@
+"""Functions of the last few letters, in a form that is the same for equal functions, however they were computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+
+from verify.checker.formats import array_exponent
+from verify.checker.tables import Ramp, Table
+from verify.checker.values import TOKEN, Root, Value, World
+
+_MOST_ENTRIES = 1 << 20
+
+
+class TooLarge(Exception):
+    """A function of several letters has too many cases to write down."""
+
+
+class Letters:
+    """A function of the letters at some lags: per lag a class of each letter, and a table over the classes."""
+
+    def __init__(self, axes: dict[int, np.ndarray], table: np.ndarray):
+        self.axes, self.table = axes, table
+        if table.size > _MOST_ENTRIES:
+            raise TooLarge(f"a function of {len(axes)} letters has {table.size} cases")
+
+    def map(self, function: Callable[[np.ndarray], np.ndarray]) -> Letters:
+        return Letters(self.axes, function(self.table))
+
+    def key(self) -> tuple:
+        """The same for equal functions: classes merged where nothing tells them apart, numbered by first letters."""
+        axes, table = [], self.table
+        for place, lag in enumerate(sorted(self.axes)):
+            flat = np.moveaxis(table, place, 0).reshape(table.shape[place], -1)
+            _, same = np.unique(flat, axis=0, return_inverse=True)
+            labels = same.reshape(-1)[self.axes[lag]]
+            _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
+            rank = np.argsort(np.argsort(first))
+            labels = rank[labels.reshape(-1)]
+            pick = self.axes[lag][np.sort(first)]
+            table = np.take(table, pick, axis=place)
+            axes.append((lag, labels))
+        for place, (_, labels) in reversed(list(enumerate(axes))):
+            if labels.max() == 0:
+                table = np.take(table, 0, axis=place)
+                axes.pop(place)
+        return (
+            tuple((lag, labels.astype(np.int32).tobytes()) for lag, labels in axes),
+            (table + 0.0).tobytes(),
+            table.shape,
+        )
+
+
+def join(a: Letters, b: Letters, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Letters:
+    """function(a, b), elementwise."""
+    axes, pick_a, pick_b = {}, [], []
+    for lag in sorted(a.axes.keys() | b.axes.keys()):
+        if lag in a.axes and lag in b.axes:
+            width = int(b.axes[lag].max()) + 1
+            pairs, labels = np.unique(a.axes[lag].astype(np.int64) * width + b.axes[lag], return_inverse=True)
+            axes[lag] = labels.reshape(-1)
+            pick_a.append(pairs // width)
+            pick_b.append(pairs % width)
+        else:
+            axes[lag] = a.axes[lag] if lag in a.axes else b.axes[lag]
+            pick_a.append(None if lag in b.axes else np.arange(int(axes[lag].max()) + 1))
+            pick_b.append(None if lag in a.axes else np.arange(int(axes[lag].max()) + 1))
+    return Letters(axes, function(_spread(a.table, pick_a), _spread(b.table, pick_b)))
+
+
+def _spread(table: np.ndarray, picks: list) -> np.ndarray:
+    for place, pick in enumerate(picks):
+        table = np.expand_dims(table, place) if pick is None else np.take(table, pick, axis=place)
+    return table
+
+
+def is_window(world: World, value: Value) -> bool:
+    """Whether the value is a function of the last few letters."""
+    return all(key[0] == TOKEN or is_window_root(world, world.roots[key[0]]) for key in value.terms)
+
+
+def is_window_root(world: World, root: Root) -> bool:
+    if root.kind == "form":
+        return is_window(world, root.parts[0])
+    return root.kind == "product" and is_window(world, root.parts[1]) and is_window(world, root.parts[2])
+
+
+def reach(world: World, value: Value) -> int:
+    """The largest lag of a window."""
+    found = 0
+    for (root, lag), _ in value.terms.items():
+        inner = [] if root == TOKEN else [p for p in world.roots[root].parts if isinstance(p, Value)]
+        found = max(found, lag + max((reach(world, v) for v in inner), default=0))
+    return found
+
+
+def letters_of(world: World, value: Value, t: int | None, past: int = 0) -> Letters:
+    """The value `past` positions back as a function of letters, at position t (None: far from the start)."""
+    if t is not None and t - past < 1:
+        return _number(0.0)
+    total = _number(exact_float(value.const))
+    for (root, lag), component in value.terms.items():
+        total = join(total, _component(world, root, lag, component, t, past), exact_add)
+    return total
+
+
+def _component(world: World, root: int, lag: int, component: Table | Ramp, t: int | None, past: int) -> Letters:
+    place = past + lag
+    if t is not None and t - place < 1:
+        return _number(exact_float(component.start[place - t]))
+    if isinstance(component, Table):
+        values, labels = np.unique(component.dense(), return_inverse=True)
+        return Letters({place: labels.reshape(-1)}, values)
+    made = world.roots[root]
+    if made.kind == "form":
+        inner = letters_of(world, made.parts[0], t, place)
+    else:
+        scale, a, b = made.parts
+        inner = join(letters_of(world, a, t, place), letters_of(world, b, t, place), exact_product)
+        inner = inner.map(lambda x: exact_product(x, np.array(exact_float(scale))))
+    return inner.map(lambda x: _ramped(component, x))
+
+
+def _ramped(ramp: Ramp, x: np.ndarray) -> np.ndarray:
+    distinct, at = np.unique(x, return_inverse=True)
+    inside = [exact_float(ramp.at(int(min(max(v, ramp.xs[0]), ramp.xs[-1])))) for v in distinct.tolist()]
+    return np.array(inside)[at.reshape(-1)].reshape(x.shape)
+
+
+def _number(x: float) -> Letters:
+    return Letters({}, np.array(x))
+
+
+def times(a: list[Letters], b: list[Letters]) -> list[Letters]:
+    return [join(x, y, exact_product) for x, y in zip(a, b, strict=True)]
+
+
+def plus(a: list[Letters], b: list[Letters], weight: Fraction) -> list[Letters]:
+    factor = np.array(exact_float(weight))
+    return [join(x, y, lambda p, q: exact_add(p, exact_product(q, factor))) for x, y in zip(a, b, strict=True)]
+
+
+def exact_float(x: Fraction) -> float:
+    if Fraction(float(x)) != x:
+        raise TooLarge(f"{x} needs more than the 53 bits that the checker carries")
+    return float(x)
+
+
+def exact_add(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """p + q, refused where float64 might round."""
+    units = [e for e in (array_exponent(p), array_exponent(q)) if e is not None]
+    return _within(p + q, min(units, default=0))
+
+
+def exact_product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    return _within(p * q, (array_exponent(p) or 0) + (array_exponent(q) or 0))
+
+
+def _within(result: np.ndarray, unit: int) -> np.ndarray:
+    if not np.abs(result).max(initial=0.0) < 2.0 ** (53 + unit):
+        raise TooLarge("a function of several letters needs more than the 53 bits that the checker carries")
+    return result
+
+
+def pieces(world: World, value: Value, depth: int) -> list[Letters]:
+    """The value far from the start, and at positions 1 … depth."""
+    return [letters_of(world, value, t) for t in (None, *range(1, depth + 1))]
+
+
+def window_key(parts: list[Letters]) -> tuple:
+    """The same for equal windows, whatever their depth."""
+    keys = [p.key() for p in parts]
+    while len(keys) > 1 and keys[-1] == keys[0]:
+        keys.pop()
+    return tuple(keys)
