@@ -20,7 +20,7 @@ def tensor_shapes(config: Mapping) -> dict[str, Shape]:
     """Shape of every tensor of this language model, by its Hugging Face name; the config is one of ours."""
     mixer = _mamba2_shapes(config) if config["model_type"] == "mamba2" else _mamba_shapes(config)
     width, vocab = config["hidden_size"], config["vocab_size"]
-    shapes = {"backbone.embeddings.weight": (vocab, width)}
+    shapes: dict[str, Shape] = {"backbone.embeddings.weight": (vocab, width)}
     for i in range(config["num_hidden_layers"]):
         shapes |= {f"backbone.layers.{i}.mixer.{name}": shape for name, shape in mixer.items()}
         shapes[f"backbone.layers.{i}.norm.weight"] = (width,)

@@ -19,6 +19,10 @@ _NAMES = {int: "an integer", float: "a number", str: "a string", bool: "true or 
 
 def parse(kind: type[Record], value: Any, where: str) -> Record:
     """The value as this kind; CheckpointError in one sentence that names the place (`where` and the keys below it)."""
+    return _value(kind, value, where)
+
+
+def _value(kind: Any, value: Any, where: str) -> Any:
     if kind is Any:
         return value
     if get_origin(kind) is Literal:
@@ -31,10 +35,10 @@ def parse(kind: type[Record], value: Any, where: str) -> Record:
         return _record(kind, value, where)
     if get_origin(kind) is list:
         (member,) = get_args(kind)
-        return [parse(member, item, f"{where}[{i}]") for i, item in enumerate(_container(list, value, where))]
+        return [_value(member, item, f"{where}[{i}]") for i, item in enumerate(_container(list, value, where))]
     if get_origin(kind) is dict:
         member = get_args(kind)[1]
-        return {key: parse(member, item, _below(where, key)) for key, item in _container(dict, value, where).items()}
+        return {key: _value(member, item, _below(where, key)) for key, item in _container(dict, value, where).items()}
     if not _is(kind, value):
         raise CheckpointError(f"{where} is {shown(value)}, expected {_NAMES[kind]}.")
     return value
@@ -54,7 +58,7 @@ def _one_of(kinds: tuple[type, ...], value: Any, where: str) -> Any:
         if kind in _NAMES and _is(kind, value):
             return value
     if complex_kinds:
-        return parse(complex_kinds[0], value, where)
+        return _value(complex_kinds[0], value, where)
     raise CheckpointError(f"{where} is {shown(value)}, expected {' or '.join(_NAMES[kind] for kind in kinds)}.")
 
 
@@ -68,7 +72,7 @@ def _record(kind: type, value: Any, where: str) -> Any:
     for name in content:
         if name not in fields:
             raise CheckpointError(f"{where} has an entry {shown(name)} that no checkpoint of ours has.")
-    return kind(**{name: parse(hints[name], item, _below(where, name)) for name, item in content.items()})
+    return kind(**{name: _value(hints[name], item, _below(where, name)) for name, item in content.items()})
 
 
 @cache
