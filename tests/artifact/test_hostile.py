@@ -68,7 +68,11 @@ REFUSED = {
     "huge kappa": (0, change(params__kappa=10**9), "params ask for 1000000004 tokens, and its promise is over 6"),
     "huge max_length": (0, change(params__max_length=10**30), "max_length = an integer beyond 2^64 is too large"),
     "huge length": (0, change(params__length=10**9), "length = 1000000000 is too large"),
-    "huge key code": (0, change(params__key_code=10**9), "key_code = 1000000000 is too large"),
+    "huge key code": (
+        0,
+        change(params__key_code=10**9, params__guarantee="random"),
+        "key_code = 1000000000 is too large",
+    ),
     "kappa is a list": (0, change(params__kappa=[1]), "construction.json: params.kappa is a list"),
     "kappa is true": (0, change(params__kappa=True), "params.kappa is True, expected"),
     "arch of nothing": (0, change(params__arch=["mamba"]), "params.arch is a list"),
