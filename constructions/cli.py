@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 
 from compiler.artifact.manifest import manifest_content
-from constructions import display, look, requests
+from constructions import display, look, prove, requests
 from constructions.__main__ import main
 from constructions.construction import Construction
 from constructions.polynomials import commands as commands_polynomial
@@ -307,6 +307,7 @@ for _name, _construction in CONSTRUCTIONS.items():
 commands_selectivity.register(app)
 commands_polynomial.register(app)
 look.register(app)
+prove.register(app)
 
 if __name__ == "__main__":
     main()

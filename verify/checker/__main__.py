@@ -19,13 +19,7 @@ def main(arguments: list[str]) -> int:
         print(f"{names[0]} is not a directory", file=sys.stderr)
         return 2
     verdict = check(names[0])
-    if "--json" in arguments:
-        print(json.dumps(verdict.to_json()))
-    else:
-        print("accepted" if verdict.accepted else "rejected", "for", verdict.domain)
-        for part in ("arithmetic", "meaning", "specials"):
-            reason = getattr(verdict, part)
-            print(f"  {part}: {'proved' if reason is None else f'not proved: {reason}'}")
+    print(json.dumps(verdict.to_json()) if "--json" in arguments else "\n".join(verdict.lines()))
     return 0 if verdict.accepted else 1
 
 

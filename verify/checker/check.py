@@ -40,6 +40,12 @@ class Verdict:
         """The first part that is not proved."""
         return self.arithmetic or self.meaning or self.specials
 
+    def lines(self) -> list[str]:
+        """The verdict for people."""
+        parts = {part: getattr(self, part) for part in ("arithmetic", "meaning", "specials")}
+        told = [f"  {part}: {'proved' if why is None else f'not proved: {why}'}" for part, why in parts.items()]
+        return [f"{'accepted' if self.accepted else 'rejected'} for {self.domain}", *told]
+
     def to_json(self) -> dict:
         parts = {name: getattr(self, name) for name in ("arithmetic", "meaning", "specials")}
         proved = {name: {"proved": reason is None, "reason": reason} for name, reason in parts.items()}
@@ -52,7 +58,7 @@ def check(directory: str | Path) -> Verdict:
         checkpoint = read(directory)
         domain = f"every sequence of the input language of at most {checkpoint.language.length} tokens, in {checkpoint.format.name}"
         model = prove_arithmetic(checkpoint)
-    except Rejected as reason:
+    except (Rejected, ArithmeticError, ValueError, IndexError) as reason:
         nothing = "nothing is known of the values while the arithmetic is not proved"
         return Verdict("none", str(reason), nothing, nothing)
     specials = None if model.silent else "a special token may score as high as every letter"

@@ -116,7 +116,8 @@ def _kind(world: World, step: Step, x: Value, a: tuple[Fraction, Fraction], what
         big = [v for v in step.positive if v * a[0] * (1 - Fraction(1, 1 << 7)) >= ERASED]
         small = [v for v in step.positive if v * a[1] <= KEPT]
         if (
-            len(big) + len(small) == len(step.positive)
+            big
+            and len(big) + len(small) == len(step.positive)
             and len(small) == 1
             and zero_where(world, x, step.value, min(big))
         ):

@@ -1,0 +1,55 @@
+"""`construct prove`: the checker's verdict as a file of the checkpoint."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+
+import pytest
+from safetensors.numpy import load_file, save_file
+from typer.testing import CliRunner
+
+from constructions.cli import app, main
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("prove") / "clock"
+    run = CliRunner().invoke(app, ["absolute-time", "--horizon", "3", "--samples", "4", "--out", str(directory)])
+    assert run.exit_code == 0, run.output
+    return directory
+
+
+def test_the_verdict_is_written_and_the_checkpoint_still_verifies(checkpoint):
+    run = CliRunner().invoke(app, ["prove", str(checkpoint), "--json"])
+    assert run.exit_code == 0, run.output
+    record = json.loads((checkpoint / "proof.json").read_text())
+    assert record == json.loads(run.output)
+    assert record["accepted"] and record["meaning"]["proved"]
+    weights = hashlib.sha256((checkpoint / "model.safetensors").read_bytes()).hexdigest()
+    assert record["files"]["model.safetensors"] == weights
+    assert CliRunner().invoke(app, ["verify", str(checkpoint), "--samples", "4"]).exit_code == 0
+
+
+def test_changed_weights_are_rejected_with_exit_code_1(checkpoint, tmp_path):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for file in checkpoint.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    tensors = load_file(copy / "model.safetensors")
+    tensors["lm_head.weight"] = -tensors["lm_head.weight"]
+    save_file(tensors, copy / "model.safetensors")
+    run = CliRunner().invoke(app, ["prove", str(copy)])
+    assert run.exit_code == 1 and "not proved" in run.output
+    again = subprocess.run([sys.executable, "-m", "verify.checker", str(copy)], capture_output=True, text=True)
+    assert again.returncode == 1 and again.stdout.strip() == run.output.strip()
+
+
+def test_no_checkpoint_is_bad_usage(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["construct", "prove", str(tmp_path / "none")])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert subprocess.run([sys.executable, "-m", "verify.checker"], capture_output=True).returncode == 2
