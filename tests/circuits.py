@@ -382,6 +382,12 @@ def mqar_sum() -> Circuit:
     return mqar("sum", PAPER)
 
 
+@case(_answer(lambda values: values[0]), ALL, exhaustive=6)
+def mqar_once() -> Circuit:
+    """No key is bound twice, and the compiler proves it."""
+    return mqar("once", PAPER)
+
+
 @case(_answer(lambda values: values[0]), ALL)
 def mqar_first() -> Circuit:
     return mqar("first", anything)

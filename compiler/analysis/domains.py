@@ -97,6 +97,10 @@ class Domains:
                 if known.bound <= 1
                 else f"it decodes numbers up to {known.bound}; a codeword has entries −1, 0 and 1"
             )
+        if isinstance(operation, ops.MemoryRead) and operation.policy == "once":
+            from compiler.analysis.written_once import doubt  # which asks for domains
+
+            return doubt(stream, self)
         if isinstance(operation, ops.Linear) and operation.type is None:
             return None
         known, claimed = self._of(operation, stream), self._known[stream]

@@ -94,6 +94,10 @@ class InputLanguage:
         component = {s: i for i, states in enumerate(nx.strongly_connected_components(graph)) for s in states}
         return tuple(component[e.source] == component[e.target] for e in self.edges)
 
+    def is_repeatable(self, edge: int) -> bool:
+        """Whether a walk can take the edge of this number more than once."""
+        return self._repeatable[edge]
+
     @cached_property
     def occurrences(self) -> np.ndarray:
         """For each token id, a bound on how often it stands in a sequence of the language: (vocabulary,) int64."""

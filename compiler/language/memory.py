@@ -29,7 +29,11 @@ def write(key: Stream, value: Stream, when: Stream | None = None, policy: str = 
     """A memory with one entry per alternative of the key.
 
     policy: "sum" adds up the values written under a key (columns of an outer-product
-    state), "first" keeps the first one, "last" the last one.
+    state), "first" keeps the first one, "last" the last one. "once" is for keys under which
+    nothing is written twice: it costs as little as "sum" and keeps the type of the value and
+    its bound at every length. The compiler proves it from the input language (the key is
+    the one-hot of a count that rises at every write, a token of a distinct edge, …), or
+    refuses the circuit with the reason; see `compiler.analysis.written_once`.
     """
     for what, stream in (("key", key), ("value", value), *([("when", when)] if when is not None else [])):
         instance(stream, Stream, f"{what!r} of memory.write", "a stream")

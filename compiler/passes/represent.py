@@ -379,11 +379,11 @@ class _Rewriter:
             gate = self.logic.conjunction(key, *literals)
             back, stored = self._storable(value)
             return back(Stream(ops.GateSum(), (Stream(ops.Latch(), (stored, gate)), query)), 1)
-        if operation.policy == "sum":
+        if operation.policy in ("sum", "once"):
             value, literals = self._absorb(value, literals)
             value, key = self._conditioned(value, key, literals)
         back, stored = self._storable(value)
-        writes = operation.writes
+        writes = 1 if operation.policy == "once" else operation.writes
         if operation.policy == "first":
             stored, writes = self._first_only(stored, key, literals), 1
         return back(Stream(ops.MemoryRead("sum", writes), (stored, key, query)), 1)

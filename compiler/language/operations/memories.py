@@ -151,6 +151,7 @@ class MemoryRead(Operation):
     policy "sum":   Σ_{s≤t} when_s · value_s · <key_s, query_t>   (an outer-product state, A = 0)
     policy "first": the first value written under the queried alternative
     policy "last":  the last one
+    policy "once":  the only one; a circuit is refused where it is not proved that no slot is written twice
     Nothing written under the query reads as zeros.
 
     writes: a bound on the number of writes under one key, where the author can prove a
@@ -182,8 +183,8 @@ class MemoryRead(Operation):
 
     def problems(self, value: Type, key: Type, query: Type, *when: Type) -> list[str]:
         found = same_width(key, query)
-        if self.policy not in ("sum", "first", "last"):
-            found.append(f"its write policy is {self.policy!r}, and it must be 'sum', 'first' or 'last'")
+        if self.policy not in ("sum", "first", "last", "once"):
+            found.append(f"its write policy is {self.policy!r}, and it must be 'sum', 'first', 'last' or 'once'")
         elif self.policy != "sum":
             found += needs(OneHot, f"a OneHot key (the policy is {self.policy!r})", key, query)
             if not isinstance(key, OneHot) and isinstance(value, OneHot):
@@ -195,7 +196,7 @@ class MemoryRead(Operation):
 
     def evaluate(self, value: Array, key: Array, query: Array, *when: Array) -> Array:
         masked = key * when[0] if when else key
-        step = self._add if self.policy == "sum" else self._store
+        step = self._add if self.policy in ("sum", "once") else self._store
         state = np.zeros((value.shape[0], key.shape[-1], value.shape[-1]), dtype=value.dtype)
         written = np.zeros((value.shape[0], key.shape[-1], 1), dtype=bool)
         out = np.empty_like(value)
