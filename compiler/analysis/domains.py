@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.domain import Domain, down, in_units, least_unit, outward, raised, times, total, up
+from compiler.analysis.heaviest_walk import heaviest_walk
 from compiler.analysis.linear_form import Form, port_form
 from compiler.analysis.matrix_sums import MatrixSums, MatrixSumsCache
 from compiler.analysis.rectified_mass import rectified_masses
@@ -434,7 +435,10 @@ class Domains:
 
     @_of.register
     def _(self, operation: ops.Count, stream: Stream) -> Domain:
-        return self._interval(_ONE, _ZERO, self._known[stream.inputs[0]].mass, stream.width)
+        when, reset = stream.inputs
+        walk = heaviest_walk(self.language, self.of, self.max_length, when, reset)
+        most = min(self._known[when].mass, Fraction(walk)) if np.isfinite(walk) else self._known[when].mass
+        return self._interval(_ONE, _ZERO, most, stream.width)
 
     @_of.register
     def _(self, operation: ops.RunningMax, stream: Stream) -> Domain:
