@@ -57,6 +57,7 @@ from compiler.language.types import Bool, Code, Int, Logits, OneHot, Real
 from compiler.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from compiler.artifact.generate import generate
     from compiler.artifact.load import load
     from compiler.artifact.package import bare, language_model
     from compiler.artifact.save import save
@@ -69,6 +70,7 @@ __getattr__ = lazy_names(
         "Compiled": "compiler.driver",
         "bare": "compiler.artifact.package",
         "compile": "compiler.driver",
+        "generate": "compiler.artifact.generate",
         "language_model": "compiler.artifact.package",
         "load": "compiler.artifact.load",
         "save": "compiler.artifact.save",
@@ -78,7 +80,7 @@ __getattr__ = lazy_names(
 __all__ = [
     "Alphabet", "Bool", "CheckpointError", "Circuit", "Code", "Codebook", "CompileError", "Compiled", "Edge",
     "InputLanguage", "Int", "Logits", "OneHot", "Real", "Stream", "Tokens", "all_of", "any_of", "argmax", "balanced",
-    "bare", "bits", "compile", "concatenate", "constant", "count", "decode", "dot", "emit", "hardmax", "interpret",
+    "bare", "bits", "compile", "concatenate", "constant", "count", "decode", "dot", "emit", "generate", "hardmax", "interpret",
     "language_model", "latch", "latch_bank", "load", "lti", "maximum", "memory", "minimum", "numbers", "position",
     "present", "random_balanced", "readout", "readout_integer", "readout_nearest", "readout_one_hot", "running_max",
     "save", "scaled_sum", "select", "signs", "sum_where",

@@ -11,17 +11,19 @@ import torch
 
 from compiler.artifact.artifact import Artifact, sizes
 from compiler.artifact.config import cuda_limits
+from compiler.artifact.dtype import in_dtype
+from compiler.artifact.generate import transformers_model
 from compiler.artifact.model import Stack
 from compiler.artifact.package import LanguageModel, bare, language_model
 from compiler.artifact.save import save as save_checkpoint
 from compiler.driver import Compiled, compile
-from compiler.formats import format_of
-from compiler.runtime import torch_only_transformers
 from constructions.construction import Construction
 from constructions.requests import check_exhaustive
 from verify.certificates import Refused
 from verify.check import Scores, Verification, check, chosen_batches
+from verify.generation import check_generation
 from verify.probe import first_divergence
+from verify.tasks.chain import ChainTask
 
 EXACT = "bit-exact"
 NO_PROOF = (None, "not asked for")
@@ -64,26 +66,9 @@ def build(construction: Construction) -> Built:
     return Built(construction, compiled, language_model(compiled) if compiled.context.target.family else None)
 
 
-def in_dtype(stack: Stack, dtype: str) -> Stack:
-    """The stack with its weights in the dtype; A_log and D stay in float32, as the kernels require."""
-    if dtype == "float32":
-        return stack
-    kept = {name: p.data for name, p in stack.named_parameters() if name.endswith(("A_log", ".D"))}
-    stack = stack.to(format_of(dtype).torch_dtype)
-    for name, parameter in stack.named_parameters():
-        if name in kept:
-            parameter.data = kept[name]
-    return stack
-
-
 def hugging_face(directory: Path, dtype: str) -> Callable[[torch.Tensor], torch.Tensor]:
-    """The saved checkpoint through AutoModelForCausalLM, on transformers' own PyTorch code: tokens to scores."""
-    from transformers import AutoModelForCausalLM
-    from transformers.utils.logging import disable_progress_bar
-
-    torch_only_transformers()
-    disable_progress_bar()
-    model = AutoModelForCausalLM.from_pretrained(directory, dtype=format_of(dtype).torch_dtype)
+    """The saved checkpoint on transformers' own PyTorch code: tokens to scores."""
+    model = transformers_model(directory, dtype)
     return lambda tokens: model(tokens).logits
 
 
@@ -173,6 +158,16 @@ def divergence(built: Built, stack: Stack, verification: Verification) -> str | 
         return None
     packaged = built.model if built.model and stack.norms is not None else None
     return first_divergence(stack, built.compiled, np.array([verification.failure[1]]), packaged)
+
+
+def generations(built: Built, directory: Path) -> list[dict]:
+    """What each runtime writes from a saved checkpoint of a chain task, against the solver; [] where there is no such task."""
+    return [
+        run.to_json()
+        for task in built.construction.tasks()
+        if isinstance(task, ChainTask)
+        for run in check_generation(task, directory, built.construction.seed)
+    ]
 
 
 def report(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect as inspection
 import json
+from collections.abc import Mapping
 from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
@@ -15,7 +16,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 
 from compiler.artifact.manifest import manifest_content
-from constructions import display, look, prove, requests
+from constructions import display, generation, look, prove, requests
 from constructions.__main__ import main
 from constructions.construction import Construction
 from constructions.polynomials import commands as commands_polynomial
@@ -94,6 +95,8 @@ def run(
                 artifact.save(built, results, directory, bare_results, proof, overwrite=overwrite)
             report = artifact.report(built, results, str(directory) if saved else None, bare_results, proof)
             report["contrasts"] = artifact.exact_rate_of_contrasts(built, min(samples, 1000), construction.seed)
+        with bars.stage("generate"):
+            report["generation"] = artifact.generations(built, directory) if saved else []
     report["runtime"] = _runtime_name()
     if as_json:
         typer.echo(json.dumps(report))
@@ -103,6 +106,8 @@ def run(
         _fail(built, stack or bare, results)
     if not good:
         _fail(built, bare, bare_results)
+    if any(run["wrong"] for run in report["generation"]):
+        raise typer.Exit(1)
 
 
 def _runtime_name() -> str:
@@ -133,7 +138,10 @@ def _fail(built, stack, results) -> None:
 @app.command("list")
 def list_constructions(as_json: Json = False) -> None:
     """The constructions, and the theorem of each."""
-    rows = [{"construction": name, "theorem": c.theorem, "summary": _summary(c)} for name, c in CONSTRUCTIONS.items()]
+    rows = [
+        {"construction": f"{c.group} {name}".strip(), "theorem": c.theorem, "summary": _summary(c)}
+        for name, c in CONSTRUCTIONS.items()
+    ]
     for family in (commands_selectivity, commands_polynomial):
         rows += [
             {"construction": name, "theorem": family.PAPER, "summary": command.__doc__}
@@ -256,8 +264,15 @@ def install_mamba() -> None:
 
 
 def _summary(construction: type[Construction]) -> str:
-    module = inspection.getmodule(construction)
-    return (module.__doc__ or "").strip().splitlines()[0]
+    """The first line of its module, or of itself where it shares a module with others."""
+    told = construction if construction.group else inspection.getmodule(construction)
+    return (told.__doc__ or "").strip().splitlines()[0]
+
+
+def _option(metadata: Mapping[str, Any]) -> Any:
+    """A parameter's option: its help text and, where it is not its own, its name."""
+    name = metadata.get("option")
+    return typer.Option(*([name] if name else []), help=metadata.get("help", ""))
 
 
 def _command(construction: type[Construction]):
@@ -281,7 +296,7 @@ def _command(construction: type[Construction]):
             field.name,
             inspection.Parameter.KEYWORD_ONLY,
             default=inspection.Parameter.empty if field.default is MISSING else field.default,
-            annotation=Annotated[hints[field.name], typer.Option(help=field.metadata.get("help", ""))],
+            annotation=Annotated[hints[field.name], _option(field.metadata)],
         )
         for field in sorted(fields(construction), key=lambda field: field.kw_only)
     ]
@@ -302,12 +317,16 @@ def _command(construction: type[Construction]):
     return command
 
 
+dynamic_programs = typer.Typer(no_args_is_help=True, help="Dynamic programs whose table the model writes itself.")
+app.add_typer(dynamic_programs, name="dp")
+_groups = {"": app, "dp": dynamic_programs}
 for _name, _construction in CONSTRUCTIONS.items():
-    app.command(_name)(_command(_construction))
+    _groups[_construction.group].command(_name)(_command(_construction))
 commands_selectivity.register(app)
 commands_polynomial.register(app)
 look.register(app)
 prove.register(app)
+generation.register(app)
 
 if __name__ == "__main__":
     main()

@@ -20,9 +20,12 @@ LARGEST_PARAMETER = 1 << 53  # of any number that is no size
 LARGEST_ALPHABET = 1 << 20
 
 
-def parameter(help: str, most: int = LARGEST_PARAMETER, **options: Any):
-    """A dataclass field with the help text that the command line shows; `most`: the largest number that is tried."""
-    return field(metadata={"help": help, "most": most}, **options)
+def parameter(help: str, most: int = LARGEST_PARAMETER, option: str | None = None, **options: Any):
+    """A dataclass field with the help text that the command line shows.
+
+    most: the largest number that is tried; option: what the command line calls it, where not by its own name.
+    """
+    return field(metadata={"help": help, "most": most, "option": option}, **options)
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,12 @@ class Construction(ABC):
 
     name:    what the command line calls it.
     theorem: the statement it builds.
+    group:   the command whose sub-command it is, such as "dp" in `construct dp lis`; "" for `construct NAME`.
     """
 
     name: ClassVar[str]
     theorem: ClassVar[str]
+    group: ClassVar[str] = ""
 
     dtype: Literal["float32", "bfloat16", "float16"] = parameter(
         "arithmetic that the promise is made for", default="float32", kw_only=True

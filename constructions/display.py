@@ -69,6 +69,9 @@ def show_report(report: dict) -> None:
         console.print(line)
     if report.get("verification"):
         console.print(_verification_table(report["verification"], bool(report["sizes"]["packaged"])))
+    for run in report.get("generation", []):
+        found = f"first wrong after {run['wrong']}" if run["wrong"] else "all right"
+        console.print(f"written by {run['runtime']}: {run['chains']} chains, {run['tokens']} tokens, {found}")
     for sentence in report.get("cuda_limits", []):
         console.print(f"not for the CUDA kernels of mamba_ssm: {sentence}")
     for number, task in enumerate((report.get("verification") or {"tasks": ()})["tasks"], start=1):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from constructions.construction import Construction
+from constructions.copy_dp.lists import LongestIncreasingSubsequence, MaximumSubarray
+from constructions.copy_dp.words import EditDistance, LongestCommonSubsequence
 from constructions.polynomials.count_in_row import CountInRow
 from constructions.selectivity.absolute_time import AbsoluteTime
 from constructions.selectivity.induction_heads import InductionHeads
@@ -10,5 +12,9 @@ from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.mqar import MQAR
 
 CONSTRUCTIONS: dict[str, type[Construction]] = {
-    c.name: c for c in (MQAR, InductionHeads, KeepNth, AbsoluteTime, CountInRow)
+    c.name: c
+    for c in (
+        *(MQAR, InductionHeads, KeepNth, AbsoluteTime, CountInRow),
+        *(EditDistance, LongestCommonSubsequence, LongestIncreasingSubsequence, MaximumSubarray),
+    )
 }

@@ -128,7 +128,7 @@ def chosen_batches(
     if mode == "exhaustive" or (mode == "auto" and task.exhaustive_count() <= EXHAUSTIVE_LIMIT):
         return count + task.exhaustive_count(), chain(_split(cases, size), task.exhaustive(batch_size=size))
     if mode == "auto":
-        samples = min(samples, max(1, _SCORES_OF_AUTO // (task.length * tokens)))
+        samples = min(samples, task.most_random, max(1, _SCORES_OF_AUTO // (task.length * tokens)))
     return count + samples, chain(_split(cases, size), task.random(samples, seed, batch_size=size))
 
 

@@ -48,11 +48,13 @@ class Batch:
 class Task(ABC):
     """A distribution of sequences, its finite support, and the cases that break wrong circuits.
 
-    A subclass has a `name` and a `length` (tokens per sequence; adversarial cases may be shorter).
+    A subclass has a `name` and a `length` (tokens per sequence; adversarial cases may be shorter). most_random: how many
+    random sequences are drawn where nobody asks for a number of them.
     """
 
     name: str
     length: int
+    most_random: int = 2**62
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, count: int) -> Batch:

@@ -1,0 +1,136 @@
+"""What a checkpoint writes after a prompt, up to the letter that ends it, within what its promise covers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from compiler.artifact.dtype import in_dtype
+from compiler.artifact.files import MANIFEST
+from compiler.artifact.load import load
+from compiler.artifact.manifest import check_files, read_manifest
+from compiler.artifact.tokenizer import read_tokens
+from compiler.formats import format_of
+from compiler.language.alphabet import Alphabet
+from compiler.language.arguments import close_to, shown
+from compiler.language.data.languages import language_from_data
+from compiler.language.input_language import InputLanguage
+from compiler.runtime.generation import UNHEARD, by_stepping, by_transformers
+
+RUNTIMES = ("mamba-ssm", "transformers")
+
+
+@dataclass(frozen=True)
+class Written:
+    """What came after a prompt.
+
+    ended: whether the letter that ends a generation came; inside: whether prompt and continuation lie in the
+    language of the promise, outside of which nothing is promised.
+    """
+
+    prompt: str
+    tokens: tuple[str, ...]
+    ended: bool
+    inside: bool
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.tokens)
+
+
+class Writer:
+    """A checkpoint that writes: the model on one of the runtimes, with its promise.
+
+    runtime: "mamba-ssm" steps the real modules (ours where they are missing), "transformers" calls `generate()`.
+    """
+
+    def __init__(self, directory: str | Path, runtime: str = "mamba-ssm"):
+        if runtime not in RUNTIMES:
+            raise ValueError(f"runtime is {runtime!r}, and it must be one of {', '.join(RUNTIMES)}")
+        self.directory, self.runtime = Path(directory), runtime
+        self.manifest = read_manifest(directory)
+        check_files(self.directory, self.manifest)
+        self.tokens = read_tokens(self.directory)
+        self.ids = {name: i for i, name in enumerate(self.tokens)}
+
+    @cached_property
+    def language(self) -> InputLanguage:
+        promise = self.manifest.promise
+        letters = Alphabet(tuple(self.tokens[: promise.language["tokens"]]))
+        data = {"language": promise.language, "length": promise.length, "description": promise.description}
+        return language_from_data(data, letters)
+
+    @cached_property
+    def _run(self) -> Callable[..., list[list[int]]]:
+        dtype = self.manifest.dtype
+        if self.runtime == "mamba-ssm":
+            stack = in_dtype(load(self.directory), dtype)
+            return lambda *arguments: by_stepping(stack, *arguments)
+        model = transformers_model(self.directory, dtype)
+        return lambda *arguments: by_transformers(model, *arguments)
+
+    def write(
+        self, prompts: Sequence[str], most: int | None = None, told: Callable[[int, str], None] | None = None
+    ) -> list[Written]:
+        """What comes after each prompt, at most `most` tokens [default: as long as the promise reaches].
+
+        ValueError for a prompt that is empty, has an unknown token, or lies outside of the promise's language.
+        """
+        rows = [self._encoded(prompt) for prompt in prompts]
+        stop = self.manifest.promise.stop
+        room = [self.manifest.promise.length - len(row) for row in rows]
+        limits = [left if most is None else min(most, left) for left in room]
+        heard = (lambda row, token: told(row, self.tokens[token])) if told else UNHEARD
+        chains = self._run(rows, None if stop is None else self.ids[stop], limits, heard)
+        return [
+            Written(
+                prompt,
+                tuple(self.tokens[i] for i in chain),
+                stop is not None and self.tokens[chain[-1]] == stop,
+                self._inside(row + chain),
+            )
+            for prompt, row, chain in zip(prompts, rows, chains, strict=True)
+        ]
+
+    def _inside(self, ids: Sequence[int]) -> bool:
+        return max(ids) < self.language.alphabet.size and self.language.accepts(ids)
+
+    def _encoded(self, prompt: str) -> list[int]:
+        words = prompt.split()
+        letters = self.language.alphabet
+        if not words:
+            raise ValueError("the prompt is empty, and at least one token is needed.")
+        for word in words:
+            if word not in self.ids or self.ids[word] >= letters.size:
+                raise ValueError(
+                    f"the prompt has {shown(word)}, which is no token of this model{close_to(word, letters.tokens)}."
+                )
+        ids = [self.ids[word] for word in words]
+        if len(ids) >= self.manifest.promise.length:
+            raise ValueError(
+                f"the prompt has {len(ids)} tokens, and the promise reaches {self.manifest.promise.length} with what is written."
+            )
+        if not self.language.accepts(ids):
+            raise ValueError(
+                f"the prompt {shown(prompt)} is outside of what {MANIFEST} promises: {self.language.description}."
+            )
+        return ids
+
+
+def generate(directory: str | Path, prompt: str, most: int | None = None, runtime: str = "mamba-ssm") -> str:
+    """What the checkpoint writes after a prompt of tokens with spaces between, its end included."""
+    return Writer(directory, runtime).write([prompt], most)[0].text
+
+
+def transformers_model(directory: str | Path, dtype: str):
+    """The checkpoint through AutoModelForCausalLM, on transformers' own PyTorch code, in this dtype."""
+    from transformers import AutoModelForCausalLM
+    from transformers.utils.logging import disable_progress_bar
+
+    from compiler.runtime import torch_only_transformers
+
+    torch_only_transformers()
+    disable_progress_bar()
+    return AutoModelForCausalLM.from_pretrained(directory, dtype=format_of(dtype).torch_dtype)

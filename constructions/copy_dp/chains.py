@@ -1,0 +1,127 @@
+"""What the constructions of this paper share: a prompt, a chain that the model writes after it, and how it ends."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from compiler.language.alphabet import Alphabet
+from compiler.language.circuit import Circuit
+from compiler.language.input_language import InputLanguage
+from compiler.language.output import _logits
+from compiler.language.stream import Stream, concatenate, constant
+from constructions.construction import Construction, parameter
+from verify.tasks.chain import ChainTask, Solver
+from verify.tasks.task import Task
+
+END = "."
+PAPER = 'Can Mamba Always Enjoy the "Free Lunch"?'
+Edges = list[tuple[str, str, "str | Sequence[str]"]]
+
+
+@dataclass(frozen=True)
+class ChainConstruction(Construction):
+    """A problem whose chain ends with `.`; the language holds prompts and what the model itself writes after them."""
+
+    group: ClassVar[str] = "dp"
+
+    arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba", kw_only=True)
+    max_length: int = parameter(
+        "longest sequence that the promise covers (0: the longest prompt with its chain)", default=0, kw_only=True
+    )
+
+    @property
+    def target(self) -> str:
+        return self.arch
+
+    @abstractmethod
+    def alphabet(self) -> Alphabet:
+        """The tokens of prompts and chains."""
+
+    @abstractmethod
+    def edges(self) -> Edges:
+        """The input language from state "start" to state "end"."""
+
+    @abstractmethod
+    def longest(self) -> int:
+        """Tokens of the longest prompt with its chain."""
+
+    @abstractmethod
+    def scores(self) -> Stream:
+        """The next token's scores."""
+
+    @abstractmethod
+    def solver(self) -> Solver:
+        """The problem in plain Python."""
+
+    @abstractmethod
+    def prompts(self) -> str:
+        """What a prompt is, in words."""
+
+    @abstractmethod
+    def table(self) -> int:
+        """T: how many entries the largest table has."""
+
+    def letters(self) -> int:
+        return self.alphabet().size
+
+    def bound(self) -> dict[str, int]:
+        """Theorem 3 copies from T places, a column of the state for each."""
+        return {"d_state": self.table()}
+
+    def language(self) -> InputLanguage:
+        """Prompts, and the model's own continuation of each; after the end nothing but the end comes."""
+        text = f"{self.prompts()}, and what the model itself writes after it"
+        edges = [*self.edges(), ("end", "end", [END])]
+        return InputLanguage.of(self.alphabet(), "start", edges, self.max_length or self.longest(), text)
+
+    def circuit(self) -> Circuit:
+        return Circuit(self.name, self.scores(), self.language(), end=END)
+
+    def tasks(self) -> list[Task]:
+        return [ChainTask(self.solver(), self.language())]
+
+
+def repeated(source: str, members: str | Sequence[str], most: int) -> tuple[list[str], Edges]:
+    """Up to `most` of these tokens, counted by states: (the states after 0, 1, … of them, the edges between them).
+
+    Counting in states rather than by a loop is what bounds how often a token can stand there.
+    """
+    states = [source, *(f"{source}.{i}" for i in range(1, most + 1))]
+    return states, [(a, b, members) for a, b in zip(states, states[1:], strict=False)]
+
+
+def leaving(states: Iterable[str], target: str, members: Sequence[str]) -> Edges:
+    """From each of the states to the target."""
+    return [(state, target, members) for state in states]
+
+
+def numbers(largest: int) -> list[str]:
+    """Number tokens 0 … largest."""
+    return [str(i) for i in range(largest + 1)]
+
+
+def written(
+    alphabet: Alphabet, number: Stream, values: dict[str, int], rules: Sequence[tuple[Stream, str]], most: int
+) -> Stream:
+    """The token of the first rule whose flag holds, else the token whose value is the number.
+
+    logit(value v) = 2(v − c)(x − c) − (v − c)², the parabola of readout_integer around the middle c of the values: it
+    is at least 0 for the right value, and at most 2R·most for |x − c| ≤ most and R the largest |v − c|. All other
+    tokens have −1, and the rule a weight above that bound, twice as much for each rule before another.
+    """
+    middle = (min(values.values()) + max(values.values())) // 2
+    v = np.zeros((alphabet.size, 1))
+    offset = np.full((alphabet.size, 1), -1.0)
+    for name, value in values.items():
+        v[alphabet.index(name)] = value - middle
+        offset[alphabet.index(name)] = -((value - middle) ** 2) - 2 * (value - middle) * middle
+    flagged = np.zeros((alphabet.size, len(rules)))
+    for i, (_, token) in enumerate(rules):
+        flagged[alphabet.index(token), i] = (2 * np.abs(v).max() * most + 2) * 2 ** (len(rules) - 1 - i)
+    flags = concatenate(*(flag for flag, _ in rules))
+    return _logits(alphabet, np.arange(alphabet.size), (2 * v, number), (offset, constant(1)), (flagged, flags))

@@ -1,0 +1,80 @@
+"""`construct generate DIR`: what a checkpoint writes after a prompt, token by token as it comes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+_NO_PROMPT = 'there is no prompt; give one by --prompt "a b ;", or a file with one in each line by --file'
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the `construct` application."""
+    app.command("generate")(generate)
+
+
+def generate(
+    directory: Annotated[Path, typer.Argument(help="a checkpoint directory")],
+    prompt: Annotated[list[str] | None, typer.Option(help='tokens, such as "a b | b ;"; may be given again')] = None,
+    file: Annotated[Path | None, typer.Option(help="a file with a prompt in each line, written as one batch")] = None,
+    runtime: Annotated[
+        Literal["mamba-ssm", "transformers"], typer.Option(help="step mamba_ssm's modules, or transformers' generate()")
+    ] = "mamba-ssm",
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="stop after this many [default: as far as the promise reaches]")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+) -> None:
+    """Write what comes after a prompt, up to the letter that ends it; exit code 1 where that leaves the promise."""
+    prompts = [*(prompt or []), *_lines(file)]
+    if not prompts:
+        raise ValueError(_NO_PROMPT)
+    from compiler.artifact.generate import Writer  # imports torch
+
+    streamed = len(prompts) == 1 and not as_json
+    written = Writer(directory, runtime).write(prompts, max_tokens, _printer() if streamed else None)
+    if as_json:
+        rows = [asdict(row) | {"text": row.text} for row in written]
+        typer.echo(json.dumps({"runtime": runtime, "generations": rows}))
+    elif streamed:
+        typer.echo()
+    else:
+        for row in written:
+            typer.echo(row.text)
+    _complain(written, max_tokens)
+
+
+def _printer() -> Callable[[int, str], None]:
+    """Prints each token as it comes, with spaces between."""
+    first = True
+
+    def told(row: int, token: str) -> None:
+        nonlocal first
+        typer.echo(token if first else f" {token}", nl=False)
+        first = False
+
+    return told
+
+
+def _lines(file: Path | None) -> list[str]:
+    """The prompts of a file; lines without a token count for nothing."""
+    return [line for line in file.read_text(encoding="utf-8").splitlines() if line.split()] if file else []
+
+
+def _complain(written, max_tokens: int | None) -> None:
+    """A sentence for each continuation that the promise does not cover; exit code 1 where there is one."""
+    outside = [row for row in written if not row.inside]
+    for row in outside:
+        typer.echo(
+            f"after {row.prompt!r} the model leaves the language of its promise: nothing is promised there", err=True
+        )
+    for row in written:
+        if not row.ended and row.inside and max_tokens is None:
+            typer.echo(f"after {row.prompt!r} the promise ends before the model does", err=True)
+    if outside:
+        raise typer.Exit(1)

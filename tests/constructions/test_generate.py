@@ -1,0 +1,79 @@
+"""`construct generate`: both runtimes write the solver's chains, batches and streams, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from compiler import generate
+from compiler.artifact.generate import Writer
+from constructions import artifact
+from constructions.cli import app
+from constructions.copy_dp.words import EditDistance
+from verify.generation import check_generation
+
+PROMPTS = {"a b | b ;": "0 1 ; 1 1 ; 2 1 .", "| ;": "0 .", "b | ;": "0 ; 1 ."}
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("generate") / "edit"
+    built = artifact.build(EditDistance(length=2, distinct_letters=2))
+    artifact.save(built, {}, directory)
+    return built, directory
+
+
+@pytest.mark.parametrize("runtime", ["mamba-ssm", "transformers"])
+def test_a_batch_of_prompts_of_different_lengths(checkpoint, runtime):
+    written = Writer(checkpoint[1], runtime).write(list(PROMPTS))
+    assert {row.prompt: row.text for row in written} == PROMPTS
+    assert all(row.ended and row.inside for row in written)
+
+
+def test_chains_against_the_solver_on_every_runtime(checkpoint):
+    built, directory = checkpoint
+    runs = check_generation(built.construction.tasks()[0], directory, seed=0)
+    assert [run.runtime for run in runs] == ["step", "transformers", "transformers without cache"]
+    assert all(run.wrong is None and run.chains >= 3 for run in runs)
+
+
+def test_the_command_streams_what_the_function_returns(checkpoint):
+    prompt, chain = next(iter(PROMPTS.items()))
+    told = CliRunner().invoke(app, ["generate", str(checkpoint[1]), "--prompt", prompt])
+    assert told.exit_code == 0 and told.stdout == chain + "\n" == generate(checkpoint[1], prompt) + "\n"
+
+
+def test_a_file_as_json(checkpoint, tmp_path):
+    (tmp_path / "prompts").write_text("\n\n".join(PROMPTS) + "\n")
+    arguments = [
+        "generate",
+        str(checkpoint[1]),
+        "--file",
+        str(tmp_path / "prompts"),
+        "--json",
+        "--runtime",
+        "transformers",
+    ]
+    rows = json.loads(CliRunner().invoke(app, arguments).stdout)["generations"]
+    assert [row["text"] for row in rows] == list(PROMPTS.values())
+
+
+def test_a_limit_cuts_the_chain_short(checkpoint):
+    (row,) = Writer(checkpoint[1]).write(["a b | b ;"], most=3)
+    assert row.text == "0 1 ;" and not row.ended and row.inside
+
+
+@pytest.mark.parametrize(
+    "prompt, reason",
+    [("", "empty"), ("a q", "'q', which is no token"), ("; ;", "outside of what"), ("<pad>", "no token")],
+)
+def test_prompts_that_are_refused(checkpoint, prompt, reason):
+    with pytest.raises(ValueError, match=reason):
+        Writer(checkpoint[1]).write([prompt])
+
+
+def test_outside_of_the_promise_the_command_fails(checkpoint):
+    told = CliRunner().invoke(app, ["generate", str(checkpoint[1]), "--prompt", "a b"])
+    assert told.exit_code == 1 and "leaves the language" in told.stderr

@@ -1,0 +1,1 @@
+"""Problems in plain Python, by the textbook: what the chains of the copy and dynamic-programming circuits must be."""
