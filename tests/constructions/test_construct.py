@@ -133,7 +133,7 @@ def test_every_construction_builds_verifies_and_reloads(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     assert (
-        run(name, "--samples", "10", "--verify", "random", "--no-certify", "--out", str(tmp_path / "c"), "--json") == 0
+        run(*f"{CONSTRUCTIONS[name].group} {name}".split(), "--samples", "10", "--verify", "random", "--no-certify", "--out", str(tmp_path / "c"), "--json") == 0
     )
     assert json.loads(capsys.readouterr().out)["construction"] == name
     assert run("verify", str(tmp_path / "c"), "--samples", "5", "--verify", "random", "--json") == 0
