@@ -132,9 +132,8 @@ def test_list(capsys: pytest.CaptureFixture) -> None:
 def test_every_construction_builds_verifies_and_reloads(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    assert (
-        run(*f"{CONSTRUCTIONS[name].group} {name}".split(), "--samples", "10", "--verify", "random", "--no-certify", "--out", str(tmp_path / "c"), "--json") == 0
-    )
+    options = ("--samples", "10", "--verify", "random", "--no-certify", "--out", str(tmp_path / "c"), "--json")
+    assert run(*CONSTRUCTIONS[name].group.split(), name, *options) == 0
     assert json.loads(capsys.readouterr().out)["construction"] == name
     assert run("verify", str(tmp_path / "c"), "--samples", "5", "--verify", "random", "--json") == 0
 
