@@ -6,8 +6,16 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from fractions import Fraction
 from math import isfinite
-from numbers import Integral, Rational, Real
-from typing import Any
+from numbers import Integral, Rational
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+
+Exact: TypeAlias = int | Fraction
+Number: TypeAlias = (
+    float | Fraction
+)  # what an author may write: integers, Fractions, and floats for the k/2^n they equal
+_T = TypeVar("_T")
 
 
 def shown(value: object) -> str:
@@ -18,7 +26,7 @@ def shown(value: object) -> str:
     return text if isinstance(value, (str, int, float, type(None))) else f"{text} ({type(value).__name__})"
 
 
-def instance(value: object, kind: type, what: str, needed: str) -> Any:
+def instance(value: object, kind: type[_T] | tuple[type[_T], ...], what: str, needed: str) -> _T:
     """The value, where it is of this kind; TypeError otherwise."""
     if not isinstance(value, kind):
         raise TypeError(f"{what} is {shown(value)}, and {needed} is needed")
@@ -37,13 +45,16 @@ def integer(value: object, what: str, least: int | None = None, most: int | None
     return number
 
 
-def number(value: object, what: str) -> int | Fraction:
-    """The exact number that an int, Fraction or finite float stands for."""
-    if isinstance(value, Real) and not isinstance(value, Rational) and not isfinite(value):
-        raise ValueError(f"{what} is {value}, and a finite number is needed")
-    if not isinstance(value, (Rational, Real)) or isinstance(value, complex):
+def number(value: object, what: str) -> Exact:
+    """The exact number that an int, Fraction or finite float (numpy's included) stands for."""
+    if isinstance(value, (float, np.floating)):
+        if not isfinite(value):
+            raise ValueError(f"{what} is {value}, and a finite number is needed")
+        exact = Fraction(*value.as_integer_ratio())
+    elif isinstance(value, Rational):
+        exact = Fraction(int(value) if isinstance(value, Integral) else value)
+    else:
         raise TypeError(f"{what} is {shown(value)}, and a stream or a number is needed")
-    exact = Fraction(int(value)) if isinstance(value, Integral) else Fraction(value)
     return exact.numerator if exact.denominator == 1 else exact
 
 

@@ -121,7 +121,7 @@ class InputLanguage:
     def strings(self, length: int) -> Iterator[tuple[int, ...]]:
         """Every sequence of exactly this length, each once, in lexicographic order of the walk."""
         seen: set[tuple[int, ...]] = set()
-        stack = [((), self.start, frozenset())]
+        stack: list[tuple[tuple[int, ...], str, frozenset[tuple[int, int]]]] = [((), self.start, frozenset())]
         while stack:
             prefix, state, used = stack.pop()
             if len(prefix) == length:
@@ -141,7 +141,7 @@ class InputLanguage:
     def accepts(self, tokens: Iterable[int]) -> bool:
         """Whether some walk spells the sequence and it is not too long."""
         word = tuple(tokens)
-        walks = {(self.start, frozenset())}
+        walks: set[tuple[str, frozenset[tuple[int, int]]]] = {(self.start, frozenset())}
         for token in word:
             walks = {
                 (edge.target, used | {(i, token)} if edge.distinct else used)
@@ -162,7 +162,9 @@ class InputLanguage:
         return np.array([self._walk(rng, length) for _ in range(count)], dtype=np.int64).reshape(count, length)
 
     def _walk(self, rng: np.random.Generator, length: int) -> list[int]:
-        state, used, word = self.start, set(), []
+        state = self.start
+        used: set[tuple[int, int]] = set()  # (edge, token)
+        word: list[int] = []
         for _ in range(length):
             options = []
             for i, edge in enumerate(self.edges):

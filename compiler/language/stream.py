@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.language import operations as ops
-from compiler.language.arguments import instance, integer, number, shown
+from compiler.language.arguments import Exact, Number, instance, integer, number, shown
 from compiler.language.codebook import Codebook
 from compiler.language.origin import source_line
 from compiler.language.types import Bool, OneHot, Type
@@ -84,13 +84,13 @@ class Stream:
         return np.ones((1, self.width)) @ self
 
     # arithmetic --------------------------------------------------------------------------------
-    def __add__(self, other: Stream | Rational) -> Stream:
+    def __add__(self, other: Stream | Number) -> Stream:
         return _combine((1, self), (1, other))
 
-    def __sub__(self, other: Stream | Rational) -> Stream:
+    def __sub__(self, other: Stream | Number) -> Stream:
         return _combine((1, self), (-1, other))
 
-    def __rsub__(self, other: Rational) -> Stream:
+    def __rsub__(self, other: Number) -> Stream:
         return _combine((-1, self), (1, other))
 
     def __neg__(self) -> Stream:
@@ -100,12 +100,12 @@ class Stream:
         """The lanes, one by one."""
         return (self[i] for i in range(self.width))
 
-    def __mul__(self, other: Stream | Rational) -> Stream:
+    def __mul__(self, other: Stream | Number) -> Stream:
         if isinstance(other, Stream):
             return Stream(ops.Multiply(), (self, other))
         return _combine((other, self))
 
-    def __truediv__(self, other: Rational) -> Stream:
+    def __truediv__(self, other: Number) -> Stream:
         if isinstance(other, Stream):
             raise TypeError(
                 f"{self.label} is divided by a stream, and only a number can divide; use lookup() for tables"
@@ -183,29 +183,29 @@ class Stream:
         return Stream(ops.Lookup(entries, isinstance(self.type, OneHot)), (self,))
 
     # comparisons and logic ---------------------------------------------------------------------
-    def _compare(self, symbol: str, other: Stream | int) -> Stream:
+    def _compare(self, symbol: str, other: Stream | Number) -> Stream:
         right = _stream(other, self.width)
         if symbol in ("==", "!=") and isinstance(self.type, OneHot) and isinstance(right.type, OneHot):
             same = Stream(ops.SameSymbol(), (self, right))
             return same if symbol == "==" else ~same
         return Stream(ops.Compare(symbol), (self, right))
 
-    def __gt__(self, other: Stream | int) -> Stream:
+    def __gt__(self, other: Stream | Number) -> Stream:
         return self._compare(">", other)
 
-    def __ge__(self, other: Stream | int) -> Stream:
+    def __ge__(self, other: Stream | Number) -> Stream:
         return self._compare(">=", other)
 
-    def __lt__(self, other: Stream | int) -> Stream:
+    def __lt__(self, other: Stream | Number) -> Stream:
         return self._compare("<", other)
 
-    def __le__(self, other: Stream | int) -> Stream:
+    def __le__(self, other: Stream | Number) -> Stream:
         return self._compare("<=", other)
 
-    def __eq__(self, other: Stream | int) -> Stream:  # type: ignore[override]
+    def __eq__(self, other: Stream | Number) -> Stream:  # type: ignore[override]
         return self._compare("==", other)
 
-    def __ne__(self, other: Stream | int) -> Stream:  # type: ignore[override]
+    def __ne__(self, other: Stream | Number) -> Stream:  # type: ignore[override]
         return self._compare("!=", other)
 
     def __and__(self, other: Stream) -> Stream:
@@ -214,10 +214,10 @@ class Stream:
     def __or__(self, other: Stream) -> Stream:
         return Stream(ops.Or(), (self, other))
 
-    def __rand__(self, other: object) -> Stream:
+    def __rand__(self, other: Stream) -> Stream:
         return Stream(ops.And(), (other, self))
 
-    def __ror__(self, other: object) -> Stream:
+    def __ror__(self, other: Stream) -> Stream:
         return Stream(ops.Or(), (other, self))
 
     def __xor__(self, other: Stream) -> Stream:
@@ -274,7 +274,7 @@ def _lanes(stream: Stream, lanes: int | slice | Sequence[int]) -> np.ndarray:
     return index
 
 
-def _table(table: Sequence[int] | Mapping[int, int]) -> tuple[int, ...]:
+def _table(table: Sequence[int] | Mapping[int, int]) -> tuple[Exact, ...]:
     """The entries for 0, 1, … of a look-up."""
     if not isinstance(table, (Mapping, Sequence, np.ndarray)) or isinstance(table, str):
         raise TypeError(f"the table of lookup is {shown(table)}, and a list or a dict of integers is needed")
@@ -302,24 +302,24 @@ def inputs_first(stream: Stream, read: Callable[[Stream], Iterable[Stream]]) -> 
     return order
 
 
-def constant(value: Rational, width: int = 1) -> Stream:
+def constant(value: Number, width: int = 1) -> Stream:
     """The same number on every lane of every position (0 before the start)."""
     exact = Fraction(number(value, "the value of constant"))
     return Stream(ops.Constant((exact,) * integer(width, "width of constant", 1)))
 
 
-def _stream(value: Stream | Rational, width: int) -> Stream:
+def _stream(value: Stream | Number, width: int) -> Stream:
     """A stream as it is, a number as a constant of this width."""
     return value if isinstance(value, Stream) else constant(number(value, "an operand"), width)
 
 
-def _both(a: Stream | Rational, b: Stream | Rational) -> tuple[Stream, Stream]:
+def _both(a: Stream | Number, b: Stream | Number) -> tuple[Stream, Stream]:
     """Two operands of which one may be a number."""
     width = max((s.width for s in (a, b) if isinstance(s, Stream)), default=1)
     return _stream(a, width), _stream(b, width)
 
 
-def _combine(*terms: tuple[Rational, Stream | Rational]) -> Stream:
+def _combine(*terms: tuple[Number, Stream | Number]) -> Stream:
     """Σ coefficient·term; numbers become constants, single lanes are copied to the common width."""
     width = max(term.width for _, term in terms if isinstance(term, Stream))
     matrices, inputs = [], []
@@ -345,17 +345,17 @@ def concatenate(*streams: Stream) -> Stream:
     return Stream(ops.Linear(matrices, Bool(sum(widths)) if flags else None), streams)
 
 
-def minimum(a: Stream | int, b: Stream | int) -> Stream:
+def minimum(a: Stream | Number, b: Stream | Number) -> Stream:
     """The smaller of two integers, lane by lane."""
     return Stream(ops.Min(), _both(a, b))
 
 
-def maximum(a: Stream | int, b: Stream | int) -> Stream:
+def maximum(a: Stream | Number, b: Stream | Number) -> Stream:
     """The larger of two integers, lane by lane."""
     return Stream(ops.Max(), _both(a, b))
 
 
-def select(condition: Stream, yes: Stream | int, no: Stream | int = 0) -> Stream:
+def select(condition: Stream, yes: Stream | Number, no: Stream | Number = 0) -> Stream:
     """`yes` where the condition holds, else `no`."""
     return Stream(ops.Select(), (condition, *_both(yes, no)))
 
@@ -412,6 +412,6 @@ def running_max(value: Stream, when: Stream) -> Stream:
     return Stream(ops.RunningMax(), (value, when))
 
 
-def lti(stream: Stream, kernel: Sequence[Rational]) -> Stream:
+def lti(stream: Stream, kernel: Sequence[Number]) -> Stream:
     """The causal convolution Σ_k kernel[k]·stream(t − k)."""
     return Stream(ops.Lti(tuple(Fraction(number(k, "a tap of lti")) for k in kernel)), (stream,))

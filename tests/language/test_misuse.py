@@ -98,7 +98,7 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "a condition True": (lambda: memory.write(token, N, True), "'when' of memory.write is True, and a stream"),
     "a policy": (
         lambda: compile(over_abc("c", memory.write(token, N, policy="newest").read(token))),
-        "it must be 'sum', 'first' or 'last'",
+        "it must be 'sum', 'first', 'last' or 'once'",
     ),
     "key and value swapped": (
         lambda: compile(over_abc("swapped", memory.write(N, token, policy="last").read(N))),

@@ -23,7 +23,7 @@ from compiler.language.codebook import Codebook
 from compiler.language.data.languages import language_from_data, language_to_data
 from compiler.language.data.matrices import read_matrix, write_matrix
 from compiler.language.data.records import Context, read_fields, write_fields, write_type
-from compiler.language.data.scalars import LARGEST_SIZE, DataError, entry, known_keys, shown
+from compiler.language.data.scalars import LARGEST_SIZE, DataError, Json, entry, known_keys, shown
 from compiler.language.operations import Operation
 from compiler.language.stream import Stream
 
@@ -72,7 +72,7 @@ def _stream_to_data(stream: Stream, places: dict[Stream, int], context: Context)
     }
 
 
-def from_data(data: object) -> Circuit:
+def from_data(data: Json) -> Circuit:
     """The circuit that `to_data` wrote; DataError, one sentence, for anything else."""
     if entry(data, "version", int) != VERSION:
         raise DataError(f"the circuit has version {shown(data['version'])}, and this program reads version {VERSION}")
@@ -139,7 +139,7 @@ def _alphabet(data: dict) -> Alphabet | None:
         raise DataError(f"the alphabet is none: {error}") from error
 
 
-def _book(data: object, place: int, context: Context) -> Codebook:
+def _book(data: Json, place: int, context: Context) -> Codebook:
     try:
         words = read_matrix(data, context.take)
         context.take(words.shape[0] * words.shape[1])
@@ -150,7 +150,7 @@ def _book(data: object, place: int, context: Context) -> Codebook:
         raise DataError(f"codebook {place}: {error}") from error
 
 
-def _stream_from_data(data: object, earlier: list[Stream], context: Context) -> Stream:
+def _stream_from_data(data: Json, earlier: list[Stream], context: Context) -> Stream:
     name, attributes, inputs = (
         entry(data, "operation", str),
         entry(data, "attributes", dict),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiler.language.alphabet import Alphabet
-from compiler.language.data.scalars import DataError, entry, known_keys, shown
+from compiler.language.data.scalars import DataError, Json, entry, known_keys, shown
 from compiler.language.input_language import Edge, InputLanguage
 
 _MOST_TOKENS_OF_EDGES = 1 << 26  # token ids on all edges together
@@ -22,7 +22,7 @@ def language_to_data(language: InputLanguage) -> dict:
     }
 
 
-def language_from_data(data: object, alphabet: Alphabet) -> InputLanguage:
+def language_from_data(data: Json, alphabet: Alphabet) -> InputLanguage:
     """The input language over this alphabet; DataError where the data is none."""
     automaton, length = entry(data, "language", dict), entry(data, "length", int)
     known_keys(automaton, "tokens", "start", "edges")
@@ -56,7 +56,7 @@ def _ranges(tokens: frozenset[int]) -> list[list[int]]:
     return ranges
 
 
-def _edge(data: object, size: int, room: int) -> Edge:
+def _edge(data: Json, size: int, room: int) -> Edge:
     source, target, ranges = entry(data, "from", str), entry(data, "to", str), entry(data, "tokens", list)
     known_keys(data, "from", "to", "tokens", "distinct")
     tokens: set[int] = set()

@@ -12,6 +12,7 @@ from scipy import sparse
 from compiler.language.data.scalars import (
     LARGEST_SIZE,
     DataError,
+    Json,
     entry,
     known_keys,
     read_float,
@@ -70,7 +71,7 @@ def _write_integers(values: np.ndarray) -> dict:
     return {"bytes": size, "base64": base64.b64encode(values.astype(f"<i{size}").tobytes()).decode("ascii")}
 
 
-def _read_integers(data: object, what: str) -> np.ndarray:
+def _read_integers(data: Json, what: str) -> np.ndarray:
     size, text = entry(data, "bytes", int), entry(data, "base64", str)
     known_keys(data, "bytes", "base64")
     if size not in (1, 2, 4, 8):
@@ -84,7 +85,7 @@ def _read_integers(data: object, what: str) -> np.ndarray:
     return np.frombuffer(raw, f"<i{size}").astype(np.int64)
 
 
-def read_matrix(data: object, take: Callable[[int], None]) -> sparse.csr_array:
+def read_matrix(data: Json, take: Callable[[int], None]) -> sparse.csr_array:
     """A csr matrix of float64, each entry the exact number; `take` is told of entries that a short form stands for."""
     if isinstance(data, dict) and "diagonal" in data:
         known_keys(data, "diagonal", "size")

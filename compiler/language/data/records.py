@@ -35,6 +35,7 @@ from compiler.language.data.scalars import (
     KINDS,
     LARGEST_SIZE,
     DataError,
+    Json,
     entry,
     known_keys,
     read_float,
@@ -100,7 +101,7 @@ _NUMBERS = {
 def _mixed_numbers(kinds: set[type]) -> Codec:
     """A union of number types: whole numbers are integers where the union has them."""
 
-    def read(data: object, context: Context) -> int | float | Fraction:
+    def read(data: Json, context: Context) -> int | float | Fraction:
         whole = isinstance(data, int) and int in kinds
         return _NUMBERS[int if whole else Fraction if Fraction in kinds else float].read(data, context)
 
@@ -109,16 +110,17 @@ def _mixed_numbers(kinds: set[type]) -> Codec:
 
 def write_fields(record: object, context: Context) -> dict:
     """The fields of a dataclass by name."""
+    kind: type = type(record)
     found = {}
-    for name in alphabet_fields(type(record)):
+    for name in alphabet_fields(kind):
         if getattr(record, name) != context.alphabet:
-            raise DataError(f"attribute {name!r} of {type(record).__name__} is another alphabet than the circuit's")
-    for name, codec in codecs(type(record)).items():
+            raise DataError(f"attribute {name!r} of {kind.__name__} is another alphabet than the circuit's")
+    for name, codec in codecs(kind).items():
         try:
             found[name] = codec.write(getattr(record, name), context)
         except Exception as error:  # a field may hold anything, whatever its annotation says
             reason = error if isinstance(error, DataError) else f"it is {shown(getattr(record, name))}"
-            raise DataError(f"attribute {name!r} of {type(record).__name__} cannot be written: {reason}") from error
+            raise DataError(f"attribute {name!r} of {kind.__name__} cannot be written: {reason}") from error
     return found
 
 
@@ -142,7 +144,7 @@ def read_fields(kind: type, data: dict, context: Context) -> Any:
         raise DataError(f"it is no {kind.__name__}: {error}") from error
 
 
-def _read_array(data: object, context: Context) -> np.ndarray:
+def _read_array(data: Json, context: Context) -> np.ndarray:
     matrix = read_matrix(data, context.take)
     context.take(matrix.shape[0] * matrix.shape[1])
     return matrix.toarray()
@@ -209,7 +211,7 @@ def _union(kinds: set[Any], what: str) -> Codec:
 
 
 def _list_of(each: Codec) -> Codec:
-    def read(data: object, context: Context) -> tuple:
+    def read(data: Json, context: Context) -> tuple:
         if not isinstance(data, list):
             raise DataError(f"it is {shown(data)}, and a list is needed")
         return tuple(each.read(item, context) for item in data)
@@ -222,7 +224,7 @@ def write_type(type_: Type, context: Context) -> dict:
     return {"kind": type(type_).__name__, **write_fields(type_, context)}
 
 
-def read_type(data: object, context: Context) -> Type:
+def read_type(data: Json, context: Context) -> Type:
     kind = entry(data, "kind", str)
     if kind not in _STREAM_TYPES:
         raise DataError(f"the type {shown(kind)} is unknown; there are {', '.join(_STREAM_TYPES)}")
@@ -231,7 +233,7 @@ def read_type(data: object, context: Context) -> Type:
     return found
 
 
-def _read_book(data: object, context: Context) -> Codebook:
+def _read_book(data: Json, context: Context) -> Codebook:
     place = read_integer(data)
     if not 0 <= place < len(context.books):
         raise DataError(f"it is codebook {place}, and there are {len(context.books)}")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from numbers import Integral, Rational
+from numbers import Integral
 from types import NoneType
-from typing import Any
+from typing import Any, TypeAlias
 
+from compiler.language.arguments import Exact, Number
+
+Json: TypeAlias = Any  # what json.loads gives; `entry` and the readers refuse what is of another kind
 LARGEST_SIZE = 1 << 24  # lanes of a stream, rows of a table
 _FRACTION = re.compile(r"(-?[0-9]{1,1000})/([0-9]{1,1000})")
 KINDS = {dict: "an object", list: "a list", str: "a text", int: "an integer", bool: "true or false", NoneType: "null"}
@@ -25,7 +28,7 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-def entry(data: object, key: str, kind: type | tuple[type, ...]) -> Any:
+def entry(data: Json, key: str, kind: type | tuple[type, ...]) -> Json:
     """An entry of a JSON object, of the right kind."""
     if not isinstance(data, dict):
         raise DataError(f"it is {shown(data)}, and an object with an entry {key!r} is needed")
@@ -38,20 +41,20 @@ def entry(data: object, key: str, kind: type | tuple[type, ...]) -> Any:
     return value
 
 
-def known_keys(data: dict, *known: str) -> None:
+def known_keys(data: Json, *known: str) -> None:
     """Refuse entries that nobody would read."""
     extra = sorted(map(str, set(data) - set(known)))
     if extra:
         raise DataError(f"the entry {shown(extra[0])} is unknown; there can be {', '.join(known)}")
 
 
-def write_number(value: Rational) -> int | str:
+def write_number(value: Number) -> int | str:
     """An integer, or "p/q" in lowest terms; a float stands for the number that it is."""
     exact = Fraction(value)
     return exact.numerator if exact.denominator == 1 else f"{exact.numerator}/{exact.denominator}"
 
 
-def read_number(data: object) -> int | Fraction:
+def read_number(data: Json) -> Exact:
     if isinstance(data, int) and not isinstance(data, bool) and data.bit_length() <= 4096:
         return data
     match = _FRACTION.fullmatch(data) if isinstance(data, str) else None
@@ -60,7 +63,7 @@ def read_number(data: object) -> int | Fraction:
     return Fraction(data)
 
 
-def read_float(data: object) -> float:
+def read_float(data: Json) -> float:
     exact = read_number(data)
     try:
         number = float(exact)
@@ -71,7 +74,7 @@ def read_float(data: object) -> float:
     return number
 
 
-def read_integer(data: object) -> int:
+def read_integer(data: Json) -> int:
     exact = read_number(data)
     if exact.denominator != 1:
         raise DataError(f"it is {shown(data)}, and an integer is needed")

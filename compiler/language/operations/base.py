@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
-from numbers import Rational
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 from scipy import sparse
 
+from compiler.language.arguments import Exact
 from compiler.language.types import Bool, Int, OneHot, Real, Type
 
 if TYPE_CHECKING:
     from compiler.analysis.domain import Domain
 
 Array = np.ndarray
+_Result = TypeVar("_Result")
 
 
-def exact_number(value: Rational) -> float:
+def exact_number(value: Exact) -> float:
     """The float64 equal to a rational; ValueError when there is none (exact-arithmetic E12)."""
     exact = Fraction(value)
     if not is_dyadic(exact):
@@ -29,7 +31,7 @@ def exact_number(value: Rational) -> float:
     return float(exact)
 
 
-def is_dyadic(value: Rational) -> bool:
+def is_dyadic(value: Exact) -> bool:
     """Whether a float64 holds the number exactly."""
     return Fraction(float(value)) == Fraction(value)
 
@@ -114,6 +116,11 @@ class Sees(Enum):
     PAST = "the inputs at this position and before"
 
 
+def _of_its_inputs(method: Callable[..., _Result]) -> Callable[..., _Result]:
+    """The method, typed so that each operation may name the inputs that it has, as many as there are."""
+    return method
+
+
 @dataclass(frozen=True, eq=False)
 class Operation:
     """One node of a circuit; subclasses are the words of the language.
@@ -145,10 +152,12 @@ class Operation:
     def symbol(self) -> str:
         return type(self).__name__.lower()
 
+    @_of_its_inputs
     def written(self, *inputs: str) -> str:
         """The expression as its author would write it, from those of the inputs: the name of a stream without one."""
         return f"{self.symbol}({', '.join(inputs)})"
 
+    @_of_its_inputs
     def bounds(self, *inputs: Domain, length: int) -> tuple[Fraction, Fraction, Fraction] | None:
         """(lattice step, least, greatest) of every lane over so many positions, from the domains of the inputs.
 
@@ -156,12 +165,15 @@ class Operation:
         """
         return None
 
+    @_of_its_inputs
     def result_type(self, *inputs: Type) -> Type:
         raise NotImplementedError
 
+    @_of_its_inputs
     def problems(self, *inputs: Type) -> list[str]:
         return []
 
+    @_of_its_inputs
     def evaluate(self, *inputs: Array) -> Array:
         raise NotImplementedError
 

@@ -112,10 +112,8 @@ class Lti(Operation):
         return not_dyadic("its tap", self.kernel)
 
     def evaluate(self, x: Array) -> Array:
-        scale = (lambda k: k) if x.dtype == object else float
-        return sum(
-            (scale(tap) * shifted(x, k) for k, tap in enumerate(self.kernel[: x.shape[1]])), start=np.zeros_like(x)
-        )
+        taps = self.kernel if x.dtype == object else tuple(map(float, self.kernel))
+        return sum((tap * shifted(x, k) for k, tap in enumerate(taps[: x.shape[1]])), start=np.zeros_like(x))
 
 
 def _scale(matrix: sparse.csr_array) -> Fraction | None:
@@ -146,4 +144,4 @@ def _linear_map(matrix: sparse.csr_array, x: str) -> str:
 def _side_by_side(matrices: tuple[sparse.csr_array, ...]) -> bool:
     """Whether each row takes one lane of one input as it is."""
     ones = all((matrix.data == 1).all() for matrix in matrices)
-    return ones and bool((sum(np.diff(matrix.indptr) for matrix in matrices) == 1).all())
+    return ones and bool((np.sum([np.diff(matrix.indptr) for matrix in matrices], axis=0) == 1).all())

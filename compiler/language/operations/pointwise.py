@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import ceil, floor
 from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 
+from compiler.language.arguments import Exact
 from compiler.language.operations.base import (
     Array,
     Operation,
@@ -224,14 +226,14 @@ class Lookup(Operation):
 
     sees: ClassVar[Sees] = Sees.POINTWISE
 
-    table: tuple[int, ...]
+    table: tuple[Exact, ...]
     symbols: bool = False
 
     def written(self, x: str) -> str:
         return f"{grouped(x)}.lookup({list(self.table) if len(self.table) < 7 else '…'})"
 
     def result_type(self, x: Type) -> Type:
-        return Int(min(self.table + (0,)), max(self.table + (0,)))
+        return Int(floor(min((*self.table, 0))), ceil(max((*self.table, 0))))
 
     def problems(self, x: Type) -> list[str]:
         if not self.table or any(v != int(v) for v in self.table):

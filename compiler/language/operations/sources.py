@@ -27,7 +27,7 @@ class Embed(Operation):
 
     alphabet: Alphabet
     table: sparse.csr_array = field(repr=False)
-    type: Type = None  # type: ignore[assignment]
+    type: Type
 
     def result_type(self) -> Type:
         return self.type
