@@ -7,15 +7,17 @@ it is made of. Unequal normal forms prove nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from hashlib import blake2b
+from itertools import product as iterproduct
 
 import numpy as np
 
 from verify.checker.formats import exponent
+from verify.checker.states import running_sum
 from verify.checker.tables import Ramp
-from verify.checker.values import TOKEN, ZERO, Root, Value, World, bounds, combine, constant
+from verify.checker.values import TOKEN, ZERO, Root, Value, World, bounds, combine, constant, normalised, product, relu
 from verify.checker.windows import Letters, is_window, is_window_root, pieces, plus, reach, times, window_key
 
 Factors = tuple[Value, ...]
@@ -38,20 +40,40 @@ class Meaning:
         return self._keys[value.key]
 
     def _straightened(self, value: Value) -> Value:
-        """The value with the first slope of every bent form taken out: it is linear in what the form adds up."""
+        """Bent forms without their first slope, in which they are linear; those that tell the top alone as products."""
         terms = []
         for (root, lag), ramp in value.terms.items():
             made = None if root == TOKEN or lag else self.world.roots[root]
-            if (
-                made is not None
-                and made.kind == "form"
-                and not is_window_root(self.world, made)
-                and ramp.slopes
-                and ramp.slopes[0]
-            ):
+            if made is None or made.kind != "form" or is_window_root(self.world, made):
+                continue
+            top = self._all_at_top(made, ramp)
+            if top is not None:
+                terms += [(Fraction(-1), Value(ZERO, {(root, lag): ramp})), (ramp.ys[-1], top)]
+            elif ramp.slopes and ramp.slopes[0]:
                 line = Ramp([made.lo, made.hi], [ramp.slopes[0] * made.lo, ramp.slopes[0] * made.hi])
                 terms += [(Fraction(-1), Value(ZERO, {(root, lag): line})), (ramp.slopes[0], made.parts[0])]
         return self._straightened(combine([(Fraction(1), value), *terms])) if terms else value
+
+    def _all_at_top(self, form: Root, ramp: Ramp) -> Value | None:
+        """[x = hi] as a product, where that is what the ramp tells: a sum is at its top where all its parts are."""
+        if len(ramp.xs) < 2 or any(ramp.ys[:-1]) or ramp.xs[-1] - ramp.xs[-2] != 1:
+            return None
+        parts: dict[bool, list] = {True: [], False: []}
+        for place, component in form.parts[0].terms.items():
+            pure = place[0] == TOKEN or is_window_root(self.world, self.world.roots[place[0]])
+            parts[pure].append((place, component))
+        pure = Value(ZERO, dict(parts[True]))
+        if (
+            any(place[1] for place, _ in parts[False])
+            or sum((c.hi for p in parts.values() for _, c in p), ZERO) != form.hi
+        ):
+            return None
+        result = relu(self.world, combine([(Fraction(1), pure)], 1 - sum((c.hi for _, c in parts[True]), ZERO)))
+        if pure.unit is not None and pure.unit < 0:
+            return None
+        for place, component in parts[False]:
+            result = product(self.world, Value(ZERO, {place: _top(component)}), result)
+        return result
 
     def _key(self, value: Value) -> tuple:
         window, rest = [], []
@@ -67,7 +89,7 @@ class Meaning:
     def _sum(self, terms: Iterable[tuple[Fraction, Factors]]) -> tuple:
         """The normal form of a sum of products."""
         windows, others = [], []
-        for weight, factors in terms:
+        for weight, factors in self._expanded(list(terms)):
             pure = all(is_window(self.world, f) for f in factors)
             (windows if pure else others).append((weight, factors))
         depth = max((reach(self.world, f) for _, factors in windows for f in factors), default=0)
@@ -78,6 +100,35 @@ class Meaning:
                 part = times(part, pieces(self.world, f, depth))
             total = plus(total, part, weight)
         return window_key(total), tuple(sorted(self._products(others)))
+
+    def _expanded(self, terms: list[tuple[Fraction, Factors]]) -> Iterator[tuple[Fraction, Factors]]:
+        """Products of sums as sums of products: each factor a window, or one component that is 0 where its root is."""
+        for weight, factors in terms:
+            split = [[(weight, ())]]
+            for f in factors:
+                split.append(self._parts(f))
+            for choice in iterproduct(*split):
+                total = Fraction(1)
+                for w, _ in choice:
+                    total *= w
+                yield total, tuple(f for _, part in choice for f in part)
+
+    def _parts(self, value: Value) -> list[tuple[Fraction, Factors]]:
+        if is_window(self.world, value):
+            return [(Fraction(1), (value,))]
+        value = self._straightened(value)
+        window, rest, const = {}, [], value.const
+        for place, component in value.terms.items():
+            if place[0] == TOKEN or is_window_root(self.world, self.world.roots[place[0]]):
+                window[place] = component
+                continue
+            slope = component.slopes[0] if component.slopes else ZERO
+            base = component.ys[0] - slope * component.xs[0]
+            const += base
+            scale, shape = normalised(Value(ZERO, {place: component.affine(Fraction(1), -base)}))
+            rest.append((scale, (shape,)))
+        pure = Value(const, window)
+        return [*([(Fraction(1), (pure,))] if const or window else []), *rest]
 
     def _products(self, terms: list[tuple[Fraction, Factors]]) -> list[tuple[str, str]]:
         """Products that are no windows: their windows added up for each product of the other factors."""
@@ -117,6 +168,7 @@ class _Items:
         self.meaning = meaning
         self.sums: dict[tuple, list] = {}  # what is added up, by (lag, query): None for no query
         self.latches: dict[tuple, list] = {}  # by (lag, query, flag)
+        self.products: dict[tuple, list] = {}  # by lag
         self.lines: dict[tuple, list] = {}  # other components, by root and lag: piecewise linear parts to add
 
     def add(self, root: Root, lag: int, ramp: Ramp) -> Fraction:
@@ -146,13 +198,22 @@ class _Items:
         elif root.kind == "product":
             scale, a, b = root.parts
             state, gate = (a, b) if is_window(self.meaning.world, b) else (b, a)
-            if place[1] is not None or not is_window(self.meaning.world, gate) or not self._all_states(state):
+            if place[1] is not None:
                 return False
+            if not is_window(self.meaning.world, gate) or not self._all_states(state):
+                self.products.setdefault(place, []).append((slope * scale, (a, b)))
+                return True
             weight, query = self.meaning.gate(gate)
             for key, component in state.terms.items():
                 slope_in = component.slopes[0] if component.slopes else ZERO
                 inner = self.meaning.world.roots[key[0]]
                 self._linear(inner, slope * scale * weight * slope_in, (place[0], query))
+        elif root.kind == "count":  # since the last reset: all that was counted, without all that was counted by then
+            unit, shape, step = root.parts
+            flag, total = _flag(self.meaning.world, step), running_sum(self.meaning.world, shape, "a count")
+            self.sums.setdefault(place, []).append((slope / unit, (shape,)))
+            latches = self.latches.setdefault((*place, self.meaning.key(flag)), [])
+            latches.append((-slope / unit, (total, flag)))
         else:
             return False
         return True
@@ -186,10 +247,18 @@ class _Items:
             found.append(("sum", place, self.meaning._sum(terms)))
         for place, terms in self.latches.items():
             found.append(("latch", place, self.meaning._sum(terms)))
+        for place, terms in self.products.items():
+            found.append(("product", place, self.meaning._sum(terms)))
         for place, ramps in self.lines.items():
             found.append(("line", place, _line_key(ramps)))
         empty = self.meaning._sum([])
         return tuple(sorted(digest(f) for f in found if f[2] not in (empty, None)))
+
+
+def _top(ramp: Ramp) -> Ramp:
+    """Where a ramp has its largest value."""
+    xs = sorted({min(max(x + d, ramp.xs[0]), ramp.xs[-1]) for x in ramp.xs for d in (-1, 0, 1)})
+    return Ramp(xs, [Fraction(ramp.at(x) == ramp.hi) for x in xs])
 
 
 def _flag(world: World, step: Value) -> Value:

@@ -37,7 +37,7 @@ def normed(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
     if not (mean > 0).all():
         raise Unsafe("a norm of 0")
     level = np.vectorize(lambda m: 2.0 ** round(np.log2(float(m)) / 2), otypes=[float])(mean)
-    if (abs(mean.astype(float) / level**2 - 1) > 1 / 512).any():
+    if (abs(mean.astype(float) / level**2 - 1) > 1 / 64).any():
         raise Unsafe("a norm without ballast")
     return x * weight / level.astype(x.dtype)[..., None]
 

@@ -25,7 +25,6 @@ from verify.checker.check import check
 SMALL = [
     ("mqar", {"kappa": 3, "vocab": 6}),
     ("mqar", {"kappa": 3, "vocab": 6, "write": "last"}),
-    ("mqar", {"kappa": 3, "vocab": 6, "write": "first"}),
     ("mqar", {"kappa": 4, "vocab": 6, "arch": "mamba2", "guarantee": "random", "max_length": 64}),
     ("induction-heads", {"vocab": 5, "codes": True}),
     ("keep-nth", {"n": 3, "vocab": 8}),

@@ -15,11 +15,11 @@ from verify.checker.check import check
 
 NO_BLOCK = {"a_constant"}
 # Exact, but the normal form does not find the circuit in the weights yet.
-OPEN = {("chained_memories", "*"), ("first_and_last_latch", "*"), ("mqar_first", "*"), ("signed_products", "*")}
-OPEN |= {(name, "mamba2") for name in ("count_since", "mqar_code_keys", "signed_keys")}
+OPEN = {("signed_products", "*"), ("mqar_code_keys", "mamba2"), ("signed_keys", "mamba2")}
 CONSTRUCTED = [
     ("mqar", {"kappa": 3, "vocab": 6}),
     ("mqar", {"kappa": 3, "vocab": 6, "write": "last"}),
+    ("mqar", {"kappa": 3, "vocab": 6, "write": "first"}),
     ("induction-heads", {"vocab": 5}),
     ("keep-nth", {"n": 3, "vocab": 8}),
     ("absolute-time", {"horizon": 6}),
