@@ -33,7 +33,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.codebook import Codebook, balanced, bits, random_balanced, signs
 from compiler.language.input_language import Edge, InputLanguage
 from compiler.language.logic import all_of, any_of, argmax, hardmax
-from compiler.language.output import emit, readout, readout_integer, readout_nearest, readout_one_hot
+from compiler.language.output import decide, emit, readout, readout_integer, readout_nearest, readout_one_hot
 from compiler.language.source import Tokens, numbers, position
 from compiler.language.stream import (
     Stream,
@@ -80,7 +80,8 @@ __getattr__ = lazy_names(
 __all__ = [
     "Alphabet", "Bool", "CheckpointError", "Circuit", "Code", "Codebook", "CompileError", "Compiled", "Edge",
     "InputLanguage", "Int", "Logits", "OneHot", "Real", "Stream", "Tokens", "all_of", "any_of", "argmax", "balanced",
-    "bare", "bits", "compile", "concatenate", "constant", "count", "decode", "dot", "emit", "generate", "hardmax", "interpret",
+    "bare", "bits", "compile", "concatenate", "constant", "count", "decide", "decode", "dot", "emit", "generate",
+    "hardmax", "interpret",
     "language_model", "latch", "latch_bank", "load", "lti", "maximum", "memory", "minimum", "numbers", "position",
     "present", "random_balanced", "readout", "readout_integer", "readout_nearest", "readout_one_hot", "running_max",
     "save", "scaled_sum", "select", "signs", "sum_where",

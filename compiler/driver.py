@@ -29,6 +29,7 @@ from compiler.passes.represent import represent
 from compiler.passes.schedule import Schedule, schedule
 from compiler.passes.skip_path import use_skip_path
 from compiler.passes.split_reals import split_reals
+from compiler.passes.weigh_rules import weigh_rules
 from compiler.targets import target_of
 
 
@@ -110,7 +111,8 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     mixer, format = target_of(target), format_of(dtype)
     check(circuit)
     context = Context.of(circuit, mixer, format)
-    core = common(circuit, context)
+    weighed = weigh_rules(circuit, context)
+    core = common(weighed, context)
     core = represent(core, context)
     core = common(core, context)
     core = split_reals(core, context)
@@ -120,8 +122,8 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     lanes = allocate(plan)
     blocks, head = lower(plan, lanes, context)
     check_exact(plan, lanes, blocks, context)
-    compiled = Compiled(circuit, context, plan, lanes, blocks, head)
-    compare(compiled)
+    compiled = Compiled(weighed, context, plan, lanes, blocks, head)
+    compare(compiled, circuit)
     return compiled
 
 

@@ -362,6 +362,15 @@ class Domains:
         return self._interval(a.step * b.step, -reach if min(a.lo, b.lo) < 0 else _ZERO, reach, 1)
 
     @_of.register
+    def _(self, operation: ops.Decide, stream: Stream) -> Domain:
+        scores = self._known[stream.inputs[0]]
+        added = np.zeros(stream.width)
+        added[list(operation.tokens)] = up(operation.most(scores.hi - scores.lo))
+        unit = unit_of(scores.step, _ONE) if scores.step else _ZERO
+        low, high = outward(scores.low, scores.high + added, scores.bounds + added, scores.grain, 1)
+        return self._lanes(np.full(stream.width, float(unit)), low, high)
+
+    @_of.register
     def _(self, operation: ops.ScaledSum, stream: Stream) -> Domain:
         value, weight, gate = (self._known[s] for s in stream.inputs)
         reach = gate.bound * self.sum_bound(stream)

@@ -31,8 +31,11 @@ class Miscompiled(RuntimeError):
     """The blocks do not compute the circuit: a mistake of the compiler, found before anything left it."""
 
 
-def compare(compiled) -> None:
-    """Raise Miscompiled, naming the stream and lane, where blocks and circuit differ on short strings and random walks."""
+def compare(compiled, written: Circuit | None = None) -> None:
+    """Raise Miscompiled, naming the stream and lane, where blocks and circuit differ on short strings and random walks.
+
+    written: the circuit before its rules had weights, where it has rules; the same numbers must be largest in both.
+    """
     circuit = compiled.source
     lanes = compiled.lanes.count
     size = _work(circuit) + sum(
@@ -41,6 +44,23 @@ def compare(compiled) -> None:
     positions = max(8, min(POSITIONS, WORK // size))
     for tokens, numbers in inputs_of(circuit, positions):
         _compare(compiled, tokens, numbers)
+        if written is not None and written is not circuit:
+            _compare_winners(compiled, written, tokens, numbers)
+
+
+def _compare_winners(compiled, written: Circuit, tokens, numbers: Mapping[Stream, np.ndarray]) -> None:
+    """The largest scores of the circuit as written, one weight for each position, and of the one that was compiled."""
+    dtype = np.float64 if all(compiled.domains.of(s).steps < 2**53 for s in written.streams) else object
+    scores = [interpret(c, tokens, numbers, dtype=dtype)[c.output] for c in (written, compiled.source)]
+    before, after = (s == s.max(axis=-1, keepdims=True) for s in scores)
+    wrong = np.argwhere(before != after)
+    if len(wrong):
+        sequence, position, token = (int(i) for i in wrong[0])
+        output = written.output
+        raise Miscompiled(
+            f"{_HEAD} the rules of {output.label} ({output.origin}) name another token than number {token} at position "
+            f"{position} of sequence {sequence} of the comparison."
+        )
 
 
 def _compare(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndarray]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy import sparse
@@ -10,8 +10,8 @@ from scipy import sparse
 from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import instance, integer, shown
 from compiler.language.codebook import Codebook
-from compiler.language.operations import Emit, Linear, exact_matrix
-from compiler.language.stream import Stream, constant
+from compiler.language.operations import Decide, Embed, Emit, Linear, exact_matrix
+from compiler.language.stream import Stream, constant, inputs_first
 from compiler.language.types import Logits
 
 
@@ -115,3 +115,32 @@ def emit(alphabet: Alphabet, *rules: tuple[Stream, str], otherwise: str) -> Stre
     column = np.zeros((len(distinct), 1))
     column[rows[-1]] = 1
     return _logits(alphabet, distinct, *terms, (column, constant(1)), kind=Emit)
+
+
+def decide(rules: Sequence[tuple[Stream, str]], otherwise: Stream) -> Stream:
+    """The token of the first rule (flag, token) whose flag holds; where none does, what `otherwise` scores highest.
+
+    otherwise: the scores of any readout. A rule costs no block: its weight exceeds whatever the scores are proved to be.
+    """
+    instance(otherwise, Stream, "'otherwise' of decide", "the scores of a readout")
+    if not isinstance(otherwise.type, Logits):
+        raise TypeError(f"'otherwise' of decide is {otherwise!r}, and the scores of a readout are needed")
+    if not isinstance(rules, Sequence) or isinstance(rules, str) or not rules:
+        raise TypeError(f"the rules of decide are {shown(rules)}, and a list of at least one (flag, token) is needed")
+    for rule in rules:
+        if not isinstance(rule, tuple) or len(rule) != 2:
+            raise TypeError(f"a rule of decide is {shown(rule)}, and (flag, token) is needed")
+        instance(rule[0], Stream, "the flag of a rule of decide", "a stream")
+        _wide(rule[0], "decide", 1, "one flag for each rule")
+    alphabet = _alphabet(otherwise, *(flag for flag, _ in rules))
+    tokens = tuple(alphabet.index(token) for _, token in rules)
+    return Stream(Decide(tokens), (otherwise, *(flag for flag, _ in rules)), "logits")
+
+
+def _alphabet(*streams: Stream) -> Alphabet:
+    """That of the tokens which some of the streams depend on."""
+    for stream in streams:
+        for node in inputs_first(stream, lambda node: node.inputs):
+            if isinstance(node.operation, Embed):
+                return node.operation.alphabet
+    raise ValueError("nothing that decide reads depends on a token, so its tokens have no alphabet")

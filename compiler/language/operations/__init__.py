@@ -51,6 +51,7 @@ from compiler.language.operations.pointwise import (
     SameSymbol,
     Select,
 )
+from compiler.language.operations.rules import Decide, rule_columns
 from compiler.language.operations.sources import Constant, Embed, Numbers, Position
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "Constant",
     "Count",
     "Cumsum",
+    "Decide",
     "Decode",
     "Dot",
     "Embed",
@@ -96,6 +98,7 @@ __all__ = [
     "exact_matrix",
     "exact_number",
     "is_dyadic",
+    "rule_columns",
     "scaled_identity",
     "with_width",
 ]

@@ -1,0 +1,61 @@
+"""Rules over scores: some flags name tokens that win whatever the scores say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from compiler.language.operations.base import Array, Operation, Sees, needs
+from compiler.language.types import Bool, Logits, Type
+
+
+@dataclass(frozen=True)
+class Decide(Operation):
+    """The scores, and 2^(n − 1 − i)·W on the token of rule i of n where its flag holds: the first rule that holds wins.
+
+    inputs: scores (V lanes), n flags. tokens: the token of each rule. W exceeds every difference of two scores, so a rule
+    beats all scores, and those behind it together: Σ_{j>i} 2^(n−1−j)·W = (2^(n−1−i) − 1)·W. At a position by itself
+    W is 1 more than the largest difference there; a compiled circuit has one W for all, proved to be enough
+    (`compiler.passes.weigh_rules`).
+    """
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    foldable: ClassVar[bool] = False
+
+    tokens: tuple[int, ...]
+
+    def result_type(self, scores: Type, *flags: Type) -> Type:
+        return Logits(scores.width)
+
+    def problems(self, scores: Type, *flags: Type) -> list[str]:
+        found = needs(Logits, "the scores of a readout", scores) + needs(Bool, "a Bool", *flags)
+        found += [f"rule {i} has {f.width} flags, and one is needed" for i, f in enumerate(flags) if f.width != 1]
+        return found + [f"token {t} is none of its {scores.width}" for t in self.tokens if not 0 <= t < scores.width]
+
+    def weight(self, rule: int) -> int:
+        """2^(n − 1 − rule): what a rule weighs in multiples of W."""
+        return 1 << (len(self.tokens) - 1 - rule)
+
+    def evaluate(self, scores: Array, *flags: Array) -> Array:
+        spread = 1 + scores.max(axis=-1) - scores.min(axis=-1)
+        out = scores.copy()
+        for i, (token, flag) in enumerate(zip(self.tokens, flags, strict=True)):
+            out[..., token] = out[..., token] + self.weight(i) * spread * flag[..., 0]
+        return out
+
+    def most(self, spread: Fraction) -> Fraction:
+        """What the rules add to a score at most, where scores differ by no more than `spread`."""
+        return (1 + spread) * ((1 << len(self.tokens)) - 1)
+
+
+def rule_columns(operation: Decide, width: int, weight: float) -> list[np.ndarray]:
+    """The (width × 1) matrix of each rule for W = weight."""
+    columns = []
+    for i, token in enumerate(operation.tokens):
+        column = np.zeros((width, 1))
+        column[token] = operation.weight(i) * weight
+        columns.append(column)
+    return columns
