@@ -1,0 +1,55 @@
+"""`python -m tests.fuzz`: run random programs; exit code 0 if each is exact or refused, 1 if not."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+
+import torch
+
+from tests.fuzz.report import fuzz
+from tests.fuzz.run import DTYPES, FORMS, TARGETS
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--programs", type=int, default=300, help="how many programs")
+    parser.add_argument("--start", type=int, default=0, help="the seed of the first; the others follow it")
+    parser.add_argument("--targets", nargs="+", choices=TARGETS, default=["mamba", "mamba2"])
+    parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=["float32"])
+    parser.add_argument("--forms", nargs="+", choices=FORMS, default=["bare"])
+    parser.add_argument("--json", action="store_true", help="print one object and nothing else")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    started = time.perf_counter()
+    seeds = range(arguments.start, arguments.start + arguments.programs)
+    report = fuzz(
+        seeds, arguments.targets, arguments.dtypes, arguments.forms, lambda f: None if arguments.json else _tell(f)
+    )
+    if arguments.json:
+        print(json.dumps({"start": arguments.start} | report.to_json(), indent=1, ensure_ascii=False))
+    else:
+        _print(report, time.perf_counter() - started)
+    return 1 if report.failures else 0
+
+
+def _tell(failure: dict) -> None:
+    where = " ".join(failure["where"])
+    print(f"seed {failure['seed']}: {failure['verdict']} {where}: {failure['reason']}\n{failure['program']}", flush=True)
+
+
+def _print(report, seconds: float) -> None:
+    found = report.to_json()
+    print(f"{found['programs']} programs in {seconds:.0f} s, {found['compiled']} exact somewhere")
+    for where, count in found["verdicts"].items():
+        print(f"{count:8}  {where}")
+    print("the most frequent refusals, each with the seed of a program:")
+    for entry in found["reasons"][:40]:
+        print(f"{entry['count']:8}  {entry['reason']}  (seed {entry['seed']})")
+    print(f"{len(found['failures'])} failures")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""Random programs."""
+
+from __future__ import annotations
+
+from tests.fuzz.kinds import Draw, Kind
+from tests.fuzz.language import draw_language
+from tests.fuzz.program import Node, Program
+from tests.fuzz.words import READOUTS, SOURCES, STEPS, WORDS
+
+ALPHABETS = ("a", "ab", "abc", "abc", "abc", "abcd", "abcde", "abcdefg")
+FIRST_CHOICE = {"flag": "is_in", "flags": "is_in", "int": "number", "ints": "number", "symbol": "one_hot", "code": "code"}
+WIDEST = 40
+
+
+def fits(kind: Kind, wanted: str, first: Kind | None, letters: int) -> bool:
+    """Whether a stream of this kind may stand where `wanted` does."""
+    if kind.name == "logits":
+        return False
+    name = wanted.lstrip("=1")
+    of_first = not wanted.startswith("=") or kind.width == first.width
+    return of_first and {
+        "any": True,
+        "one": kind.width == 1,
+        "flag": kind == Kind("flag"),
+        "flags": kind.name in ("flag", "symbol"),
+        "int": kind.width == 1 and kind.name in ("int", "flag"),
+        "ints": kind.whole,
+        "numbers": kind.name in ("int", "flag", "code"),
+        "symbol": kind.name == "symbol",
+        "code": kind.name == "code",
+        "letters": kind.width <= letters,
+        "short": kind.width <= 5 and 2 ** (kind.width - 1) + 1 <= letters,
+        "shorter": kind.width <= 5 and 2 ** (kind.width - 1) + 2 <= letters,
+    }[name]
+
+
+class Growing:
+    """A program line by line."""
+
+    def __init__(self, draw: Draw):
+        self.draw = draw
+        self.nodes: list[Node] = []
+
+    def add(self, word: str, inputs: tuple[int, ...] = ()) -> int:
+        kinds = [self.nodes[i].kind for i in inputs]
+        params = WORDS[word].draw(self.draw, kinds)
+        self.nodes.append(Node(word, inputs, params, WORDS[word].gives(kinds, params)))
+        return len(self.nodes) - 1
+
+    def source(self, wanted: str) -> int:
+        return self.add(FIRST_CHOICE.get(wanted.lstrip("=1")) or self.draw.one(list(SOURCES)))
+
+    def input(self, wanted: str, compared: Kind | None) -> int | None:
+        """A line that fits, the latest ones most likely; a new source where none does; None where none can."""
+        draw = self.draw
+        if draw.chance(draw.careless) and self.nodes:
+            return draw.below(len(self.nodes))
+        known = [i for i, node in enumerate(self.nodes) if fits(node.kind, wanted, compared, len(draw.letters))]
+        if not known or (draw.chance(0.2) and not wanted.startswith("=")):
+            new = self.source(wanted)
+            if fits(self.nodes[new].kind, wanted, compared, len(draw.letters)):
+                return new
+        if not known:
+            return None
+        return known[-1 - min(draw.below(len(known)), draw.below(len(known)))]
+
+    def step(self, words: list[str]) -> int | None:
+        """One more word over what there is."""
+        word = self.draw.one(words)
+        inputs: list[int] = []
+        for wanted in WORDS[word].takes:
+            compared = inputs[1 if wanted.startswith("=1") else 0] if inputs else None
+            found = self.input(wanted, None if compared is None else self.nodes[compared].kind)
+            if found is None:
+                return None
+            inputs.append(found)
+        kinds = [self.nodes[i].kind for i in inputs]
+        if sum(kind.width for kind in kinds) > WIDEST:
+            return None
+        return self.add(word, tuple(inputs))
+
+
+def generate(seed: int) -> Program:
+    """The program of a seed."""
+    draw = Draw(seed)
+    draw.letters = tuple(draw.one(ALPHABETS))
+    growing = Growing(draw)
+    for _ in range(1 + draw.below(3)):
+        growing.source("any")
+    for _ in range(draw.one((1, 2, 3, 4, 5, 6, 8, 10))):
+        growing.step(list(STEPS))
+    read = {i for node in growing.nodes for i in node.inputs}
+    outputs = tuple(i for i in range(len(growing.nodes)) if i not in read)
+    if draw.chance(0.25):
+        logits = growing.step(list(READOUTS))
+        outputs = outputs if logits is None else (logits,)
+    while sum(growing.nodes[i].kind.width for i in outputs) > WIDEST and len(outputs) > 1:
+        outputs = outputs[1:]
+    end = draw.one(draw.letters) if draw.chance(0.05) else None
+    return Program(draw_language(draw), tuple(growing.nodes), outputs, end).trimmed()

@@ -1,0 +1,77 @@
+"""A program: its text, the circuit that the text builds, and what it means on a sequence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from tests.fuzz.kinds import Kind, shown
+from tests.fuzz.language import Language
+from tests.fuzz.words import WORDS
+from tests.fuzz.words.word import Column
+
+HEADER = "import numpy as np\nfrom fractions import Fraction\nfrom compiler import *\nfrom compiler.language import memory\n"
+
+
+@dataclass(frozen=True)
+class Node:
+    """One line of a program: a word, the lines that it reads, its parameters, the kind of what it gives."""
+
+    word: str
+    inputs: tuple[int, ...]
+    params: dict
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Program:
+    """Lines, of which `outputs` are read by the user, over an input language; `end` is the letter that ends a generation."""
+
+    language: Language
+    nodes: tuple[Node, ...]
+    outputs: tuple[int, ...]
+    end: str | None = None
+
+    def text(self) -> str:
+        """The program as code that leaves a circuit under the name `circuit`."""
+        lines = [f"letters = Alphabet.of({', '.join(map(repr, self.language.letters))})", "x = Tokens(letters)"]
+        for i, node in enumerate(self.nodes):
+            params = {name: shown(value) for name, value in node.params.items()}
+            lines.append(f"v{i} = " + WORDS[node.word].code.format(*(f"v{j}" for j in node.inputs), **params))
+        names = [f"v{i}" for i in self.outputs]
+        output = names[0] if len(names) == 1 else f"concatenate({', '.join(names)})"
+        end = "" if self.end is None else f", end={self.end!r}"
+        lines.append(f"circuit = Circuit('fuzz', {output}, {self.language.code()}{end})")
+        return "\n".join(lines) + "\n"
+
+    def circuit(self):
+        """The circuit that the text builds."""
+        names: dict = {}
+        exec(HEADER, names)
+        exec(compile(self.text(), "program", "exec"), names)
+        return names["circuit"]
+
+    def meaning(self, letters: tuple[str, ...]) -> Column:
+        """What the outputs are at each position of a sequence."""
+        columns: list[Column] = []
+        for node in self.nodes:
+            inputs = [columns[i] for i in node.inputs]
+            columns.append(WORDS[node.word].means(node.params, list(letters), *inputs))
+        return [sum(rows, ()) for rows in zip(*(columns[i] for i in self.outputs), strict=True)]
+
+    def trimmed(self) -> Program:
+        """Without the lines that nothing reads."""
+        live, pending = set(), list(self.outputs)
+        while pending:
+            i = pending.pop()
+            if i not in live:
+                live.add(i)
+                pending += self.nodes[i].inputs
+        place = {old: new for new, old in enumerate(sorted(live))}
+        nodes = tuple(
+            Node(n.word, tuple(place[i] for i in n.inputs), n.params, n.kind)
+            for n in (self.nodes[old] for old in sorted(live))
+        )
+        return Program(self.language, nodes, tuple(place[i] for i in self.outputs), self.end)

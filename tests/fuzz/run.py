@@ -1,0 +1,247 @@
+"""One program on targets × dtypes × forms: exact, refused, wrong, crash or hang."""
+
+from __future__ import annotations
+
+import linecache
+import re
+import signal
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from compiler import Compiled, CompileError, bare, compile, language_model
+from compiler.artifact.model import Stack
+from tests.fuzz.kinds import Draw
+from tests.fuzz.language import continued, sequences
+from tests.fuzz.program import Program
+
+TARGETS = ("mamba", "mamba2", "s4d", "mamba-delta-t")
+DTYPES = ("float32", "bfloat16", "float16")
+FORMS = ("bare", "language model", "steps", "transformers")
+SECONDS = 10
+COMPILER = str(Path(__file__).parents[2] / "compiler")
+Scores = Callable[[torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a program came out on a target, in a dtype and form: exact, refused, wrong, crash or hang, and the reason."""
+
+    verdict: str
+    target: str
+    dtype: str
+    form: str
+    reason: str = ""
+
+    @property
+    def failed(self) -> bool:
+        return self.verdict in ("wrong", "crash", "hang")
+
+
+class Hang(BaseException):
+    """More processor time than any small program may take."""
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Raises Hang after so many seconds of processor time."""
+
+    def stop(signal_number: int, frame: object) -> None:
+        raise Hang
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+# What a sequence should give ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A batch of sequences and what the program means on them; a row counts up to its own length."""
+
+    tokens: np.ndarray
+    lengths: tuple[int, ...]
+    values: list[list[tuple]]
+
+
+def expectations(program: Program, seed: int, long: int = 300) -> list[Expected]:
+    """Short walks of every kind, and sometimes a long one."""
+    draw = Draw(seed)
+    language = program.language
+    words = sequences(language, draw)
+    groups = [words]
+    if language.max_length > 12 and draw.chance(0.3):
+        length = min(language.max_length, 5000 if draw.chance(0.03) else long)
+        groups.append([continued(language, draw, language.empty, length, repeat) for repeat in (False, True)])
+    return [_batch(program, group) for group in groups if any(group)]
+
+
+def _batch(program: Program, words: Sequence[tuple[str, ...]]) -> Expected:
+    letters, longest = program.language.letters, max(map(len, words))
+    words = [word for word in words if word]
+    ids = [[letters.index(letter) for letter in word] + [0] * (longest - len(word)) for word in words]
+    return Expected(np.array(ids, dtype=np.int64), tuple(map(len, words)), [program.meaning(word) for word in words])
+
+
+def difference(expected: Expected, scores: np.ndarray) -> str | None:
+    """The first position where the scores are not the numbers that they should be; a float equals one number."""
+    for word, length, wanted, given in zip(
+        expected.tokens, expected.lengths, expected.values, scores.tolist(), strict=True
+    ):
+        for t, (row, found) in enumerate(zip(wanted, given[:length], strict=True)):
+            if list(row) != found:
+                return f"{word[: t + 1].tolist()}: it should be {[str(v) for v in row]}, and it is {found}"
+    return None
+
+
+# The forms of a model -----------------------------------------------------------------------------------
+
+
+def in_dtype(stack: Stack, dtype: str) -> Stack:
+    """Weights in the dtype; A_log and D stay in float32, as the kernels and transformers keep them."""
+    kept = {name: p.data for name, p in stack.named_parameters() if name.endswith(("A_log", ".D"))}
+    stack = stack.to(getattr(torch, dtype))
+    for name, parameter in stack.named_parameters():
+        if name in kept:
+            parameter.data = kept[name]
+    return stack
+
+
+def _packaged(compiled: Compiled) -> Stack:
+    model = language_model(compiled)
+    return in_dtype(Stack.from_language_model(model.config, model.tensors), compiled.dtype)
+
+
+def _by_steps(compiled: Compiled) -> Scores:
+    stack = in_dtype(bare(compiled), compiled.dtype)
+
+    def scores(tokens: torch.Tensor) -> torch.Tensor:
+        state, out = stack.initial_state(len(tokens)), []
+        for t in range(tokens.shape[1]):
+            row, state = stack.step(tokens[:, t], state)
+            out.append(row)
+        return torch.stack(out, dim=1)
+
+    return scores
+
+
+def _transformers(compiled: Compiled) -> Scores:
+    from transformers import AutoModelForCausalLM
+    from transformers.utils.logging import disable_progress_bar
+
+    from compiler.runtime import torch_only_transformers
+
+    torch_only_transformers()
+    disable_progress_bar()
+    with tempfile.TemporaryDirectory() as directory:
+        compiled.save(Path(directory) / "checkpoint")
+        model = AutoModelForCausalLM.from_pretrained(
+            Path(directory) / "checkpoint", dtype=getattr(torch, compiled.dtype)
+        )
+    return lambda tokens: model(tokens).logits
+
+
+PACKAGES: dict[str, Callable[[Compiled], Scores]] = {
+    "bare": lambda compiled: in_dtype(bare(compiled), compiled.dtype),
+    "language model": _packaged,
+    "steps": _by_steps,
+    "transformers": _transformers,
+}
+
+
+# Verdicts -------------------------------------------------------------------------------------------------
+
+
+def outcomes(
+    program: Program, seed: int, targets: Sequence[str], dtypes: Sequence[str], forms: Sequence[str]
+) -> list[Outcome]:
+    """The program everywhere; one outcome that names no target where it cannot even be written."""
+    circuit, outcome = _guarded(program.circuit, "", "", "")
+    if circuit is None:
+        return [outcome]
+    expected, found = None, []
+    for target in targets:
+        for dtype in dtypes:
+            compiled, outcome = _guarded(lambda: compile(circuit, target, dtype), target, dtype, "compile")  # noqa: B023
+            if compiled is None:
+                found.append(outcome)
+                continue
+            if expected is None:
+                try:
+                    expected = expectations(program, seed)
+                except (ValueError, TypeError, IndexError) as error:
+                    return [Outcome("meaningless", target, dtype, "compile", str(error))]
+            found += [_form(compiled, expected, target, dtype, form) for form in ("interpreter", *forms)]
+    return found
+
+
+def _form(compiled: Compiled, expected: list[Expected], target: str, dtype: str, form: str) -> Outcome:
+    """Whether a compiled program says what it should in one form."""
+
+    def run() -> str:
+        scores = None if form == "interpreter" else PACKAGES[form](compiled)
+        for batch in expected:
+            given = compiled.interpret(batch.tokens) if scores is None else _run(scores, batch.tokens)
+            wrong = difference(batch, given[..., : compiled.source.output.width])
+            if wrong:
+                return wrong
+        return ""
+
+    wrong, outcome = _guarded(run, target, dtype, form)
+    if wrong is None:
+        return outcome
+    return Outcome("wrong" if wrong else "exact", target, dtype, form, wrong)
+
+
+@torch.no_grad()
+def _run(scores: Scores, tokens: np.ndarray) -> np.ndarray:
+    return scores(torch.from_numpy(tokens)).double().numpy()
+
+
+def _guarded(run: Callable, target: str, dtype: str, form: str):
+    """(what it returns, None), or (None, the outcome of its exception)."""
+    try:
+        with at_most(SECONDS):
+            return run(), None
+    except Hang:
+        return None, Outcome("hang", target, dtype, form, f"more than {SECONDS} s")
+    except Exception as error:
+        said = refusal(error)
+        if said is not None:
+            return None, Outcome("refused", target, dtype, form, said)
+        trace = traceback.extract_tb(error.__traceback__)[-1]
+        reason = f"{type(error).__name__}: {error} ({Path(trace.filename).name}:{trace.lineno})"
+        return None, Outcome("crash", target, dtype, form, reason)
+
+
+def refusal(error: Exception) -> str | None:
+    """The reason of an exception that the compiler raised on purpose in one sentence; None for any other."""
+    if isinstance(error, CompileError):
+        return error.reasons[0][1]
+    if not isinstance(error, (ValueError, TypeError, IndexError)) or "\n" in str(error):
+        return None
+    last = error.__traceback__
+    while last.tb_next is not None:
+        last = last.tb_next
+    path = last.tb_frame.f_code.co_filename
+    raised = linecache.getline(path, last.tb_lineno).lstrip().startswith("raise ")
+    return str(error) if path.startswith(COMPILER) and raised else None
+
+
+def classified(reason: str) -> str:
+    """A reason without its numbers and names, so that like ones are counted together."""
+    short = re.sub(r"'[^']*'", "'…'", reason)
+    short = re.sub(r"v\d+[\[\].\w]*", "v", short)
+    return re.sub(r"-?\d[\d.,e+/]*(?<![.,])", "N", short)[:160]

@@ -1,0 +1,145 @@
+"""The fuzzer itself, and some hundred of its programs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from compiler import CompileError
+from tests.fuzz import report
+from tests.fuzz.generate import generate
+from tests.fuzz.kinds import FLAG, INT, Draw, Kind, Matrix, Written
+from tests.fuzz.language import Language, continued, everything, sequences
+from tests.fuzz.program import Node, Program
+from tests.fuzz.run import DTYPES, FORMS, TARGETS, at_most, classified, expectations, outcomes, refusal
+from tests.fuzz.words import WORDS
+
+ABC = ("a", "b", "c")
+
+
+def program(*lines: tuple, outputs: tuple[int, ...] | None = None, max_length: int = 6) -> Program:
+    """A program of (word, inputs, parameters, kind) lines over a, b, c; the last line is read."""
+    nodes = tuple(Node(*line) for line in lines)
+    return Program(Language(ABC, everything(ABC), max_length), nodes, outputs or (len(nodes) - 1,))
+
+
+NUMBER = ("number", (), {"values": {"a": 2, "b": -1}}, INT)
+IS_C = ("is_in", (), {"members": ["c"]}, FLAG)
+SYMBOL = ("one_hot", (), {"members": list(ABC)}, Kind("symbol", 3))
+
+
+@pytest.mark.parametrize(
+    ("targets", "dtypes", "forms", "seeds"),
+    [
+        (("mamba", "mamba2"), ("float32",), ("bare",), range(160)),
+        (TARGETS, DTYPES, ("bare",), range(160, 175)),
+        (("mamba", "mamba2"), ("float32", "bfloat16"), FORMS, range(175, 185)),
+    ],
+)
+def test_programs_are_exact_or_refused(targets, dtypes, forms, seeds):
+    found = report.fuzz(seeds, targets, dtypes, forms)
+    assert found.failures == []
+    assert found.compiled > len(seeds) / 2  # mostly refusals would show little
+
+
+def test_a_seed_is_a_program():
+    assert [generate(seed).text() for seed in range(20)] == [generate(seed).text() for seed in range(20)]
+    assert len({generate(seed).text() for seed in range(20)}) == 20
+
+
+def test_every_word_is_met():
+    met = {node.word for seed in range(3000) for node in generate(seed).nodes}
+    assert met == set(WORDS)
+
+
+@pytest.mark.parametrize(
+    ("lines", "word", "values"),
+    [
+        ((NUMBER, ("shift", (0,), {"k": 2}, INT)), "abca", [0, 0, 2, -1]),
+        ((NUMBER, ("cumsum", (0,), {}, INT)), "abca", [2, 1, 1, 3]),
+        ((NUMBER, IS_C, ("latch", (0, 1), {}, INT)), "acbc", [0, 0, 0, 0]),
+        ((NUMBER, ("position", (), {}, INT), IS_C, ("latch", (1, 2), {}, INT)), "acbc", [0, 2, 2, 4]),
+        ((NUMBER, ("position", (), {}, INT), IS_C, ("latch first", (1, 2), {}, INT)), "acbc", [0, 2, 2, 2]),
+        ((NUMBER, IS_C, ("running_max", (0, 1), {}, INT)), "acb", [0, 0, 0]),
+        ((NUMBER, ("> number", (0,), {"k": 1}, FLAG), IS_C, ("count", (1, 2), {}, INT)), "aacab", [1, 2, 0, 1, 1]),
+        ((NUMBER, ("lookup", (0,), {"table": [5, 6, 7]}, INT)), "abc", [7, 0, 5]),
+        ((NUMBER, SYMBOL, ("memory", (1, 0, 1), {}, INT)), "aabca", [2, 4, -1, 0, 6]),
+        ((("position", (), {}, INT), SYMBOL, ("memory first", (1, 0, 1), {}, INT)), "abab", [1, 2, 1, 2]),
+        ((("position", (), {}, INT), SYMBOL, ("memory last", (1, 0, 1), {}, INT)), "abab", [1, 2, 3, 4]),
+    ],
+)
+def test_meanings(lines, word, values):
+    assert program(*lines).meaning(tuple(word)) == [(value,) for value in values]
+
+
+def test_a_wrong_meaning_is_found_and_shrunk(monkeypatch):
+    """A planted error: the running sum forgets the present position."""
+    right = WORDS["cumsum"]
+    late = replace(right, means=lambda p, letters, x: [(0,) * len(x[0]), *right.means(p, letters, x)][:-1])
+    monkeypatch.setitem(WORDS, "cumsum", late)
+    lines = (NUMBER, IS_C, ("cumsum", (0,), {}, INT), ("add", (2, 1), {}, INT))
+    monkeypatch.setattr(report, "generate", lambda seed: program(*lines, outputs=(1, 3)))
+    (failure,) = report.fuzz([0], ["mamba"], ["float32"], ["bare"]).failures
+    assert failure["verdict"] == "wrong" and failure["where"] == ["mamba", "float32", "interpreter"]
+    assert ".cumsum()" in failure["program"] and "concatenate" not in failure["program"]
+    assert failure["program"].count("\nv") == 2  # a source and the sum
+
+
+def test_a_wrong_model_is_found(monkeypatch):
+    from compiler.artifact.model import Stack
+
+    forward = Stack.forward
+    monkeypatch.setattr(Stack, "forward", lambda self, tokens: forward(self, tokens) * (tokens[..., None] != 2))
+    found = outcomes(program(("position", (), {}, INT)), 0, ["mamba"], ["float32"], ["bare"])
+    assert [outcome.verdict for outcome in found] == ["exact", "wrong"]
+
+
+def test_crashes_and_hangs_are_no_refusals(monkeypatch):
+    from tests.fuzz import run
+
+    def crash(*arguments):
+        return [][1]
+
+    def hang(*arguments):
+        while True:
+            pass
+
+    for broken, verdict in ((crash, "crash"), (hang, "hang")):
+        monkeypatch.setattr(run, "compile", broken)
+        monkeypatch.setattr(run, "SECONDS", 0.05)
+        assert [o.verdict for o in outcomes(program(NUMBER), 0, ["mamba"], ["float32"], [])] == [verdict]
+
+
+def test_only_what_the_compiler_says_on_purpose_is_a_refusal():
+    assert refusal(CompileError([(None, "too wide")])) == "too wide"
+    assert refusal(ValueError("operands could not be broadcast together")) is None
+    try:
+        program(("number", (), {"values": {"a": 0.5}}, INT)).circuit()
+    except ValueError as error:
+        assert refusal(error) == str(error)
+    assert classified("its value can reach 17 lattice steps, float32 up to 2^24") == classified(
+        "its value can reach 9 lattice steps, float32 up to 2^24"
+    )
+
+
+def test_sequences_are_walks():
+    language = Language(ABC, (("s0", "s1", ("a", "b"), True), ("s1", "s0", ("c",), False)), 5)
+    found = sequences(language, Draw(0))
+    assert {word[:2] for word in found} == {("a", "c"), ("b", "c")}
+    assert set(found) == {tuple("acbc"), tuple("bcac")}  # a and b are used up after four letters
+    assert len(continued(language, Draw(0), language.empty, 3)) == 3
+    everywhere = {word[:2] for word in sequences(Language(ABC, everything(ABC), 12), Draw(0))}
+    assert len(everywhere) == 9
+
+
+def test_expectations_cover_one_letter_and_long_sequences():
+    found = [b for seed in range(30) for b in expectations(program(NUMBER, max_length=100), seed)]
+    assert {batch.tokens.shape[1] for batch in found} == {12, 100}
+    assert all((batch.tokens == 0).all(axis=1).any() for batch in found)
+
+
+def test_numbers_reach_the_text_unrounded():
+    rows = ("rows", (), {"members": ["a"], "matrix": Matrix([(2**53 + 1, 0.5)])}, Kind("real", 2))
+    assert "dtype=object" in program(rows).text()
+    assert "signs(3)" in program(("code", (), {"members": list(ABC), "book": Written("signs(3)")}, Kind("code", 2))).text()
