@@ -3,6 +3,7 @@
 # make lint    run ruff
 # make bench   time the scan and the start of the command
 # make hostile N=10000   damage checkpoints at random and verify them, and kill processes that save
+# make fuzz N=100000 START=0   random programs over the whole language: exact or refused, from a seed on
 # make clean   remove caches and outputs, keep .venv
 # The first of these also makes .venv with everything in it; PYTHON chooses the interpreter (3.11 or newer).
 
@@ -15,7 +16,7 @@ INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt --no-build-is
 # One thread: with several, OpenMP threads that spin on a shared machine make every small product slower.
 export OMP_NUM_THREADS := 1
 
-.PHONY: demo test lint bench hostile clean
+.PHONY: demo test lint bench hostile fuzz clean
 
 demo: $(VENV)/installed
 	$(BIN)/construct mqar --kappa 16 --vocab 512
@@ -34,6 +35,9 @@ bench: $(VENV)/installed
 hostile: $(VENV)/installed-test
 	$(BIN)/python -m tests.artifact.hostile $(or $(N),10000)
 	$(BIN)/python -m tests.artifact.kills 500
+
+fuzz: $(VENV)/installed-test
+	$(BIN)/python -m tests.fuzz --programs $(or $(N),1000) --start $(or $(START),0)
 
 $(VENV)/installed: $(INPUTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -41,6 +41,8 @@ def _heaviest(steps: list[Step], max_length: int) -> float:
         return 0.0
     source, target = (np.array([getattr(s, end) for s in steps]) for end in ("source", "target"))
     weight = np.array([float(s.values[0][0][1]) for s in steps])
+    if not np.isfinite(weight).all():
+        return np.inf
     again = np.array([s.values[1][0][0] >= 1 for s in steps])
     best = np.full(1 + max(source.max(), target.max()), -np.inf)
     best[0] = 0.0

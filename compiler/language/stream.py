@@ -403,8 +403,9 @@ def count(when: Stream, reset: Stream) -> Stream:
 
 
 def present(when: Stream) -> Stream:
-    """Whether `when` held at any position so far, the present one included."""
-    return Stream(ops.Latch(), (constant(1), when)).retyped(Bool())
+    """Whether `when` held at any position so far, the present one included; lane by lane."""
+    instance(when, Stream, "'when' of present", "a stream")
+    return Stream(ops.Latch(), (constant(1), when)).retyped(Bool(when.width))
 
 
 def running_max(value: Stream, when: Stream) -> Stream:

@@ -69,7 +69,7 @@ def _skipping(form: Form, target: Target) -> Form:
 
 def _common_factor(form: Form, read: sparse.csr_array, written: Form) -> Fraction:
     """The s with form[atom] = s · read · written[atom] for every atom that is written; 0 if there is none."""
-    if not written.keys() <= form.keys():
+    if not written or not written.keys() <= form.keys():  # a value that is 0 writes nothing
         return Fraction(0)
     products = [(form[key], product(read, matrix)) for key, matrix in written.items()]
     first, base = products[0]

@@ -48,6 +48,13 @@ def test_a_reset_that_is_not_certain_resets_nothing():
     assert _most(count(letter, reset=doubtful), three) == 667
 
 
+def test_a_flag_without_a_bound_gives_no_bound():
+    """Infinity beside what no walk reaches would be no number, and no number is above any bound."""
+    weight = ((np.array([0.0, np.inf]),), (np.array([0.0, 0.0]),))
+    endless = walks.Step(1, 1, 0, 0, (), weight)
+    assert module._heaviest([endless], 10) == np.inf
+
+
 def test_random_counts_over_random_languages():
     rng = np.random.default_rng(0)
 

@@ -37,7 +37,9 @@ def main() -> int:
 
 def _tell(failure: dict) -> None:
     where = " ".join(failure["where"])
-    print(f"seed {failure['seed']}: {failure['verdict']} {where}: {failure['reason']}\n{failure['program']}", flush=True)
+    print(
+        f"seed {failure['seed']}: {failure['verdict']} {where}: {failure['reason']}\n{failure['program']}", flush=True
+    )
 
 
 def _print(report, seconds: float) -> None:

@@ -6,32 +6,33 @@ from tests.fuzz.kinds import Draw, Kind
 from tests.fuzz.language import draw_language
 from tests.fuzz.program import Node, Program
 from tests.fuzz.words import READOUTS, SOURCES, STEPS, WORDS
+from tests.fuzz.words.word import compared, fits
 
 ALPHABETS = ("a", "ab", "abc", "abc", "abc", "abcd", "abcde", "abcdefg")
-FIRST_CHOICE = {"flag": "is_in", "flags": "is_in", "int": "number", "ints": "number", "symbol": "one_hot", "code": "code"}
+FIRST_CHOICE = {
+    "flag": "is_in",
+    "flags": "is_in",
+    "int": "number",
+    "ints": "number",
+    "symbol": "one_hot",
+    "code": "code",
+}
 WIDEST = 40
-
-
-def fits(kind: Kind, wanted: str, first: Kind | None, letters: int) -> bool:
-    """Whether a stream of this kind may stand where `wanted` does."""
-    if kind.name == "logits":
-        return False
-    name = wanted.lstrip("=1")
-    of_first = not wanted.startswith("=") or kind.width == first.width
-    return of_first and {
-        "any": True,
-        "one": kind.width == 1,
-        "flag": kind == Kind("flag"),
-        "flags": kind.name in ("flag", "symbol"),
-        "int": kind.width == 1 and kind.name in ("int", "flag"),
-        "ints": kind.whole,
-        "numbers": kind.name in ("int", "flag", "code"),
-        "symbol": kind.name == "symbol",
-        "code": kind.name == "code",
-        "letters": kind.width <= letters,
-        "short": kind.width <= 5 and 2 ** (kind.width - 1) + 1 <= letters,
-        "shorter": kind.width <= 5 and 2 ** (kind.width - 1) + 2 <= letters,
-    }[name]
+CARELESS = (
+    "any",
+    "one",
+    "flag",
+    "flags",
+    "int",
+    "ints",
+    "numbers",
+    "symbol",
+    "=any",
+    "=1any",
+    "=symbol",
+    "=flags",
+    "=numbers",
+)
 
 
 class Growing:
@@ -50,15 +51,15 @@ class Growing:
     def source(self, wanted: str) -> int:
         return self.add(FIRST_CHOICE.get(wanted.lstrip("=1")) or self.draw.one(list(SOURCES)))
 
-    def input(self, wanted: str, compared: Kind | None) -> int | None:
+    def input(self, wanted: str, beside: Kind | None) -> int | None:
         """A line that fits, the latest ones most likely; a new source where none does; None where none can."""
         draw = self.draw
-        if draw.chance(draw.careless) and self.nodes:
+        if self.nodes and wanted in CARELESS and draw.chance(draw.careless):
             return draw.below(len(self.nodes))
-        known = [i for i, node in enumerate(self.nodes) if fits(node.kind, wanted, compared, len(draw.letters))]
+        known = [i for i, node in enumerate(self.nodes) if fits(node.kind, wanted, beside, len(draw.letters))]
         if not known or (draw.chance(0.2) and not wanted.startswith("=")):
             new = self.source(wanted)
-            if fits(self.nodes[new].kind, wanted, compared, len(draw.letters)):
+            if fits(self.nodes[new].kind, wanted, beside, len(draw.letters)):
                 return new
         if not known:
             return None
@@ -69,8 +70,7 @@ class Growing:
         word = self.draw.one(words)
         inputs: list[int] = []
         for wanted in WORDS[word].takes:
-            compared = inputs[1 if wanted.startswith("=1") else 0] if inputs else None
-            found = self.input(wanted, None if compared is None else self.nodes[compared].kind)
+            found = self.input(wanted, self.nodes[inputs[compared(wanted)]].kind if inputs else None)
             if found is None:
                 return None
             inputs.append(found)

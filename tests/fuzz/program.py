@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-
-import numpy as np
 
 from tests.fuzz.kinds import Kind, shown
 from tests.fuzz.language import Language
 from tests.fuzz.words import WORDS
-from tests.fuzz.words.word import Column
+from tests.fuzz.words.word import Column, compared, fits
 
-HEADER = "import numpy as np\nfrom fractions import Fraction\nfrom compiler import *\nfrom compiler.language import memory\n"
+HEADER = (
+    "import numpy as np\nfrom fractions import Fraction\nfrom compiler import *\nfrom compiler.language import memory\n"
+)
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Program:
-    """Lines, of which `outputs` are read by the user, over an input language; `end` is the letter that ends a generation."""
+    """Lines over an input language, of which the user reads `outputs`; `end` is the letter that ends a generation."""
 
     language: Language
     nodes: tuple[Node, ...]
@@ -60,6 +59,16 @@ class Program:
             inputs = [columns[i] for i in node.inputs]
             columns.append(WORDS[node.word].means(node.params, list(letters), *inputs))
         return [sum(rows, ()) for rows in zip(*(columns[i] for i in self.outputs), strict=True)]
+
+    @property
+    def well_typed(self) -> bool:
+        """Whether every word has inputs of the kinds that it is documented for: then its meaning is known."""
+        kinds = [node.kind for node in self.nodes]
+        return all(
+            fits(kinds[i], wanted, None if k == 0 else kinds[node.inputs[compared(wanted)]], len(self.language.letters))
+            for node in self.nodes
+            for k, (i, wanted) in enumerate(zip(node.inputs, WORDS[node.word].takes, strict=True))
+        )
 
     def trimmed(self) -> Program:
         """Without the lines that nothing reads."""

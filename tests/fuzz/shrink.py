@@ -40,12 +40,8 @@ def simpler(program: Program) -> Iterator[Program]:
             replace(program, outputs=tuple(j for j in program.outputs if j != i)).trimmed() for i in program.outputs
         )
     for i in reversed(range(len(program.nodes))):
-        for j in program.nodes[i].inputs:
-            if program.nodes[j].kind.width == program.nodes[i].kind.width:
-                yield _bypassed(program, i, j)
-        for j in range(i):
-            if program.nodes[j].kind == program.nodes[i].kind and j not in program.nodes[i].inputs:
-                yield _bypassed(program, i, j)
+        same = [j for j in range(i) if program.nodes[j].kind == program.nodes[i].kind]
+        yield from (_bypassed(program, i, j) for j in same)
     for output in program.outputs:
         yield from (replace(program, outputs=(i,)).trimmed() for i in program.nodes[output].inputs)
     if program.end is not None:
@@ -80,8 +76,12 @@ def _simpler_params(params: dict) -> Iterator[dict]:
         if name in ("width", "members", "alphabet", "rules", "lanes", "lane", "n"):
             continue
         if isinstance(value, dict):
-            yield from (params | {name: {k: v for k, v in value.items() if k != key}} for key in value if len(value) > 1)
-            yield from (params | {name: value | {key: v}} for key in value for v in SIMPLER if value[key] not in SIMPLER)
+            yield from (
+                params | {name: {k: v for k, v in value.items() if k != key}} for key in value if len(value) > 1
+            )
+            yield from (
+                params | {name: value | {key: v}} for key in value for v in SIMPLER if value[key] not in SIMPLER
+            )
         elif isinstance(value, (list, tuple)) and not isinstance(value, str):
             if name == "kernel" and len(value) > 1:
                 yield params | {name: value[:-1]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from compiler import CompileError
@@ -12,7 +13,7 @@ from tests.fuzz.generate import generate
 from tests.fuzz.kinds import FLAG, INT, Draw, Kind, Matrix, Written
 from tests.fuzz.language import Language, continued, everything, sequences
 from tests.fuzz.program import Node, Program
-from tests.fuzz.run import DTYPES, FORMS, TARGETS, at_most, classified, expectations, outcomes, refusal
+from tests.fuzz.run import DTYPES, FORMS, TARGETS, classified, expectations, outcomes, refusal
 from tests.fuzz.words import WORDS
 
 ABC = ("a", "b", "c")
@@ -32,9 +33,10 @@ SYMBOL = ("one_hot", (), {"members": list(ABC)}, Kind("symbol", 3))
 @pytest.mark.parametrize(
     ("targets", "dtypes", "forms", "seeds"),
     [
-        (("mamba", "mamba2"), ("float32",), ("bare",), range(160)),
-        (TARGETS, DTYPES, ("bare",), range(160, 175)),
-        (("mamba", "mamba2"), ("float32", "bfloat16"), FORMS, range(175, 185)),
+        (("mamba",), ("float32",), ("bare",), range(160)),
+        (("mamba2",), ("float32",), ("bare",), range(160, 220)),
+        (TARGETS, DTYPES, ("bare",), range(220, 230)),
+        (("mamba", "mamba2"), ("float32", "bfloat16"), FORMS, range(230, 236)),
     ],
 )
 def test_programs_are_exact_or_refused(targets, dtypes, forms, seeds):
@@ -113,11 +115,12 @@ def test_crashes_and_hangs_are_no_refusals(monkeypatch):
 
 def test_only_what_the_compiler_says_on_purpose_is_a_refusal():
     assert refusal(CompileError([(None, "too wide")])) == "too wide"
-    assert refusal(ValueError("operands could not be broadcast together")) is None
-    try:
+    with pytest.raises(TypeError) as raised:
         program(("number", (), {"values": {"a": 0.5}}, INT)).circuit()
-    except ValueError as error:
-        assert refusal(error) == str(error)
+    assert refusal(raised.value) == str(raised.value)
+    with pytest.raises(ValueError) as raised:
+        np.zeros(2) + np.zeros(3)
+    assert refusal(raised.value) is None
     assert classified("its value can reach 17 lattice steps, float32 up to 2^24") == classified(
         "its value can reach 9 lattice steps, float32 up to 2^24"
     )
@@ -136,10 +139,12 @@ def test_sequences_are_walks():
 def test_expectations_cover_one_letter_and_long_sequences():
     found = [b for seed in range(30) for b in expectations(program(NUMBER, max_length=100), seed)]
     assert {batch.tokens.shape[1] for batch in found} == {12, 100}
-    assert all((batch.tokens == 0).all(axis=1).any() for batch in found)
+    assert all((batch.tokens == batch.tokens[:, :1]).all(axis=1).any() for batch in found)
 
 
 def test_numbers_reach_the_text_unrounded():
     rows = ("rows", (), {"members": ["a"], "matrix": Matrix([(2**53 + 1, 0.5)])}, Kind("real", 2))
     assert "dtype=object" in program(rows).text()
-    assert "signs(3)" in program(("code", (), {"members": list(ABC), "book": Written("signs(3)")}, Kind("code", 2))).text()
+    assert (
+        "signs(3)" in program(("code", (), {"members": list(ABC), "book": Written("signs(3)")}, Kind("code", 2))).text()
+    )

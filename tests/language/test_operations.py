@@ -138,6 +138,10 @@ OPERATIONS = {
         present(F & G),
         lambda a, t: int(any(f and g for f, g in zip(a.f[: t + 1], a.g[: t + 1], strict=True))),
     ),
+    "present of lanes": (
+        present(concatenate(F, G)),
+        lambda a, t: [max(a.f[: t + 1]), max(a.g[: t + 1])],
+    ),
     "running_max": (running_max(X, F), lambda a, t: max((a.x[s] for s in range(t + 1) if a.f[s]), default=0)),
     "memory sum": (memory.write(S, X, F).read(Q), lambda a, t: sum(_written(a, t, a.q[t]))),
     "memory first": (memory.write(S, X, F, "first").read(Q), lambda a, t: (_written(a, t, a.q[t]) or [0])[0]),

@@ -63,3 +63,9 @@ def assert_exact(result):
     tokens = np.random.default_rng(0).integers(3, size=(12, 20))
     with torch.no_grad():
         assert np.array_equal(bare(result)(torch.from_numpy(tokens)).numpy(), result.interpret(tokens))
+
+
+@pytest.mark.parametrize("target", ["mamba", "mamba2", "mamba-delta-t", "s4d"])
+def test_a_memory_of_zeros_has_nothing_to_skip(target):
+    assert_exact(compiled(memory.outer_sum(constant(0), write=TOKEN, read=TOKEN), target))
+    assert_exact(compiled(memory.outer_sum(constant(0), write=TOKEN, read=TOKEN) + TOKEN[0], target))

@@ -108,7 +108,9 @@ def _largest(params: Params, letters: list[str], value: Column, when: Column) ->
 # Keyed memories -----------------------------------------------------------------------------------------
 
 
-def _sum_memory(params: Params, letters: list[str], key: Column, value: Column, query: Column, when: Column | None = None):
+def _sum_memory(
+    params: Params, letters: list[str], key: Column, value: Column, query: Column, when: Column | None = None
+):
     """Σ over what was written of value · <key, query>."""
     state = [_zeros(value)] * len(key[0])
     out = []
@@ -123,7 +125,9 @@ def _sum_memory(params: Params, letters: list[str], key: Column, value: Column, 
 
 
 def _keyed_memory(first: bool) -> Callable[..., Column]:
-    def means(params: Params, letters: list[str], key: Column, value: Column, query: Column, when: Column | None = None):
+    def means(
+        params: Params, letters: list[str], key: Column, value: Column, query: Column, when: Column | None = None
+    ):
         held: dict[int, Row] = {}
         out = []
         for t, (k, v, q) in enumerate(zip(key, value, query, strict=True)):
@@ -153,8 +157,13 @@ def _taps(draw: Draw, kinds: Sequence[Kind]) -> Params:
 
 WORDS = {
     "shift": Word(
-        "{0}.shift({k})", ("any",), like, lambda p, letters, x: _past(x, p["k"]),
-        lambda draw, kinds: {"k": draw.one((0, 1, 1, 1, 2, 3, 4, 5, 7, 11, 30)) if draw.chance(0.95) else 10**draw.below(6)},
+        "{0}.shift({k})",
+        ("any",),
+        like,
+        lambda p, letters, x: _past(x, p["k"]),
+        lambda draw, kinds: {
+            "k": draw.one((0, 1, 1, 1, 2, 3, 4, 5, 7, 11, 30)) if draw.chance(0.95) else 10 ** draw.below(6)
+        },
     ),
     "cumsum": Word("{0}.cumsum()", ("any",), numbers, lambda p, letters, x: _running(x)),
     "lti": Word("lti({0}, {kernel})", ("any",), numbers, _filtered, _taps),
@@ -169,19 +178,15 @@ WORDS = {
     ),
     "count": Word("count({0}, reset={1})", ("flag", "flag"), fixed(INT), _counted),
     "running_max": Word("running_max({0}, {1})", ("ints", "flag"), numbers, _largest),
-    "memory": Word(
-        "memory.write(key={0}, value={1}).read({2})", ("any", "any", "=any"), _sum_read, _sum_memory
-    ),
+    "memory": Word("memory.write(key={0}, value={1}).read({2})", ("any", "any", "=any"), _sum_read, _sum_memory),
     "memory when": Word(
         "memory.write(key={0}, value={1}, when={3}).read({2})", ("any", "any", "=any", "flag"), _sum_read, _sum_memory
     ),
     "memory by symbol": Word(
         "memory.write(key={0}, value={1}, policy='sum').read({2})", ("symbol", "any", "=symbol"), _sum_read, _sum_memory
     ),
-    "outer_sum": Word(
-        "memory.outer_sum({1}, write={0}, read={2})", ("any", "any", "=any"), _sum_read, _sum_memory
-    ),
-}  # fmt: skip
+    "outer_sum": Word("memory.outer_sum({1}, write={0}, read={2})", ("any", "any", "=any"), _sum_read, _sum_memory),
+}
 for _policy in ("first", "last"):
     _means = _keyed_memory(_policy == "first")
     WORDS[f"memory {_policy}"] = Word(

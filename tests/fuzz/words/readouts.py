@@ -42,7 +42,8 @@ def _nearest(params: Params, letters: list[str], x: Column) -> Column:
     words = dict(zip(params["members"], codewords(params["book"]), strict=True))
     blank = {params["blank"]: 1}
     return [
-        _placed(params, {letter: 2 * (2 * _dot(c, row) - _dot(c, c)) for letter, c in words.items()} | blank) for row in x
+        _placed(params, {letter: 2 * (2 * _dot(c, row) - _dot(c, c)) for letter, c in words.items()} | blank)
+        for row in x
     ]
 
 
@@ -97,7 +98,10 @@ WORDS = {
         "readout_nearest({0}, {book}, letters, {members}, {blank})", ("shorter",), _scores, _nearest, _draw_nearest
     ),
     "emit": Word(
-        "emit(letters, ({0}, {rules}[0]), ({1}, {rules}[1]), otherwise={otherwise})", ("flag", "flag"),
-        _scores, _emitted, _draw_rules,
+        "emit(letters, ({0}, {rules}[0]), ({1}, {rules}[1]), otherwise={otherwise})",
+        ("flag", "flag"),
+        _scores,
+        _emitted,
+        _draw_rules,
     ),
-}  # fmt: skip
+}

@@ -40,33 +40,40 @@ def _draw_rows(draw: Draw, kinds: list[Kind]) -> Params:
 
 WORDS = {
     "one_hot": Word(
-        "x.one_hot({members})", (),
+        "x.one_hot({members})",
+        (),
         lambda kinds, params: Kind("symbol", len(params["members"])),
-        _one_hot, lambda draw, kinds: {"members": list(draw.letters) if draw.chance(0.7) else draw.members()},
+        _one_hot,
+        lambda draw, kinds: {"members": list(draw.letters) if draw.chance(0.7) else draw.members()},
     ),
     "is_in": Word("x.is_in({members})", (), fixed(FLAG), _is_in, lambda draw, kinds: {"members": draw.members()}),
     "code": Word(
-        "x.code({members}, {book})", (),
+        "x.code({members}, {book})",
+        (),
         lambda kinds, params: Kind("code", len(codewords(params["book"])[0])),
-        _code, _draw_code,
+        _code,
+        _draw_code,
     ),
     "number": Word(
-        "x.number({values})", (), fixed(INT),
+        "x.number({values})",
+        (),
+        fixed(INT),
         lambda params, letters: [(params["values"].get(letter, 0),) for letter in letters],
         lambda draw, kinds: {"values": {letter: draw.whole() for letter in draw.members()}},
     ),
     "rows": Word(
-        "x.rows({members}, {matrix}, 'rows')", (),
+        "x.rows({members}, {matrix}, 'rows')",
+        (),
         lambda kinds, params: Kind("real", len(params["matrix"][0])),
-        _rows, _draw_rows,
+        _rows,
+        _draw_rows,
     ),
-    "position": Word(
-        "position()", (), fixed(INT), lambda params, letters: [(t,) for t in range(1, len(letters) + 1)]
-    ),
+    "position": Word("position()", (), fixed(INT), lambda params, letters: [(t,) for t in range(1, len(letters) + 1)]),
     "constant": Word(
-        "constant({value}, {width})", (),
+        "constant({value}, {width})",
+        (),
         lambda kinds, params: Kind("int" if exact(params["value"]).denominator == 1 else "real", params["width"]),
         lambda params, letters: [(exact(params["value"]),) * params["width"]] * len(letters),
         lambda draw, kinds: {"value": draw.part(), "width": draw.one((1, 1, 1, 3))},
     ),
-}  # fmt: skip
+}

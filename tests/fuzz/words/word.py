@@ -20,7 +20,9 @@ class Word:
 
     code:  how it is written, with {0}, {1} for its inputs and {name} for its parameters.
     takes: what each input must be: "flag", "flags" (of any width, or a symbol), "int", "ints" (of any width), "one"
-           (one number), "any", "symbol", "code"; with "=" before it, as wide as the first input.
+           (one number), "any", "symbol", "code", "numbers" (integers that are no symbol), "letters" (no more lanes than
+           letters), "short" and "shorter" (a code with enough words); after "=" as wide as the first input, after "=1"
+           as wide as the second.
     gives: the kind of what it gives, from those of its inputs and the parameters.
     means: (parameters, letters of the sequence, *columns of the inputs) to a column.
     draw:  random parameters for inputs of these kinds.
@@ -53,6 +55,11 @@ def spread(row: Row, width: int) -> Row:
     return row * width if len(row) == 1 else row
 
 
+def number(name: str) -> Callable[[Draw, Sequence[Kind]], Params]:
+    """One number k, drawn by that method."""
+    return lambda draw, kinds: {"k": getattr(draw, name)()}
+
+
 def fixed(kind: Kind) -> Callable[[Sequence[Kind], Params], Kind]:
     return lambda kinds, params: kind
 
@@ -76,3 +83,33 @@ def _whole(value: object) -> bool:
     if isinstance(value, (list, tuple)):
         return all(map(_whole, value))
     return not hasattr(value, "__truediv__") or value % 1 == 0
+
+
+def compared(wanted: str) -> int:
+    """The input whose width this one must have."""
+    return 1 if wanted.startswith("=1") else 0
+
+
+def fits(kind: Kind, wanted: str, beside: Kind | None, letters: int) -> bool:
+    """Whether a stream of this kind may stand where `wanted` does, beside an input of another kind."""
+    if kind.name == "logits":
+        return False
+    name = wanted.lstrip("=1")
+    wide = not wanted.startswith("=") or kind.width == beside.width
+    return (
+        wide
+        and {
+            "any": True,
+            "one": kind.width == 1,
+            "flag": kind == Kind("flag"),
+            "flags": kind.name in ("flag", "symbol"),
+            "int": kind.width == 1 and kind.name in ("int", "flag"),
+            "ints": kind.whole,
+            "numbers": kind.name in ("int", "flag", "code"),
+            "symbol": kind.name == "symbol",
+            "code": kind.name == "code",
+            "letters": kind.width <= letters,
+            "short": kind.width <= 5 and 2 ** (kind.width - 1) + 1 <= letters,
+            "shorter": kind.width <= 5 and 2 ** (kind.width - 1) + 2 <= letters,
+        }[name]
+    )
