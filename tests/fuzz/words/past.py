@@ -187,8 +187,8 @@ WORDS = {
     ),
     "outer_sum": Word("memory.outer_sum({1}, write={0}, read={2})", ("any", "any", "=any"), _sum_read, _sum_memory),
 }
-for _policy in ("first", "last"):
-    _means = _keyed_memory(_policy == "first")
+for _policy in ("first", "last", "once"):
+    _means = _keyed_memory(_policy != "last")
     WORDS[f"memory {_policy}"] = Word(
         f"memory.write(key={{0}}, value={{1}}, policy={_policy!r}).read({{2}})",
         ("symbol", "any", "=symbol"),
