@@ -1,7 +1,6 @@
 """Compile circuits of state-space models to exact weights of real Mamba modules.
 
-    from compiler import Alphabet, Circuit, InputLanguage, Tokens, bare, memory, readout_one_hot
-    from compiler import compile
+    from compiler import Alphabet, Circuit, InputLanguage, Tokens, bare, compile, memory, readout_one_hot
 
     letters = Alphabet.of("a", "b", "c")
     x = Tokens(letters).one_hot()

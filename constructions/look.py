@@ -20,7 +20,10 @@ Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="also draw a picture (PNG, PDF or SVG)")]
 Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
 Input = Annotated[str, typer.Option("--input", help='tokens, such as "k0 v3 k0"')]
-Block = Annotated[int | None, typer.Option(min=1, help="which block, from 1 on [default: the last]")]
+Block = Annotated[
+    int | None,
+    typer.Option(min=1, help="which block, from 1 on [default: the last (plot: the last that keeps a state)]"),
+]
 
 
 def register(app: typer.Typer) -> None:

@@ -44,11 +44,12 @@ class StateHistory:
 
 
 def state_history(compiled: Compiled, stack: Stack, text: str, block: int | None = None) -> StateHistory:
-    """The states of a block (counted from 1; default: the last one) while it reads white-space separated tokens.
+    """The states of a block (from 1 on; default: the last with a state) while it reads white-space separated tokens.
 
     stack: the compiled circuit as a module, bare or a language model. ValueError for unknown tokens and blocks without a state.
     """
-    number = len(compiled.blocks) if block is None else block
+    keeping = [n for n in range(1, len(compiled.blocks) + 1) if _stateful(compiled, n)]
+    number = max(keeping, default=len(compiled.blocks)) if block is None else block
     if not 1 <= number <= len(compiled.blocks):
         raise ValueError(f"there is no block {number}: the model has {len(compiled.blocks)}, counted from 1")
     block = number - 1
@@ -56,14 +57,20 @@ def state_history(compiled: Compiled, stack: Stack, text: str, block: int | None
     ids = alphabet.encode(text)
     if not ids:
         raise ValueError("the input holds no token, so there is nothing to draw")
-    target = compiled.context.target
-    streams = [s for s in compiled.schedule.blocks[block] if target.gadget(s.operation).entries(s, 1, target)]
+    streams = _stateful(compiled, number)
     if not streams:
-        raise ValueError(f"block {number} keeps no state, so there is nothing to draw")
+        others = f"; block {', '.join(map(str, keeping))} does" if keeping else ""
+        raise ValueError(f"block {number} keeps no state, so there is nothing to draw{others}")
     states = _states(stack, ids, block)
-    seats = target.seats(compiled.blocks[block], stack.blocks[block])
+    seats = compiled.context.target.seats(compiled.blocks[block], stack.blocks[block])
     groups = [group for stream in streams for group in _groups(compiled, stream, states[:, seats], block)]
     return StateHistory(tuple(alphabet.tokens[i] for i in ids), tuple(groups), number)
+
+
+def _stateful(compiled: Compiled, number: int) -> list[Stream]:
+    """The operations of a block (counted from 1) that keep a state."""
+    target = compiled.context.target
+    return [s for s in compiled.schedule.blocks[number - 1] if target.gadget(s.operation).entries(s, 1, target)]
 
 
 @torch.no_grad()

@@ -1,0 +1,28 @@
+"""docs/tutorial.md: its code runs as printed, and so do its commands."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = (Path(__file__).parents[1] / "docs" / "tutorial.md").read_text("utf-8")
+
+
+def test_the_tutorial_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    scope: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(compile(block, "tutorial", "exec"), scope)  # the page's own text, in its order
+    claimed = re.search(r"# (right on all .*)", PAGE)[1]
+    assert claimed in capsys.readouterr().out
+    commands = re.findall(r"^construct (.*)$", PAGE, re.MULTILINE)
+    assert len(commands) == 5
+    for command in commands:
+        words = re.findall(r'"[^"]*"|\S+', command)
+        line = [sys.executable, "-m", "constructions", *(word.strip('"') for word in words)]
+        done = subprocess.run(line, capture_output=True, text=True)
+        assert done.returncode == 0, (command, done.stderr)
