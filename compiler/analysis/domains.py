@@ -25,8 +25,8 @@ from compiler.analysis.units import array_units, unit_of
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.input_language import InputLanguage
-from compiler.language.stream import Stream
-from compiler.language.types import Bool, Int, OneHot, Type
+from compiler.language.stream import Stream, operation_of
+from compiler.language.types import Bool, Int, OneHot, Real, Type
 
 _RANGE = 2.0**256  # beyond, and below its inverse, products of bounds could leave the range of float64
 _ZERO, _ONE = Fraction(0), Fraction(1)
@@ -162,9 +162,10 @@ class Domains:
         """The domain that a type alone promises (numeric inputs, flags)."""
         if isinstance(type, (Bool, OneHot)):
             return self._interval(_ONE, _ZERO, _ONE, type.width)
-        lo = Fraction(type.lo) if getattr(type, "lo", None) is not None else Fraction(-(2**62))
-        hi = Fraction(type.hi) if getattr(type, "hi", None) is not None else Fraction(2**62)
-        return self._interval(Fraction(1 if type.integral else 0), lo, hi, type.width)
+        lo, hi = (type.lo, type.hi) if isinstance(type, (Int, Real)) else (None, None)
+        least = Fraction(-(2**62)) if lo is None else Fraction(lo)
+        greatest = Fraction(2**62) if hi is None else Fraction(hi)
+        return self._interval(Fraction(1 if type.integral else 0), least, greatest, type.width)
 
     @singledispatchmethod
     def _of(self, operation: ops.Operation, stream: Stream) -> Domain:
@@ -237,20 +238,22 @@ class Domains:
 
     def _linear(self, terms: list[tuple[sparse.csr_array, Stream]], stream: Stream) -> Domain:
         """Interval arithmetic for Σ matrix·lanes, with the tighter of the row-wise and the l1 bound per term."""
-        domains = [self._held(s.operation) if _is_constant(s) else self._known[s] for _, s in terms]
+        domains = [
+            self._held(s.operation) if isinstance(s.operation, ops.Constant) else self._known[s] for _, s in terms
+        ]
         parts = [self._checked(m, stream).of(d, up(d.l1)) for (m, _), d in zip(terms, domains, strict=True)]
         width = stream.width
         if not parts:
             return self._interval(_ONE, _ZERO, _ZERO, width)
-        low, high = sum(p.low for p in parts), sum(p.high for p in parts)
+        low, high = _added([p.low for p in parts]), _added([p.high for p in parts])
         ends = [a for p in parts for a in (p.low, p.high)]
         if len(parts) > 1:
-            reach = sum(np.maximum(np.abs(p.low), np.abs(p.high)) for p in parts)
+            reach = _added([np.maximum(np.abs(p.low), np.abs(p.high)) for p in parts])
             low, high = outward(low, high, reach, min(map(least_unit, ends)), len(parts))
         units = parts[0].units
         for part in parts[1:]:
             units = np.minimum(units, part.units)
-        masses = raised(sum(p.masses for p in parts), min(least_unit(p.masses) for p in parts), len(parts))
+        masses = raised(_added([p.masses for p in parts]), min(least_unit(p.masses) for p in parts), len(parts))
         l1 = sum((self.sums(m).column * d.l1 for (m, _), d in zip(terms, domains, strict=True)), Fraction(0))
         return Domain(units, np.minimum(low, 0), np.maximum(high, 0), l1, masses)
 
@@ -274,15 +277,17 @@ class Domains:
         l1, masses = d.l1, np.minimum(d.masses, alone)
         if isinstance(pre.operation, ops.Linear):  # relu(x − c) ≤ relu(x) for c ≥ 0
             terms = list(zip(pre.operation.matrices, pre.inputs, strict=True))
-            kept = [(m, s) for m, s in terms if not (_is_constant(s) and self._lowers(m, s.operation))]
+            kept = [(m, s) for m, s in terms if not self._lowers(m, s.operation)]
             if len(kept) < len(terms):
                 positive = self._linear(kept, pre)
                 l1, masses = min(l1, positive.l1), np.minimum(masses, positive.masses)
         return Domain(d.units, np.maximum(d.low, 0), np.maximum(d.high, 0), l1, masses)
 
-    def _lowers(self, matrix: sparse.csr_array, constant: ops.Constant) -> bool:
-        """Whether a multiple of a constant adds at most 0 to every row."""
-        held = self._held(constant)
+    def _lowers(self, matrix: sparse.csr_array, operation: ops.Operation) -> bool:
+        """Whether it is a constant of which this multiple adds at most 0 to every row."""
+        if not isinstance(operation, ops.Constant):
+            return False
+        held = self._held(operation)
         return bool(self.sums(matrix).of(held, up(held.l1)).high.max() <= 0)
 
     @_of.register
@@ -390,7 +395,8 @@ class Domains:
     @_of.register
     def _(self, operation: ops.Latch, stream: Stream) -> Domain:
         d, copies = _with_zero(self._known[stream.inputs[0]]), stream.inputs[1].width
-        return self._lanes(*(np.tile(a, copies) for a in (d.units, d.low, d.high)), d.l1 * copies)
+        units, low, high = (np.tile(a, copies) for a in (d.units, d.low, d.high))
+        return self._lanes(units, low, high, d.l1 * copies)
 
     @_of.register
     def _(self, operation: ops.SumWhere, stream: Stream) -> Domain:
@@ -431,14 +437,14 @@ class Domains:
     def _cells(self, stream: Stream) -> np.ndarray:
         """For each lane of the value a bound on its entries in the state of an additive memory."""
         value, key = (self.of(s) for s in stream.inputs[:2])
-        writes = stream.operation.writes
+        writes = operation_of(stream, ops.MemoryRead).writes
         most = key.mass if writes is None else min(key.mass, key.bound * writes)
         return np.minimum(times(value.bounds, most), times(value.masses, key.bound))
 
     def cell_bound(self, stream: Stream) -> Fraction:
         """A bound on every entry of a memory's state."""
         value, key = (self.of(s) for s in stream.inputs[:2])
-        if stream.operation.policy != "sum":
+        if operation_of(stream, ops.MemoryRead).policy != "sum":
             return value.bound * key.bound
         return Fraction(float(self._cells(stream).max()))
 
@@ -459,10 +465,10 @@ def _with_zero(d: Domain) -> Domain:
     return replace(d, low=np.minimum(d.low, 0), high=np.maximum(d.high, 0))
 
 
+def _added(arrays: list[np.ndarray]) -> np.ndarray:
+    return sum(arrays, start=np.zeros_like(arrays[0]))
+
+
 def _products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Products of units, where a lane without a lattice stays without one."""
     return np.where((a == 0) | (b == 0), 0.0, np.where(a == 0, 1.0, a) * np.where(b == 0, 1.0, b))
-
-
-def _is_constant(stream: Stream) -> bool:
-    return isinstance(stream.operation, ops.Constant)

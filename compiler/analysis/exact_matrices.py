@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from numbers import Rational
 
 import numpy as np
 from scipy import sparse
 
 from compiler.analysis.units import array_units
+from compiler.language.arguments import Number
 
 EXACT = 2.0**53
 _SLACK = 1 - 2.0**-20  # covers the rounding of the bounds themselves
@@ -46,7 +46,7 @@ def exact_float(weight: Fraction) -> float:
     return held
 
 
-def exact_rows(rows: Sequence[Sequence[Rational]]) -> sparse.csr_array:
+def exact_rows(rows: Iterable[Iterable[Number]]) -> sparse.csr_array:
     """The matrix of these numbers; InexactWeight where a float64 does not hold one."""
     return _tidy(sparse.csr_array([[exact_float(Fraction(v)) for v in row] for row in rows]))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -21,7 +22,7 @@ from compiler.language.stream import Stream, constant, inputs_first
 
 ONE = constant(1).named("one")
 Form = dict[tuple[Stream, int], sparse.csr_array]
-Weights = Fraction | sparse.csr_array  # a number stands for that multiple of the identity: most weights are
+Weights: TypeAlias = Fraction | sparse.csr_array  # a number stands for that multiple of the identity: most weights are
 
 
 def linear_form(stream: Stream, known: dict[Stream, Form] | None = None) -> Form:
@@ -43,8 +44,11 @@ def _linear_form(stream: Stream, known: dict[Stream, Form]) -> Form:
         for lag, parts in pending.pop(node, {}).items():
             weights = _sum(parts, node.width)  # every reader has been seen, so this is all of it
             for source, k, factor, is_atom in _folded(node, known):
-                target, key = (form, (source, lag + k)) if is_atom else (pending.setdefault(source, {}), lag + k)
-                target.setdefault(key, []).append(_product(weights, factor))
+                term = _product(weights, factor)
+                if is_atom:
+                    form.setdefault((source, lag + k), []).append(term)
+                else:
+                    pending.setdefault(source, {}).setdefault(lag + k, []).append(term)
     folded = {key: _matrix(_sum(parts, key[0].width), stream.width) for key, parts in form.items()}
     return {key: matrix for key, matrix in folded.items() if matrix.nnz}
 

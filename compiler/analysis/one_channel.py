@@ -14,7 +14,7 @@ from scipy import sparse
 from compiler.analysis.linear_form import ONE, Form
 from compiler.analysis.units import array_divisor
 from compiler.language import operations as ops
-from compiler.language.stream import Stream
+from compiler.language.stream import Stream, with_operation
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,8 @@ def _disjoint_conjunctions(
     a − b is in {−1, 0, 1}, and the difference reaches 2 only for a(t − i) = b(t − j) = 1.
     Returns (all rows × atoms) with the hard rows filled in, or None where one is no such conjunction.
     """
-    if not (bias[hard] == -1).all() or not all(isinstance(a.operation, ops.Embed) for a in atoms):
+    embeds = with_operation(atoms, ops.Embed)
+    if not (bias[hard] == -1).all() or len(embeds) < len(atoms):
         return None
     read = np.array([np.diff(matrix.indptr)[hard] > 0 for matrix in stacked.values()])
     if (read.sum(axis=0) != 2).any() or len(set(map(tuple, read.T))) != 1:
@@ -137,7 +138,7 @@ def _disjoint_conjunctions(
         ((lag, matrix) for (lag, matrix), on in zip(stacked.items(), read[:, 0], strict=True) if on),
         key=lambda part: part[0],
     )
-    tables = sparse.hstack([atom.operation.table for atom in atoms], format="csr")
+    tables = sparse.hstack([embed.table for _, embed in embeds], format="csr")
     flags_a, flags_b = ops.exact_matrix(tables @ a[hard].T), ops.exact_matrix(tables @ b[hard].T)
     if not all((f.data == 1).all() for f in (flags_a, flags_b)) or flags_a.multiply(flags_b).nnz:
         return None

@@ -19,6 +19,8 @@ from compiler.analysis.one_channel import ChannelRows
 from compiler.analysis.units import array_unit, unit_of
 from compiler.exactness.levels import HALF, LARGEST_HALF, NEGATIVE, POSITIVE, WIDEST_HALF
 from compiler.language import operations as ops
+from compiler.language.arguments import Exact
+from compiler.language.stream import with_operation
 
 _MOST_ROWS = 4096  # beyond this, the lattice bound is taken: it costs at most a larger scale
 _MOST_VALUES = 1 << 16
@@ -32,7 +34,7 @@ def rectifier_scale(channels: ChannelRows, domains: Domains) -> float:
     return float(2 ** int(np.ceil(np.log2(float(needed)))))
 
 
-def half_scale(domain: Domain, most: Fraction = WIDEST_HALF) -> float:
+def half_scale(domain: Domain, most: Exact = WIDEST_HALF) -> float:
     """S for halves silu(±S·v) of a number: so much that a lattice stays exact; for reals 128 (exact-arithmetic E3) or more.
 
     Beyond |S·v| = 20 silu rounds nothing, so S is as large as keeps S·|v| below 2^59: a product of
@@ -69,9 +71,10 @@ def _mixed(rows: sparse.csr_array, taps: np.ndarray) -> bool:
 def _enumerated(channels: ChannelRows) -> tuple[Fraction, Fraction] | None:
     """The smallest positive and negative values, from every combination of tokens at the lags a row reads."""
     count = len(channels.bias)
-    if count > _MOST_ROWS or not all(a is ONE or isinstance(a.operation, ops.Embed) for a in channels.atoms):
+    embeds = dict(with_operation(channels.atoms, ops.Embed))
+    if count > _MOST_ROWS or not all(a is ONE or a in embeds for a in channels.atoms):
         return None
-    tables = [None if a is ONE else sparse.csc_array(a.operation.table) for a in channels.atoms]
+    tables = [None if a is ONE else sparse.csc_array(embeds[a].table) for a in channels.atoms]
     positive, negative = np.inf, np.inf
     for i in range(count):
         here = _token_values(channels, tables, i)
@@ -82,7 +85,12 @@ def _enumerated(channels: ChannelRows) -> tuple[Fraction, Fraction] | None:
                 return None
         positive = min(positive, values[values > 0].min(initial=np.inf))
         negative = min(negative, -values[values < 0].max(initial=-np.inf))
-    return tuple(Fraction(0) if np.isinf(v) else Fraction(float(v)) for v in (positive, negative))
+    return _or_zero(positive), _or_zero(negative)
+
+
+def _or_zero(value: float) -> Fraction:
+    """The number; 0 for an infinity, which says that there is none."""
+    return Fraction(0) if np.isinf(value) else Fraction(float(value))
 
 
 def _token_values(channels: ChannelRows, tables: list, i: int) -> np.ndarray:

@@ -30,7 +30,7 @@ from compiler.analysis.domain import Domain
 from compiler.language import operations as ops
 from compiler.language.input_language import InputLanguage
 from compiler.language.operations import Sees
-from compiler.language.stream import Stream
+from compiler.language.stream import Stream, with_operation
 
 MOST_STEPS = 8192  # of the product; beyond, nothing is claimed
 _MOST_STREAMS = 128  # that are followed, nearest to the watched ones first
@@ -87,7 +87,8 @@ class _Product:
 
     def explored(self) -> list[list[Step]]:
         start = (self.language.start if self.language else "", (None,) * len(self.streams), (-1,) * self.trail)
-        nodes, pending, found, count = {start: 0}, [start], [], 0
+        nodes, pending, count = {start: 0}, [start], 0
+        found: list[list[Step]] = []
         for node in pending:  # grows while it is read
             state, memories, trail = node
             found.append([])
@@ -104,7 +105,7 @@ class _Product:
                     raise TooManyWalks(f"more than {MOST_STEPS} steps")
         return found
 
-    def _step(self, memories: tuple, rows: dict[Stream, Value]) -> tuple[dict[Stream, Value], tuple]:
+    def _step(self, memories: tuple, rows: dict[Stream, Value]) -> tuple[dict[Stream, Value | None], tuple]:
         """The values at a step, and what is remembered behind it."""
         values: dict[Stream, Value | None] = {}
         after = []
@@ -161,18 +162,15 @@ def _letters(language: InputLanguage | None, embeds: list[Stream]) -> dict[str, 
     """For each state (edge, next state, a token, rows of the embeddings), one for each class of tokens with equal rows."""
     if language is None:
         return {"": [(0, "", None, {})]}
-    followed = [s for s in embeds if s.width <= _WIDEST]
+    tables = {s: embed.table for s, embed in with_operation(embeds, ops.Embed) if s.width <= _WIDEST}
     size = language.alphabet.size
-    if size * (1 + sum(s.width for s in followed)) > _MOST_ROWS:
+    if size * (1 + sum(s.width for s in tables)) > _MOST_ROWS:
         raise TooManyWalks("too many tokens")
-    tables = [s.operation.table.toarray() for s in followed]
-    rows = np.hstack([np.zeros((size, 1)), *tables])
+    dense = {s: table.toarray() for s, table in tables.items()}
+    rows = np.hstack([np.zeros((size, 1)), *dense.values()])
     _, first, kind = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     kind = kind.reshape(-1)
-    held = {
-        int(t): {s: tuple((_exact(v),) * 2 for v in table[t]) for s, table in zip(followed, tables, strict=True)}
-        for t in first
-    }
+    held = {int(t): {s: tuple((_exact(v),) * 2 for v in table[t]) for s, table in dense.items()} for t in first}
     letters: dict[str, list] = {}
     for number, edge in enumerate(language.edges):
         classes = np.unique(kind[sorted(edge.tokens)]) if edge.tokens else ()

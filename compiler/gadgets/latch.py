@@ -11,7 +11,8 @@ from compiler.gadgets.parts import per_lane, threshold
 from compiler.gadgets.state import OneColumnState
 from compiler.ir.builder import BlockBuilder
 from compiler.ir.decay import ERASE, KEEP
-from compiler.language.stream import Stream
+from compiler.language import operations as ops
+from compiler.language.stream import Stream, operation_of
 
 if TYPE_CHECKING:
     from compiler.passes.fit_ports import Fitter
@@ -47,5 +48,5 @@ class Latch(OneColumnState):
     ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
         value, when = stream.inputs
         flags, lanes = np.divmod(at, value.width)
-        decay = ERASE if stream.operation.forgets else KEEP
+        decay = ERASE if operation_of(stream, ops.Latch).forgets else KEEP
         return *per_lane(builder, value, lanes), {"decay": decay, **threshold(builder, when, flags)}

@@ -13,7 +13,8 @@ from compiler.exactness.levels import GATE, ON
 from compiler.gadgets.gadget import Entry, Gadget, Operands
 from compiler.gadgets.parts import column, columns_of, places, read_gain, targets
 from compiler.ir.builder import BlockBuilder
-from compiler.language.stream import Stream
+from compiler.language import operations as ops
+from compiler.language.stream import Stream, operation_of
 
 if TYPE_CHECKING:
     from compiler.analysis.domains import Domains
@@ -37,11 +38,11 @@ class OuterProductMemory(Gadget):
 
     def column_group(self, stream: Stream) -> tuple:
         key, query = stream.inputs[1:3]
-        return ("memory", stream.operation.policy, id(key), id(query))
+        return ("memory", operation_of(stream, ops.MemoryRead).policy, id(key), id(query))
 
     def with_skip(self, stream: Stream, skip: Fraction) -> Stream:
         """The memory that also adds skip · value, by the D path: y = C·h + D·x̂."""
-        merged = Stream(replace(stream.operation, skip=skip), stream.inputs, stream.name)
+        merged = Stream(replace(operation_of(stream, ops.MemoryRead), skip=skip), stream.inputs, stream.name)
         merged.origin = stream.origin
         return merged
 
@@ -56,7 +57,7 @@ class OuterProductMemory(Gadget):
         gain = key_unit * query_unit / (ON * GATE)
         builder.set_columns(columns_of(key, stream), write, read)
         out = (targets(stream, wanted, builder), unit * gain)
-        skip = float(stream.operation.skip) / (GATE * gain)
+        skip = float(operation_of(stream, ops.MemoryRead).skip) / (GATE * gain)
         builder.add_channels(places(stream, wanted), ids, out, builder.always_open(len(ids), GATE), ON, skip=skip)
 
     def claims(self, stream: Stream, domains: Domains) -> Iterator[tuple[str, Fraction]]:

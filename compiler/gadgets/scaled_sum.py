@@ -16,7 +16,8 @@ from compiler.exactness.levels import GATE, HALF, LARGEST_RATE, LARGEST_SCALED_S
 from compiler.gadgets.gadget import CONSTANT_COLUMN, Entry, Gadget, Operands
 from compiler.gadgets.parts import column_gain, constant_column, places, read_gain, targets
 from compiler.ir.builder import BlockBuilder
-from compiler.language.stream import Stream
+from compiler.language import operations as ops
+from compiler.language.stream import Stream, operation_of
 
 if TYPE_CHECKING:
     from compiler.targets.target import Target
@@ -66,7 +67,7 @@ def step_rate(stream: Stream, domains: Domains) -> float:
     """R of a scaled sum: the largest power of two up to 2^60 that leaves a factor of 2^8 below the largest float32."""
     gate = domains.of(stream.inputs[2])
     reach = max(domains.sum_bound(stream), Fraction(1)) * max(gate.bound, Fraction(1)) * HALF**2
-    scale = Fraction(stream.inputs[0].operation.scale) * Fraction(half_scale(gate, HALF)) / HALF**2
+    scale = Fraction(operation_of(stream.inputs[0], ops.Half).scale) * Fraction(half_scale(gate, HALF)) / HALF**2
     rate = min(LARGEST_RATE, LARGEST_SCALED_SUM / power_of_two(reach * scale))
     if rate < HALF:
         reason = f"its sums can reach {float(reach / HALF**2):.3g}, which leaves no range for Δ; declare smaller bounds"

@@ -47,7 +47,7 @@ class BlockBuilder:
     def lower(self, stream: Stream, wanted: np.ndarray) -> None:
         """Add the wanted numbers of an operation, as its gadget has it."""
         self._reader = stream
-        self.target.gadget(stream.operation).lower(stream, wanted, self)
+        self.target.needed_gadget(stream.operation).lower(stream, wanted, self)
 
     def _stamped(self, places: Sequence[Coordinate]) -> tuple[Coordinate, ...]:
         """The coordinates, with the operation that is being lowered and its gadget."""
@@ -106,9 +106,9 @@ class BlockBuilder:
         """(feature ids, scale) of the wanted numbers of a rectifier."""
         pre = relu.inputs[0]
         channels = _only(one_channel(self.form(pre), pre.width, self.target.d_conv, rectified=True), wanted)
-        halved = isinstance(relu.operation, ops.Half)
-        scale = relu.operation.scale if halved else rectifier_scale(channels, self.domains)
-        return self.features(channels, scale, self._places(relu, wanted, scale), halved), scale
+        half = relu.operation if isinstance(relu.operation, ops.Half) else None
+        scale = half.scale if half else rectifier_scale(channels, self.domains)
+        return self.features(channels, scale, self._places(relu, wanted, scale), half is not None), scale
 
     def passing(self, stream: Stream, wanted: np.ndarray) -> tuple[np.ndarray, float]:
         """(feature ids, scale) of non-negative numbers that one row each can compute from lanes."""
@@ -276,7 +276,8 @@ def _entries(triples, n_rows: int, n_features: int) -> sparse.csr_array:
     """A (rows × features) matrix from (row, feature, weight) triples, summed."""
     if not len(triples):
         return sparse.csr_array((n_rows, n_features))
-    return gathered(*(np.concatenate([t[i] for t in triples]) for i in range(3)), shape=(n_rows, n_features))
+    rows, columns, weights = (np.concatenate([t[i] for t in triples]) for i in range(3))
+    return gathered(rows, columns, weights, shape=(n_rows, n_features))
 
 
 def _stacked(parts: list[sparse.csr_array], width: int) -> sparse.csr_array:

@@ -63,7 +63,7 @@ def schedule_lines(compiled: Compiled) -> Iterator[str]:
     for i, operations in enumerate(plan.blocks, start=1):
         yield f"block {i}"
         for stream in operations:
-            group = compiled.context.target.gadget(stream.operation).column_group(stream)
+            group = compiled.context.target.needed_gadget(stream.operation).column_group(stream)
             columns = "" if group is None else f", columns: {group[0]}"
             yield f"  {_title(stream)}: {int(plan.on_lanes[stream].sum())} of {stream.width} on lanes{columns}"
     if served:

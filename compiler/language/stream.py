@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from inspect import signature
 from numbers import Rational
+from typing import TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -22,6 +23,7 @@ from compiler.language.origin import source_line
 from compiler.language.types import Bool, OneHot, Type
 
 _LONGEST_OPERAND = 28  # characters of an operand in the expression that names a stream
+_Operation = TypeVar("_Operation", bound=ops.Operation)
 _DEEPEST = 3  # operations in such an expression, one inside the other
 
 
@@ -285,6 +287,18 @@ def _table(table: Sequence[int] | Mapping[int, int]) -> tuple[Exact, ...]:
                 f"the table of lookup has {len(table)} entries and none for {missing}; it needs 0 … {len(table) - 1}"
             )
     return tuple(number(table[i], f"entry {i} of the table of lookup") for i in range(len(table)))
+
+
+def operation_of(stream: Stream, kind: type[_Operation]) -> _Operation:
+    """The operation of a stream that is known to be of this kind; TypeError for another."""
+    if not isinstance(stream.operation, kind):
+        raise TypeError(f"{stream.label} is computed by {stream.operation.symbol}, and not by {kind.__name__}")
+    return stream.operation
+
+
+def with_operation(streams: Iterable[Stream], kind: type[_Operation]) -> list[tuple[Stream, _Operation]]:
+    """The streams whose operation is of this kind, each with it."""
+    return [(stream, stream.operation) for stream in streams if isinstance(stream.operation, kind)]
 
 
 def inputs_first(stream: Stream, read: Callable[[Stream], Iterable[Stream]]) -> list[Stream]:

@@ -93,7 +93,7 @@ def _embedded_columns(schedule: Schedule, held: list[Coordinate], index: dict) -
             key = column.indices.astype(np.int64).tobytes() + column.data.tobytes()
             if key not in known:
                 known[key] = len(held)
-                held += numbered(atom, [lane])
+                held += numbered(atom, [int(lane)])
                 columns.append(column)
             at[lane] = known[key]
         index[atom] = at

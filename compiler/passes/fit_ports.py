@@ -173,19 +173,21 @@ class Fitter:
         rewritten = self.target.rewrite(stream, inputs, self)
         if rewritten is not None:
             return rewritten
-        gadget = self.target.gadget(operation)
-        if gadget is not None:
-            return gadget.fit(stream, inputs, self)
-        if not isinstance(operation, FREE):
-            raise NotImplementedError(f"no gadget computes {operation.symbol}; register one in compiler.gadgets")
-        return self._folded(stream, inputs)
+        if isinstance(operation, FREE) and self.target.gadget(operation) is None:
+            return self._folded(stream, inputs)
+        return self.target.needed_gadget(operation).fit(stream, inputs, self)
 
     def _folded(self, stream: Stream, inputs: tuple[Stream, ...]) -> Stream:
         """A source or a linear operation; a flag by declaration is remembered as the rectifier that it is."""
         operation = stream.operation
         result = self.rebuilt(stream, operation, inputs)
-        declared = isinstance(operation, ops.Linear) and operation.type is not None and len(inputs) == 1
-        if declared and inputs[0] in self._before and _is_identity(operation.matrices[0]):
+        if (
+            isinstance(operation, ops.Linear)
+            and operation.type is not None
+            and len(inputs) == 1
+            and inputs[0] in self._before
+            and _is_identity(operation.matrices[0])
+        ):
             self._before[result] = self._before[inputs[0]]
         return result
 

@@ -18,10 +18,12 @@ against the operation's own definition.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import singledispatchmethod
 from math import ceil, floor, prod
+from typing import TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -43,6 +45,7 @@ from compiler.language.types import Bool, Code, OneHot
 from compiler.passes.conditions import need_flags, need_one_hot, need_whole
 from compiler.passes.logic import Logic
 
+Restored: TypeAlias = Callable[[Stream, int], Stream]
 _LARGEST_DENSE_TABLE = 1 << 25
 MOST_STEPS = 1 << 12  # thresholds of a division by a constant
 MOST_LEVELS = 1 << 16  # of a running maximum: a latch each
@@ -445,7 +448,7 @@ class _Rewriter:
             return self.table(stream.inputs[0]), stream.operation.k
         return self.table(stream), 0
 
-    def _storable(self, value: Stream):
+    def _storable(self, value: Stream) -> tuple[Restored, Stream]:
         """(back, stored): non-negative lanes to store, and the linear map from what is read to the value.
 
         A state is linear in what it stores, so `value = M · lanes` may be stored as the
@@ -468,7 +471,7 @@ class _Rewriter:
         return _restorer(None), value
 
 
-def _restorer(matrix: sparse.csr_array | None):
+def _restorer(matrix: sparse.csr_array | None) -> Restored:
     """The map (stream, copies) → matrix · stream, applied to each of `copies` groups of lanes."""
 
     def back(stream: Stream, copies: int) -> Stream:

@@ -19,7 +19,7 @@ from compiler.context import Context
 from compiler.gadgets.gadget import CONSTANT_COLUMN
 from compiler.gadgets.memory import OuterProductMemory
 from compiler.language import operations as ops
-from compiler.language.stream import Stream, constant
+from compiler.language.stream import Stream, constant, operation_of
 from compiler.passes.schedule import Schedule, column_group, schedule
 from compiler.targets.target import Target
 
@@ -54,7 +54,7 @@ def _skipping(form: Form, target: Target) -> Form:
     """Reads of a memory and of a multiple of what it writes, as one read of a memory with that skip."""
     for (memory, lag), matrix in form.items():
         gadget = target.gadget(memory.operation)
-        if lag == 0 and isinstance(gadget, OuterProductMemory) and not memory.operation.skip:
+        if lag == 0 and isinstance(gadget, OuterProductMemory) and not operation_of(memory, ops.MemoryRead).skip:
             try:
                 skip = _common_factor(form, matrix, linear_form(memory.inputs[0]))
             except InexactWeight:

@@ -26,7 +26,7 @@ from compiler.errors import CompileError
 from compiler.exactness.levels import HALF, WIDEST_HALF
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
-from compiler.language.stream import Stream, concatenate
+from compiler.language.stream import Stream, concatenate, operation_of
 
 
 def split_reals(circuit: Circuit, context: Context) -> Circuit:
@@ -98,7 +98,7 @@ class _Splitter:
             memory = _memory_behind(bank)
             if memory is not None and flag.width == 1 and self.domains.of(flag).is_flag:
                 copy = Stream(memory.operation, memory.inputs, memory.name)
-                return bank.operation.matrices[0] @ Stream(ops.GateSum(), (copy, flag), stream.name)
+                return operation_of(bank, ops.Linear).matrices[0] @ Stream(ops.GateSum(), (copy, flag), stream.name)
         a, b = (s if s.width == stream.width else np.ones((stream.width, 1)) @ s for s in (a, b))
         if not self.real(a):
             a, b = b, a

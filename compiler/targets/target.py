@@ -64,6 +64,13 @@ class Target:
         """How its blocks compute an operation; None where they do not (sources, linear maps, derived operations)."""
         return self.gadgets.get(type(operation)) or gadget_of(operation)
 
+    def needed_gadget(self, operation: Operation) -> Gadget:
+        """The gadget of an operation that its blocks compute; NotImplementedError where there is none."""
+        gadget = self.gadget(operation)
+        if gadget is None:
+            raise NotImplementedError(f"no gadget computes {operation.symbol}; register one in compiler.gadgets")
+        return gadget
+
     # Fitting a circuit --------------------------------------------------------------------------------
 
     def rewrite(self, stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Stream | None:

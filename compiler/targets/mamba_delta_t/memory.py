@@ -8,7 +8,8 @@ from compiler.exactness.levels import GATE, OFF, ON
 from compiler.gadgets.memory import OuterProductMemory
 from compiler.gadgets.parts import column_entries, columns_of, places, targets
 from compiler.ir.builder import BlockBuilder
-from compiler.language.stream import Stream
+from compiler.language import operations as ops
+from compiler.language.stream import Stream, operation_of
 
 
 class ColumnMemory(OuterProductMemory):
@@ -24,10 +25,11 @@ class ColumnMemory(OuterProductMemory):
         ids, unit = builder.written(value, wanted)
         write = column_entries(builder, key)
         read = [(r, f, w / GATE) for r, f, w in column_entries(builder, query)]
-        last = stream.operation.policy == "last"
+        memory = operation_of(stream, ops.MemoryRead)
+        last = memory.policy == "last"
         step = [(r, f, 2 * ON * w) for r, f, w in write] if last else []
         bias = np.full(key.width, -ON if last else OFF)
         builder.set_columns(columns_of(key, stream), write, read, (step, bias))
         out = (targets(stream, wanted, builder), unit)
-        gate, skip = builder.always_open(len(ids), GATE), float(stream.operation.skip) / GATE
+        gate, skip = builder.always_open(len(ids), GATE), float(memory.skip) / GATE
         builder.add_channels(places(stream, wanted), ids, out, gate, OFF, skip=skip)
