@@ -12,8 +12,10 @@ from math import ceil, log
 
 import numpy as np
 
+from compiler.language.arguments import Exact
 
-def degree_on_ray(function: Callable[[Sequence], object], direction: Sequence[int], most: int) -> int:
+
+def degree_on_ray(function: Callable[[Sequence[int]], Exact], direction: Sequence[int], most: int) -> int:
     """The degree of s ↦ function(s·direction), which must be at most `most` (−1 for the zero function).
 
     ValueError if the differences of order most + 1 do not vanish: the degree is larger, or it is no polynomial.
@@ -29,14 +31,14 @@ def degree_on_ray(function: Callable[[Sequence], object], direction: Sequence[in
     return degree
 
 
-def degree(function: Callable[[Sequence], object], variables: int, most: int, rays: int = 3, seed: int = 0) -> int:
+def degree(function: Callable[[Sequence[int]], Exact], variables: int, most: int, rays: int = 3, seed: int = 0) -> int:
     """The largest degree on some random integer rays: the total degree, unless every ray is exceptional."""
     rng = np.random.default_rng(seed)
     directions = (rng.choice([-3, -2, -1, 1, 2, 3], variables).tolist() for _ in range(rays))
     return max(degree_on_ray(function, direction, most) for direction in directions)
 
 
-def multilinear_degree(function: Callable[[Sequence], object], variables: int) -> int:
+def multilinear_degree(function: Callable[[Sequence[int]], Exact], variables: int) -> int:
     """The degree of the only multilinear polynomial that agrees with a function on {0, 1}^n (2^n values, Möbius transform)."""
     values = [function([mask >> i & 1 for i in range(variables)]) for mask in range(1 << variables)]
     for i in range(variables):

@@ -53,7 +53,8 @@ def _first(values: np.ndarray, expected: np.ndarray) -> tuple[int, int, int] | N
     wrong = np.argwhere(values != expected)
     if not len(wrong):
         return None
-    return tuple(int(i) for i in wrong[np.lexsort((wrong[:, 2], wrong[:, 0], wrong[:, 1]))[0]])
+    sequence, position, column = wrong[np.lexsort((wrong[:, 2], wrong[:, 0], wrong[:, 1]))[0]]
+    return int(sequence), int(position), int(column)
 
 
 def _sentence(
@@ -71,7 +72,7 @@ def _scores_sentence(
     scores: np.ndarray, compiled: Compiled, tokens: np.ndarray, packaged: LanguageModel | None
 ) -> str | None:
     expected = compiled.interpret(tokens)
-    names = compiled.source.alphabet.tokens
+    names = compiled.source.token_alphabet.tokens
     if packaged is not None:
         expected, names = packaged.over_vocabulary(expected), packaged.tokens
     found = _first(scores[..., : expected.shape[-1]], expected)

@@ -16,11 +16,18 @@ in float64 from the layer's own weights.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from compiler.runtime.block import Block, as_block
+
+if TYPE_CHECKING:
+    from compiler.artifact.model import Stack
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +86,8 @@ class _Scan:
     x: Tensor
     channel: int
     rate: Tensor
-    delta: callable
-    write: callable
+    delta: Callable[[Tensor], Tensor]
+    write: Callable[[Tensor], Tensor]
 
 
 def sensitivity(layer: nn.Module, u: Tensor, channel: int = 0, column: int = 0) -> Sensitivity:
@@ -88,7 +95,7 @@ def sensitivity(layer: nn.Module, u: Tensor, channel: int = 0, column: int = 0) 
 
     layer: `mamba_ssm.Mamba` or our `S4DMixer`, compiled, trained or random. ValueError for other layers and places.
     """
-    scan = _scan_of(layer, u, channel, column)
+    scan = _scan_of(as_block(layer), u, channel, column)
     x = scan.x.clone().requires_grad_(True)
     state, states = torch.zeros((), dtype=torch.float64), []
     for t in range(len(x)):
@@ -99,7 +106,7 @@ def sensitivity(layer: nn.Module, u: Tensor, channel: int = 0, column: int = 0) 
     return _beside(scan, torch.stack(rows), torch.stack(states).detach())
 
 
-def stack_sensitivity(stack: nn.Module, tokens: Tensor, block: int, channel: int = 0, column: int = 0) -> Sensitivity:
+def stack_sensitivity(stack: Stack, tokens: Tensor, block: int, channel: int = 0, column: int = 0) -> Sensitivity:
     """The same for one block of a `compiler.artifact.model.Stack`, bare or a language model, while it reads tokens (T,)."""
     with torch.no_grad():
         _, streams = stack(tokens[None], return_stream=True)
@@ -107,7 +114,7 @@ def stack_sensitivity(stack: nn.Module, tokens: Tensor, block: int, channel: int
     return sensitivity(stack.blocks[block], u[0], channel, column)
 
 
-def _scan_of(layer: nn.Module, u: Tensor, channel: int, column: int) -> _Scan:
+def _scan_of(layer: Block, u: Tensor, channel: int, column: int) -> _Scan:
     if not hasattr(layer, "A_log") or layer.A_log.dim() != 2 or not hasattr(layer, "conv1d"):
         raise ValueError(f"{type(layer).__name__} is no Mamba or S4D layer; the lemmas speak of these.")
     inner, columns = layer.A_log.shape

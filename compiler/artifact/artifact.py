@@ -42,12 +42,16 @@ class Artifact:
         source = self.compiled.source
         exact = all(self.compiled.domains.of(s).step > 0 for s in source.streams)
         level = "bit-exact" if exact else "bounded-error"
-        return language_to_data(source.language) | {"stop": source.end, "dtype": self.compiled.dtype, "level": level}
+        return language_to_data(source.token_language) | {
+            "stop": source.end,
+            "dtype": self.compiled.dtype,
+            "level": level,
+        }
 
     @property
     def example(self) -> str:
         """A short input of the circuit's language, to show."""
-        language = self.compiled.source.language
+        language = self.compiled.source.token_language
         for length in range(min(4, language.max_length), 0, -1):
             with suppress(ValueError):  # a walk can run dry of tokens
                 return language.alphabet.decode(language.sample(1, length, seed=0)[0])

@@ -13,11 +13,13 @@ Letters: b batch, l length, d_model width of the residual stream.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from compiler.exactness.levels import NORM_EPSILON
+from compiler.runtime.block import Block
 
 BLOCK_KINDS = ("mamba", "mamba2")
 
@@ -63,8 +65,8 @@ class Stack(nn.Module):
     ):
         super().__init__()
         self.embedding = embedding
-        self.blocks = nn.ModuleList(blocks)
-        self.norms = None if norms is None else nn.ModuleList(norms)
+        self.blocks = cast(Sequence[Block], nn.ModuleList(blocks))
+        self.norms = None if norms is None else cast(Sequence[nn.Module], nn.ModuleList(norms))
         self.final_norm = final_norm
         self.head = head
         self.residual = residual
@@ -214,7 +216,7 @@ class Stack(nn.Module):
 # only to overwrite it would double both time and memory.
 
 
-def _empty_cache(block: nn.Module, batch: int) -> tuple[Tensor, Tensor]:
+def _empty_cache(block: Block, batch: int) -> tuple[Tensor, Tensor]:
     """(batch, channels of the convolution, d_conv) and the recurrent state of a real block, all zeros."""
     weight = block.conv1d.weight
     heads = (block.nheads, block.headdim) if hasattr(block, "headdim") else (block.d_inner,)

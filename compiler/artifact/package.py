@@ -187,7 +187,7 @@ def language_model(compiled: Compiled) -> LanguageModel:
                 )
             ]
         )
-    alphabet, end = compiled.source.alphabet, compiled.source.end
+    alphabet, end = compiled.source.token_alphabet, compiled.source.end
     printer = target_of(family.printer)
     tokens = with_special_tokens(list(alphabet.tokens), end)
     bounds, format = compiled.lane_bounds(), compiled.context.format

@@ -135,14 +135,15 @@ def _difference(values: np.ndarray, expected: np.ndarray, tolerance: float) -> t
     wrong = np.argwhere(~(np.abs(values - expected) <= tolerance))
     if not len(wrong):
         return None
-    return tuple(int(i) for i in wrong[np.lexsort((wrong[:, 2], wrong[:, 0], wrong[:, 1]))[0]])
+    sequence, position, number = wrong[np.lexsort((wrong[:, 2], wrong[:, 0], wrong[:, 1]))[0]]
+    return int(sequence), int(position), int(number)
 
 
 def _sentence(compiled, tokens, numbers, first, at, got: float, wanted: float) -> str:
     sequence, position, number = at
     shown = f"position {position} of random numbers"
     if tokens is not None:
-        names = compiled.source.alphabet.tokens
+        names = compiled.source.token_alphabet.tokens
         shown = f"position {position} of {' '.join(names[i] for i in tokens[sequence, : position + 1])}"
     output = compiled.source.output
     found = _first_lane(compiled, tokens, numbers, first)

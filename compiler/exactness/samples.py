@@ -12,8 +12,8 @@ import numpy as np
 
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
-from compiler.language.input_language import InputLanguage
-from compiler.language.stream import Stream
+from compiler.language.input_language import Edge, InputLanguage
+from compiler.language.stream import Stream, with_operation
 from compiler.language.types import Bool, Code, OneHot, Type
 
 LONGEST_EXHAUSTIVE = 6
@@ -68,7 +68,7 @@ class _Walker:
 
     def __init__(self, language: InputLanguage, rng: np.random.Generator):
         self.start, self.rng = language.start, rng
-        self.leaving: dict[str, list[tuple[int, object, np.ndarray]]] = {}
+        self.leaving: dict[str, list[tuple[int, Edge, np.ndarray]]] = {}
         for i, edge in enumerate(language.edges):
             if edge.tokens:
                 tokens = np.sort(np.fromiter(edge.tokens, dtype=np.int64))
@@ -76,13 +76,15 @@ class _Walker:
 
     def word(self, length: int) -> tuple[int, ...]:
         """A walk of this length, or as far as it comes."""
-        state, used, word = self.start, set(), []
+        state = self.start
+        used: set[tuple[int, int]] = set()
+        word: list[int] = []
         while len(word) < length:
             options = list(self.leaving.get(state, ()))
             token = None
             while options and token is None:
                 i, edge, tokens = options.pop(int(self.rng.integers(len(options))))
-                token = self._token(edge, tokens, {t for j, t in used if j == i} if edge.distinct else (), word)
+                token = self._token(edge, tokens, {t for j, t in used if j == i} if edge.distinct else set(), word)
             if token is None:
                 break
             used.add((i, token))
@@ -90,7 +92,7 @@ class _Walker:
             state = edge.target
         return tuple(word)
 
-    def _token(self, edge, tokens: np.ndarray, used, word: list[int]) -> int | None:
+    def _token(self, edge: Edge, tokens: np.ndarray, used: set[int], word: list[int]) -> int | None:
         if word and self.rng.integers(2):
             earlier = word[int(self.rng.integers(len(word)))]
             if earlier in edge.tokens and earlier not in used:
@@ -105,8 +107,8 @@ class _Walker:
 def _numbers(circuit: Circuit, positions: int, rng: np.random.Generator) -> dict[Stream, np.ndarray]:
     length = min(circuit.max_length, 16)
     batch = max(2, positions // length)
-    inputs = [s for s in circuit.streams if isinstance(s.operation, ops.Numbers)]
-    return {s: _drawn(s.operation.type, (batch, length), rng) for s in inputs}
+    inputs = with_operation(circuit.streams, ops.Numbers)
+    return {s: _drawn(numbers.type, (batch, length), rng) for s, numbers in inputs}
 
 
 def _drawn(type: Type, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
@@ -119,8 +121,8 @@ def _drawn(type: Type, shape: tuple[int, int], rng: np.random.Generator) -> np.n
         words = np.vstack([np.zeros((1, type.width)), type.book.words]).astype(np.int64)
         return words[rng.integers(0, len(words), shape)]
     lo, hi = (float(b) if b is not None else s * UNBOUNDED for b, s in ((type.lo, -1), (type.hi, 1)))
-    shape = (*shape, type.width)
-    bounds = np.where(rng.integers(0, 2, shape) == 1, hi, lo)
+    lanes = (*shape, type.width)
+    bounds = np.where(rng.integers(0, 2, lanes) == 1, hi, lo)
     small = np.clip(rng.integers(-3, 4, shape), lo, hi)
     inside = lo + (hi - lo) * rng.integers(0, 257, shape) / 256
     inside = np.round(inside) if type.integral else np.float32(inside).astype(float)

@@ -43,7 +43,9 @@ def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[SelectiveBlock, ...]
     domains, format = context.domains, context.format
     limit = format.exact_integers
     output = plan.circuit.output
-    reasons = unheld_weights(plan, plan.forms.get(output) or linear_form(output), format)
+    reasons: list[tuple[Stream | None, str]] = list(
+        unheld_weights(plan, plan.forms.get(output) or linear_form(output), format)
+    )
     saturated = saturating(plan, domains, limit)
     reasons += [
         (claim.stream, _refusal(claim, limit, domains.max_length, format))

@@ -85,6 +85,20 @@ class Circuit:
                 return stream.operation.alphabet
         return self.language.alphabet if self.language else None
 
+    @property
+    def token_language(self) -> InputLanguage:
+        """The input language of a circuit that reads tokens; ValueError where there is none."""
+        if self.language is None:
+            raise ValueError(f"circuit {self.name!r} has no input language, and one is needed; give it language=…")
+        return self.language
+
+    @property
+    def token_alphabet(self) -> Alphabet:
+        """The alphabet of a circuit that reads tokens; ValueError for a circuit over numbers."""
+        if self.alphabet is None:
+            raise ValueError(f"circuit {self.name!r} reads numbers, and one that reads tokens is needed")
+        return self.alphabet
+
 
 def _some(names: tuple[str, ...]) -> str:
     return (" ".join(names[:8]) + (" …" if len(names) > 8 else "")) or "none, for it reads numbers"

@@ -91,7 +91,7 @@ def lower(circuit: PolynomialCircuit, transition: Transition = Linear()) -> Poly
 
 
 def _check(circuit: PolynomialCircuit, transition: Transition) -> None:
-    first = {}
+    first: dict[Need, str] = {}
     for number, layer in enumerate(circuit.layers, start=1):
         for channel in layer.channels:
             first.setdefault(channel.need, f"block {number}, channel {channel.name}")

@@ -161,10 +161,10 @@ def torch_network(
     network: PolynomialNetwork, dtype: torch.dtype = torch.float64, form: str = "parallel"
 ) -> nn.Sequential:
     """The network as torch modules; weights round to the dtype (integers and short dyadics do not)."""
-    modules = nn.Sequential(*(PolynomialS6(block, network.transition, dtype) for block in network.blocks))
+    modules = [PolynomialS6(block, network.transition, dtype) for block in network.blocks]
     for module in modules:
         module.form = form
-    return modules
+    return nn.Sequential(*modules)
 
 
 def _linear(affine: Affine, dtype: torch.dtype) -> nn.Linear:

@@ -53,20 +53,26 @@ def _heuristics(_values):
 
 def _modules():
     """Returns {module name: module} for everything of triton that mamba_ssm imports."""
-    triton = types.ModuleType("triton")
-    triton.__path__ = []
-    triton.__version__ = "3.5.0"
-    triton.Config = Config
-    triton.jit = _jit
-    triton.autotune = _autotune
-    triton.heuristics = _heuristics
-    triton.cdiv = lambda a, b: -(-a // b)
-    triton.next_power_of_2 = lambda n: 1 << (n - 1).bit_length()
-    triton.set_allocator = lambda allocator: None
-    triton.language = _Language("triton.language")
-    triton.testing = types.ModuleType("triton.testing")
-    triton.testing.do_bench = None
-    return {"triton": triton, "triton.language": triton.language, "triton.testing": triton.testing}
+    triton, language, testing = (
+        types.ModuleType("triton"),
+        _Language("triton.language"),
+        types.ModuleType("triton.testing"),
+    )
+    vars(testing)["do_bench"] = None
+    vars(triton).update(
+        __path__=[],
+        __version__="3.5.0",
+        Config=Config,
+        jit=_jit,
+        autotune=_autotune,
+        heuristics=_heuristics,
+        cdiv=lambda a, b: -(-a // b),
+        next_power_of_2=lambda n: 1 << (n - 1).bit_length(),
+        set_allocator=lambda allocator: None,
+        language=language,
+        testing=testing,
+    )
+    return {"triton": triton, "triton.language": language, "triton.testing": testing}
 
 
 def is_missing(name):
@@ -80,7 +86,7 @@ def importable_kernels():
 
     The stand-ins leave sys.modules at the end, so that nobody else mistakes them for the real thing.
     """
-    stand_ins = {}
+    stand_ins: dict[str, types.ModuleType] = {}
     if is_missing("triton"):
         stand_ins |= _modules()
     if is_missing("selective_scan_cuda"):

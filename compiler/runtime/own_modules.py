@@ -8,6 +8,8 @@ groups, packed sequences, caches by layer) is left out. The bits agree wherever 
 Letters: b batch, l length, d d_inner, n d_state, h heads, p head dimension.
 """
 
+from typing import Literal
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -18,8 +20,16 @@ from compiler.runtime.selective_scan import selective_scan
 NO_LIMIT = (0.0, float("inf"))
 
 
+def _without_decay(*parameters: nn.Parameter) -> None:
+    """Mark parameters as mamba_ssm does for its optimiser: no weight decay."""
+    for parameter in parameters:
+        vars(parameter)["_no_weight_decay"] = True
+
+
 class _Block(nn.Module):
     """What both share: the convolution and its window."""
+
+    conv1d: nn.Conv1d
 
     def _convolution(self, channels: int, d_conv: int, bias: bool, **where) -> nn.Conv1d:
         return nn.Conv1d(channels, channels, d_conv, groups=channels, padding=d_conv - 1, bias=bias, **where)
@@ -42,7 +52,7 @@ class Mamba(_Block):
         d_state: int = 16,
         d_conv: int = 4,
         expand: float = 2,
-        dt_rank: int | str = "auto",
+        dt_rank: int | Literal["auto"] = "auto",
         conv_bias: bool = True,
         bias: bool = False,
         layer_idx: int | None = None,
@@ -54,7 +64,7 @@ class Mamba(_Block):
         self.d_model, self.d_state, self.d_conv, self.expand = d_model, d_state, d_conv, expand
         self.activation = "silu"
         self.d_inner = int(expand * d_model)
-        self.dt_rank = -(-d_model // 16) if dt_rank == "auto" else dt_rank
+        self.dt_rank = dt_rank if isinstance(dt_rank, int) else -(-d_model // 16)
         self.layer_idx = layer_idx
         self.in_proj = nn.Linear(d_model, 2 * self.d_inner, bias=bias, **where)
         self.conv1d = self._convolution(self.d_inner, d_conv, conv_bias, **where)
@@ -63,7 +73,7 @@ class Mamba(_Block):
         decay = torch.arange(1, d_state + 1, dtype=torch.float32, device=device)
         self.A_log = nn.Parameter(decay.log().repeat(self.d_inner, 1))
         self.D = nn.Parameter(torch.ones(self.d_inner, device=device))
-        self.A_log._no_weight_decay = self.D._no_weight_decay = True
+        _without_decay(self.A_log, self.D)
         self.out_proj = nn.Linear(self.d_inner, d_model, bias=bias, **where)
 
     def forward(self, u: Tensor) -> Tensor:
@@ -138,7 +148,7 @@ class Mamba2(_Block):
         self.dt_bias = nn.Parameter(torch.zeros(self.nheads, **where))
         self.A_log = nn.Parameter(torch.zeros(self.nheads, **where))
         self.D = nn.Parameter(torch.ones(self.nheads, device=device))
-        self.dt_bias._no_weight_decay = self.A_log._no_weight_decay = self.D._no_weight_decay = True
+        _without_decay(self.dt_bias, self.A_log, self.D)
         if rmsnorm:
             self.norm = GatedNorm(self.d_inner, self.d_inner // ngroups, norm_before_gate, **where)
         self.out_proj = nn.Linear(self.d_inner, d_model, bias=bias, **where)

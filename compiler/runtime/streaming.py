@@ -7,40 +7,47 @@ same bits wherever the circuit is exact.
 Letters: b batch, l length of the chunk, d d_inner, w taps of the convolution, n d_state.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from compiler.runtime.block import Block
 from compiler.runtime.cpu_layers import wide
 from compiler.runtime.selective_scan import selective_scan
 from compiler.runtime.ssd import ssd_scan
+
+if TYPE_CHECKING:
+    from compiler.artifact.model import Stack
 
 Caches = list[tuple[Tensor, Tensor]]
 
 
 @torch.no_grad()
-def advance(stack: nn.Module, tokens: Tensor, caches: Caches) -> tuple[Tensor, Caches]:
+def advance(stack: Stack, tokens: Tensor, caches: Caches) -> tuple[Tensor, Caches]:
     """The next tokens (b, l) of sequences whose past is in the caches: scores (b, l, vocab) and the caches after them."""
     stream, after = stack._embed(tokens), []
     for norm, block, cache in zip(stack._norms(), stack.blocks, caches, strict=True):
-        out, *cache = _chunk(block, norm(stream), *cache)
+        out, window, state = _chunk(block, norm(stream), *cache)
         stream = stack._add(stream, out)
-        after.append(tuple(cache))
+        after.append((window, state))
     return stack._logits(stream), after
 
 
-def stream_scores(stack: nn.Module, chunks: Iterable[Tensor]) -> Iterator[Tensor]:
+def stream_scores(stack: Stack, chunks: Iterable[Tensor]) -> Iterator[Tensor]:
     """The scores of each chunk (b, l) of long sequences, from their start; only one chunk is held at a time."""
-    caches = None
+    caches: Caches | None = None
     for tokens in chunks:
         caches = stack.initial_state(tokens.shape[0]) if caches is None else caches
         scores, caches = advance(stack, tokens, caches)
         yield scores
 
 
-def _chunk(block: nn.Module, u: Tensor, window: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _chunk(block: Block, u: Tensor, window: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """u (b, l, d_model) through one block: its output, and the convolution window and state after it."""
     if hasattr(block, "chunk"):  # the mixers of ours
         return block.chunk(u, window, state)

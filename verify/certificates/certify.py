@@ -17,4 +17,4 @@ def certify(stack: Stack, compiled: Compiled, ask: Ask) -> Certificate:
     """
     if ask.policy == "last":
         return certify_latches(stack, compiled, ask)
-    return certify_kernel(stack, compiled.source.language, ask)
+    return certify_kernel(stack, compiled.source.token_language, ask)

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from compiler.artifact.model import Stack
+from compiler.runtime.block import Block
 from verify.certificates.certificate import Refused
 
 MOST = 2.0**126
@@ -106,7 +107,7 @@ def lead(scores: Tensor, right: Tensor) -> float:
 class _Bounds:
     """Bounds on what one block computes; number: its place in the stack."""
 
-    def __init__(self, block: nn.Module, number: int):
+    def __init__(self, block: Block, number: int):
         self.block, self.number = block, number
 
     def out(self, rows: Range) -> Range:
@@ -229,7 +230,7 @@ def _keep(bound: np.ndarray, what: str) -> np.ndarray:
     return bound
 
 
-def _bias(layer: nn.Module) -> np.ndarray:
+def _bias(layer: nn.Linear | nn.Conv1d) -> np.ndarray:
     return np.zeros(len(layer.weight)) if layer.bias is None else _array(layer.bias)
 
 

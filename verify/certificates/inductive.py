@@ -76,7 +76,9 @@ def certify_latches(stack: Stack, compiled: Compiled, ask: Ask | None = None) ->
 def _tokens(compiled: Compiled) -> list[int]:
     """The tokens that the input language uses at all."""
     language = compiled.source.language
-    return np.flatnonzero(language.occurrences).tolist() if language else list(range(compiled.source.alphabet.size))
+    return (
+        np.flatnonzero(language.occurrences).tolist() if language else list(range(compiled.source.token_alphabet.size))
+    )
 
 
 def _values(stepper: Stepper, comparison: Comparison) -> np.ndarray:

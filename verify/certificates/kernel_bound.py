@@ -192,7 +192,7 @@ def _signals(read: Read, stores: list, alpha: np.ndarray, effect: np.ndarray) ->
 
 def _caps(read: Read, groups: dict, caps: np.ndarray, lag: int, stored: set[int]) -> dict[tuple, tuple[int, ...]]:
     """How many other windows each group can have → a reading window for which that is so."""
-    found = {}
+    found: dict[tuple, tuple[int, ...]] = {}
     for window in read.windows:
         taken = [*window[: lag + 1], *(stored if len(stored) == 1 else ())]
         left = tuple(caps[a + 1] - (taken.count(a) if a != BEFORE else 0) for a in groups)

@@ -64,7 +64,9 @@ def scan(mixer: Mixer, language: InputLanguage, ask: Ask, stream: np.ndarray) ->
     reach = max(mixer.reach, ask.reach)
     check_count(vocab, reach)
     past = histories(range(vocab), reach - 1)
-    writes, stores, reads, count, total = [], {}, {}, 0, 0
+    writes, count, total = [], 0, 0
+    stores: dict = {}
+    reads: dict = {}
     for token in range(vocab):
         windows = after(past, token)
         windows = windows[spelled(windows, language)]

@@ -40,7 +40,7 @@ class Answers:
             key = (int(slot[row]), int(answer[row]) if slot[row] >= 0 else -1, written[row].tobytes())
             self._writes.setdefault(key, window)
         asked = self.ask.asks(windows)
-        for row in np.flatnonzero(asked >= 0):
+        for row in np.flatnonzero(asked >= 0).tolist():
             gated = np.array([step.gated[row] for step in steps]) + 0.0
             own = int(answer[row]) if slot[row] == asked[row] else -1
             key = (int(asked[row]), own, gated.tobytes() + steps[0].stream[row].tobytes())

@@ -86,7 +86,7 @@ class Comparison:
 
     def __init__(self, stack: Stack, compiled: Compiled):
         module, channels = stack.blocks[-1], compiled.blocks[-1].channels
-        self.names, self.tokens = channels.names, compiled.source.alphabet.tokens
+        self.names, self.tokens = channels.names, compiled.source.token_alphabet.tokens
         self.at = compiled.context.target.seats(compiled.blocks[-1], module)
         self.head, self.right_head = _array(stack.head.weight), compiled.head
         self.last_map = self.head @ _array(module.out_proj.weight)

@@ -10,26 +10,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Generic, TypeVar
 
 import numpy as np
 import torch
 from torch import nn
 
 from compiler.exactness.levels import SAFE_NEGATIVE, SAFE_POSITIVE
+from compiler.runtime.block import Block, as_block
 from compiler.targets.s4d.mixer import S4DMixer
 from verify.certificates.ask import Windows
 from verify.certificates.certificate import Refused
 from verify.certificates.lattice import Lattice, product
 
+_Port = TypeVar("_Port", np.ndarray, Lattice)
+
 
 @dataclass(frozen=True, eq=False)
-class Ports:
-    """What enters and leaves the state at n windows. x, delta: (n, channels); write, read: B and C, (n, columns)."""
+class Ports(Generic[_Port]):
+    """What enters and leaves the state at n windows, or its lattices. x, delta: (n, channels); write, read: B and C, (n, columns)."""
 
-    x: np.ndarray
-    delta: np.ndarray
-    write: np.ndarray
-    read: np.ndarray
+    x: _Port
+    delta: _Port
+    write: _Port
+    read: _Port
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +54,8 @@ class Mixer:
     decay: np.ndarray
     skip: np.ndarray
     out: np.ndarray
-    split: Callable[[np.ndarray, np.ndarray], Ports]
-    lattices: Ports
+    split: Callable[[np.ndarray, np.ndarray], Ports[np.ndarray]]
+    lattices: Ports[Lattice]
 
     @cached_property
     def reach(self) -> int:
@@ -59,7 +63,7 @@ class Mixer:
         used = ((self.taps != 0) & (self.rows != 0).any(axis=0)[:, None]).any(axis=0)
         return 1 + int(np.flatnonzero(used).max(initial=0))
 
-    def ports(self, windows: Windows) -> Ports:
+    def ports(self, windows: Windows) -> Ports[np.ndarray]:
         """The ports at windows of `reach` tokens or more."""
         total = np.tile(self.bias, (len(windows), 1))
         for lag in range(self.reach):
@@ -69,22 +73,24 @@ class Mixer:
 
 def read_mixer(module: nn.Module, inputs: np.ndarray) -> Mixer:
     """The mixer of a real Mamba, Mamba2 or S4DMixer whose input is one row of `inputs` per token: (tokens, d_model) float64."""
-    if module.out_proj.bias is not None or module.in_proj.bias is not None:
+    projections = (as_block(module).in_proj, as_block(module).out_proj)
+    if any(layer.bias is not None for layer in projections):
         raise Refused("the certificate reads in_proj and out_proj without bias, and this module has one")
     if any(p.dtype != torch.float32 for p in module.parameters()):
         raise Refused("the certificate is about float32 weights, and this module has others")
     u = np.vstack([np.zeros(inputs.shape[1]), inputs])
     if isinstance(module, S4DMixer):
         return _s4d(module, u)
-    return _mamba2(module, u) if hasattr(module, "headdim") else _mamba(module, u)
+    block = as_block(module)
+    return _mamba2(block, u) if hasattr(block, "headdim") else _mamba(block, u)
 
 
-def _mamba(module: nn.Module, u: np.ndarray) -> Mixer:
+def _mamba(module: Block, u: np.ndarray) -> Mixer:
     inner, rank, state = module.D.shape[0], module.dt_rank, module.d_state
     projected = product(_array(module.in_proj.weight), u, "in_proj row")
     x_proj, dt_proj, dt_bias = _array(module.x_proj.weight), _array(module.dt_proj.weight), _array(module.dt_proj.bias)
 
-    def split(x: np.ndarray, present: np.ndarray) -> Ports:
+    def split(x: np.ndarray, present: np.ndarray) -> Ports[np.ndarray]:
         low, write, read = np.split(x @ x_proj.T, [rank, rank + state], axis=1)
         return Ports(x, _softplus(low @ dt_proj.T + dt_bias), write, read)
 
@@ -107,7 +113,7 @@ def _mamba(module: nn.Module, u: np.ndarray) -> Mixer:
     )
 
 
-def _mamba2(module: nn.Module, u: np.ndarray) -> Mixer:
+def _mamba2(module: Block, u: np.ndarray) -> Mixer:
     inner, state, heads, head_dim = module.d_ssm, module.d_state, module.nheads, module.headdim
     if (
         module.rmsnorm
@@ -125,7 +131,7 @@ def _mamba2(module: nn.Module, u: np.ndarray) -> Mixer:
     bias = np.hstack([np.eye(heads), _array(module.dt_bias)[:, None]])
     delta = np.repeat(_softplus(product(bias, step, "Δ of head")), head_dim, axis=1)
 
-    def split(features: np.ndarray, present: np.ndarray) -> Ports:
+    def split(features: np.ndarray, present: np.ndarray) -> Ports[np.ndarray]:
         x, write, read = np.split(features, [inner, inner + state], axis=1)
         return Ports(x, delta[present], write, read)
 
@@ -156,7 +162,7 @@ def _s4d(module: S4DMixer, u: np.ndarray) -> Mixer:
     write, read = (m[:1] for m in columns)
     delta = _softplus(_array(module.dt_bias)[None])
 
-    def split(x: np.ndarray, present: np.ndarray) -> Ports:
+    def split(x: np.ndarray, present: np.ndarray) -> Ports[np.ndarray]:
         return Ports(x, *(np.repeat(row, len(x), axis=0) for row in (delta, write, read)))
 
     features, convolution = _convolution(module, projected[:, :inner])
@@ -171,7 +177,7 @@ def _s4d(module: S4DMixer, u: np.ndarray) -> Mixer:
     )
 
 
-def _convolution(module: nn.Module, rows: np.ndarray) -> tuple[Lattice, dict[str, np.ndarray]]:
+def _convolution(module: Block | S4DMixer, rows: np.ndarray) -> tuple[Lattice, dict[str, np.ndarray]]:
     """The lattice of every x̂ (relu keeps to it), and rows, taps and bias."""
     taps = _array(module.conv1d.weight)[:, 0, ::-1]
     bias = _array(module.conv1d.bias) if module.conv1d.bias is not None else np.zeros(len(taps))

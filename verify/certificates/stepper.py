@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from compiler.artifact.model import Stack, State
+from compiler.runtime.block import Block
 from verify.certificates.ask import BEFORE, Windows
 from verify.certificates.certificate import Refused
 from verify.certificates.windows import check_count, histories
@@ -112,7 +113,7 @@ def _check_kind(stack: Stack) -> None:
         raise Refused("the inductive certificate is about float32 weights, and this module has others")
 
 
-def _lags(block: nn.Module) -> int:
+def _lags(block: Block) -> int:
     """How many positions back the convolution reads."""
     used = (block.conv1d.weight[:, 0].flip(-1) != 0).any(0)
     return int(used.nonzero().max()) if used.any() else 0

@@ -53,7 +53,7 @@ def spelled(windows: Windows, language: InputLanguage) -> np.ndarray:
         for edge in language.edges:
             moved[:, index[edge.target]] |= at[:, index[edge.source]] & np.isin(tokens, list(edge.tokens))
         at = np.where((tokens == BEFORE)[:, None], at, moved)
-    return at.any(axis=1)
+    return np.asarray(at.any(axis=1))
 
 
 def _reachable(language: InputLanguage, index: dict[str, int]) -> np.ndarray:

@@ -11,7 +11,7 @@ from compiler.exactness.levels import OFF
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.decay import KEEP
 from compiler.language import operations as ops
-from compiler.language.stream import Stream
+from compiler.language.stream import Stream, operation_of
 from compiler.targets.mamba_delta_t.memory import ColumnMemory
 from compiler.targets.refuse import refuse, steps_from_features, steps_from_lanes
 from compiler.targets.target import Target
@@ -36,9 +36,10 @@ class MambaDeltaTTarget(Target):
             return self._column_latch(stream, operation.forgets, value, when, ONE, fitter)
         if isinstance(operation, ops.GateSum):
             bank, gate = inputs
-            latched = isinstance(bank.operation, ops.Latch)
-            forgets = bank.operation.forgets if latched else bank.operation.policy == "last"
-            return self._column_latch(stream, forgets, *bank.inputs[:2], gate, fitter)
+            latch = bank.operation if isinstance(bank.operation, ops.Latch) else None
+            forgets = latch.forgets if latch else operation_of(bank, ops.MemoryRead).policy == "last"
+            value, when = bank.inputs[:2]
+            return self._column_latch(stream, forgets, value, when, gate, fitter)
         return None
 
     def _column_latch(self, stream, forgets, value, when, query, fitter):

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations, product
 from math import comb, perm
+from typing import cast
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from verify.tasks.task import Batch
 
 NEUTRAL_SHARE = {"neutral": 1.0, "values": 0.0, "mixed": 0.5}
 """Filler -> the share of noise that is the neutral token; the rest is uniform over the values."""
+
+
+_UNSET = cast(int, None)  # `__post_init__` puts the default in its place
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,8 @@ class PaperLayout(MqarTask):
     """
 
     filler: str = "values"
-    pairs: int | None = None
-    queries: int | None = None
+    pairs: int = _UNSET
+    queries: int = _UNSET
     repeat_queries: bool = False
     rebind: bool = False
     write: str = "first"
