@@ -29,7 +29,9 @@ def inputs_of(circuit: Circuit, positions: int) -> Iterator[Inputs]:
         for batch in _words(circuit.language, positions, rng):
             yield batch, {}
     elif circuit.language is None:
-        yield None, _numbers(circuit, positions, rng)
+        numbers = _numbers(circuit, positions, rng)
+        # A circuit that reads nothing, a constant, has one sequence: its only token is the absent one.
+        yield (None, numbers) if numbers else (np.zeros((1, min(circuit.max_length, positions)), dtype=np.int64), {})
 
 
 # Tokens --------------------------------------------------------------------------------------------
