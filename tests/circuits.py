@@ -328,6 +328,22 @@ def largest_lead() -> Circuit:
     return over_abc("largest_lead", running_max((a - b).clip(0, 3), is_c))
 
 
+_DEBTS = {"a": -3, "b": 2, "c": -1}
+
+
+def _least_debt(word: list[str], t: int) -> tuple[int, int]:
+    seen = [_DEBTS[letter] for letter in word[: t + 1]]
+    return max((v for v in seen if v < 0), default=0), max(2 * v for v in seen)
+
+
+@case(each(_least_debt), SELECTIVE[:2], NO_BANK)
+def least_debt() -> Circuit:
+    """The largest of negative numbers, 0 before there is one, beside that of their doubles: two lanes, two flags."""
+    debt = abc.number(_DEBTS)
+    lanes, flags = concatenate(debt, 2 * debt), concatenate(~is_b, constant(1))
+    return over_abc("least_debt", running_max(lanes, flags))
+
+
 # Memories ----------------------------------------------------------------------------------------
 
 

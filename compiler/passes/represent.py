@@ -354,22 +354,34 @@ class _Rewriter:
 
     @rule.register
     def _(self, operation: ops.RunningMax, value: Stream, when: Stream) -> Stream:
-        """The number of levels reached: Σ_v [was a value ≥ v seen], one latch per level (unary)."""
-        domain = self.domains.of(value)
+        """Lane by lane: lo, if anything was seen, and the levels above it that were reached."""
         need_flags(self.domains, when)
-        if value.width != 1 or domain.lo < 0 or not domain.step or domain.step.denominator != 1:
+        need_whole(self.domains, value)
+        if value.width == 1:
+            return self._largest_so_far(value, when)
+        whens = list(when) if when.width > 1 else [when] * value.width
+        return concatenate(*(self._largest_so_far(v, f) for v, f in zip(value, whens, strict=True)))
+
+    def _largest_so_far(self, value: Stream, when: Stream) -> Stream:
+        """lo · [was anything seen] + Σ_v [was a value > v seen] over lo ≤ v < hi, one latch per level (unary).
+
+        lo is 0 where no value is negative: 0 is what stands before there is a value.
+        """
+        domain = self.domains.of(value)
+        lo, hi = min(domain.lo, 0), domain.hi
+        if hi - lo > MOST_LEVELS:
             raise NotImplementedError(
-                f"there is a lowering of {operation.symbol} for single integers of at least 0 only"
+                f"it keeps a latch for each value from {lo} up to {hi}, and {MOST_LEVELS} is the most; clip() its value"
             )
-        if domain.hi > MOST_LEVELS:
-            raise NotImplementedError(
-                f"it keeps a latch for each value up to {domain.hi}, and {MOST_LEVELS} is the most; clip() its value"
-            )
-        if domain.hi == 0:
+        if lo == hi == 0:
             return 0 * value
-        levels = Stream(ops.Constant(tuple(Fraction(v) for v in range(int(domain.hi)))))
+        first = int(lo) * Stream(ops.Latch(), (constant(1), when)) if lo else None
+        if lo == hi:
+            return first
+        levels = Stream(ops.Constant(tuple(Fraction(v) for v in range(int(lo), int(hi)))))
         reached = _step(np.ones((levels.width, 1)) @ value - levels).retyped(Bool(levels.width))
-        return Stream(ops.Latch(), (constant(1), self.logic.conjunction(reached, when))).sum()
+        above = Stream(ops.Latch(), (constant(1), self.logic.conjunction(reached, when))).sum()
+        return above if first is None else first + above
 
     @rule.register
     def _(self, operation: ops.MemoryRead, value: Stream, key: Stream, query: Stream, *when: Stream) -> Stream:

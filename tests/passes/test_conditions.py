@@ -114,7 +114,7 @@ UNFIT = {
     "lookup": (ops.Lookup((1, 2)), (r,), "an integer"),
     "one_hot": (ops.OneHotOf(3), (n / 4,), "an integer"),
     "latch": (ops.Latch(), (n, m), "0 or 1"),
-    "running_max of reals": (ops.RunningMax(), (r, f), "single integers"),
+    "running_max of reals": (ops.RunningMax(), (r, f), "an integer"),
     "running_max when": (ops.RunningMax(), (m, m), "0 or 1"),
     "running_max of much": (ops.RunningMax(), (numbers(Int(0, 10**9)), f), "clip"),
     "memory when": (ops.MemoryRead("sum"), (n, one, one, m), "0 or 1"),
