@@ -33,6 +33,7 @@ from compiler.language.codebook import Codebook, balanced, bits, random_balanced
 from compiler.language.input_language import Edge, InputLanguage
 from compiler.language.logic import all_of, any_of, argmax, hardmax
 from compiler.language.output import decide, emit, readout, readout_integer, readout_nearest, readout_one_hot
+from compiler.language.reals import choose, differs, exceeds
 from compiler.language.source import Tokens, numbers, position
 from compiler.language.stream import (
     Stream,
@@ -41,6 +42,7 @@ from compiler.language.stream import (
     count,
     decode,
     dot,
+    fading_sum,
     latch,
     latch_bank,
     lti,
@@ -50,6 +52,7 @@ from compiler.language.stream import (
     running_max,
     scaled_sum,
     select,
+    silu_product,
     sum_where,
 )
 from compiler.language.types import Bool, Code, Int, Logits, OneHot, Real
@@ -79,6 +82,7 @@ __getattr__ = lazy_names(
 __all__ = [
     "Alphabet", "Bool", "CheckpointError", "Circuit", "Code", "Codebook", "CompileError", "Compiled", "Edge",
     "InputLanguage", "Int", "Logits", "OneHot", "Real", "Stream", "Tokens", "all_of", "any_of", "argmax", "balanced",
+    "choose", "differs", "exceeds", "fading_sum", "silu_product",
     "bare", "bits", "compile", "concatenate", "constant", "count", "decide", "decode", "dot", "emit", "generate",
     "hardmax", "interpret",
     "language_model", "latch", "latch_bank", "load", "lti", "maximum", "memory", "minimum", "numbers", "position",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from compiler.analysis.linear_form import ONE
 from compiler.artifact.formats import HUGGING_FACE, writer_of
 from compiler.context import Context
 from compiler.exactness.compare import compare
+from compiler.exactness.error_bound import error_bound
 from compiler.exactness.sums import check_exact, lane_bounds
 from compiler.formats import format_of
 from compiler.interpreter import interpret
@@ -60,6 +62,11 @@ class Compiled:
     @property
     def domains(self) -> Domains:
         return self.context.domains
+
+    @cached_property
+    def error_bound(self) -> float | None:
+        """How far a float32 module can be from `interpret` in any output, at most: 0 where it is exact, None where no bound is known."""
+        return error_bound(self.core, self.domains, self.context.format, self.context.target.chunk)
 
     def interpret(self, tokens: np.ndarray) -> np.ndarray:
         """What the circuit as written gives, exactly: (batch, time, width) float64 from (batch, time) ids.

@@ -22,7 +22,6 @@ from compiler.language.stream import (
     latch,
     latch_bank,
     lti,
-    maximum,
     running_max,
     scaled_sum,
     select,
@@ -172,11 +171,17 @@ def test_equal_powers_are_computed_once():
 
 
 @pytest.mark.parametrize(
-    "stream",
-    [X.relu(), X.clip(0, 3), maximum(X, W), running_max(X[0], FLAG), X.relu() * W],
+    ("stream", "reason"),
+    [
+        (running_max(X[0], FLAG), "single integers"),
+        (X > W, "use exceeds"),
+        (X == W, "use exceeds"),
+        (X[0].one_hot(3), "an Int is needed"),
+        (X[0].lookup([1, 2]), "an Int, a Bool or a OneHot is needed"),
+    ],
 )
-def test_rectifiers_of_real_numbers_are_refused(stream):
-    with pytest.raises(CompileError):
+def test_jumps_of_real_numbers_are_refused(stream, reason):
+    with pytest.raises(CompileError, match=reason):
         compile(Circuit("t", stream, length=LENGTH))
 
 

@@ -393,6 +393,25 @@ class Domains:
         return self._lanes(d.units, np.where(d.low < 0, -d.masses, 0), np.where(d.high > 0, d.masses, 0))
 
     @_of.register
+    def _(self, operation: ops.FadingSum, stream: Stream) -> Domain:
+        """At most 1/(1 − decay) of the largest value at any one position, and of the sum of all over the whole sequence."""
+        d = self._known[stream.inputs[0]]
+        gain = 1 / (1 - operation.decay)
+        low, high = (np.minimum(times(b, gain), d.masses) for b in (np.maximum(-d.low, 0), np.maximum(d.high, 0)))
+        units = np.where(np.isinf(d.units), np.inf, 0.0)
+        return Domain(units, -low, high, total(np.maximum(low, high)), times(d.masses, gain))
+
+    @_of.register
+    def _(self, operation: ops.FadingMemory, stream: Stream) -> Domain:
+        """|Σ| ≤ |value| · Σ_n |key_n|·|query_n| · min(1/(1 − decay), T)."""
+        value, key, query = (self._known[s] for s in stream.inputs)
+        reach = min(key.l1 * query.bound, key.bound * query.l1) * min(1 / (1 - operation.decay), self.max_length)
+        high = times(value.bounds, reach)
+        signed = min(value.lo, key.lo, query.lo) < 0
+        units = np.where(np.isinf(value.units), np.inf, 0.0)
+        return self._lanes(units, -high if signed else 0 * high, high)
+
+    @_of.register
     def _(self, operation: ops.Latch, stream: Stream) -> Domain:
         d, copies = _with_zero(self._known[stream.inputs[0]]), stream.inputs[1].width
         units, low, high = (np.tile(a, copies) for a in (d.units, d.low, d.high))

@@ -41,12 +41,10 @@ class Artifact:
         """For which sequences the model gives the circuit's scores, and how exactly."""
         source = self.compiled.source
         exact = all(self.compiled.domains.of(s).step > 0 for s in source.streams)
-        level = "bit-exact" if exact else "bounded-error"
-        return language_to_data(source.token_language) | {
-            "stop": source.end,
-            "dtype": self.compiled.dtype,
-            "level": level,
-        }
+        level = (
+            {"level": "bit-exact"} if exact else {"level": "bounded-error", "error_bound": self.compiled.error_bound}
+        )
+        return language_to_data(source.token_language) | {"stop": source.end, "dtype": self.compiled.dtype} | level
 
     @property
     def example(self) -> str:

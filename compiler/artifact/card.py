@@ -32,7 +32,9 @@ def _origin(manifest: Mapping[str, Any]) -> str:
 
 def _promise(manifest: Mapping[str, Any]) -> str:
     promise = manifest["promise"]
-    exact = "equals the circuit's score bit for bit" if promise["level"] == "bit-exact" else "is within rounding"
+    bound = promise.get("error_bound")
+    near = "is within rounding" if bound is None else f"is within {bound:.3g} of the circuit's score"
+    exact = "equals the circuit's score bit for bit" if promise["level"] == "bit-exact" else near
     stop = f"A generation ends with `{promise['stop']}`." if promise["stop"] else "No token ends a generation."
     lines = [
         "## Promise",

@@ -33,6 +33,7 @@ class PromiseRecord:
     """What is promised, and for which inputs: `language` is the automaton as `language_to_data` writes it.
 
     length: most tokens of a sequence; stop: the letter that ends a generation; level: "bit-exact" or "bounded-error".
+    error_bound: how far a score may be from the circuit's, where the level is "bounded-error" and a bound is known.
     """
 
     language: dict[str, Any]
@@ -41,6 +42,7 @@ class PromiseRecord:
     stop: str | None
     dtype: str
     level: str
+    error_bound: float | None = None
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The gadgets of the language's own operations. Importing this registers them, and fails where a core operation has none."""
 
 from compiler.gadgets.counter import Counter
+from compiler.gadgets.fading import FadingMemory, FadingSum
 from compiler.gadgets.gadget import operations_with_gadgets, register
 from compiler.gadgets.gated_state import GatedState
 from compiler.gadgets.inner_product import InnerProduct
@@ -10,18 +11,22 @@ from compiler.gadgets.product import Product
 from compiler.gadgets.rectifier import Rectifier
 from compiler.gadgets.running_sum import RunningSum
 from compiler.gadgets.scaled_sum import ScaledSum
+from compiler.gadgets.silu_product import SiluProduct
 from compiler.language import operations as ops
 
 for _operation, _gadget in (
     (ops.Relu, Rectifier()),
     (ops.Half, Rectifier()),
     (ops.Multiply, Product()),
+    (ops.SiluProduct, SiluProduct()),
     (ops.Dot, InnerProduct()),
     (ops.Cumsum, RunningSum()),
     (ops.Latch, Latch()),
     (ops.SumWhere, Latch()),
     (ops.GateSum, GatedState()),
     (ops.MemoryRead, OuterProductMemory()),
+    (ops.FadingMemory, FadingMemory()),
+    (ops.FadingSum, FadingSum()),
     (ops.ScaledSum, ScaledSum()),
     (ops.Count, Counter()),
 ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -13,6 +14,7 @@ from compiler.exactness.levels import GATE, ON
 from compiler.gadgets.gadget import Entry, Gadget, Operands
 from compiler.gadgets.parts import column, columns_of, places, read_gain, targets
 from compiler.ir.builder import BlockBuilder
+from compiler.ir.decay import KEEP, Fade
 from compiler.language import operations as ops
 from compiler.language.stream import Stream, operation_of
 
@@ -21,12 +23,20 @@ if TYPE_CHECKING:
     from compiler.targets.target import Target
 
 
-class OuterProductMemory(Gadget):
-    """Σ_{s≤t} v_s <k_s, q_t>: x̂ = S·v, B = k/128, C = q/32, A = −0, Δ = 128 (paper A, Theorem 2).
+class OuterProduct(Gadget):
+    """Σ_{s≤t} v_s <k_s, q_t>, whatever a step leaves of it: x̂ = S·v, B = k/128, C = q/32, Δ = 128.
 
     Where nothing linear follows silu at B and C (Mamba-2) the columns stand at their own scales
     S_k·k and S_q·q, and the output is divided by 128·S_k·S_q instead.
     """
+
+    @abstractmethod
+    def decay(self, stream: Stream) -> Fade:
+        """What a step leaves of the state."""
+
+    def skip(self, stream: Stream) -> Fraction:
+        """The multiple of the value that is added to what is read: y = C·h + D·x̂."""
+        return Fraction(0)
 
     def operands(self, stream: Stream, target: Target) -> Operands:
         value, key, query = stream.inputs
@@ -35,16 +45,6 @@ class OuterProductMemory(Gadget):
 
     def rows(self, stream: Stream, wanted: np.ndarray) -> list[np.ndarray]:
         return [wanted, *(np.ones(s.width, dtype=bool) for s in stream.inputs[1:])]
-
-    def column_group(self, stream: Stream) -> tuple:
-        key, query = stream.inputs[1:3]
-        return ("memory", operation_of(stream, ops.MemoryRead).policy, id(key), id(query))
-
-    def with_skip(self, stream: Stream, skip: Fraction) -> Stream:
-        """The memory that also adds skip · value, by the D path: y = C·h + D·x̂."""
-        merged = Stream(replace(operation_of(stream, ops.MemoryRead), skip=skip), stream.inputs, stream.name)
-        merged.origin = stream.origin
-        return merged
 
     def carries(self, stream: Stream, number: int) -> tuple[Stream, int]:
         return stream.inputs[0], number
@@ -57,12 +57,32 @@ class OuterProductMemory(Gadget):
         gain = key_unit * query_unit / (ON * GATE)
         builder.set_columns(columns_of(key, stream), write, read)
         out = (targets(stream, wanted, builder), unit * gain)
-        skip = float(operation_of(stream, ops.MemoryRead).skip) / (GATE * gain)
-        builder.add_channels(places(stream, wanted), ids, out, builder.always_open(len(ids), GATE), ON, skip=skip)
+        gate, skip = builder.always_open(len(ids), GATE), float(self.skip(stream)) / (GATE * gain)
+        builder.add_channels(places(stream, wanted), ids, out, gate, ON, decay=self.decay(stream), skip=skip)
+
+    def entries(self, stream: Stream, count: int, target: Target) -> list[Entry]:
+        return [Entry(n, np.arange(count), n, read_gain(target)) for n in range(stream.inputs[1].width)]
+
+
+class OuterProductMemory(OuterProduct):
+    """The memory that keeps everything: A = −0 (paper A, Theorem 2)."""
+
+    def decay(self, stream: Stream) -> Fade:
+        return KEEP
+
+    def skip(self, stream: Stream) -> Fraction:
+        return operation_of(stream, ops.MemoryRead).skip
+
+    def column_group(self, stream: Stream) -> tuple:
+        key, query = stream.inputs[1:3]
+        return ("memory", operation_of(stream, ops.MemoryRead).policy, id(key), id(query))
+
+    def with_skip(self, stream: Stream, skip: Fraction) -> Stream:
+        """The memory that also adds skip · value, by the D path."""
+        merged = Stream(replace(operation_of(stream, ops.MemoryRead), skip=skip), stream.inputs, stream.name)
+        merged.origin = stream.origin
+        return merged
 
     def claims(self, stream: Stream, domains: Domains) -> Iterator[tuple[str, Fraction]]:
         value, key = (domains.of(s) for s in stream.inputs[:2])
         yield "an entry of its state", domains.cell_bound(stream) / (value.step * key.step)
-
-    def entries(self, stream: Stream, count: int, target: Target) -> list[Entry]:
-        return [Entry(n, np.arange(count), n, read_gain(target)) for n in range(stream.inputs[1].width)]

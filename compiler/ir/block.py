@@ -14,7 +14,7 @@ Where the columns carry a step of their own (Mamba-Δᵀ), the state is instead
     h_cn(t) = exp(−Δ_n) · h_cn(t − 1) + B_n · x̂_c,   Δ_n = softplus(step_bias_n + <step_n, x̂(t)>).
 
 silu and softplus stand for relu and for identity/0: every pre-activation is 0, at least
-20.1 or at most −104, where the real functions agree with these bit for bit
+20.1 or at most −104, and exp(−Δ · rate) is 1 or 0 unless a state fades on purpose, where the real functions agree with these bit for bit
 (exact-arithmetic E1, E2, E4). Rows marked `real` may have any pre-activation: they come in
 pairs ± of which only the difference is read, and f(x) − f(−x) = x for all of these functions.
 """
@@ -59,6 +59,7 @@ class Channels(_Named):
 
     decay: what a step leaves of the state (rate_c above is its rate).
     real_gates, real_steps: the channels whose gate or Δ is half of a real number.
+    curved_gates: the channels whose gate stands for silu itself where it is curved, not for relu.
     """
 
     coordinates: tuple[Coordinate, ...]
@@ -72,6 +73,7 @@ class Channels(_Named):
     out: sparse.csr_array
     real_gates: frozenset[int] = frozenset()
     real_steps: frozenset[int] = frozenset()
+    curved_gates: frozenset[int] = frozenset()
 
     @property
     def writes(self) -> np.ndarray:
@@ -182,10 +184,14 @@ def rectified(
     return np.maximum(x, 0)
 
 
-def kept(exponent: np.ndarray) -> np.ndarray:
-    """exp(−Δ·rate), which must be exactly 1 (up to 2^−26) or 0 (from 104 on)."""
-    if ((exponent > KEPT) & (exponent < -SAFE_NEGATIVE)).any():
-        worst = exponent[(exponent > KEPT) & (exponent < -SAFE_NEGATIVE)][0]
+def kept(exponent: np.ndarray, fades: np.ndarray | None = None) -> np.ndarray:
+    """exp(−Δ·rate), which must be exactly 1 (up to 2^−26) or 0 (from 104 on), but where a state fades on purpose (mask)."""
+    part = (exponent > KEPT) & (exponent < -SAFE_NEGATIVE)
+    if fades is not None and fades.any():
+        whole = kept(np.where(fades, 0.0, exponent))
+        return np.where(fades, np.exp(-exponent), whole)
+    if part.any():
+        worst = exponent[part][0]
         raise UnsafePreactivation(f"a state would fade by exp(−{worst:g}); it must be kept or erased whole")
     return np.where(exponent <= KEPT, 1.0, 0.0)
 
@@ -200,15 +206,19 @@ def run(block: SelectiveBlock, lanes: np.ndarray) -> np.ndarray:
     write, read = _times(features, columns.write), _times(features, columns.read)
     state = np.zeros((lanes.shape[0], len(channels.names), block.d_state))
     rate = rates(channels.decay)[:, None]
+    fades = np.array([decay.fades for decay in channels.decay], dtype=bool)[:, None]
     y = np.empty_like(x)
     own = None if columns.step is None else _column_steps(columns, features)
     for t in range(lanes.shape[1]):
         step = delta[:, t, :, None]
         erased = own[:, t, None, :] if own is not None else step * rate
         driven = x[:, t, :, None] if own is not None else step * x[:, t, :, None]
-        state = kept(erased) * state + driven * write[:, t, None, :]
+        state = kept(erased, fades) * state + driven * write[:, t, None, :]
         y[:, t] = (state * read[:, t, None, :]).sum(-1) + channels.skip * x[:, t]
-    gate = rectified(_times(lanes, channels.gate), channels.names, "the gate pre-activation", channels.real_gates)
+    gate_in = _times(lanes, channels.gate)
+    curved = sorted(channels.curved_gates)
+    gate = rectified(gate_in, channels.names, "the gate pre-activation", channels.real_gates | channels.curved_gates)
+    gate[..., curved] = gate_in[..., curved] / (1 + np.exp(-gate_in[..., curved]))
     return _times(y * gate, channels.out.T.tocsr())
 
 

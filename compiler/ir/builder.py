@@ -197,10 +197,11 @@ class BlockBuilder:
         delta_lanes: sparse.csr_array | None = None,
         real_gate: bool = False,
         real_step: bool = False,
+        curved_gate: bool = False,
     ) -> None:
         """Channels. out: (lane, weight) of each; gate: (C × lanes); delta_features: (rows, features, weights).
 
-        real_gate, real_step: their gates or steps are halves of real numbers.
+        real_gate, real_step: their gates or steps are halves of real numbers; curved_gate: their gates stand for silu itself.
         """
         count = len(feature)
         self._channels.append(
@@ -216,6 +217,7 @@ class BlockBuilder:
                 "delta_lanes": delta_lanes,
                 "real_gate": np.full(count, real_gate),
                 "real_step": np.full(count, real_step),
+                "curved_gate": np.full(count, curved_gate),
             }
         )
 
@@ -264,6 +266,7 @@ class BlockBuilder:
             sparse.csr_array((weight, (range(total), target)), shape=(total, n_lanes)),
             frozenset(np.flatnonzero(joined("real_gate")).tolist()),
             frozenset(np.flatnonzero(joined("real_step")).tolist()),
+            frozenset(np.flatnonzero(joined("curved_gate")).tolist()),
         )
 
 

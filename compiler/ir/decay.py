@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp
+from fractions import Fraction
+from math import exp, log
 
 import numpy as np
 
-from compiler.exactness.levels import ERASE_LOG, FAINT_LOG, KEEP_LOG
+from compiler.exactness.levels import ERASE_LOG, FAINT_LOG, KEEP_LOG, ON
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,11 @@ class Fade:
         """|A| in float32: 0 for KEEP, 1 for ERASE."""
         return float(np.float32(exp(self.a_log)))
 
+    @property
+    def fades(self) -> bool:
+        """Whether a step leaves a part of the state, rather than all of it or nothing."""
+        return self not in _NAMES
+
     def __str__(self) -> str:
         return _NAMES.get(self, f"fade({self.a_log:g})")
 
@@ -29,6 +35,22 @@ KEEP = Fade(KEEP_LOG)  # A = −0: no step is felt (exact-arithmetic E1)
 ERASE = Fade(ERASE_LOG)  # A = −1: a step of 128 erases, a step of 0 keeps (exact-arithmetic E4)
 FAINT = Fade(FAINT_LOG)  # a step of 32 is not felt, a step of 2^50 erases (exact-arithmetic E9)
 _NAMES = {KEEP: "keep", ERASE: "erase", FAINT: "faint"}
+
+
+def fade_by(factor: Fraction) -> Fade:
+    """The float32 A_log nearest to ln(−ln(factor)/128): a step of 128 leaves about this factor of the state."""
+    return Fade(float(np.float32(log(-log(factor) / ON))))
+
+
+def fade_error(factor: Fraction, chunk: int = 0) -> float:
+    """η with |what a step leaves / factor − 1| ≤ η in float32, the two roundings of h ← a·h + w included.
+
+    λ = −ln(factor). A = −exp(A_log) is right within |A_log|·u (A_log is rounded) and 4u (exp, 2 ulp); 128·A is exact;
+    exp(128·A) is right within 4u, and within 2u·λ more where it is computed as 2^(x·log2 e). Where a scan adds up the
+    exponents of up to `chunk` steps first (Mamba-2), each sum is off by chunk·u of itself. First order, times 1.01.
+    """
+    u, exponent = 2.0**-24, -log(factor)
+    return 1.01 * u * (exponent * (abs(fade_by(factor).a_log) + 6 + chunk) + 6)
 
 
 def rates(decays: tuple[Fade, ...]) -> np.ndarray:

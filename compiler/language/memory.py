@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
-from compiler.language.arguments import instance
-from compiler.language.operations import MemoryRead
+from compiler.language.arguments import Number, instance, number
+from compiler.language.operations import FadingMemory, MemoryRead
 from compiler.language.stream import Stream
 
 
@@ -40,6 +41,12 @@ def write(key: Stream, value: Stream, when: Stream | None = None, policy: str = 
     return Memory(key, value, when, policy, name)
 
 
-def outer_sum(value: Stream, write: Stream, read: Stream, name: str = "memory") -> Stream:
-    """Block level: Σ_{s≤t} value_s · <write_s, read_t>, a state with A = 0, B = write and C = read."""
+def outer_sum(value: Stream, write: Stream, read: Stream, name: str = "memory", decay: Number | None = None) -> Stream:
+    """Block level: Σ_{s≤t} decay^(t−s) · value_s · <write_s, read_t>, a state with B = write and C = read.
+
+    decay: the factor (between 0 and 1, both excluded) that each step leaves of the state; None: A = 0, all of it.
+    """
+    if decay is not None:
+        factor = Fraction(number(decay, "decay of outer_sum"))
+        return Stream(FadingMemory(factor), (value, write, read), name)
     return Memory(write, value, None, "sum", name).read(read)

@@ -327,7 +327,7 @@ def _stream(value: Stream | Number, width: int) -> Stream:
     return value if isinstance(value, Stream) else constant(number(value, "an operand"), width)
 
 
-def _both(a: Stream | Number, b: Stream | Number) -> tuple[Stream, Stream]:
+def both(a: Stream | Number, b: Stream | Number) -> tuple[Stream, Stream]:
     """Two operands of which one may be a number."""
     width = max((s.width for s in (a, b) if isinstance(s, Stream)), default=1)
     return _stream(a, width), _stream(b, width)
@@ -360,18 +360,18 @@ def concatenate(*streams: Stream) -> Stream:
 
 
 def minimum(a: Stream | Number, b: Stream | Number) -> Stream:
-    """The smaller of two integers, lane by lane."""
-    return Stream(ops.Min(), _both(a, b))
+    """The smaller of two numbers, lane by lane; of real numbers within `Compiled.error_bound`."""
+    return Stream(ops.Min(), both(a, b))
 
 
 def maximum(a: Stream | Number, b: Stream | Number) -> Stream:
-    """The larger of two integers, lane by lane."""
-    return Stream(ops.Max(), _both(a, b))
+    """The larger of two numbers, lane by lane; of real numbers within `Compiled.error_bound`."""
+    return Stream(ops.Max(), both(a, b))
 
 
 def select(condition: Stream, yes: Stream | Number, no: Stream | Number = 0) -> Stream:
     """`yes` where the condition holds, else `no`."""
-    return Stream(ops.Select(), (condition, *_both(yes, no)))
+    return Stream(ops.Select(), (condition, *both(yes, no)))
 
 
 def latch(value: Stream, when: Stream, first: bool = False) -> Stream:
@@ -401,6 +401,22 @@ def decode(code: Stream, book: Codebook) -> Stream:
 def dot(a: Stream, b: Stream) -> Stream:
     """Σ over the lanes of a·b at the present position, as one number."""
     return Stream(ops.Dot(), (a, b))
+
+
+def fading_sum(value: Stream, decay: Number) -> Stream:
+    """Σ_{s≤t} decay^(t−s) · value_s, lane by lane: a state that keeps this factor (in (0, 1)) of itself at every step.
+
+    A real number: the module gives it within `Compiled.error_bound`.
+    """
+    return Stream(ops.FadingSum(Fraction(number(decay, "decay of fading_sum"))), (value,))
+
+
+def silu_product(a: Stream, b: Stream, scale: Number = 128) -> Stream:
+    """a·b as Lemma 1 of paper B computes it, by four values of silu, within (|a| + |b|)⁴/(48·scale²) and rounding.
+
+    scale: λ, a power of two; about 128 times the largest |a| and |b| is best in float32. `a * b` is exact.
+    """
+    return Stream(ops.SiluProduct(Fraction(number(scale, "scale of silu_product"))), (a, b))
 
 
 def scaled_sum(value: Stream, weight: Stream, gate: Stream) -> Stream:

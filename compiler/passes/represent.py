@@ -340,8 +340,9 @@ class _Rewriter:
 
     # Memories ---------------------------------------------------------------------------------
 
-    @rule.register
-    def _(self, operation: ops.Cumsum, x: Stream) -> Stream:
+    @rule.register(ops.FadingSum)
+    @rule.register(ops.Cumsum)
+    def _(self, operation: ops.Operation, x: Stream) -> Stream:
         back, stored = self._storable(x)
         return back(Stream(operation, (stored,)), 1)
 
@@ -382,6 +383,11 @@ class _Rewriter:
         reached = _step(np.ones((levels.width, 1)) @ value - levels).retyped(Bool(levels.width))
         above = Stream(ops.Latch(), (constant(1), self.logic.conjunction(reached, when))).sum()
         return above if first is None else first + above
+
+    @rule.register
+    def _(self, operation: ops.FadingMemory, value: Stream, key: Stream, query: Stream) -> Stream:
+        back, stored = self._storable(value)
+        return back(Stream(operation, (stored, key, query)), 1)
 
     @rule.register
     def _(self, operation: ops.MemoryRead, value: Stream, key: Stream, query: Stream, *when: Stream) -> Stream:

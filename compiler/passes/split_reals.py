@@ -5,7 +5,11 @@ half = silu(S·)/S exactly, and for relu too (exact-arithmetic E3). So wherever 
 meets an x̂ port, it enters as the two halves, and the difference is taken in the linear map
 behind. Products are products of such differences (four channels), so nothing cancels: each
 product is right within a few units in the last place, at every magnitude, and exact on
-integers. What has no such form (comparisons, clips, maxima of real numbers) is refused.
+integers.
+
+A rectifier of a real number is one half alone: |silu(S·x)/S − relu(x)| ≤ 0.2785/S (paper B, Lemma 2), and S is
+as large as float32 has room for, 2^40 where |x| ≤ 2^19, so that the rounding of x weighs more. Clips, minima and
+maxima are made of these. A comparison of real numbers is discontinuous, hence refused: `exceeds` has a gap.
 
 After this pass no rectifier other than Half reads a real number.
 """
@@ -37,26 +41,23 @@ def split_reals(circuit: Circuit, context: Context) -> Circuit:
     ):
         return circuit
     if not context.target.reals:
-        real = next(s for s in circuit.streams if not domains.of(s).step or isinstance(s.operation, ops.ScaledSum))
-        raise CompileError(
-            [
-                (
-                    real,
-                    f"real numbers and scaled sums are lowered for mamba only, and the target is {context.target.name}",
-                )
-            ]
-        )
-    reasons = [
-        (s, f"{s.operation.symbol} of a real number cannot be computed exactly by silu; declare integers, Int(lo, hi)")
-        for s in circuit.streams
-        if isinstance(s.operation, ops.Relu) and not domains.of(s.inputs[0]).step
-    ]
-    if reasons:
-        raise CompileError(reasons)
+        needs_halves = next((s for s in circuit.streams if _needs_halves(s, domains)), None)
+        if needs_halves is None:
+            return circuit
+        reason = f"real numbers and scaled sums are lowered for mamba only, and the target is {context.target.name}"
+        raise CompileError([(needs_halves, reason)])
     splitter = _Splitter(domains)
     for stream in circuit.streams:
         splitter.split(stream)
     return replace(circuit, output=splitter.known[circuit.output])
+
+
+def _needs_halves(stream: Stream, domains: Domains) -> bool:
+    """Whether a block would have to carry a real number: a fading sum of a lattice makes one, a linear map reads one freely."""
+    if isinstance(stream.operation, (ops.Numbers, ops.ScaledSum)):
+        return isinstance(stream.operation, ops.ScaledSum) or not domains.of(stream).step
+    free = isinstance(stream.operation, (ops.Linear, ops.Constant, ops.Embed))
+    return not free and not all(domains.of(s).step for s in stream.inputs)
 
 
 class _Splitter:
@@ -91,6 +92,13 @@ class _Splitter:
         return stream if same else Stream(operation, inputs, stream.name)
 
     @rule.register
+    def _(self, operation: ops.Relu, stream: Stream, x: Stream) -> Stream:
+        """silu(S·x)/S with the largest S there is: within 0.2785/S of relu(x)."""
+        if not self.real(x):
+            return self._unsplit(operation, stream, x)
+        return Stream(ops.Half(half_scale(self.domains.of(x)), alone=True), (x,), stream.name)
+
+    @rule.register
     def _(self, operation: ops.Multiply, stream: Stream, a: Stream, b: Stream) -> Stream:
         if not self.real(stream):
             return self._unsplit(operation, stream, a, b)
@@ -104,8 +112,9 @@ class _Splitter:
             a, b = b, a
         return _difference(stream.width) @ Stream(operation, (self.halves(a), concatenate(b, b)), stream.name)
 
-    @rule.register
-    def _(self, operation: ops.Cumsum, stream: Stream, value: Stream) -> Stream:
+    @rule.register(ops.FadingSum)
+    @rule.register(ops.Cumsum)
+    def _(self, operation: ops.Operation, stream: Stream, value: Stream) -> Stream:
         if not self.real(value):
             return self._unsplit(operation, stream, value)
         return _difference(value.width) @ Stream(operation, (self.halves(value),), stream.name)
@@ -125,8 +134,9 @@ class _Splitter:
         copy = Stream(memory.operation, memory.inputs, memory.name)
         return _difference(stream.width) @ Stream(operation, (copy, gate), stream.name)
 
-    @rule.register
-    def _(self, operation: ops.MemoryRead, stream: Stream, value: Stream, *others: Stream) -> Stream:
+    @rule.register(ops.FadingMemory)
+    @rule.register(ops.MemoryRead)
+    def _(self, operation: ops.Operation, stream: Stream, value: Stream, *others: Stream) -> Stream:
         if not self.real(value):
             return self._unsplit(operation, stream, value, *others)
         return _difference(value.width) @ Stream(operation, (self.halves(value, HALF), *others), stream.name)

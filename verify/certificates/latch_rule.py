@@ -43,7 +43,10 @@ def last_block(compiled: Compiled) -> SelectiveBlock:
         raise Refused(
             "the columns of the last block have steps of their own, and the inductive certificate is for real Mamba and Mamba-2 modules"
         )
-    if any(b.features.real or b.channels.real_gates or b.channels.real_steps for b in compiled.blocks):
+    if any(
+        b.features.real or b.channels.real_gates or b.channels.curved_gates or b.channels.real_steps
+        for b in compiled.blocks
+    ):
         raise Refused(
             "a block carries real numbers as pairs of halves, which are right to rounding only, and the inductive certificate is about bits"
         )

@@ -26,6 +26,8 @@ from compiler.language.operations.linear import Emit, Linear, Lti, Shift
 from compiler.language.operations.memories import (
     Count,
     Cumsum,
+    FadingMemory,
+    FadingSum,
     GateSum,
     Latch,
     MemoryRead,
@@ -50,6 +52,7 @@ from compiler.language.operations.pointwise import (
     Relu,
     SameSymbol,
     Select,
+    SiluProduct,
 )
 from compiler.language.operations.rules import Decide, rule_columns
 from compiler.language.operations.sources import Constant, Embed, Numbers, Position
@@ -88,9 +91,12 @@ __all__ = [
     "Relu",
     "RunningMax",
     "SameSymbol",
+    "FadingMemory",
+    "FadingSum",
     "ScaledSum",
     "Sees",
     "Select",
+    "SiluProduct",
     "Shift",
     "SumWhere",
     "apply",

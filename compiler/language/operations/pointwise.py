@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import ceil, floor
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -16,10 +17,14 @@ from compiler.language.operations.base import (
     Sees,
     apply,
     grouped,
+    is_dyadic,
     needs,
     same_width,
 )
 from compiler.language.types import Bool, Int, OneHot, Real, Type
+
+if TYPE_CHECKING:
+    from compiler.analysis.domain import Domain
 
 
 @dataclass(frozen=True)
@@ -42,13 +47,14 @@ class Relu(Operation):
 
 @dataclass(frozen=True)
 class Half(Relu):
-    """relu(x), of which only half(x) − half(−x) = x is ever used: how a block carries real numbers.
+    """silu(Sx)/S, which is within 0.2785/S of relu(x): what a block makes of real numbers.
 
-    Any function with that property does; a real block computes silu(Sx)/S (exact-arithmetic E3).
-    The split_reals pass alone makes these, always in such pairs, and chooses the scale S.
+    As a pair half(x) − half(−x) = x it carries a number exactly (exact-arithmetic E3); alone it stands for relu of a
+    real number, within that error. The split_reals pass alone makes these, and chooses the scale S.
     """
 
     scale: float = 128.0
+    alone: bool = False  # whether it stands for relu, or is one of a pair of which only the difference is read
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,9 @@ class Compare(Operation):
     def problems(self, a: Type, b: Type) -> list[str]:
         found = same_width(a, b)
         if not (a.integral and b.integral):
-            found.append(f"it compares {a} with {b}; comparisons are exact on integers only")
+            found.append(
+                f"it compares {a} with {b}; comparisons are exact on integers only; of real numbers use exceeds(a, b, gap)"
+            )
         return found
 
     def evaluate(self, a: Array, b: Array) -> Array:
@@ -356,6 +364,41 @@ class Multiply(Operation):
 
     def problems(self, a: Type, b: Type) -> list[str]:
         return [] if 1 in (a.width, b.width) else same_width(a, b)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return a * b
+
+
+@dataclass(frozen=True)
+class SiluProduct(Operation):
+    """The product by four values of silu (paper B, Lemma 1), right within (|a| + |b|)⁴/(48·scale²) and rounding.
+
+    With f(z) = silu(z) + silu(−z) = z·tanh(z/2) it is g = (λ²/2)·(f((a + b)/λ) − f((a − b)/λ)), λ the scale, a power of
+    two. f(z) lies between z²/2 − z⁴/24 and z²/2. `Multiply` is exact and as small; this is what the paper does.
+    """
+
+    core: ClassVar[bool] = True
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
+    foldable: ClassVar[bool] = False  # it is asked for to be computed so
+
+    scale: Fraction
+
+    @property
+    def symbol(self) -> str:
+        return "silu_product"
+
+    def result_type(self, a: Type, b: Type) -> Type:
+        return Real(width=a.width)
+
+    def problems(self, a: Type, b: Type) -> list[str]:
+        if self.scale <= 0 or self.scale.numerator & (self.scale.numerator - 1) or not is_dyadic(self.scale):
+            return [f"its scale is {self.scale}, and a power of two is needed, such as 128"]
+        return same_width(a, b)
+
+    def bounds(self, a: Domain, b: Domain, length: int) -> tuple[Fraction, Fraction, Fraction]:
+        reach = a.bound * b.bound
+        return Fraction(0), -reach if min(a.lo, b.lo) < 0 else Fraction(0), reach
 
     def evaluate(self, a: Array, b: Array) -> Array:
         return a * b

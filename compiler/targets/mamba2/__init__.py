@@ -20,6 +20,7 @@ class Mamba2(Target):
     name = "mamba2"
     step = "lanes"
     column = "written"
+    chunk = 256
     lacks = {ops.Dot: "its B and C are not linear in x̂; write (a * b).sum()"}
 
     def rewrite(self, stream, inputs, fitter):

@@ -16,13 +16,19 @@ from compiler.targets.mamba_delta_t.memory import ColumnMemory
 from compiler.targets.refuse import refuse, steps_from_features, steps_from_lanes
 from compiler.targets.target import Target
 
+_FADES = "a state that fades has a proved error on mamba and mamba2 only"
+
 
 class MambaDeltaTTarget(Target):
     name = "mamba-delta-t"
     step = "linear"
     column = "linear"
     apart = False
-    lacks = {ops.Dot: "its B and C are not linear in x̂; write (a * b).sum()"}
+    lacks = {
+        ops.Dot: "its B and C are not linear in x̂; write (a * b).sum()",
+        ops.FadingMemory: _FADES,
+        ops.FadingSum: _FADES,
+    }
     gadgets = {ops.MemoryRead: ColumnMemory()}
 
     def rewrite(self, stream, inputs, fitter):

@@ -16,6 +16,7 @@ from compiler.targets.refuse import column_steps, refuse, steps_from_features, s
 from compiler.targets.target import Target
 
 _NOTHING_ERASES = "its Δ does not see the input, so nothing can be erased; use mamba or mamba2"
+_FADES = "a state that fades has a proved error on mamba and mamba2 only"
 
 
 class S4D(Target):
@@ -24,6 +25,8 @@ class S4D(Target):
     column = None
     lacks = {
         ops.Dot: "its B and C are not linear in x̂; write (a * b).sum()",
+        ops.FadingMemory: _FADES,
+        ops.FadingSum: _FADES,
         ops.Latch: _NOTHING_ERASES,
         ops.SumWhere: _NOTHING_ERASES,
     }

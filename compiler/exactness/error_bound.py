@@ -1,0 +1,228 @@
+"""How far a module can be from a circuit with real numbers: a proved bound, stream by stream, in float32.
+
+u = 2^−24. For each number that a block writes to a lane, `ErrorBound.of` bounds |computed − exact|, from the bounds on
+values (`Domains`) and on the errors of what it reads. A bound is 0 where everything is on a lattice and stays within
+it (pass 7). Where an operation on real numbers has no rule here there is no bound, and none is claimed.
+
+Operands are linear maps of lanes, computed in one row: Σ_i m_i·v_i is off by Σ|m_i|·e_i + γ_n·Σ|m_i|·(|v_i| + e_i), n the
+number of its terms plus four (taps and bias). Every scale in between is a power of two and rounds nothing.
+What is taken for granted of a backend: sums and products round to nearest, exp, silu and softplus are within 2 ulp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from compiler.analysis.domains import Domains
+from compiler.analysis.linear_form import ONE, Form, port_form
+from compiler.formats import FLOAT32, Format
+from compiler.ir.decay import fade_error
+from compiler.language import operations as ops
+from compiler.language.circuit import Circuit
+from compiler.language.stream import Stream
+
+UNIT = 2.0**-24
+SILU_OFF = 0.2785  # |silu(x) − relu(x)| is at most 0.27847, at |x| = 1.2785 (paper B, Lemma 2 has 1)
+ELEMENTARY = 8  # roundings of a silu within 2 ulp, its product with the gate and with D, and powers of two between
+OUTWARD = 1 + 2.0**-30  # covers the float64 arithmetic of the bounds themselves
+
+
+class Unbounded(ValueError):
+    """An operation on real numbers of which no error bound is known."""
+
+
+def error_bound(circuit: Circuit, domains: Domains, format: Format, chunk: int = 0) -> float | None:
+    """A bound on |logit of the module − output of the core circuit| at every position; None where none is known.
+
+    chunk: over how many steps the target's scan adds up exponents before it forms their exp.
+    """
+    if all(domains.of(s).step for s in circuit.streams):
+        return 0.0
+    if format is not FLOAT32:
+        return None
+    errors = ErrorBound(domains, chunk)
+    try:
+        for stream in circuit.streams:
+            errors.add(stream)
+        return float(errors.error(circuit.output).max(initial=0.0))
+    except Unbounded:
+        return None
+
+
+def gamma(roundings: int | np.ndarray) -> float | np.ndarray:
+    """γ_n = nu/(1 − nu): the most that n roundings change a product, relatively."""
+    return roundings * UNIT / (1 - roundings * UNIT)
+
+
+class ErrorBound:
+    """Bounds on the errors of the streams of a core circuit, found in order, inputs first.
+
+    Half of a pair stands for silu(S·x)/S itself, for what is read is the difference of such pairs, and that is exact.
+    `beyond` bounds by how much such a number, or what is computed from it, may exceed its domain (which is relu's).
+    """
+
+    def __init__(self, domains: Domains, chunk: int):
+        self.domains = domains
+        self.chunk = chunk
+        self.errors: dict[Stream, np.ndarray] = {ONE: np.zeros(1)}
+        self.beyond: dict[Stream, np.ndarray] = {ONE: np.zeros(1)}
+        self._forms: dict[Stream, Form] = {}
+
+    def add(self, stream: Stream) -> None:
+        """Bound a stream whose inputs are known: (width,) errors of an operation; linear maps are left to their readers."""
+        if isinstance(stream.operation, (ops.Linear, ops.Shift, ops.Constant)):
+            return
+        self.beyond[stream] = self.errors[stream] = np.zeros(stream.width)
+        exact = self.domains.of(stream).step and not any(self.error(s).any() for s in stream.inputs)
+        if exact or not stream.inputs:
+            return
+        rule = _RULES.get(type(stream.operation))
+        if rule is None:
+            raise Unbounded(stream.label)
+        errors, beyond = rule(self, stream)
+        self.errors[stream], self.beyond[stream] = errors * OUTWARD, beyond * OUTWARD
+
+    def error(self, stream: Stream) -> np.ndarray:
+        """A bound on the error of a linear map of lanes: (width,)."""
+        propagated, sizes, terms = (np.zeros(stream.width) for _ in range(3))
+        for (atom, _), matrix in port_form(stream, self._forms).items():
+            weights, error = abs(matrix), self.errors[atom]
+            propagated += weights @ error
+            sizes += weights @ (self.domains.of(atom).bounds + self.beyond[atom] + error)
+            terms += np.diff(matrix.indptr)
+        if self.domains.of(stream).step and not propagated.any():
+            return np.zeros(stream.width)
+        return (propagated + gamma(terms + 4) * sizes) * OUTWARD
+
+    def excess(self, stream: Stream) -> np.ndarray:
+        """`beyond` of a linear map of lanes: (width,)."""
+        form = port_form(stream, self._forms).items()
+        return sum((abs(matrix) @ self.beyond[atom] for (atom, _), matrix in form), np.zeros(stream.width))
+
+    def size(self, stream: Stream) -> np.ndarray:
+        """A bound on |exact value| of a linear map of lanes: (width,)."""
+        return self.domains.of(stream).bounds + self.excess(stream)
+
+
+Bounds = tuple[np.ndarray, np.ndarray]  # (errors, beyond) of a stream
+
+
+def _half(known: ErrorBound, stream: Stream) -> Bounds:
+    """|silu(S·x̃)/S − silu(S·x)/S| ≤ 1.1·|x̃ − x|, and a relative error of the evaluation; relu is 0.2785/S away."""
+    (x,) = stream.inputs
+    error, away = known.error(x), np.full(stream.width, SILU_OFF / stream.operation.scale)
+    off = 1.1 * error + gamma(ELEMENTARY) * (known.size(x) + error)
+    return (off + away, 0 * away) if stream.operation.alone else (off, away)
+
+
+def _product(known: ErrorBound, stream: Stream) -> Bounds:
+    """|ã·b̃ − a·b| ≤ |a|·e_b + |b|·e_a + e_a·e_b; b enters as silu(z) − silu(−z), each half within |b|."""
+    a, b = stream.inputs
+    return _of_product(known, a, b, 2 * ELEMENTARY)
+
+
+def _silu_product(known: ErrorBound, stream: Stream) -> Bounds:
+    """|ã·b̃ − a·b| + s⁴/(48λ²) + λ·s·(1 + s/2λ)·γ, s ≥ |ã| + |b̃|.
+
+    f(z) = z·tanh(z/2) is z²/2 less at most z⁴/24, in two terms of opposite sign, times λ²/2. Each silu is at most
+    (z/2)(1 + z/2) for z = s/λ, four of them times λ²/2; twelve roundings: silu 4, of its argument 2·1, the gate, the sum.
+    """
+    a, b = stream.inputs
+    scale = float(stream.operation.scale)
+    off, _ = _of_product(known, a, b, 0)
+    reach = known.size(a) + known.error(a) + known.size(b) + known.error(b)
+    rounded = scale * reach * (1 + reach / (2 * scale)) * gamma(12)
+    return off + reach**4 / (48 * scale**2) + rounded, known.size(a) * known.excess(b) + known.size(b) * known.excess(a)
+
+
+def _of_product(known: ErrorBound, a: Stream, b: Stream, roundings: int) -> Bounds:
+    (size_a, error_a, more_a), (size_b, error_b, more_b) = (
+        (known.size(s), known.error(s), known.excess(s)) for s in (a, b)
+    )
+    off = size_a * error_b + size_b * error_a + error_a * error_b
+    rounded = gamma(roundings) * (size_a + error_a) * (size_b + error_b)
+    return off + rounded, size_a * more_b + size_b * more_a
+
+
+def _running_sum(known: ErrorBound, stream: Stream) -> Bounds:
+    """T errors of the value, and T roundings of a sum of at most the mass."""
+    (value,) = stream.inputs
+    length, error, more = known.domains.max_length, known.error(value), known.excess(value)
+    mass = known.domains.of(value).masses + length * (more + error)
+    return length * error + gamma(length + ELEMENTARY) * mass, length * more
+
+
+def _latch(known: ErrorBound, stream: Stream) -> Bounds:
+    value, when = stream.inputs
+    if known.error(when).any():
+        raise Unbounded(stream.label)
+    error = known.error(value)
+    off = error + gamma(ELEMENTARY) * (known.size(value) + error)
+    return np.tile(off, when.width), np.tile(known.excess(value), when.width)
+
+
+def _gated(known: ErrorBound, stream: Stream) -> Bounds:
+    """Entries of the bank that an exact gate weighs: at most the largest one times the sum of the gate."""
+    bank, gate = stream.inputs
+    if known.error(gate).any():
+        raise Unbounded(stream.label)
+    error = known.error(bank)
+    off = error + gamma(ELEMENTARY + gate.width) * (known.size(bank) + error)
+    weight = float(known.domains.of(gate).l1) * OUTWARD
+    return tuple(weight * part.reshape(gate.width, -1).max(axis=0) for part in (off, known.excess(bank)))
+
+
+def _dot(known: ErrorBound, stream: Stream) -> Bounds:
+    a, b = stream.inputs
+    off, more = _of_product(known, a, b, 2 * ELEMENTARY + a.width)
+    return np.array([off.sum()]), np.array([more.sum()])
+
+
+def _fading_sum(known: ErrorBound, stream: Stream) -> Bounds:
+    (value,) = stream.inputs
+    return _faded(known, stream, known.size(value), known.error(value), known.excess(value), 0)
+
+
+def _fading_memory(known: ErrorBound, stream: Stream) -> Bounds:
+    """One product of three for each column: what is written, times <key, query>."""
+    value, key, query = stream.inputs
+    key_size, query_size = known.size(key), known.size(query)
+    met = (key_size @ query_size) * OUTWARD
+    met_off = ((key_size + known.error(key)) @ (query_size + known.error(query)) - key_size @ query_size) * OUTWARD
+    more = known.excess(key) @ query_size + key_size @ known.excess(query)
+    size, error = known.size(value), known.error(value)
+    off = size * met_off + error * (met + met_off)
+    beyond = known.excess(value) * met + size * more
+    return _faded(known, stream, size * met, off, beyond, key.width + 2 * ELEMENTARY)
+
+
+def _faded(known: ErrorBound, stream: Stream, size, error, more, roundings: int) -> Bounds:
+    """Σ_k |d̃_k − d^k|·size + Σ_k d̃_k·error over k < T, where k steps leave d̃_k within d^k·(1 + η)^k·(1 + γ).
+
+    With D = d(1 + η): Σ D^k ≤ min(1/(1 − D), T·(1 + η)^T), and Σ (D^k − d^k) is at most (D − d)/((1 − D)(1 − d)) and
+    η·(1 + η)^T·T(T − 1)/2, for D^k − d^k ≤ k·η·(1 + η)^k. Where D ≥ 1 only the second of each is there.
+    """
+    decay, length = float(stream.operation.decay), known.domains.max_length
+    step_off, rounded = fade_error(stream.operation.decay, known.chunk), gamma(ELEMENTARY + known.chunk + roundings)
+    grown = float(np.exp(min(length * step_off, 700.0)))
+    left = 1 - decay * (1 + step_off)
+    kept, off = length * grown, step_off * grown * length * (length - 1) / 2
+    if left > 0:
+        kept, off = min(kept, 1 / left), min(off, decay * step_off / (left * (1 - decay)))
+    fresh = size * (off * (1 + rounded) + rounded * kept)
+    return fresh + error * (1 + rounded) * kept, more * min(length, 1 / (1 - decay))
+
+
+_RULES: dict[type[ops.Operation], Callable[[ErrorBound, Stream], Bounds]] = {
+    ops.Half: _half,
+    ops.Multiply: _product,
+    ops.SiluProduct: _silu_product,
+    ops.Cumsum: _running_sum,
+    ops.Latch: _latch,
+    ops.GateSum: _gated,
+    ops.Dot: _dot,
+    ops.FadingSum: _fading_sum,
+    ops.FadingMemory: _fading_memory,
+}

@@ -1,0 +1,75 @@
+"""Gadgets of states that fade by a given factor."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compiler.exactness.levels import ON
+from compiler.formats import FLOAT32
+from compiler.gadgets.gadget import Operands
+from compiler.gadgets.memory import OuterProduct
+from compiler.gadgets.parts import per_lane
+from compiler.gadgets.state import OneColumnState
+from compiler.ir.builder import BlockBuilder
+from compiler.ir.decay import Fade, fade_by
+from compiler.language.stream import Stream
+
+if TYPE_CHECKING:
+    from compiler.passes.fit_ports import Fitter
+    from compiler.targets.target import Target
+
+LEAST_DECAY = Fraction(1, 2**64)  # below, powers of it soon leave float32, and nothing is right relatively
+LARGEST_DECAY = 1 - Fraction(1, 2**18)  # above, 1/(1 − decay) is too much beside the rounding of each step
+
+
+def check_fading(stream: Stream, fitter: Fitter) -> None:
+    """NotImplementedError where no error of a fading state is proved."""
+    decay = stream.operation.decay
+    if not LEAST_DECAY <= decay <= LARGEST_DECAY:
+        raise NotImplementedError(f"its decay is {float(decay):.9g}, and float32 fades by 2^−64 to 1 − 2^−18")
+    if fitter.context.format is not FLOAT32:
+        raise NotImplementedError(
+            f"a state that fades has a proved error in float32 only, and the dtype is {fitter.context.format.name}"
+        )
+
+
+class FadingSum(OneColumnState):
+    """Σ decay^(t−s)·v_s: a running sum whose A is −exp(A_log), A_log = ln(−ln(decay)/128), so that exp(128·A) = decay.
+
+    Δ = 128 by dt_bias, B = 1/128, C = 1/32, gate 32, as for the running sum: what is written is exact. What is kept
+    is right within `ir.decay.fade_error`; `exactness.error_bound` adds that up.
+    """
+
+    def operands(self, stream: Stream, target: Target) -> Operands:
+        return [(stream.inputs[0], "written")]
+
+    def fit(self, stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Stream:
+        check_fading(stream, fitter)
+        return super().fit(stream, inputs, fitter)
+
+    def carries(self, stream: Stream, number: int) -> tuple[Stream, int]:
+        return stream.inputs[0], number
+
+    def written(
+        self, stream: Stream, at: np.ndarray, builder: BlockBuilder
+    ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+        step = {"delta_bias": ON, "decay": fade_by(stream.operation.decay)}
+        return *per_lane(builder, stream.inputs[0], at), step
+
+
+class FadingMemory(OuterProduct):
+    """Σ decay^(t−s)·v_s·<k_s, q_t>: the outer-product memory (B = k/128, C = q/32, Δ = 128) with A as for the fading sum."""
+
+    def fit(self, stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Stream:
+        check_fading(stream, fitter)
+        return super().fit(stream, inputs, fitter)
+
+    def column_group(self, stream: Stream) -> tuple:
+        key, query = stream.inputs[1:3]
+        return ("fading memory", stream.operation.decay, id(key), id(query))
+
+    def decay(self, stream: Stream) -> Fade:
+        return fade_by(stream.operation.decay)

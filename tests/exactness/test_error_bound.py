@@ -1,0 +1,125 @@
+"""Real numbers within their proved bound: every operation on the real module, against plain double precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from compiler.artifact.numeric import NumericStack
+from compiler.driver import compile
+from compiler.language import memory
+from compiler.language.circuit import Circuit
+from compiler.language.reals import choose, differs, exceeds
+from compiler.language.source import numbers
+from compiler.language.stream import dot, fading_sum, latch, maximum, minimum, select, silu_product
+from compiler.language.types import Bool, Int, Real
+
+LENGTH, BATCH = 40, 64
+A, B, C = (numbers(Real(-8, 8, 2), name) for name in "abc")
+KEY, QUERY = (numbers(Real(-1, 1, 3), name) for name in ("key", "query"))
+FLAG = numbers(Bool(), "flag")
+GAP = Fraction(1, 8)
+
+Value = dict[str, np.ndarray]
+
+
+def _recurrence(value: np.ndarray, decay: float) -> np.ndarray:
+    out, state = np.empty_like(value), np.zeros_like(value[:, 0])
+    for t in range(value.shape[1]):
+        state = decay * state + value[:, t]
+        out[:, t] = state
+    return out
+
+
+def _attention(v: Value, decay: float) -> np.ndarray:
+    scores = np.einsum("btn,bsn->bts", v["query"], v["key"])
+    lag = np.arange(LENGTH)[:, None] - np.arange(LENGTH)
+    return np.einsum("bts,bsw->btw", scores * np.where(lag >= 0, decay ** np.maximum(lag, 0), 0), v["a"])
+
+
+def _latched(v: Value) -> np.ndarray:
+    out, held = np.empty_like(v["a"]), np.zeros_like(v["a"][:, 0])
+    for t in range(LENGTH):
+        held = np.where(v["flag"][:, t] > 0, v["a"][:, t], held)
+        out[:, t] = held
+    return out
+
+
+def _ramp(x: np.ndarray) -> np.ndarray:
+    return np.clip(x, 0, 1)
+
+
+WORDS: dict[str, tuple[object, Callable[[Value], np.ndarray]]] = {
+    "relu": (A.relu(), lambda v: np.maximum(v["a"], 0)),
+    "abs": (abs(A - B), lambda v: np.abs(v["a"] - v["b"])),
+    "min": (minimum(A, B), lambda v: np.minimum(v["a"], v["b"])),
+    "max": (maximum(A, B), lambda v: np.maximum(v["a"], v["b"])),
+    "min of three": (minimum(minimum(A, B), C), lambda v: np.minimum(np.minimum(v["a"], v["b"]), v["c"])),
+    "clip": (A.clip(-1, 2), lambda v: np.clip(v["a"], -1, 2)),
+    "select": (select(FLAG, A, B), lambda v: np.where(v["flag"] > 0, v["a"], v["b"])),
+    "product": (A * B, lambda v: v["a"] * v["b"]),
+    "product by silu": (silu_product(A, B, 1024), lambda v: v["a"] * v["b"]),
+    "product of rectified": (A.relu() * B, lambda v: np.maximum(v["a"], 0) * v["b"]),
+    "running sum": (A.cumsum(), lambda v: v["a"].cumsum(axis=1)),
+    "latch": (latch(A, FLAG) * B, lambda v: _latched(v) * v["b"]),
+    "inner product": (dot(A, B), lambda v: (v["a"] * v["b"]).sum(-1, keepdims=True)),
+    "exceeds": (exceeds(A, B, GAP), lambda v: _ramp((v["a"] - v["b"]) * 8)),
+    "differs": (differs(A, B, GAP), lambda v: _ramp(np.abs(v["a"] - v["b"]) * 8)),
+    "choose": (choose(C, A, B, GAP), lambda v: v["b"] + _ramp((v["c"] * 8 + 1) / 2) * (v["a"] - v["b"])),
+    "fading sum": (fading_sum(A, Fraction(9, 10)), lambda v: _recurrence(v["a"], 0.9)),
+    "fading memory": (memory.outer_sum(A, KEY, QUERY, decay=Fraction(3, 4)), lambda v: _attention(v, 0.75)),
+    "rectified fading sum": (fading_sum(A.relu(), 0.5), lambda v: _recurrence(np.maximum(v["a"], 0), 0.5)),
+}
+
+
+def _inputs(seed: int) -> dict:
+    rng = np.random.default_rng(seed)
+    spread = 2.0 ** rng.integers(-12, 1, (BATCH, LENGTH, 1))
+    values = {}
+    for stream in (A, B, C, KEY, QUERY):
+        most = stream.type.hi
+        drawn = rng.uniform(-most, most, (BATCH, LENGTH, stream.width)) * spread
+        values[stream] = drawn.astype(np.float32).astype(float)
+    values[FLAG] = rng.integers(0, 2, (BATCH, LENGTH, 1)).astype(float)
+    return values
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_the_module_is_within_the_bound(name: str) -> None:
+    stream, oracle = WORDS[name]
+    made = compile(Circuit(name, stream, length=LENGTH))
+    values = _inputs(1)
+    expected = oracle({s.name: v for s, v in values.items()})
+    error = np.abs(NumericStack(made).run(values) - expected).max()
+    assert made.error_bound is not None
+    assert error <= made.error_bound
+    assert made.error_bound <= 3e-2, "a bound that says nothing"
+
+
+@pytest.mark.parametrize("relation", ["exceeds", "differs"])
+def test_decisions_are_exact_outside_of_the_gap(relation: str) -> None:
+    word = {"exceeds": exceeds, "differs": differs}[relation]
+    rng = np.random.default_rng(2)
+    b = rng.uniform(-7, 7, (BATCH, LENGTH, 2)).astype(np.float32).astype(float)
+    apart = rng.choice([-1, 0, 0.126, 0.5, 1], b.shape) * (1 if relation == "exceeds" else rng.choice([-1, 1], b.shape))
+    a = (b + apart).astype(np.float32).astype(float)
+    made = compile(Circuit(relation, word(A, B, GAP), length=LENGTH))
+    assert len(made.blocks) == 2
+    expected = a > b if relation == "exceeds" else a != b
+    assert np.array_equal(NumericStack(made).run({A: a, B: b}), expected.astype(float))
+
+
+def test_integers_need_no_bound_and_what_has_no_rule_claims_none() -> None:
+    n = numbers(Int(-9, 9), "n")
+    assert compile(Circuit("exact", minimum(n, 3), length=5)).error_bound == 0
+    recalled = memory.outer_sum(A, KEY, QUERY)
+    assert compile(Circuit("no rule", recalled, length=5)).error_bound is None
+
+
+@pytest.mark.parametrize("gap", [0, -1, Fraction(-1, 2)])
+def test_a_gap_must_be_above_zero(gap: object) -> None:
+    with pytest.raises(ValueError, match="need one above 0"):
+        exceeds(A, B, gap)
