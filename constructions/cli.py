@@ -19,6 +19,7 @@ from compiler.artifact.manifest import manifest_content
 from constructions import display, generation, look, prove, requests
 from constructions.__main__ import main
 from constructions.construction import Construction
+from constructions.gadgets import commands as commands_gadgets
 from constructions.polynomials import commands as commands_polynomial
 from constructions.registry import CONSTRUCTIONS
 from constructions.selectivity import commands as commands_selectivity
@@ -142,7 +143,7 @@ def list_constructions(as_json: Json = False) -> None:
         {"construction": f"{c.group} {name}".strip(), "theorem": c.theorem, "summary": _summary(c)}
         for name, c in CONSTRUCTIONS.items()
     ]
-    for family in (commands_selectivity, commands_polynomial):
+    for family in (commands_selectivity, commands_polynomial, commands_gadgets):
         rows += [
             {"construction": name, "theorem": family.PAPER, "summary": command.__doc__}
             for name, command in family.COMMANDS.items()
@@ -324,6 +325,7 @@ for _name, _construction in CONSTRUCTIONS.items():
     _groups[_construction.group].command(_name)(_command(_construction))
 commands_selectivity.register(app)
 commands_polynomial.register(app)
+commands_gadgets.register(app)
 look.register(app)
 prove.register(app)
 generation.register(app)

@@ -18,6 +18,7 @@ from compiler.artifact.package import bare, bare_sizes
 from compiler.driver import compile
 from constructions.artifact import module_scores
 from constructions.construction import Construction
+from constructions.gadgets import copy_decay, costs, lemmas
 from constructions.selectivity.approximation_rate import rate_report
 from constructions.selectivity.haar import build_haar
 from constructions.selectivity.haar_bases import theorem_report
@@ -198,10 +199,72 @@ def mqar_codes() -> str:
     return markdown(["κ", "key code", "queries right", "the law, on average over codes"], rows)
 
 
+def gadgets_on_integers() -> str:
+    """Lemmas 1–5 of paper B on all integers up to 64."""
+    rows = [lemmas.on_integers(word, 64) for word in lemmas.ON_INTEGERS]
+    told = [[row[key] for key in ("lemma", "word", "blocks", "channels", "cases", "wrong")] for row in rows]
+    return markdown(["Lemma", "word", "blocks", "channels", "cases", "wrong"], told)
+
+
+def gadgets_on_reals() -> str:
+    """The same on real numbers of at most 1, errors beside their bounds."""
+    rows = [lemmas.on_reals(word, 10_000) for word in lemmas.ON_REALS]
+    told = [[row["lemma"], row["word"], row["blocks"], f"{row['error']:.0e}", f"{row['bound']:.0e}"] for row in rows]
+    return markdown(["Lemma", "word", "blocks", "largest error", "bound"], told)
+
+
+def silu_products() -> str:
+    """Lemma 1's product against λ; the rows of the paper's rule name their ε."""
+    rows = lemmas.silu_products(10_000)
+    kept = [row for row in rows if row["scale"] in (4, 16, 64, 128, 256, 512, 2048) or row["of_epsilon"]]
+    told = [
+        [
+            row["scale"],
+            f"{row['of_epsilon']:g}" if row["of_epsilon"] else "–",
+            f"{row['error']:.0e}",
+            f"{row['bound']:.0e}",
+        ]
+        for row in kept
+    ]
+    return markdown(["λ", "the paper's for ε =", "largest error", "bound"], told)
+
+
+def copy_by_decay() -> str:
+    """Theorem 1 on the built module, 10,000 instances each."""
+    rows = copy_decay.report()["rows"]
+    told = [
+        [
+            row["decay"],
+            row["instances"],
+            row["violations"],
+            f"{row['largest_error']:.2f}",
+            f"{row['largest_bound']:.2f}",
+        ]
+        + [f"{row['tightness']:.3f}", f"{row['module_off']:.0e}", f"{row['module_bound']:.0e}"]
+        for row in rows
+    ]
+    head = ["decay", "instances", "violations", "largest error", "largest bound", "largest share of the bound"]
+    return markdown([*head, "rounding of the module", "its bound"], told)
+
+
+def table_1() -> str:
+    """State and parameters against T; time is in the figure."""
+    rows = costs.rows(timed=False)
+    told = [[row["model"], *(f"{row[key]:,}" for key in ("length", "state", "parameters", "nonzero"))] for row in rows]
+    return markdown(["model", "T", "state", "parameters", "of them not 0"], told)
+
+
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "mqar.md": {"mqar-sizes": mqar_sizes, "mqar-benchmark": mqar_benchmark, "mqar-codes": mqar_codes},
     "induction-heads.md": {"induction-heads": induction_heads},
     "keep-nth.md": {"keep-nth": keep_nth},
+    "gadgets.md": {
+        "gadgets-integers": gadgets_on_integers,
+        "gadgets-reals": gadgets_on_reals,
+        "silu-products": silu_products,
+        "copy-decay": copy_by_decay,
+        "costs": table_1,
+    },
     "haar.md": {"haar-errors": haar_errors, "haar-layers": haar_layers, "rates": rates},
 }
 

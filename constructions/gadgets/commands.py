@@ -1,0 +1,137 @@
+"""The commands of paper B beside its chains: copy-decay (Theorem 1), gadgets (Lemmas 1–5), costs (Table 1)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from constructions.display import console, working
+from constructions.reporting import show, verdict
+from constructions.requests import picture_path
+
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+Plot = Annotated[Path | None, typer.Option("--plot", help="also draw a picture (PNG, PDF or SVG)")]
+Seed = Annotated[int, typer.Option(min=0, help="seed of everything that is drawn")]
+
+PAPER = 'Can Mamba Always Enjoy the "Free Lunch"?'
+_COPY = (
+    "decay",
+    "instances",
+    "violations",
+    "largest_error",
+    "largest_bound",
+    "tightness",
+    "module_off",
+    "module_bound",
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the `construct` application."""
+    for name, command in COMMANDS.items():
+        app.command(name)(command)
+
+
+def copy_decay_command(
+    length: Annotated[int, typer.Option(min=1, max=256, help="T: positions of an instance")] = 16,
+    window: Annotated[int, typer.Option(min=1, help="L: how far back the position to copy may lie")] = 4,
+    delta: Annotated[float, typer.Option(min=2.0**-12, max=0.25, help="δ: below it a score is a mismatch")] = 1 / 64,
+    samples: Annotated[int, typer.Option(min=2, max=10**6, help="random instances for each decay")] = 10_000,
+    seed: Seed = 0,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Theorem 1: COPY by a state that fades, its error on built weights beside the corrected bound."""
+    if plot:
+        picture_path(plot, "--plot")
+    if window > length:
+        raise ValueError(f"--window {window}: it lies within --length {length}; use at most {length}.")
+    with working("copy-decay", quiet=as_json):
+        from constructions.gadgets import copy_decay
+
+        result = copy_decay.report(samples, length, window, delta, seed)
+        if plot:
+            copy_decay.draw_tightness(result, plot)
+    for row in result["rows"]:
+        del row["ratios"]  # ten thousand numbers, for the picture
+    if as_json:
+        show(result, as_json, result["good"])
+        return
+    console.print(f"T = {length}, L = {window}, δ = {delta:g}, M‖Δ‖ = 1; the error is that of the built module")
+    console.print(_table(result["rows"], _COPY))
+    console.print(_table([result["formula"]], ("instances", "violations", "tightness", "median_ratio")))
+    console.print(_table(result["broken"], ("assumption", "named", "bound_fails")))
+    verdict(result["good"])
+
+
+def gadgets_command(
+    largest: Annotated[int, typer.Option(min=1, max=256, help="integers up to this are tried exhaustively")] = 64,
+    samples: Annotated[int, typer.Option(min=1, max=10**6, help="random real inputs for each word")] = 10_000,
+    seed: Seed = 0,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Lemmas 1–5: product, network, linear map, select, indicators: exact on integers, within a proved bound on reals."""
+    if plot:
+        picture_path(plot, "--plot")
+    with working("gadgets", quiet=as_json):
+        from constructions.gadgets import lemmas
+
+        result = lemmas.report(largest, samples, seed)
+        if plot:
+            lemmas.draw_products(result, plot)
+    if as_json:
+        show(result, as_json, result["good"])
+        return
+    console.print(f"all integers up to {largest}, in a real module")
+    console.print(_table(result["integers"], ("lemma", "word", "blocks", "channels", "cases", "wrong")))
+    console.print(f"real numbers of at most 1; comparisons with a gap of {result['gap']}")
+    console.print(_table(result["reals"], ("lemma", "word", "blocks", "channels", "error", "bound")))
+    console.print("Lemma 1 as the paper has it: four values of silu, λ a power of two")
+    console.print(_table(result["silu_products"], ("scale", "of_epsilon", "error", "curvature", "bound")))
+    verdict(result["good"])
+
+
+def costs_command(
+    longest: Annotated[int, typer.Option(min=100, max=10**6, help="T up to which the 2-local chain is run")] = 100_000,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Table 1: state, parameters and time per token of built models and of a key-value cache, as the answer grows."""
+    if plot:
+        picture_path(plot, "--plot")
+    with working("costs", quiet=as_json):
+        from constructions.gadgets import costs
+
+        lengths = tuple(length for length in costs.LOCAL_LENGTHS if length <= longest)
+        cached = tuple(length for length in costs.ATTENTION_LENGTHS if length <= longest)
+        rows = list(costs.rows(local=lengths, attention=cached))
+        if plot:
+            costs.draw_costs(rows, plot)
+    local = {row["state"] for row in rows if "Theorem 4" in row["model"]}
+    result = {"theorem": "paper B, Table 1", "rows": rows, "growth": costs.growth(rows), "good": len(local) == 1}
+    if as_json:
+        show(result, as_json, result["good"])
+        return
+    console.print(_table(rows, ("model", "length", "state", "parameters", "nonzero", "seconds")))
+    console.print("state ~ T^g: " + ", ".join(f"{name}: {g:.2f}" for name, g in result["growth"].items()))
+    verdict(result["good"])
+
+
+def _table(rows: list[dict[str, Any]], keys: tuple[str, ...]) -> Table:
+    table = Table(*(key.replace("_", " ") for key in keys))
+    for row in rows:
+        table.add_row(*(_cell(row[key]) for key in keys))
+    return table
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+COMMANDS = {"copy-decay": copy_decay_command, "costs": costs_command, "gadgets": gadgets_command}

@@ -1,0 +1,157 @@
+"""Table 1 of paper B with measured numbers: state, parameters and time per token as the answer grows to T tokens.
+
+Three built models: Fibonacci modulo q (2-local: Theorem 4, a state that no T moves); edit distance row by row (a state
+that grows with √T); and what Theorem 3 asks for literally, every earlier token within reach by its place (linear in T).
+Beside them the key-value cache of Transformers of stated sizes, and the time that one of their layers takes to attend to it.
+
+The state is counted as the module holds it: d_inner·d_state and the window of the convolution, for every block,
+whether an entry is used or not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from compiler import Alphabet, Circuit, InputLanguage, Tokens, bare, compile, memory, position, readout_integer
+from compiler.artifact.model import Stack
+from compiler.artifact.package import bare_sizes
+from compiler.runtime.streaming import advance
+
+MODULUS = 5
+STEPS = 32  # tokens of which the time is taken
+CHUNK = 4096
+TRANSFORMERS = {"GPT-2 small (12 × 768)": (12, 768, 12, 124e6), "Llama-2 7B (32 × 4096)": (32, 4096, 32, 6.74e9)}
+LOCAL_LENGTHS = (100, 1_000, 10_000, 100_000)
+EDIT_LENGTHS = (4, 8, 16)
+PLACE_LENGTHS = (64, 128, 256, 512)
+ATTENTION_LENGTHS = (1_000, 10_000, 100_000)
+
+
+def fibonacci(length: int) -> tuple[Circuit, str]:
+    """The sum of the last two tokens modulo q, for a chain of so many tokens."""
+    alphabet = Alphabet.of(*(str(i) for i in range(MODULUS)))
+    x = Tokens(alphabet).number({str(i): i for i in range(MODULUS)}, name="x")
+    scores = readout_integer((x + x.shift(1)) % MODULUS, alphabet, {str(i): i for i in range(MODULUS)})
+    return Circuit("fibonacci", scores, InputLanguage.everything(alphabet, length)), "mamba"
+
+
+def places(length: int) -> tuple[Circuit, str]:
+    """The token half of the length ago, from a memory with one column for each place."""
+    alphabet = Alphabet.of(*(str(i) for i in range(MODULUS)))
+    x = Tokens(alphabet).number({str(i): i for i in range(MODULUS)}, name="x")
+    here = position()
+    held = memory.write(key=(here - 1).one_hot(length), value=x).read((here - 1 - length // 2).one_hot(length))
+    scores = readout_integer(held, alphabet, {str(i): i for i in range(MODULUS)})
+    return Circuit("places", scores, InputLanguage.everything(alphabet, length)), "mamba2"
+
+
+def rows(
+    local: tuple[int, ...] = LOCAL_LENGTHS,
+    edit: tuple[int, ...] = EDIT_LENGTHS,
+    by_place: tuple[int, ...] = PLACE_LENGTHS,
+    attention: tuple[int, ...] = ATTENTION_LENGTHS,
+    timed: bool = True,
+) -> Iterator[dict[str, Any]]:
+    """One row for each model and length: state and parameters (numbers), seconds per token at the end of T tokens.
+
+    timed: whether time is taken; else it is None.
+    """
+    from constructions.copy_dp.words import EditDistance
+
+    for length in local:
+        yield _built("Fibonacci mod 5 (Theorem 4)", length, *fibonacci(length), timed)
+    for length in edit:
+        problem = EditDistance(length=length)
+        yield _built("edit distance (by rows)", problem.longest(), problem.circuit(), problem.target, timed)
+    for length in by_place:
+        yield _built("every place (Theorem 3)", length, *places(length), timed)
+    for name, (layers, width, heads, parameters) in TRANSFORMERS.items():
+        for length in attention:
+            seconds = layers * attention_seconds(length, width, heads) if timed and width < 1024 else None
+            yield {
+                "model": name,
+                "length": length,
+                "state": 2 * layers * width * length,
+                "parameters": int(parameters),
+                "nonzero": int(parameters),
+                "seconds": seconds,
+            }
+
+
+def _built(name: str, length: int, circuit: Circuit, target: str, timed: bool) -> dict[str, Any]:
+    made = compile(circuit, target)
+    stack = bare(made)
+    state = sum(size.d_inner * (size.d_state + size.d_conv) for size in bare_sizes(made))
+    return {
+        "model": name,
+        "length": length,
+        "state": state,
+        "parameters": sum(p.numel() for p in stack.parameters()),
+        "nonzero": sum(int(p.count_nonzero()) for p in stack.parameters()),
+        "seconds": token_seconds(stack, length, circuit.alphabet.size) if timed else None,
+    }
+
+
+@torch.no_grad()
+def token_seconds(stack: Stack, length: int, vocabulary: int) -> float:
+    """Seconds per token, one after the other, at the end of a sequence of this length."""
+    tokens = torch.randint(0, vocabulary, (1, length), generator=torch.Generator().manual_seed(0))
+    caches = stack.initial_state(1)
+    for start in range(0, max(1, length - STEPS), CHUNK):
+        _, caches = advance(stack, tokens[:, start : min(start + CHUNK, max(1, length - STEPS))], caches)
+    state = [caches]
+
+    def step() -> None:
+        _, state[0] = advance(stack, tokens[:, -1:], state[0])
+
+    return _seconds(step)
+
+
+@torch.no_grad()
+def attention_seconds(length: int, width: int, heads: int) -> float:
+    """Seconds that one layer takes to attend to a cache of this length, projections and the rest left out (float32)."""
+    keys, values = (torch.ones(heads, length, width // heads) for _ in range(2))
+    query = torch.ones(heads, 1, width // heads)
+    return _seconds(lambda: torch.softmax(query @ keys.transpose(1, 2), dim=-1) @ values)
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    """The median of several runs: other work on the machine makes single ones slower."""
+    run()
+    taken = []
+    for _ in range(STEPS):
+        start = time.perf_counter()
+        run()
+        taken.append(time.perf_counter() - start)
+    return sorted(taken)[STEPS // 2]
+
+
+def growth(table: list[dict[str, Any]]) -> dict[str, float]:
+    """For each model the exponent g of state ~ T^g between its shortest and longest row."""
+    from math import log
+
+    found = {}
+    for name in dict.fromkeys(row["model"] for row in table):
+        first, *_, last = sorted((row for row in table if row["model"] == name), key=lambda row: row["length"])
+        found[name] = log(last["state"] / first["state"]) / log(last["length"] / first["length"])
+    return found
+
+
+def draw_costs(table: list[dict[str, Any]], path: Any) -> None:
+    """State against T, and the time of a token against T."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.8), dpi=150, layout="constrained")
+    for axes, key, what in zip(figure.subplots(1, 2), ("state", "seconds"), ("numbers", "seconds"), strict=True):
+        for name in dict.fromkeys(row["model"] for row in table):
+            points = [(row["length"], row[key]) for row in table if row["model"] == name and row[key] is not None]
+            if points:
+                axes.loglog(*zip(*points, strict=True), "o-", label=name)
+        axes.set_xlabel("T, tokens of the answer")
+        axes.set_ylabel(f"{'state' if key == 'state' else 'time per token'}, {what}")
+    axes.figure.axes[0].legend(fontsize=7)
+    figure.savefig(path)

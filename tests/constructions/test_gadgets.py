@@ -1,0 +1,72 @@
+"""Lemmas 1–5 and Theorem 1 of paper B by their commands, and the words of the lemmas against plain integers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from constructions.cli import app
+from constructions.gadgets import copy_decay, lemmas
+
+
+@pytest.mark.parametrize("word", lemmas.ON_INTEGERS, ids=lambda word: word.name)
+def test_words_are_exact_on_integers(word: lemmas.Word) -> None:
+    row = lemmas.on_integers(word, 9)
+    assert row["wrong"] == 0 and row["proved"] and row["cases"] >= 19**2
+
+
+@pytest.mark.parametrize("word", lemmas.ON_REALS, ids=lambda word: word.name)
+def test_words_are_within_their_bound_on_reals(word: lemmas.Word) -> None:
+    row = lemmas.on_reals(word, 2000)
+    assert row["error"] <= row["bound"] <= 1e-3
+
+
+def test_a_word_that_is_another_is_found() -> None:
+    wrong = lemmas.Word("5", "[a > b]", lambda x, y, t: x >= y, lambda v: v["x"] > v["y"])
+    assert lemmas.on_integers(wrong, 3)["wrong"] == 7
+
+
+def test_the_scale_of_the_paper_is_too_large_for_float32() -> None:
+    rows = {row["of_epsilon"]: row for row in lemmas.silu_products(2000) if row["of_epsilon"]}
+    best = min(lemmas.silu_products(2000), key=lambda row: row["error"])
+    assert all(row["error"] <= row["bound"] for row in rows.values())
+    assert rows[1e-3]["error"] > 1e-3 and rows[1e-5]["error"] > 0.1, "below ε, as Lemma 1 says of real arithmetic"
+    assert 64 <= best["scale"] <= 512 and best["error"] < 4e-5
+
+
+def test_the_module_copies_within_the_bound() -> None:
+    result = copy_decay.report(samples=500, length=12, window=3)
+    assert result["good"]
+    assert all(row["instances"] == 500 and row["tightness"] > 0.99 for row in result["rows"])
+    assert all(row["module_off"] <= row["module_bound"] < 0.01 for row in result["rows"])
+    assert all(row["named"] > 0.5 for row in result["broken"])
+
+
+def test_a_module_that_is_off_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = copy_decay.module_outputs
+    monkeypatch.setattr(copy_decay, "module_outputs", lambda *a: (real(*a)[0] * 1.5, 0.0))
+    assert not copy_decay.report(samples=200, length=12, window=3)["good"]
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    run = CliRunner().invoke
+    for name, options in (("gadgets", ["--largest", "4"]), ("copy-decay", ["--length", "8"])):
+        picture = tmp_path / f"{name}.png"
+        done = run(app, [name, *options, "--samples", "300", "--json", "--plot", str(picture)])
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.output)["good"] and picture.stat().st_size > 1000
+        assert run(app, [name, *options, "--samples", "100"]).exit_code == 0
+
+
+def test_a_window_beyond_the_sequence_is_refused() -> None:
+    done = CliRunner().invoke(app, ["copy-decay", "--length", "4", "--window", "5"])
+    assert isinstance(done.exception, ValueError) and "use at most 4" in str(done.exception)
+
+
+def test_instances_are_the_same_for_the_same_seed() -> None:
+    one, other = (copy_decay.draw(20, 8, 2, 1 / 16, None, seed=3) for _ in range(2))
+    assert all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("a", "b", "c", "x", "pos", "rho"))
