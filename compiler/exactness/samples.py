@@ -125,7 +125,7 @@ def _drawn(type: Type, shape: tuple[int, int], rng: np.random.Generator) -> np.n
     lo, hi = (float(b) if b is not None else s * UNBOUNDED for b, s in ((type.lo, -1), (type.hi, 1)))
     lanes = (*shape, type.width)
     bounds = np.where(rng.integers(0, 2, lanes) == 1, hi, lo)
-    small = np.clip(rng.integers(-3, 4, shape), lo, hi)
-    inside = lo + (hi - lo) * rng.integers(0, 257, shape) / 256
+    small = np.clip(rng.integers(-3, 4, lanes), lo, hi)
+    inside = lo + (hi - lo) * rng.integers(0, 257, lanes) / 256
     inside = np.round(inside) if type.integral else np.float32(inside).astype(float)
-    return np.choose(rng.integers(0, 3, shape), [bounds, small, np.clip(inside, lo, hi)])
+    return np.choose(rng.integers(0, 3, lanes), [bounds, small, np.clip(inside, lo, hi)])
