@@ -28,6 +28,7 @@ from compiler.passes.common import common
 from compiler.passes.fit_ports import fit_ports
 from compiler.passes.lower import lower
 from compiler.passes.represent import represent
+from compiler.passes.rings import rings
 from compiler.passes.schedule import Schedule, schedule
 from compiler.passes.skip_path import use_skip_path
 from compiler.passes.split_reals import split_reals
@@ -120,6 +121,7 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     context = Context.of(circuit, mixer, format)
     weighed = weigh_rules(circuit, context)
     core = common(weighed, context)
+    core = rings(core, context)
     core = represent(core, context)
     core = common(core, context)
     core = split_reals(core, context)

@@ -174,6 +174,15 @@ def a_far_shift() -> Circuit:
     return over_abc("a_far_shift", constant(1).shift(20))
 
 
+@case(
+    each(lambda w, t: (*one_hot_of(back(w, t, 17)), w[: max(t - 16, 0)].count("a") - w[: max(t - 16, 0)].count("b"))),
+    ALL,
+)
+def delay_of_seventeen() -> Circuit:
+    """A token and a signed number, by rings where the target has them."""
+    return over_abc("delay", concatenate(token.shift(17), abc.number({"a": 1, "b": -1}).cumsum().shift(17)), 60)
+
+
 @case(each(lambda w, t: int(t >= 3 and w[t - 3] == w[t])), ALL)
 def same_as_three_back() -> Circuit:
     return over_abc("same_as_three_back", token == token.shift(3))

@@ -116,9 +116,18 @@ class _Product:
                 value = rows[stream]
             elif self.rules[stream] and all(v is not None for v in operands):
                 value, kept = self.rules[stream](stream.operation, memory, self.counted, *operands)
-            values[stream] = self.unknown[stream] if value is None else value
+            values[stream] = _within(value, self.unknown[stream])
             after.append(kept)
         return values, tuple(after)
+
+
+def _within(value: Value | None, bounds: Value | None) -> Value | None:
+    """A value whose infinite ends are those that are known of its stream at any position."""
+    if value is None or bounds is None:
+        return bounds if value is None else value
+    return tuple(
+        (b[0] if v[0] == -inf else v[0], b[1] if v[1] == inf else v[1]) for v, b in zip(value, bounds, strict=True)
+    )
 
 
 def _followed(watched: Sequence[Stream]) -> list[Stream]:

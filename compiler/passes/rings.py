@@ -1,0 +1,95 @@
+"""Pass 4, rings: a value k positions back, read from a ring of k + 1 places instead of carried along by ⌈k/reach⌉ blocks.
+
+The ring is a "last" memory: position p writes the value at place p mod (k + 1), and reads place p + 1 mod (k + 1), which
+was written at p − k, or not yet: then it reads zeros, as before the start. The place is the
+position less what it was at the last multiple of k + 1; a multiple is recognised by Σ_j [p = j·(k + 1)], three ramps each.
+Position, latch, one-hot and bank take four blocks, whatever k is, and k + 1 channels for each lane.
+
+A shift stays a chain where that has no more blocks, where the ramps would leave the exact range of the format, where too
+many channels would be needed (a filter reads many lags: they share one chain), and where the target has no such bank.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from compiler.context import Context
+from compiler.language import memory
+from compiler.language import operations as ops
+from compiler.language.circuit import Circuit
+from compiler.language.stream import Stream, latch
+from compiler.language.types import Bool, OneHot
+
+BLOCKS = 4
+MOST_CHANNELS = 4096  # of all rings of one stream
+
+
+def rings(circuit: Circuit, context: Context) -> Circuit:
+    """The same circuit, far shifts read from rings where that takes fewer blocks."""
+    far = _far(circuit, context)
+    if not far:
+        return circuit
+    position = Stream(ops.Position(), (), "position")
+    kept: dict[Stream, Stream] = {}
+    for stream in circuit.streams:
+        inputs = tuple(kept[s] for s in stream.inputs)
+        new = stream
+        if stream in far:
+            source, lag = far[stream]
+            new = _ring(kept[source], lag, position, context.domains.max_length)
+        elif any(a is not b for a, b in zip(inputs, stream.inputs, strict=True)):
+            new = Stream(stream.operation, inputs, stream.name)
+        if new is not stream:
+            new.name, new.origin = new.name or stream.label, stream.origin
+            context.domains.meet(new, context.domains.of(stream))
+        kept[stream] = new
+    return replace(circuit, output=kept[circuit.output])
+
+
+def _far(circuit: Circuit, context: Context) -> dict[Stream, tuple[Stream, int]]:
+    """(what is shifted, how far) for each shift that becomes a ring."""
+    if not {ops.Latch, ops.GateSum}.isdisjoint(context.target.lacks):
+        return {}
+    found: dict[Stream, list[tuple[Stream, int]]] = defaultdict(list)
+    for stream in circuit.streams:
+        if isinstance(stream.operation, ops.Shift):
+            source, lag = _unwound(stream)
+            if _pays(source, lag, context):
+                found[source].append((stream, lag))
+    chosen = {}
+    for source, shifts in found.items():
+        if sum(lag + 1 for lag in {lag for _, lag in shifts}) * source.width <= MOST_CHANNELS:
+            chosen.update({stream: (source, lag) for stream, lag in shifts})
+    return chosen
+
+
+def _unwound(stream: Stream) -> tuple[Stream, int]:
+    lag = 0
+    while isinstance(stream.operation, ops.Shift):
+        stream, lag = stream.inputs[0], lag + stream.operation.k
+    return stream, lag
+
+
+def _pays(source: Stream, lag: int, context: Context) -> bool:
+    length = context.domains.max_length
+    blocks = BLOCKS + (context.target.step == "lanes")  # there the ramps of a multiple stand on lanes first
+    ramps = 4 * length * (length // (lag + 1) + 1)  # |1| + |−2| + |1| of each multiple, at the last position
+    return (
+        -(-lag // context.target.max_lag) > blocks
+        and lag < length
+        and context.domains.of(source).step > 0
+        and ramps <= context.format.exact_integers
+    )
+
+
+def _ring(value: Stream, lag: int, position: Stream, length: int) -> Stream:
+    places = lag + 1
+    multiple = position.lookup([0, *(int(p % places == 0) for p in range(1, length + 1))]).retyped(Bool())
+    place = (position - latch(position, multiple)).one_hot(places).named("place")
+    ahead = sparse.csr_array((np.ones(places), (np.roll(range(places), -1), range(places))), shape=(places, places))
+    following = Stream(ops.Linear((ops.exact_matrix(ahead),), OneHot(places)), (place,))
+    return memory.write(place, value, policy="last", name="ring").read(following)
