@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from constructions.construction import Construction
+from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.lists import LongestIncreasingSubsequence, MaximumSubarray
+from constructions.copy_dp.local import CoinChange, Fibonacci
 from constructions.copy_dp.words import EditDistance, LongestCommonSubsequence
 from constructions.polynomials.count_in_row import CountInRow
 from constructions.selectivity.absolute_time import AbsoluteTime
@@ -15,6 +17,7 @@ CONSTRUCTIONS: dict[str, type[Construction]] = {
     c.name: c
     for c in (
         *(MQAR, InductionHeads, KeepNth, AbsoluteTime, CountInRow),
-        *(EditDistance, LongestCommonSubsequence, LongestIncreasingSubsequence, MaximumSubarray),
+        *(Copy, EditDistance, LongestCommonSubsequence, LongestIncreasingSubsequence, MaximumSubarray),
+        *(Fibonacci, CoinChange),
     )
 }

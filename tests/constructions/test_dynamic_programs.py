@@ -6,6 +6,8 @@ import pytest
 
 from constructions import artifact
 from constructions.copy_dp.lists import LongestIncreasingSubsequence, MaximumSubarray
+from constructions.copy_dp.copy import Copy
+from constructions.copy_dp.local import CoinChange, Fibonacci
 from constructions.copy_dp.words import EditDistance, LongestCommonSubsequence
 from verify.tasks.solvers.words import EditDistanceSolver
 
@@ -14,6 +16,9 @@ SMALL = [
     LongestCommonSubsequence(length=2, distinct_letters=2),
     LongestIncreasingSubsequence(length=3, values=3),
     MaximumSubarray(length=3, values=3),
+    Fibonacci(modulus=3, length=9),
+    CoinChange(amount=9, coins="3,4"),
+    Copy(n=4, vocab=2),
 ]
 
 
@@ -35,3 +40,17 @@ def test_every_prompt_of_small_sizes(construction, arch):
 def test_the_textbook_by_hand():
     chain = EditDistanceSolver(3, "abc").chain(["a", "b", "c", "|", "b", "c", ";"])
     assert " ".join(chain) == "0 1 2 ; 1 1 2 ; 2 1 2 ; 3 2 1 ."
+
+
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+@pytest.mark.parametrize("form", ["delay", "pointer", "place"])
+def test_copies_at_every_position(form, arch):
+    assert_right(Copy(form=form, n=3, vocab=2, arch=arch), "auto", samples=50)
+
+
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+def test_the_state_of_a_local_program_does_not_grow(arch):
+    """Theorem 4: one column, and as many channels, for a chain of 20 entries and of 200."""
+    sizes = [artifact.build(Fibonacci(modulus=7, length=length, arch=arch)).compiled for length in (20, 200)]
+    few, many = ([block.channels.names for block in compiled.blocks] for compiled in sizes)
+    assert few == many

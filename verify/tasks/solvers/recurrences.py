@@ -1,0 +1,76 @@
+"""Sequences whose entries come from the last few: Fibonacci numbers mod q, and the fewest coins of an amount."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from verify.tasks.chain import Solver
+
+
+class Counted(Solver):
+    """Prompts `n ;` for n up to `terms`; entries 0 … n."""
+
+    def __init__(self, terms: int):
+        self.terms = terms
+
+    @abstractmethod
+    def entries(self, last: int) -> list[str]:
+        """Entries 0 … last."""
+
+    def chain(self, prompt: Sequence[str]) -> list[str]:
+        return [*self.entries(int(prompt[0])), "."]
+
+    def prompts(self) -> Iterator[tuple[str, ...]]:
+        for n in range(self.terms + 1):
+            yield str(n), ";"
+
+    def count(self) -> int:
+        return self.terms + 1
+
+    def draw(self, rng: np.random.Generator) -> tuple[str, ...]:
+        return str(rng.integers(self.terms + 1)), ";"
+
+    def corners(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        yield "nothing but the first entry", ("0", ";")
+        yield "as long as it may be", (str(self.terms), ";")
+
+    def describe(self) -> str:
+        return f"{self.name}, entries 0 to at most {self.terms}"
+
+
+class FibonacciSolver(Counted):
+    """F(0) = 0, F(1) = 1, F(n) = F(n − 1) + F(n − 2), mod q."""
+
+    name = "fibonacci"
+
+    def __init__(self, terms: int, modulus: int):
+        super().__init__(terms)
+        self.modulus = modulus
+
+    def entries(self, last: int) -> list[str]:
+        a, b, found = 0, 1, []
+        for _ in range(last + 1):
+            found.append(str(a % self.modulus))
+            a, b = b, a + b
+        return found
+
+
+class CoinChangeSolver(Counted):
+    """The fewest coins that make 0, 1, …, n; `-` where none do. By breadth: amounts that one coin more reaches."""
+
+    name = "coin-change"
+
+    def __init__(self, terms: int, coins: Sequence[int]):
+        super().__init__(terms)
+        self.coins = tuple(coins)
+
+    def entries(self, last: int) -> list[str]:
+        fewest, reached, coins = {0: 0}, {0}, 0
+        while reached:
+            coins += 1
+            reached = {a + c for a in reached for c in self.coins if a + c <= last} - fewest.keys()
+            fewest |= dict.fromkeys(reached, coins)
+        return [str(fewest[a]) if a in fewest else "-" for a in range(last + 1)]
