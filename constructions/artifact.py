@@ -226,5 +226,5 @@ def save(
     overwrite: bool = False,
 ) -> None:
     """Write the checkpoint directory; its manifest tells what the report does, and the names in the weights."""
-    told = claims(report(built, results, None, bare_results, proof))
+    told = claims(report(built, results, None, bare_results, proof)) if built.construction.registered else {}
     save_checkpoint(Artifact(built.compiled, built.model, told), out, overwrite)

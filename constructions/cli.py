@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
+from typer.core import TyperGroup
 
 from compiler.artifact.manifest import manifest_content
 from constructions import display, generation, look, prove, requests
@@ -276,13 +277,13 @@ def _option(metadata: Mapping[str, Any]) -> Any:
     return typer.Option(*([name] if name else []), help=metadata.get("help", ""))
 
 
-def _command(construction: type[Construction]):
-    """A typer command whose options are the construction's fields and the common ones."""
+def _command(construction: type[Construction], **given: Any):
+    """A typer command whose options are the construction's fields, but those that are given, and the common ones."""
 
     def command(**values: Any) -> None:
         common = {name: values.pop(name) for name in ("out", "verify", "samples", "certify", "as_json", "force")}
         run(
-            construction(**values),
+            construction(**given, **values),
             common["out"],
             common["verify"],
             common["samples"],
@@ -300,6 +301,7 @@ def _command(construction: type[Construction]):
             annotation=Annotated[hints[field.name], _option(field.metadata)],
         )
         for field in sorted(fields(construction), key=lambda field: field.kw_only)
+        if field.name not in given
     ]
     common = (
         ("out", Out, None),
@@ -318,7 +320,24 @@ def _command(construction: type[Construction]):
     return command
 
 
-dynamic_programs = typer.Typer(no_args_is_help=True, help="Dynamic programs whose table the model writes itself.")
+class _Problems(TyperGroup):
+    """The dynamic programs by name, and any DPProblem of one's own as FILE.py:NAME."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if ".py:" not in cmd_name:
+            return super().get_command(ctx, cmd_name)
+        from constructions.copy_dp.own_problem import OwnProblem, problem_of
+
+        own = typer.Typer(add_completion=False)
+        own.command(cmd_name)(_command(OwnProblem, problem=problem_of(cmd_name)))
+        return typer.main.get_command(own)
+
+
+dynamic_programs = typer.Typer(
+    cls=_Problems,
+    no_args_is_help=True,
+    help="Dynamic programs whose table the model writes itself; FILE.py:NAME is a DPProblem of your own.",
+)
 app.add_typer(dynamic_programs, name="dp")
 _groups = {"": app, "dp": dynamic_programs}
 for _name, _construction in CONSTRUCTIONS.items():

@@ -40,6 +40,7 @@ class Construction(ABC):
     name: ClassVar[str]
     theorem: ClassVar[str]
     group: ClassVar[str] = ""
+    registered: ClassVar[bool] = True  # whether name and parameters are enough to build it again
 
     dtype: Literal["float32", "bfloat16", "float16"] = parameter(
         "arithmetic that the promise is made for", default="float32", kw_only=True

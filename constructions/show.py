@@ -34,11 +34,17 @@ def compiled_of(what: str, target: str, dtype: str) -> Compiled:
         raise ValueError(
             f"{what!r} is no checkpoint directory, no FILE.py:NAME and no construction; there are {known}."
         )
-    found = getattr(_module(Path(file)), name, None)
+    found = value_of(what)
     found = found() if callable(found) else found
     if not isinstance(found, Circuit):
         raise ValueError(f"{name!r} of {file} is no Circuit, nor a function that returns one.")
     return compile(found, target, dtype)
+
+
+def value_of(what: str):
+    """What stands under NAME in FILE.py:NAME, None where nothing does; ValueError where there is no such file."""
+    file, _, name = what.rpartition(":")
+    return getattr(_module(Path(file)), name, None)
 
 
 def _module(path: Path):

@@ -1,0 +1,106 @@
+"""A dynamic program of one's own: from a file to a checkpoint that is verified and writes its table; what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from compiler import generate
+from constructions import artifact
+from constructions.__main__ import main
+from constructions.cli import app
+from constructions.copy_dp.own_problem import OwnProblem
+from constructions.copy_dp.problem import DPProblem
+
+OWN = """
+from compiler import minimum
+from constructions.copy_dp.problem import DPProblem
+
+GRID = DPProblem(
+    name="cheapest-path",
+    letters="abc",
+    inputs=(4,),
+    cells=[(r, c) for r in range(2) for c in range(2)],
+    reads=lambda r, c: [(0, 2 * r + c)],
+    needs=lambda r, c: [(r - 1, c), (r, c - 1)],
+    missing=20,
+    largest=22,
+    transition=lambda cell, tolls, costs: minimum(*costs) + tolls[0] - cell.table(lambda r, c: 20 * (r == c == 0)),
+    plain=lambda cell, tolls, costs: (0 if cell == (0, 0) else min(costs)) + tolls[0],
+)
+"""
+
+
+def problem(**changes) -> DPProblem:
+    """Running sums of the letters."""
+    given = {
+        "name": "sums",
+        "letters": "ab",
+        "inputs": (3,),
+        "cells": [(i,) for i in range(3)],
+        "reads": lambda i: [(0, i)],
+        "needs": lambda i: [(i - 1,)],
+        "transition": lambda cell, letters, values: values[0] + letters[0],
+        "plain": lambda cell, letters, values: values[0] + letters[0],
+        "largest": 3,
+    }
+    return DPProblem(**given | changes)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "own.py").write_text(OWN)
+    return tmp_path / "own.py"
+
+
+def test_from_a_file_to_a_checkpoint_that_writes(file: Path, tmp_path: Path):
+    out = str(tmp_path / "out")
+    told = CliRunner().invoke(app, ["dp", f"{file}:GRID", "--out", out, "--json"])
+    assert told.exit_code == 0, told.output
+    assert generate(out, "b a c b ;") == "1 1 3 2 ."
+    assert CliRunner().invoke(app, ["verify", out, "--samples", "5", "--json"]).exit_code == 0
+
+
+@pytest.mark.parametrize("answer", ["last", "max", "min"])
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+def test_every_input(arch: str, answer: str):
+    construction = OwnProblem(problem(answer=answer), arch=arch)
+    built = artifact.build(construction)
+    results = artifact.verify(built, built.stack(), "exhaustive", 1, seed=0)
+    assert artifact.passed(built, results) and results.popitem()[1].queries >= 8 * (4 + (answer != "last"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"needs": lambda i: [(i + 1,)]}, "needs .*, which is written no earlier"),
+        ({"reads": lambda i: [(0, i)] * i}, "every cell must have as many"),
+        ({"cells": [(0,), (0,)]}, "distinct"),
+        ({"largest": 10**6}, "at most 4096 works"),
+    ],
+)
+def test_problems_that_do_not_fit(changes: dict, reason: str):
+    with pytest.raises(ValueError, match=reason):
+        problem(**changes)
+
+
+def test_a_value_beyond_the_declared_range():
+    with pytest.raises(ValueError, match="cell .* can be 3, and values are declared to be 0 to 2"):
+        list(OwnProblem(problem(largest=2)).tasks()[0].rows())
+
+
+def test_a_value_beyond_the_range_is_written_as_a_mark():
+    compiled = artifact.build(OwnProblem(problem(largest=2))).compiled
+    letters = compiled.source.alphabet
+    scores = compiled.interpret(np.array([letters.encode("b b b ; 1 2")]))
+    assert letters.tokens[int(scores[0, -1].argmax())] == "!"
+
+
+def test_what_is_no_problem(file: Path, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["construct", "dp", f"{file}:NOTHING"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert "a DPProblem is needed" in capsys.readouterr().err
