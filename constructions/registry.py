@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from constructions.construction import Construction
 from constructions.copy_dp.copy import Copy
+from constructions.copy_dp.knapsack import Knapsack
 from constructions.copy_dp.lists import LongestIncreasingSubsequence, MaximumSubarray
 from constructions.copy_dp.local import CoinChange, Fibonacci
+from constructions.copy_dp.phonebook import Phonebook
+from constructions.copy_dp.selective_copy import SelectiveCopy
 from constructions.copy_dp.words import EditDistance, LongestCommonSubsequence
 from constructions.polynomials.count_in_row import CountInRow
 from constructions.selectivity.absolute_time import AbsoluteTime
@@ -18,6 +21,6 @@ CONSTRUCTIONS: dict[str, type[Construction]] = {
     for c in (
         *(MQAR, InductionHeads, KeepNth, AbsoluteTime, CountInRow),
         *(Copy, EditDistance, LongestCommonSubsequence, LongestIncreasingSubsequence, MaximumSubarray),
-        *(Fibonacci, CoinChange),
+        *(Knapsack, Fibonacci, CoinChange, Phonebook, SelectiveCopy),
     )
 }

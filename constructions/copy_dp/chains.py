@@ -20,7 +20,7 @@ from verify.tasks.task import Task
 
 END = "."
 PAPER = 'Can Mamba Always Enjoy the "Free Lunch"?'
-Edges = list[tuple[str, str, "str | Sequence[str]"]]
+Edges = list[tuple]  # as InputLanguage.of takes them
 
 
 @dataclass(frozen=True)

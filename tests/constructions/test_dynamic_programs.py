@@ -6,8 +6,11 @@ import pytest
 
 from constructions import artifact
 from constructions.copy_dp.copy import Copy
+from constructions.copy_dp.knapsack import Knapsack
 from constructions.copy_dp.lists import LongestIncreasingSubsequence, MaximumSubarray
 from constructions.copy_dp.local import CoinChange, Fibonacci
+from constructions.copy_dp.phonebook import Phonebook
+from constructions.copy_dp.selective_copy import SelectiveCopy
 from constructions.copy_dp.words import EditDistance, LongestCommonSubsequence
 from verify.tasks.solvers.words import EditDistanceSolver
 
@@ -19,6 +22,9 @@ SMALL = [
     Fibonacci(modulus=3, length=9),
     CoinChange(amount=9, coins="3,4"),
     Copy(n=4, vocab=2),
+    Knapsack(items=2, capacity=2, values=1),
+    Phonebook(names=2, entries=1, digits=1),
+    SelectiveCopy(n=2, vocab=2, length=4),
 ]
 
 

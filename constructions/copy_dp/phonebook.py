@@ -1,0 +1,95 @@
+"""Phonebook look-up with answers of several tokens (paper B, Section 5: "Bob: 111111; …").
+
+Statement. Associative recall by COPY: a name leads to a place, the place to the tokens that stand behind it.
+
+Conditions that the paper leaves unsaid. Names are distinct, or the last entry would have to win. A name that is not in
+the book leads to no place; then the end is written at once. Numbers may have different lengths: `;` ends them.
+
+Circuit. A memory keyed by name holds the place of each entry, one keyed by place holds the digits. The name that was
+asked for is latched, so that place + 1 + (digits written so far) is the next place to copy from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from compiler.language import memory
+from compiler.language.alphabet import Alphabet
+from compiler.language.output import readout_one_hot
+from compiler.language.source import Tokens
+from compiler.language.stream import Stream, constant, count, latch, present
+from constructions.construction import parameter
+from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, repeated
+from verify.arguments import at_least
+from verify.tasks.chain import Solver
+from verify.tasks.solvers.recall import DIGITS, PhonebookSolver
+
+ENTRY, ASK = ";", "?"
+
+
+@dataclass(frozen=True)
+class Phonebook(ChainConstruction):
+    name: ClassVar[str] = "phonebook"
+    theorem: ClassVar[str] = f"{PAPER}, Theorem 2"
+    group: ClassVar[str] = ""
+
+    names: int = parameter("names that there are: n0, n1, …", most=1 << 12, default=8)
+    entries: int = parameter("entries of a book, at most", most=1 << 8, default=5)
+    digits: int = parameter("digits of a number, at most", most=1 << 8, default=4)
+
+    def __post_init__(self) -> None:
+        for what in ("names", "entries", "digits"):
+            at_least(what, getattr(self, what), 1, "a phonebook has one")
+        if self.entries > self.names:
+            raise ValueError(f"entries = {self.entries} is more than there are names; names = {self.entries} would do")
+
+    def alphabet(self) -> Alphabet:
+        return Alphabet.of(ENTRY, ASK, END, n=self.names, digit=DIGITS)
+
+    def edges(self) -> Edges:
+        """One edge for all names of the book, which takes none twice."""
+        number, in_number = repeated("number", "digit", self.digits)
+        chain, in_chain = repeated("chain", "digit", self.digits)
+        asked = [("start", "ask", [ASK]), ("ask", "chain", "n")]
+        book = [("start", "number", "n", True), *in_number, *leaving(number[1:], "start", [ENTRY])]
+        return [*book, *asked, *in_chain, *leaving(chain, "end", [END])]
+
+    def table(self) -> int:
+        """The tokens of the longest book."""
+        return self.entries * (self.digits + 2)
+
+    def longest(self) -> int:
+        return self.table() + 2 + self.digits + 1
+
+    def prompts(self) -> str:
+        return f"at most {self.entries} distinct names with numbers of at most {self.digits} digits, and one name asked for"
+
+    def scores(self) -> Stream:
+        x = Tokens(self.alphabet())
+        name, asked = x.one_hot("n", name="name"), present(x.is_in([ASK]))
+        place, written = (
+            constant(1).cumsum().named("place"),
+            count(x.is_in("digit"), reset=x.is_in([ASK])).named("written"),
+        )
+        start = memory.write(name, place, when=x.is_in("n") & ~asked, name="places").read(
+            latch(name, when=x.is_in("n"))
+        )
+        text = memory.write(self._place(place), x.one_hot("digit", name="digit"), when=~asked, name="text")
+        return self._readout(text.read(self._place(start + 1 + written)), x.alphabet)
+
+    def _place(self, place: Stream) -> Stream:
+        return (place - 1).one_hot(self.longest())
+
+    def _readout(self, digit: Stream, alphabet: Alphabet) -> Stream:
+        """The digit that was copied: 2 on its lane; the end has 1, and wins where there is none."""
+        ends = np.zeros((1, alphabet.size))
+        lanes = np.zeros((alphabet.size, len(DIGITS)))
+        lanes[list(alphabet.ids("digit")), range(len(DIGITS))] = 2
+        ends[0, alphabet.index(END)] = 1
+        return readout_one_hot(lanes @ digit + ends.T @ constant(1), alphabet)
+
+    def solver(self) -> Solver:
+        return PhonebookSolver(self.names, self.entries, self.digits)

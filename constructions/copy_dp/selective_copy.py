@@ -1,0 +1,74 @@
+"""Selective copying (Gu and Dao's task, by paper B's Theorem 2): tokens among noise are written in their order.
+
+Statement. COPY with pos(i) the place of the i-th token that is no noise, however much noise stands between.
+
+Conditions that the paper leaves unsaid. The place is a count of what is kept, so the state has a column for each token
+that is kept and none for noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from compiler.language import memory
+from compiler.language.alphabet import Alphabet
+from compiler.language.output import readout_one_hot
+from compiler.language.source import Tokens
+from compiler.language.stream import Stream, constant, count, present
+from constructions.construction import parameter
+from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, repeated
+from verify.arguments import at_least
+from verify.tasks.chain import Solver
+from verify.tasks.solvers.recall import SelectiveCopySolver
+
+BAR, NOISE = "|", "_"
+
+
+@dataclass(frozen=True)
+class SelectiveCopy(ChainConstruction):
+    name: ClassVar[str] = "selective-copy"
+    theorem: ClassVar[str] = f"{PAPER}, Theorem 2"
+    group: ClassVar[str] = ""
+
+    n: int = parameter("tokens that are kept, at most", most=1 << 12, default=4)
+    vocab: int = parameter("tokens that are copied: x0, x1, …", most=1 << 16, default=4)
+    length: int = parameter("tokens and noise together, at most", most=1 << 16, default=16)
+
+    def __post_init__(self) -> None:
+        at_least("n", self.n, 1, "there must be a token to keep")
+        at_least("vocab", self.vocab, 1, "there must be a token to copy")
+        at_least("length", self.length, self.n, "it counts the tokens that are kept, too")
+
+    def alphabet(self) -> Alphabet:
+        return Alphabet.of(BAR, END, NOISE, x=self.vocab)
+
+    def edges(self) -> Edges:
+        prompt, edges = repeated("start", "x", self.n)
+        chain, in_chain = repeated("chain", "x", self.n)
+        noise = [(state, state, [NOISE]) for state in prompt]
+        return edges + noise + leaving(prompt, "chain", [BAR]) + in_chain + leaving(chain, "end", [END])
+
+    def table(self) -> int:
+        return self.n
+
+    def longest(self) -> int:
+        return self.length + 1 + self.n + 1
+
+    def prompts(self) -> str:
+        return f"at most {self.n} tokens among noise"
+
+    def scores(self) -> Stream:
+        x = Tokens(self.alphabet())
+        token, kept, bar = x.one_hot("x", name="token"), x.is_in("x"), x.is_in([BAR])
+        place = count(kept, reset=bar).named("place")
+        text = memory.write((place - 1).one_hot(self.n), token, when=kept & ~present(bar), policy="once", name="text")
+        lanes, end = np.zeros((x.alphabet.size, self.vocab)), np.zeros((x.alphabet.size, 1))
+        lanes[list(x.alphabet.ids("x")), range(self.vocab)] = 2
+        end[x.alphabet.index(END)] = 1
+        return readout_one_hot(lanes @ text.read(place.one_hot(self.n)) + end @ constant(1), x.alphabet)
+
+    def solver(self) -> Solver:
+        return SelectiveCopySolver(self.length, self.n, [f"x{v}" for v in range(self.vocab)])
