@@ -221,13 +221,18 @@ def show(
 
 @app.command()
 def reproduce(
-    experiment: Annotated[Literal["figure-2", "table-1", "figure-3"], typer.Argument(help="of paper A")],
+    experiment: Annotated[
+        Literal["figure-2", "table-1", "figure-3", "chains", "every-chain"],
+        typer.Argument(help="three of paper A; of paper B all programs at full size, or every prompt of small ones"),
+    ],
     samples: Samples = 100,
     seed: Annotated[int, typer.Option(min=0, help="seed of the sequences")] = 0,
     plot: Annotated[Path | None, typer.Option("--plot", help="also draw the figure (PNG, PDF or SVG)")] = None,
     as_json: Json = False,
 ) -> None:
-    """An experiment of paper A with built weights: accuracy, paper's bound, built size, information bound."""
+    """An experiment with built weights: accuracy, paper's bound, built size, information bound."""
+    if plot is not None and "chain" in experiment:
+        raise ValueError(f"--plot {plot}: {experiment} has no figure; leave out --plot.")
     if plot is not None:
         requests.picture_path(plot, "--plot")
     with display.progress(quiet=as_json) as bars:

@@ -69,7 +69,7 @@ class DPProblem:
     reads:      cell → the (input, index) pairs whose letters it needs; needs: cell → the cells whose values it needs.
                 Both give lists of one length for every cell; what does not exist reads as letter `blank`, value `missing`.
     transition: (Cell, letters, values) → the value as a stream; letters are streams of ranks among `letters`, from 0 on.
-    plain:      the same on integers, with the cell as a tuple: the textbook that the chain is verified against.
+    plain:      the same on integers, with the cell as a tuple: what the chain is verified against where no other solver is.
     largest:    values are 0 … largest; one outside of them is written as `!`, which ends the promise.
     answer:     what is written behind the last cell: nothing ("last": it is the answer itself), the "max" or the "min".
     """
@@ -81,8 +81,8 @@ class DPProblem:
     reads: Callable[..., list]
     needs: Callable[..., list]
     transition: Callable[[Cell, list[Stream], list[Stream]], Stream]
-    plain: Callable[[tuple, list[int], list[int]], int]
     largest: int
+    plain: Callable[[tuple, list[int], list[int]], int] | None = None
     missing: int = 0
     blank: int = -1
     answer: Literal["last", "max", "min"] = "last"
@@ -137,6 +137,8 @@ class DPProblem:
         return Circuit(self.name, self._scores(), self.language(), end=END)
 
     def solver(self) -> TableSolver:
+        if self.plain is None:
+            raise ValueError(f"{self.name}: plain is None, and a transition on integers is needed to verify the chains")
         return TableSolver(self)
 
     def _scores(self) -> Stream:

@@ -66,7 +66,7 @@ def test_arguments_that_no_command_has(command: str, more: tuple[str, ...], refu
 @pytest.mark.parametrize("value", ["-1", HUGE, "1.5", "x", ""])
 def test_sizes_that_no_construction_has(name: str, value: str, refused) -> None:
     option = {"mqar": "--kappa", "keep-nth": "--n", "count-in-row": "--largest", "absolute-time": "--horizon"}
-    option |= {"knapsack": "--items", "phonebook": "--names"}
+    option |= {"knapsack": "--items", "phonebook": "--names", "shortest-path": "--nodes", "matrix-chain": "--matrices"}
     group = CONSTRUCTIONS[name].group.split()
     refused(*group, name, option.get(name, "--length" if group else "--vocab"), value, "--json")
 
