@@ -96,7 +96,7 @@ def verify(
     check_exhaustive(built.construction, mode)
     results = {}
     for task in built.construction.tasks():
-        hard = built.construction.promise() == "all"
+        hard = built.construction.promise() != "random"
         count, batches = chosen_batches(task, mode, samples, seed, tokens, adversarial=hard)
         results[task.describe()] = check(scores, expected, batches, progress(task.name, count))
     return results
@@ -186,7 +186,7 @@ def report(
     total = sum(results.values(), start=Verification())
     language = built.compiled.source.language
     return {
-        "construction": construction.name,
+        "construction": construction.title(),
         "theorem": construction.theorem,
         "params": construction.params(),
         "arch": construction.target,

@@ -80,8 +80,12 @@ class Construction(ABC):
     def bound(self) -> dict[str, int]:
         """The theorem's explicit bounds on sizes, by name of the size."""
 
+    def title(self) -> str:
+        """What reports and pictures call it."""
+        return self.name
+
     def promise(self) -> str:
-        """Which answers are right: "all" on the input language, or "random" (most, at a measured rate)."""
+        """Which answers are right: "all" on the input language, "random" (most, at a measured rate), or "untold"."""
         return "all"
 
     def information_bits(self) -> float:

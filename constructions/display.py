@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -11,6 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from verify.check import Verification
+
+_INDEXED = re.compile(r"(.*)\[(\d+)\]((?:#\d+)?)", re.DOTALL)  # name[i], with what tells equal names apart
 
 console = Console(highlight=False)  # as wide as the terminal, 80 columns where there is none
 
@@ -86,13 +89,15 @@ def show_report(report: dict) -> None:
 
 def _sizes_table(report: dict) -> Table:
     sizes, bound = report["sizes"], report.get("bound", {})
-    table = Table("", "theorem's bound", "in use", "bare", *(["language model"] if sizes["packaged"] else []))
+    theorem = ["theorem's bound"] if bound else []
+    table = Table("", *theorem, "in use", "bare", *(["language model"] if sizes["packaged"] else []))
     for name in ("d_model", "d_inner", "d_state", "layers"):
+        stated = [str(bound.get(name, ""))] if bound else []
         packaged = [str(sizes["packaged"][name])] if sizes["packaged"] else []
         used = str(len(sizes["blocks"]) if name == "layers" else max(block[name] for block in sizes["blocks"]))
-        table.add_row(name, str(bound.get(name, "")), used, str(sizes[name]), *packaged)
+        table.add_row(name, *stated, used, str(sizes[name]), *packaged)
     if sizes["packaged"]:
-        table.add_row("parameters", "", "", "", f"{sizes['parameters']:,}")
+        table.add_row("parameters", *([""] if bound else []), "", "", f"{sizes['parameters']:,}")
     return table
 
 
@@ -103,9 +108,11 @@ def _promise_lines(report: dict) -> Iterator[str]:
         yield f"promise: {promise['level']}"
         yield f"domain: {promise['description']}; up to {promise['length']} tokens, {promise['dtype']}"
         return
-    yield f"promise: {guarantee['level']}; answers right: {guarantee['answers']}"
+    untold = guarantee["answers"] == "untold"  # nobody said what a circuit of one's own should answer
+    yield f"promise: {guarantee['level']}" + ("" if untold else f"; answers right: {guarantee['answers']}")
     yield f"domain: {guarantee['domain']}"
-    yield f"proof: {guarantee['proof']}"
+    if not untold:
+        yield f"proof: {guarantee['proof']}"
     if guarantee["expected_failure"]:
         yield f"rate of wrong answers by the failure law: {guarantee['expected_failure']:.4f}"
 
@@ -167,8 +174,28 @@ def show_manifest(manifest: dict) -> None:
 
 
 def _shortened(names: list[str], most: int = 60) -> str:
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown}, … ({len(names) - most} more; all in --json)"
+    """The names in a line; neighbours that differ in a last index only stand as one: `recalled[0 … 11]`."""
+    runs = _runs(names)
+    shown = ", ".join(text for text, _ in runs[:most])
+    hidden = sum(count for _, count in runs[most:])
+    return f"{shown}, … ({hidden} more; all in --json)" if hidden else shown
+
+
+def _runs(names: list[str]) -> list[tuple[str, int]]:
+    """Each run of `name[i]suffix` with i counting up, as one text, and how many names it stands for."""
+    parts = [(name, *_INDEXED.fullmatch(name).groups()) if _INDEXED.fullmatch(name) else (name,) for name in names]
+    runs: list[list[tuple]] = []
+    for part in parts:
+        last = runs[-1][-1] if runs else ()
+        follows = len(part) == len(last) == 4 and (part[1], part[3]) == (last[1], last[3])
+        if follows and int(part[2]) == int(last[2]) + 1:
+            runs[-1].append(part)
+        else:
+            runs.append([part])
+    return [
+        (run[0][0] if len(run) == 1 else f"{run[0][1]}[{run[0][2]} … {run[-1][2]}]{run[0][3]}", len(run))
+        for run in runs
+    ]
 
 
 def failure_sentence(built, name: str, result: Verification) -> str:

@@ -48,7 +48,7 @@ def plot(
 
         built = _rebuilt(directory)
         history = state_history(built.compiled, load(directory), text, block)
-        draw_state(history, out, f"{built.construction.name}: state of block {history.block}")
+        draw_state(history, out, f"{built.construction.title()}: state of block {history.block}")
     console.print(f"wrote {out}")
 
 

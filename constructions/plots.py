@@ -35,7 +35,7 @@ def draw_state(history: StateHistory, path: str | Path, title: str = "") -> None
     figure = Figure(figsize=(max(4.6, 2.6 + 0.42 * steps), height), dpi=_DPI, layout="constrained")
     axes = figure.add_subplot()
     picture = np.concatenate([g.values.T for g in used])
-    largest = max(1e-30, np.abs(picture).max())
+    largest = np.abs(picture).max() or 1.0
     image = axes.imshow(picture, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest")
     image.set_alpha(0.6)  # so that what is written in the bands can be read
     figure.colorbar(image, ax=axes, label="value", fraction=0.05, pad=0.02).ax.tick_params(labelsize=7)
@@ -45,15 +45,25 @@ def draw_state(history: StateHistory, path: str | Path, title: str = "") -> None
     for top, bottom, group in zip(edges, edges[1:], used, strict=False):
         for t, written in enumerate(_written(group)):
             axes.text(t, (top + bottom) / 2, written, ha="center", va="center", fontsize=7)
-    axes.set_yticks((edges[:-1] + edges[1:]) / 2, [g.name for g in used], fontsize=8)
+    axes.set_yticks((edges[:-1] + edges[1:]) / 2, [_short(g.name) for g in used], fontsize=8)
     names = axes.secondary_yaxis("right")
-    names.set_yticks(range(rows), [name for g in used for name in g.rows], fontsize=5)
+    names.set_yticks(range(rows), [_row(name, g.name) for g in used for name in g.rows], fontsize=5)
     names.tick_params(length=2)
     axes.set_xticks(range(steps), history.tokens, fontsize=8, rotation=90 if max(map(len, history.tokens)) > 3 else 0)
     axes.set_xlabel("input, one step after the other")
     hidden = len(history.groups) - len(used)
     axes.set_title(title + (f"\n({hidden} entries that stay 0 are not shown)" if hidden else ""), fontsize=9)
     figure.savefig(path)
+
+
+def _short(name: str, most: int = 32) -> str:
+    """A name of any length as one that leaves room for the picture: its start and its end."""
+    return name if len(name) <= most else f"{name[: most * 2 // 3]}…{name[-most // 3 + 1 :]}"
+
+
+def _row(name: str, group: str) -> str:
+    """The name of a row, without that of its band where it only repeats it."""
+    return _short(name.removeprefix(group) or name)
 
 
 def _written(group: Group) -> Iterable[str]:

@@ -18,7 +18,7 @@ from verify.tasks.walks import Walks
 
 @dataclass(frozen=True)
 class SavedCircuit(Construction):
-    """Its tasks run the short strings of its input language and random walks; the interpreter knows the answers."""
+    """Its tasks run the short strings of its input language and random walks, against the interpreter."""
 
     name: ClassVar[str] = "circuit"
     theorem: ClassVar[str] = "a circuit of one's own"
@@ -46,6 +46,14 @@ class SavedCircuit(Construction):
 
     def circuit(self) -> Circuit:
         return self.source
+
+    def title(self) -> str:
+        """The circuit's own name."""
+        return self.source.name or self.name
+
+    def promise(self) -> str:
+        """The circuit is its own reference: no task tells what it should answer."""
+        return "untold"
 
     def letters(self) -> int:
         return self.source.alphabet.size

@@ -48,7 +48,8 @@ def verify(
     the interpreter, and the real module (the bare form of `target`) with the interpreter, bit for bit.
 
     CompileError where a circuit does not compile; ValueError where there are more than 2^20 sequences, with the
-    largest `upto` that works, and for an answer that cannot be compared.
+    largest `upto` that works, for an answer that cannot be compared, and where the function never asks, which would
+    be right of any circuit. An error of the function itself is raised as it is, with the sequence as a note.
     """
     compiled = circuit if isinstance(circuit, Compiled) else compile(circuit, target)
     language = compiled.source.language
@@ -56,18 +57,33 @@ def verify(
         raise ValueError(f"the circuit {compiled.source.name!r} reads numbers; there are no sequences to try")
     upto = _checked(upto, language.max_length)
     _check_count(compiled, upto)
-    model, tried = bare(compiled), 0
+    model, tried, asked = bare(compiled), 0, 0
+
+    def answer(names: list[str]) -> Answer:
+        nonlocal asked
+        try:
+            says = function(names)
+        except Exception as error:
+            error.add_note(f"raised by the function on the sequence: {' '.join(names)}")
+            raise
+        asked += says is not None
+        return says
+
     for batch in _batches(compiled, upto):
         expected = compiled.interpret(batch)
         with torch.no_grad():
             scores = model(torch.from_numpy(batch)).double().numpy()
         for row, circuit_says, model_says in zip(batch, expected, scores, strict=True):
-            wrong = _difference(compiled, row, circuit_says[-1], model_says[-1], function)
+            wrong = _difference(compiled, row, circuit_says[-1], model_says[-1], answer)
             if wrong:
                 outcome = Outcome(tried, upto, wrong)
                 show(str(outcome))
                 return outcome
             tried += 1
+    if not asked:
+        raise ValueError(
+            f"the function answers None on all {tried:,} sequences of up to {upto} tokens, so nothing was compared"
+        )
     outcome = Outcome(tried, upto)
     show(str(outcome))
     return outcome

@@ -199,8 +199,13 @@ def text_hash(text: str) -> str:
 
 def _checkpoint_directory(directory: str | Path) -> Path:
     directory = Path(directory)
-    recover(directory)
-    if not directory.exists():
+    try:
+        recover(directory)
+        exists = directory.exists()
+    except (OSError, ValueError) as reason:  # a name too long, or one that no file can have
+        why = getattr(reason, "strerror", None) or reason
+        raise CheckpointError(f"{str(directory)[:80]!r} cannot be looked for: {why}.") from reason
+    if not exists:
         raise CheckpointError(f"{directory} does not exist.")
     if not directory.is_dir():
         raise CheckpointError(f"{directory} is a file, expected a checkpoint directory.")

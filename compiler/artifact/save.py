@@ -53,6 +53,8 @@ def write(
     manifest that are made here (hashes, format) replace those of the same name.
     """
     target = Path(os.path.abspath(directory))
+    if "\0" in str(target):
+        raise CheckpointError(f"{str(target)!r} could not be written: no path holds a NUL character.")
     check_config(config)
     check_shapes(config, {name: tuple(t.shape) for name, t in tensors.items()})
     _check_values(tensors)

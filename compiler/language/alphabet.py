@@ -49,6 +49,8 @@ class Alphabet:
                 raise ValueError(f"token {name!r} stands {len(ids)} times in the alphabet; names must be distinct")
             if not name or any(c.isspace() for c in name):
                 raise ValueError(f"token {name!r} is empty or holds white space, so no tokenizer could split it off")
+            if any("\ud800" <= c <= "\udfff" for c in name):
+                raise ValueError(f"token {name!r} holds a lone surrogate, which UTF-8 cannot write to a file")
 
     @cached_property
     def _positions(self) -> dict[str, list[int]]:

@@ -345,6 +345,8 @@ def test_places_without_a_checkpoint_are_refused(tmp_path):
     refused(lambda: load(tmp_path / "nowhere"), "nowhere", "does not exist")
     refused(lambda: load(tmp_path / "file"), "file", "expected a checkpoint directory")
     refused(lambda: load(tmp_path / "foreign"), "foreign", "not a checkpoint of ours")
+    refused(lambda: load("x" * 5000), "cannot be looked for", "too long")
+    refused(lambda: save_tiny(tmp_path / "a\0b"), "could not be written", "NUL")
 
 
 # Overwriting and failing

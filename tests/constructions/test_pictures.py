@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compiler import Alphabet, Circuit, InputLanguage, Tokens, count, readout_integer, running_max
 from compiler.artifact.model import Stack
 from compiler.artifact.package import bare, language_model
 from compiler.driver import compile
@@ -184,3 +185,17 @@ def test_sizes_of_induction_heads_in_the_docs(monkeypatch):
     monkeypatch.setattr(tables, "accuracy", lambda construction: (1.0, True))
     text = (ROOT / "docs" / "induction-heads.md").read_text()
     assert tables.written(text, "induction-heads", tables.induction_heads()) == text, "run examples/tables.py docs"
+
+
+def test_long_names_leave_room_for_the_picture(tmp_path, recwarn):
+    """matplotlib warns where labels push the axes out of the figure."""
+    letters = Alphabet.of("a", "b", *map(str, range(11)))
+    ones = Tokens(letters).is_in("a")
+    longest = running_max(count(ones, reset=~ones), ones)
+    language = InputLanguage.of(letters, "any", [("any", "any", ("a", "b"))], 10, "a and b")
+    output = readout_integer(longest, letters, {str(i): i for i in range(11)})
+    compiled = compile(Circuit("longest-run", output, language))
+    draw_state(state_history(compiled, bare(compiled), "a a b a"), tmp_path / "state.png")
+    assert not recwarn.list
+    draw_state(state_history(compiled, bare(compiled), "b"), tmp_path / "zeros.png")
+    assert not recwarn.list

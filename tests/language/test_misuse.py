@@ -108,6 +108,7 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "no tokens": (lambda: Alphabet(()), "an alphabet needs at least one token"),
     "a token twice": (lambda: Alphabet.of("a", "a"), "token 'a' stands 2 times in the alphabet"),
     "a token of lists": (lambda: Alphabet((["a"], "b")), "a token of the alphabet is ['a'] (list), and a text"),
+    "half a character": (lambda: Alphabet.of("\ud800"), "holds a lone surrogate"),
     "a token of numbers": (lambda: Alphabet.of(1, 2), "a token of the alphabet is 1, and a text is needed"),
     "a negative group": (lambda: Alphabet.of("a", k=-1), "the size of group 'k' is -1, and it must be at least 0"),
     "a group of half": (lambda: Alphabet.of("a", k=0.5), "group 'k' is 0.5, and a number or a list of tokens"),

@@ -70,4 +70,20 @@ def test_refusals() -> None:
         verify(CIRCUIT, lambda tokens: "x", show=len)
     with pytest.raises(ValueError, match="is a list, and a token, None or 12 numbers are needed"):
         verify(CIRCUIT, lambda tokens: [1, 2], show=len)
-    assert verify(Circuit("long", SINCE, everything), lambda tokens: None, upto=2, show=len).upto == 2
+    assert verify(
+        Circuit("long", SINCE, everything),
+        lambda tokens: tokens.count("a") if tokens == ["a"] else None,
+        upto=2,
+        show=len,
+    )
+
+
+def test_a_function_that_never_asks_compares_nothing() -> None:
+    with pytest.raises(ValueError, match="answers None on all 12 sequences of up to 2 tokens, so nothing was compared"):
+        verify(CIRCUIT, lambda tokens: None, upto=2)
+
+
+def test_an_error_of_the_function_tells_its_sequence() -> None:
+    with pytest.raises(ZeroDivisionError) as error:
+        verify(CIRCUIT, lambda tokens: str(1 // tokens.count("a")), upto=2)
+    assert error.value.__notes__ == ["raised by the function on the sequence: b"]
