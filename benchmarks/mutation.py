@@ -3,13 +3,14 @@
     python benchmarks/mutation.py verify/certificates/lattice.py --tests tests/verify/test_certificate_kernel.py
     python benchmarks/mutation.py compiler/gadgets compiler/targets compiler/passes --limit 200 --tests tests/...
 
-Mutants: numbers (0 ↔ 1, n ± 1, halves, other sign), comparisons (< ↔ ≤, > ↔ ≥, = ↔ ≠), + ↔ −, · ↔ /, and ↔ or, any ↔ all,
-min ↔ max, `not` left out, conditions of a `raise` or an early end never true, and statements that are calls left out. Annotations,
-decorators and the texts of errors are let be. Same files, same mutants, in the same order; `--limit` takes them evenly.
+Mutants: numbers (0 ↔ 1, n ± 1, halves, other sign), comparisons (< ↔ ≤, > ↔ ≥, = ↔ ≠), + ↔ −, · ↔ /, and ↔ or, any ↔
+all, min ↔ max, `not` left out, conditions of a `raise` or an early end never true, and statements that are calls left
+out. Annotations, decorators and the texts of errors are let be. Same files, same mutants, in the same order; `--limit`
+takes them evenly.
 
-Each mutant runs in a forked process: third-party modules are imported once, the project's own anew, with the mutated text in
-place of the file. Nothing is written. A mutant is killed where a test fails, an import fails, or time runs out; the others
-survive and are listed. Exit code 1 where one survives.
+Each mutant runs in a forked process: third-party modules are imported once, the project's own anew, with the mutated
+text in place of the file. Nothing is written. A mutant is killed where a test fails, an import fails, or time runs out;
+the others survive and are listed. Exit code 1 where one survives.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ RENAMED = {"any": "all", "all": "any", "min": "max", "max": "min", "minimum": "m
 
 @dataclass(frozen=True)
 class Mutant:
-    """file: relative to the repository; line: 1-based; start, stop: byte offsets in the file; before, after: the texts."""
+    """file: relative to the repository; line: 1-based; start, stop: byte offsets in the file.
+
+    before, after: the texts.
+    """
 
     file: str
     line: int

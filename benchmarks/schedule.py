@@ -1,4 +1,5 @@
-"""How long the passes take on large graphs: all up to the schedule, and the schedule alone, at 2,500 and 10,000 operations.
+"""How long the passes take on large graphs: all up to the schedule, and the schedule alone, at 2,500 and 10,000
+operations.
 
     python -m benchmarks.schedule
 

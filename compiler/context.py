@@ -18,7 +18,10 @@ if TYPE_CHECKING:  # a target's gadgets build blocks in a context
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """target, format: what is compiled for; domains: what streams can hold; forms: their linear forms, found once each."""
+    """target, format: what is compiled for; domains: what streams can hold.
+
+    forms: their linear forms, found once each.
+    """
 
     target: Target
     format: Format
@@ -38,5 +41,7 @@ class Context:
 
     @property
     def counts(self) -> bool:
-        """Whether a channel counts since a reset: the target's Δ sees the past, and the format holds what a reset adds."""
+        """Whether a channel counts since a reset: the target's Δ sees the past, and the format holds what a
+        reset adds.
+        """
         return self.target.counts and self.format.largest >= COUNT + RESET

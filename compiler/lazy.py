@@ -1,4 +1,6 @@
-"""Names of a package that are imported when they are first used: `import compiler` must not cost the import of torch."""
+"""Names of a package that are imported when they are first used: `import compiler` must not cost the import of
+torch.
+"""
 
 from __future__ import annotations
 

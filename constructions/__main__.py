@@ -1,4 +1,5 @@
-"""The entry point of `construct`: whatever happens, a sentence for people and an exit code, never a traceback of theirs.
+"""The entry point of `construct`: whatever happens, a sentence for people and an exit code, never a traceback of
+theirs.
 
 Exit codes: 0 done and verified, 1 verification failed, 2 bad usage, 130 interrupted.
 """

@@ -60,7 +60,8 @@ def build(construction: Construction) -> Built:
     for task in construction.tasks():
         if task.length > longest:
             raise ValueError(
-                f"length = {task.length} is beyond max_length = {longest}, so nothing is promised there; the largest length that works is {longest}"
+                f"length = {task.length} is beyond max_length = {longest}, so nothing is promised there; the "
+                f"largest length that works is {longest}"
             )
     compiled = compile(circuit, construction.target, construction.dtype)
     return Built(construction, compiled, language_model(compiled) if compiled.context.target.family else None)
@@ -141,7 +142,9 @@ def certificate(built: Built, bare_stack: Stack) -> tuple[dict | None, str]:
 
 
 def exact_rate_of_contrasts(built: Built, samples: int, seed: int) -> dict[str, float]:
-    """The rate of sequences that each contrasting circuit's real module answers completely, on the construction's first task."""
+    """The rate of sequences that each contrasting circuit's real module answers completely, on the construction's first
+    task.
+    """
     task, rates = built.construction.tasks()[0], {}
     for other in built.construction.contrasts():
         circuit = compile(other.circuit(), other.target, other.dtype)
@@ -161,7 +164,10 @@ def divergence(built: Built, stack: Stack, verification: Verification) -> str | 
 
 
 def generations(built: Built, directory: Path) -> list[dict]:
-    """What each runtime writes from a saved checkpoint of a chain task, against the solver; [] where there is no such task."""
+    """What each runtime writes from a saved checkpoint of a chain task, against the solver.
+
+    [] where there is no such task.
+    """
     return [
         run.to_json()
         for task in built.construction.tasks()

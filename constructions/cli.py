@@ -80,7 +80,8 @@ def run(
             built = artifact.build(construction)
         if built.model is None and out is not None:
             raise ValueError(
-                f"--out {out}: Hugging Face has no {construction.target}, so there is no checkpoint to save; leave out --out."
+                f"--out {out}: Hugging Face has no {construction.target}, so there is no "
+                "checkpoint to save; leave out --out."
             )
         with bars.stage("package"):
             bare, stack = built.bare_stack(), built.stack()
@@ -163,7 +164,10 @@ def verify(
     runtime: Annotated[
         Runtime | None,
         typer.Option(
-            help="mamba_ssm's modules or Hugging Face's own PyTorch code [default: mamba-ssm, or ours where that is missing]"
+            help=(
+                "mamba_ssm's modules or Hugging Face's own PyTorch code [default: "
+                "mamba-ssm, or ours where that is missing]"
+            )
         ),
     ] = None,
     as_json: Json = False,

@@ -202,4 +202,7 @@ def failure_sentence(built, name: str, result: Verification) -> str:
     case, tokens, position = result.failure
     words = built.compiled.source.alphabet.decode(tokens[: position + 1])
     shown = words if len(words) <= 200 else f"… {words[-200:]}"
-    return f"{name}: {result.queries - result.correct} of {result.queries} answers wrong; first in case {case!r} at position {position} of: {shown}"
+    return (
+        f"{name}: {result.queries - result.correct} of {result.queries} answers wrong; first in case {case!r} at "
+        f"position {position} of: {shown}"
+    )

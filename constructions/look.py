@@ -1,4 +1,5 @@
-"""Commands that look into a checkpoint: plot (its state over time), graph (its circuit), sensitivity (of a state to inputs).
+"""Commands that look into a checkpoint: plot (its state over time), graph (its circuit), sensitivity (of a state to
+inputs).
 
 Blocks, channels and columns are counted as `construct inspect` lists them: blocks from 1, channels and columns from 0;
 a channel also goes by its name.

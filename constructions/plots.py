@@ -1,4 +1,7 @@
-"""Pictures: states over time, wavelets and their bases, approximation rates, sensitivities. Each function writes one PNG."""
+"""Pictures: states over time, wavelets and their bases, approximation rates, sensitivities.
+
+Each function writes one PNG.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ _LEAST_SENSITIVITY = 1e-16  # what float32 would take for 0 is left out
 
 
 def draw_state(history: StateHistory, path: str | Path, title: str = "") -> None:
-    """The state after every step: steps along time, a band of rows for each entry that is ever used, its answer in the band.
+    """The state after every step: steps along time, a band of rows for each entry that is ever used, its answer in the
+    band.
 
     At the left the entry's name, at the right the names of its rows; the colours are numbers, told beside the picture,
     and an entry of one row has them written in. ValueError for a state of more rows than a picture can show.
@@ -78,7 +82,9 @@ def draw_bases(
     wavelets: tuple[tuple[int, int], ...] = ((0, 0), (1, 1), (2, 2)),
     slopes: tuple[float, ...] = (30, 300, 3000),
 ) -> None:
-    """The paper's Figure A.1: Haar wavelets, the three bases of one of them for a finite slope, and their combination as it grows."""
+    """The paper's Figure A.1: Haar wavelets, the three bases of one of them for a finite slope, and their combination
+    as it grows.
+    """
     s = np.linspace(0, 1, 1601)
     figure = Figure(figsize=(10, 2.8), dpi=_DPI, layout="constrained")
     left, middle, right = figure.subplots(1, 3)
@@ -122,7 +128,9 @@ def draw_rates(report: Mapping, path: str | Path) -> None:
 
 
 def draw_sensitivity(results: Mapping[str, Sensitivity | AttentionSensitivity], path: str | Path) -> None:
-    """Sensitivity of the last state against the distance t − j: measured (dots) and predicted (lines; for attention its bound)."""
+    """Sensitivity of the last state against the distance t − j: measured (dots) and predicted (lines; for attention its
+    bound).
+    """
     figure = Figure(figsize=(5.5, 3.6), dpi=_DPI, layout="constrained")
     axes = figure.add_subplot()
     for number, (name, result) in enumerate(results.items()):

@@ -32,7 +32,10 @@ def checkpoint_directory(construction: Construction, out: Path | None, force: bo
 
 
 def _other_parameters(directory: Path, construction: Construction) -> str:
-    """What the checkpoint there has other than this construction, such as "kappa = 16"; "" for nothing, or no checkpoint."""
+    """What the checkpoint there has other than this construction, such as "kappa = 16".
+
+    "" for nothing, or no checkpoint.
+    """
     try:
         manifest = json.loads((directory / "construction.json").read_text())
         saved, name = dict(manifest["params"]), manifest["construction"]

@@ -94,7 +94,8 @@ def rebuild(directory: str | Path) -> Built:
     tokens = manifest.promise.language.get("tokens")
     if construction.letters() != tokens:
         raise CheckpointError(
-            f"{MANIFEST}: params ask for {shown(construction.letters())} tokens, and its promise is over {shown(tokens)}."
+            f"{MANIFEST}: params ask for {shown(construction.letters())} tokens, and "
+            f"its promise is over {shown(tokens)}."
         )
     return build(construction)
 

@@ -23,9 +23,12 @@ from compiler.language.stream import Stream
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """name: the token (or number) that selects the entry; rows: names of its numbers; values: (time, rows) in the circuit's units.
+    """name: the token (or number) that selects the entry; rows: names of its numbers.
 
-    answers: the token that the head makes of the content, one a step ("" where it is undecided); None where it does not read it.
+    values: (time, rows) in the circuit's units.
+
+    answers: the token that the head makes of the content, one a step ("" where it is undecided); None where it does not
+        read it.
     """
 
     name: str
@@ -46,7 +49,8 @@ class StateHistory:
 def state_history(compiled: Compiled, stack: Stack, text: str, block: int | None = None) -> StateHistory:
     """The states of a block (from 1 on; default: the last with a state) while it reads white-space separated tokens.
 
-    stack: the compiled circuit as a module, bare or a language model. ValueError for unknown tokens and blocks without a state.
+    stack: the compiled circuit as a module, bare or a language model. ValueError for unknown tokens and blocks without
+        a state.
     """
     keeping = [n for n in range(1, len(compiled.blocks) + 1) if _stateful(compiled, n)]
     number = max(keeping, default=len(compiled.blocks)) if block is None else block
@@ -124,7 +128,10 @@ def _opened_by(query: Stream, vocab: int) -> np.ndarray:
 
 
 def _answers(compiled: Compiled, stream: Stream, values: np.ndarray, places: np.ndarray) -> tuple[str, ...] | None:
-    """The strictly best token for the content of an entry, by the head alone; None where the head does not read the stream."""
+    """The strictly best token for the content of an entry, by the head alone.
+
+    None where the head does not read the stream.
+    """
     form = linear_form(compiled.core.output)
     if (stream, 0) not in form or compiled.source.alphabet.size != compiled.core.output.width:
         return None

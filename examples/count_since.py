@@ -39,7 +39,8 @@ def main() -> None:
         assert np.array_equal(answers.numpy(), expected)
         checked += len(strings)
     print(
-        f"right on all {checked:,} strings of up to 8 letters; {len(model.blocks)} blocks of {type(model.blocks[0]).__name__}"
+        f"right on all {checked:,} strings of up to 8 letters; {len(model.blocks)} blocks of "
+        f"{type(model.blocks[0]).__name__}"
     )
 
 

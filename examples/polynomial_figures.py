@@ -1,4 +1,6 @@
-"""Draw the figures and print the tables of docs/polynomials.md from real runs: python examples/polynomial_figures.py [folder]."""
+"""Draw the figures and print the tables of docs/polynomials.md from real runs: python examples/polynomial_figures.py
+[folder].
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,10 @@ def _grid(axes, values: np.ndarray, names: list[str], title: str) -> None:
 def sizes_table() -> str:
     """Sizes on the polynomial S6, and blocks and errors on real Mamba, as a Markdown table."""
     lines = [
-        "| polynomial | T | widths (four blocks) | three blocks | Mamba blocks | error | Mamba blocks (three factors) | error |",
+        (
+            "| polynomial | T | widths (four blocks) | three blocks | Mamba blocks | error | "
+            "Mamba blocks (three factors) | error |"
+        ),
         "|---|---|---|---|---|---|---|---|",
     ]
     for text, length in TABLE:

@@ -1,4 +1,5 @@
-"""The measured tables of the pages on paper A: `python examples/tables.py` prints them, with `docs` it writes them into the pages.
+"""The measured tables of the pages on paper A: `python examples/tables.py` prints them, with `docs` it writes them into
+the pages.
 
 Each table stands between two comments that name it.
 """
@@ -40,7 +41,9 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence]) -> str:
 
 
 def accuracy(construction: Construction, samples: int = SAMPLES) -> tuple[float, bool]:
-    """(the share of right answers, whether all scores equal the interpreter's) of the bare real module on its first task."""
+    """(the share of right answers, whether all scores equal the interpreter's) of the bare real module on its first
+    task.
+    """
     compiled = compile(construction.circuit(), construction.target)
     stack, right, asked, exact = bare(compiled), 0, 0, True
     for batch in construction.tasks()[0].random(samples, seed=0, batch_size=16):
@@ -159,7 +162,10 @@ def mqar_sizes() -> str:
 
 
 def mqar_benchmark() -> str:
-    """The public layout: κ = 255, V = 256, L = 256, 16 pairs, filler from the whole vocabulary; 100 sequences on real Mamba."""
+    """The public layout: κ = 255, V = 256, L = 256, 16 pairs, filler from the whole vocabulary.
+
+    100 sequences on real Mamba.
+    """
     task = BenchmarkLayout(kappa=255, vocab=256, length=256, pairs=16, filler="vocabulary")
     rows = []
     for write in ("sum", "last", "first"):

@@ -1,4 +1,5 @@
-"""Numbers of every size: a random circuit over number streams equals plain Fractions on the real modules, or is refused.
+"""Numbers of every size: a random circuit over number streams equals plain Fractions on the real modules, or is
+refused.
 
 The oracle is a list of Fractions per stream, computed beside the circuit; nothing of the compiler is
 asked. Coefficients are huge, tiny, non-dyadic floats, and multiples whose common step is no power of two.

@@ -1,4 +1,6 @@
-"""docs/extending.md does what it says: its code, run outside the package, compiles, runs, verifies, saves and explains."""
+"""docs/extending.md does what it says: its code, run outside the package, compiles, runs, verifies, saves and
+explains.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The gallery: every circuit answers as its own plain Python does, on every short string, as a real Mamba and Mamba-2."""
+"""The gallery: every circuit answers as its own plain Python does, on every short string, as a real Mamba and
+Mamba-2.
+"""
 
 from __future__ import annotations
 

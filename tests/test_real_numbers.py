@@ -1,4 +1,6 @@
-"""Real numbers on unmodified Mamba blocks: products, memories and inner products against Fractions, and what is refused."""
+"""Real numbers on unmodified Mamba blocks: products, memories and inner products against Fractions, and what is
+refused.
+"""
 
 from fractions import Fraction
 
@@ -115,7 +117,9 @@ def test_within_a_few_units_on_real_numbers(name):
 
 
 def magnitude(circuit, values):
-    """A scale for the error of each number: products alone are compared with themselves, sums with their largest run."""
+    """A scale for the error of each number: products alone are compared with themselves, sums with their
+    largest run.
+    """
     expected = np.abs(reference(circuit, exact(values)).astype(float))
     alone = circuit.source.name in (
         "product",

@@ -1,4 +1,6 @@
-"""Argument checks that answer with one sentence: the argument, its value, the limit, and the nearest value that works."""
+"""Argument checks that answer with one sentence: the argument, its value, the limit, and the nearest value that
+works.
+"""
 
 
 def at_least(name: str, value: float, least: float, because: str) -> None:

@@ -1,6 +1,7 @@
 """The sizes that theorems promise, as explicit numbers.
 
-Source: "Understanding Input Selectivity in Mamba" (ICML 2025), Theorems 2-4; O(.) constants are those of the constructions.
+Source: "Understanding Input Selectivity in Mamba" (ICML 2025), Theorems 2-4; O(.) constants are those of the
+    constructions.
 Units: d_model in lanes, d_state in columns per channel, information in bits.
 """
 
@@ -22,8 +23,8 @@ class SizeBound:
 def code_length(count: int) -> int:
     """The least even p >= 2 such that C(p, p/2) >= count: balanced +-1 codes of length p for `count` symbols.
 
-    Two balanced codes differ in two lanes or more, so <c, c> = p >= <c', c> + 4. One symbol still gets two lanes, so that
-    it differs from nothing at all.
+    Two balanced codes differ in two lanes or more, so <c, c> = p >= <c', c> + 4. One symbol still gets two lanes, so
+    that it differs from nothing at all.
     """
     at_least("count", count, 1, "a code is for at least one symbol")
     length = 2
@@ -49,12 +50,13 @@ def mqar_theorem2(kappa: int, vocab: int) -> SizeBound:
 
 
 def mqar_theorem3(kappa: int, vocab: int, key_code: int | None = None, form: str = "paper") -> SizeBound:
-    """Theorem 3 (Mamba-2, no gate), with key codes of length m = key_code, by default code_length(kappa), and value codes p.
+    """Theorem 3 (Mamba-2, no gate), with key codes of length m = key_code, by default code_length(kappa), and value
+    codes p.
 
-    form "paper": d_model = m + p, d_state = m; the paper has d = O(log kappa + log V), N = log kappa.
-    form "one-group": what a real one-group Mamba-2 needs, d_model = m + p + 3 and d_state = 2m + 1: B passes SiLU, so a code
-    is a pair silu(Sc), silu(-Sc), and one column removes the mean; is-key, is-value and constant lanes feed it.
-    Sizes only: with m < kappa codes of different keys are not orthogonal, and `random_code_failure` says how often that is wrong.
+    form "paper": d_model = m + p, d_state = m; the paper has d = O(log kappa + log V), N = log kappa. form "one-group":
+    what a real one-group Mamba-2 needs, d_model = m + p + 3 and d_state = 2m + 1: B passes SiLU, so a code is a pair
+    silu(Sc), silu(-Sc), and one column removes the mean; is-key, is-value and constant lanes feed it. Sizes only: with
+    m < kappa codes of different keys are not orthogonal, and `random_code_failure` says how often that is wrong.
     """
     _at_least_one(kappa, vocab)
     one_of("form", form, ("paper", "one-group"))
@@ -86,10 +88,10 @@ class LayerBound:
 def induction_heads_bound(vocab: int, arch: str, codes: bool = False) -> LayerBound:
     """Induction heads over `vocab` tokens, p = ceil(log2(vocab + 1)) bits for a value or the blank.
 
-    "mamba-delta-t" (Lemma 3): d = 2 vocab, N = vocab, one layer.
-    "mamba": one unmodified layer, d_inner = vocab * p + vocab + 1 (a latch per token and bit, a channel per previous token,
-    one constant) and N = 1; with codes the previous token takes q + 1 channels, q = ceil(log2 vocab) at least 1.
-    "mamba2": two layers, d_inner = vocab * p (and no less than what is carried) and N = 1; the first carries the previous token to lanes.
+    "mamba-delta-t" (Lemma 3): d = 2 vocab, N = vocab, one layer. "mamba": one unmodified layer, d_inner = vocab * p +
+    vocab + 1 (a latch per token and bit, a channel per previous token, one constant) and N = 1; with codes the previous
+    token takes q + 1 channels, q = ceil(log2 vocab) at least 1. "mamba2": two layers, d_inner = vocab * p (and no less
+    than what is carried) and N = 1; the first carries the previous token to lanes.
     """
     at_least("vocab", vocab, 1, "a sequence needs a token")
     one_of("arch", arch, ("mamba", "mamba2", "mamba-delta-t"))
@@ -111,10 +113,11 @@ def induction_heads_information_bits(vocab: int) -> float:
 
 
 def keep_nth_bound(vocab: int, arch: str = "mamba", position: bool = False) -> LayerBound:
-    """KEEP n-th over `vocab` tokens, whatever n: p = code_length(vocab) latches, two ramps of the count and one constant.
+    """KEEP n-th over `vocab` tokens, whatever n: p = code_length(vocab) latches, two ramps of the count and one
+    constant.
 
-    A layer that counts comes first, unless the position is an input; Mamba-2, whose step sees lanes only, needs one more
-    layer, which carries the comparison. The paper's Corollary 2 gives no size.
+    A layer that counts comes first, unless the position is an input; Mamba-2, whose step sees lanes only, needs one
+    more layer, which carries the comparison. The paper's Corollary 2 gives no size.
     """
     at_least("vocab", vocab, 1, "a sequence needs a token")
     one_of("arch", arch, ("mamba", "mamba2"))
@@ -134,9 +137,10 @@ def information_bound_bits(kappa: int, vocab: int) -> float:
 def random_code_failure(value_code: int, key_code: int, kappa: int) -> float:
     """How often a query is wrong under random +-1 key codes: (p/2)**2 * Q(sqrt(2N / (kappa - 1))), at most 1.
 
-    p = value_code (balanced, even), N = key_code, kappa = live pairs; Q is the Gaussian tail. The other kappa - 1 keys add
-    N * (kappa - 1) of variance to a lane's signal of N, and any of the (p/2)**2 swaps of two lanes leads to a wrong balanced
-    code. A union bound over a normal approximation: pessimistic where it is large. One live pair has nothing to interfere.
+    p = value_code (balanced, even), N = key_code, kappa = live pairs; Q is the Gaussian tail. The other kappa - 1 keys
+    add N * (kappa - 1) of variance to a lane's signal of N, and any of the (p/2)**2 swaps of two lanes leads to a wrong
+    balanced code. A union bound over a normal approximation: pessimistic where it is large. One live pair has nothing
+    to interfere.
     """
     at_least("value_code", value_code, 2, "a balanced code has two lanes or more")
     at_least("key_code", key_code, 1, "a key code has at least one lane")

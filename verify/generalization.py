@@ -74,13 +74,16 @@ def rademacher(
     classes: int,
     data_norm: float | None = None,
 ) -> float:
-    """Theorem 4: a bound on the Rademacher complexity of the layers with norm product at most rho (constants as above)."""
+    """Theorem 4: a bound on the Rademacher complexity of the layers with norm product at most rho (constants as
+    above).
+    """
     data = sqrt(samples) if data_norm is None else data_norm
     return rho / samples * (1 + sqrt(2 * log(2 * channels * states * classes))) * data / (1 - contraction)
 
 
 def magnitude(classifier: float, write: float, read: float, contraction: float) -> float:
-    """‖W_c‖₂·‖S_B‖_F·‖S_C‖_F/(1 − contraction), which |<W_c, y_L>| never exceeds if every ‖x_t‖₂ ≤ 1 and |Ā| ≤ contraction.
+    """‖W_c‖₂·‖S_B‖_F·‖S_C‖_F/(1 − contraction), which |<W_c, y_L>| never exceeds if every ‖x_t‖₂ ≤ 1 and |Ā| ≤
+    contraction.
 
     Proof: y_L[d] = Σ_s (Π_{k>s} Ā_k[d])·<S_C x_L, S_B x_s>·x_s[d] up to the transitions, which are at most
     contraction^(L−s) in absolute value, coordinate by coordinate. So ‖y_L‖ ≤ Σ_s contraction^(L−s)·‖S_C‖·‖S_B‖,
@@ -95,7 +98,8 @@ def measured_magnitude(
 ) -> dict[str, float | bool]:
     """The largest |<W_c, y_L>| of random layers whose three norms multiply to `norms`, beside `magnitude`; JSON-able.
 
-    Half of the layers are as bad as they can be: rank one, every transition at the contraction, every input the same direction.
+    Half of the layers are as bad as they can be: rank one, every transition at the contraction, every input the same
+    direction.
     """
     rng, largest, sizes = np.random.default_rng(seed), 0.0, (channels, states)
     for number in range(layers):

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 
 def haar_of(samples: Sequence[int]) -> list[int]:
-    """The T = 2^J coefficients without factors: Σ x, then for each scale and shift the left half of the support minus the right."""
+    """The T = 2^J coefficients without factors: Σ x, then for each scale and shift the left half of the support minus
+    the right.
+    """
     if len(samples) & (len(samples) - 1) or not samples:
         raise ValueError(f"{len(samples)} samples have no Haar transform; their number must be a power of two.")
     sums, rows = list(samples), []

@@ -39,7 +39,9 @@ def degree(function: Callable[[Sequence[int]], Exact], variables: int, most: int
 
 
 def multilinear_degree(function: Callable[[Sequence[int]], Exact], variables: int) -> int:
-    """The degree of the only multilinear polynomial that agrees with a function on {0, 1}^n (2^n values, Möbius transform)."""
+    """The degree of the only multilinear polynomial that agrees with a function on {0, 1}^n (2^n values, Möbius
+    transform).
+    """
     values = [function([mask >> i & 1 for i in range(variables)]) for mask in range(1 << variables)]
     for i in range(variables):
         for mask in range(1 << variables):
@@ -49,7 +51,9 @@ def multilinear_degree(function: Callable[[Sequence[int]], Exact], variables: in
 
 
 def attention_layers(degree: int, gated: bool = False) -> int:
-    """The least number of linear-attention layers whose degree, 3^N (4^N with a multiplicative gate), reaches this one."""
+    """The least number of linear-attention layers whose degree, 3^N (4^N with a multiplicative gate), reaches
+    this one.
+    """
     base, layers = (4 if gated else 3), max(0, ceil(log(max(degree, 1)) / log(4 if gated else 3)) - 1)
     while base**layers < degree:
         layers += 1

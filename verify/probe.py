@@ -14,7 +14,9 @@ from compiler.driver import Compiled
 def first_divergence(
     stack: Stack, compiled: Compiled, tokens: np.ndarray, packaged: LanguageModel | None = None
 ) -> str | None:
-    """One sentence on the first lane, after the fewest blocks, that differs from the interpreter's value; None if none does.
+    """One sentence on the first lane, after the fewest blocks, that differs from the interpreter's value.
+
+    None if none does.
 
     stack:  a residual stack whose lane i stands at coordinate i (every language model of ours).
     tokens: (batch, length) ids.

@@ -81,7 +81,10 @@ class Sensitivity:
 
 @dataclass(frozen=True, eq=False)
 class _Scan:
-    """What one state of a layer sees. x: (T, d_inner) inputs; channel d; λ; functions of one x̂: Δ_d and B_n, both differentiable."""
+    """What one state of a layer sees.
+
+    x: (T, d_inner) inputs; channel d; λ; functions of one x̂: Δ_d and B_n, both differentiable.
+    """
 
     x: Tensor
     channel: int
@@ -91,7 +94,8 @@ class _Scan:
 
 
 def sensitivity(layer: nn.Module, u: Tensor, channel: int = 0, column: int = 0) -> Sensitivity:
-    """The sensitivities of state (channel, column) of a layer to the inputs of its scan, for the block input u (T, d_model).
+    """The sensitivities of state (channel, column) of a layer to the inputs of its scan, for the block input u (T,
+    d_model).
 
     layer: `mamba_ssm.Mamba` or our `S4DMixer`, compiled, trained or random. ValueError for other layers and places.
     """
@@ -107,7 +111,9 @@ def sensitivity(layer: nn.Module, u: Tensor, channel: int = 0, column: int = 0) 
 
 
 def stack_sensitivity(stack: Stack, tokens: Tensor, block: int, channel: int = 0, column: int = 0) -> Sensitivity:
-    """The same for one block of a `compiler.artifact.model.Stack`, bare or a language model, while it reads tokens (T,)."""
+    """The same for one block of a `compiler.artifact.model.Stack`, bare or a language model, while it reads tokens
+    (T,).
+    """
     with torch.no_grad():
         _, streams = stack(tokens[None], return_stream=True)
         u = stack.norms[block](streams[block]) if stack.norms is not None else streams[block]

@@ -20,7 +20,9 @@ EXACT = 2.0**53 * (1 - 2.0**-20)  # the factor covers the rounding of what is co
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """Lane i holds multiples of units[i] in [low[i], high[i]]. Arrays (width,); a sum over lanes, and its scalar summaries.
+    """Lane i holds multiples of units[i] in [low[i], high[i]].
+
+    Arrays (width,); a sum over lanes, and its scalar summaries.
 
     units:  powers of two; 0: no lattice (reals), infinity: the lane is always 0.
     l1:     bound on Σ over lanes of |value| at one position.
@@ -101,7 +103,9 @@ def down(value: Fraction) -> float:
 
 
 def raised(sums: np.ndarray, unit: float, terms: int) -> np.ndarray:
-    """Computed sums of at most so many terms ≥ 0, each a product of two floats and a multiple of the unit: no smaller than the true ones."""
+    """Computed sums of at most so many terms ≥ 0, each a product of two floats and a multiple of the unit: no smaller
+    than the true ones.
+    """
     if sums.max(initial=0) <= EXACT * unit:
         return sums
     return sums * (1 + (terms + 4) * 2.0**-52)
@@ -110,7 +114,10 @@ def raised(sums: np.ndarray, unit: float, terms: int) -> np.ndarray:
 def outward(
     low: np.ndarray, high: np.ndarray, reach: np.ndarray, unit: float, terms: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Computed ends of intervals, widened by what may have been rounded; reach: the sums of the terms' absolute values."""
+    """Computed ends of intervals, widened by what may have been rounded.
+
+    reach: the sums of the terms' absolute values.
+    """
     if reach.max(initial=0) <= EXACT * unit:
         return low, high
     lost = reach * ((terms + 4) * 2.0**-52)

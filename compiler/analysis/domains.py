@@ -81,7 +81,10 @@ class Domains:
         return domain.step > 0 and max(steps) < 2**51
 
     def partial_sum(self, terms: Iterable[tuple[sparse.csr_array, Stream]]) -> Fraction:
-        """The largest partial sum of a row of Σ matrix·lanes, in units of the row; rows that read real numbers count as 0."""
+        """The largest partial sum of a row of Σ matrix·lanes, in units of the row.
+
+        Rows that read real numbers count as 0.
+        """
         known = [(matrix, self.of(s)) for matrix, s in terms]
         parts = [self.sums(matrix).of(domain, up(domain.l1)) for matrix, domain in known]
         reach = np.maximum(sum(p.up for p in parts), sum(p.down for p in parts))
@@ -109,7 +112,10 @@ class Domains:
         single = known.l1 <= 1 or not isinstance(type, OneHot) or not isinstance(operation, (ops.Linear, ops.Embed))
         if within and single and (not type.integral or known.step > 0 and known.step.denominator == 1):
             return None
-        return f"it is declared {type}, and all that can be shown is {known.lo}…{known.hi}, Σ over lanes ≤ {known.l1}, step {known.step}"
+        return (
+            f"it is declared {type}, and all that can be shown is {known.lo}…{known.hi}, Σ over lanes ≤ "
+            f"{known.l1}, step {known.step}"
+        )
 
     def meet(self, stream: Stream, other: Domain) -> None:
         """Record that the stream also satisfies another domain (it is known to equal another stream)."""
@@ -208,7 +214,10 @@ class Domains:
         return Domain(units, low, high, Fraction(float(rows.max())), self._embedded_masses(table))
 
     def _embedded_masses(self, columns: sparse.csr_array) -> np.ndarray:
-        """Bounds on Σ_t |table[token_t, lane]|, by the language's bounds on repetition. columns: (lanes × vocabulary)."""
+        """Bounds on Σ_t |table[token_t, lane]|, by the language's bounds on repetition.
+
+        columns: (lanes × vocabulary).
+        """
         size, counts = np.abs(columns.data), np.diff(columns.indptr)
         masses = np.zeros(len(counts))
         single = np.flatnonzero(counts == 1)

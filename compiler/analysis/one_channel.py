@@ -103,7 +103,10 @@ def _row(matrix: sparse.csr_array, i: int) -> tuple[np.ndarray, np.ndarray]:
 def _common_row(
     parts: dict[int, tuple[np.ndarray, np.ndarray]], taps: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """The row of integers without a common divisor of which every lag is a multiple, so that taps are dyadic; None if there is none."""
+    """The row of integers without a common divisor of which every lag is a multiple, so that taps are dyadic.
+
+    None if there is none.
+    """
     if not parts:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
     indices, data = next(iter(parts.values()))

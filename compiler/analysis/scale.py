@@ -35,7 +35,9 @@ def rectifier_scale(channels: ChannelRows, domains: Domains) -> float:
 
 
 def half_scale(domain: Domain, most: Exact = WIDEST_HALF) -> float:
-    """S for halves silu(±S·v) of a number: so much that a lattice stays exact; for reals 128 (exact-arithmetic E3) or more.
+    """S for halves silu(±S·v) of a number: so much that a lattice stays exact.
+
+    For reals 128 (exact-arithmetic E3) or more.
 
     Beyond |S·v| = 20 silu rounds nothing, so S is as large as keeps S·|v| below 2^59: a product of
     two such then keeps within float32. `most` limits it where more than two meet.

@@ -168,7 +168,9 @@ def _bounds(stream: Stream, domain_of: DomainOf) -> Value | None:
 
 
 def _letters(language: InputLanguage | None, embeds: list[Stream]) -> dict[str, list]:
-    """For each state (edge, next state, a token, rows of the embeddings), one for each class of tokens with equal rows."""
+    """For each state (edge, next state, a token, rows of the embeddings), one for each class of tokens with
+    equal rows.
+    """
     if language is None:
         return {"": [(0, "", None, {})]}
     tables = {s: embed.table for s, embed in with_operation(embeds, ops.Embed) if s.width <= _WIDEST}
@@ -193,7 +195,7 @@ def _exact(value: float) -> int | Fraction:
     return int(value) if float(value).is_integer() else Fraction(float(value))
 
 
-# Rules: (operation, memory, how far counts are kept, operands) → (value, memory); memory is None at the start ------------
+# Rules: (operation, memory, how far counts are kept, operands) → (value, memory); memory is None at the start ---------
 
 
 @singledispatch

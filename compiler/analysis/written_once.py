@@ -1,4 +1,5 @@
-"""Written once: a proof that no slot of a keyed memory is written at two positions of any sequence of the input language.
+"""Written once: a proof that no slot of a keyed memory is written at two positions of any sequence of the input
+language.
 
 A write happens where all conditions hold and the key is present; its slot is the lane of the one-hot key. One of four
 arguments must succeed, each over all walks of the language (`walks`), with "possible" for whatever is not certain:
@@ -131,7 +132,10 @@ def _by_rising_count(write: _Write, domains: Domains) -> None:
     found = walks(domains.language, domains.of, [s for part in parts for s in part])
 
     def follow(step: Step, past: tuple[str, bool]) -> tuple[str, bool] | None:
-        """(what happened since the last possible write, whether an event came behind any); None: two writes of one slot."""
+        """(what happened since the last possible write, whether an event came behind any).
+
+        None: two writes of one slot.
+        """
         last, disturbed = past
         flags, events, rises = (step.values[a:b] for a, b in zip(bounds, bounds[1:], strict=False))
         if last:

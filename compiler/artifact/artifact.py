@@ -1,4 +1,6 @@
-"""A compiled circuit as a checkpoint in memory: the model, the names in its weights, the circuit as data, the promise."""
+"""A compiled circuit as a checkpoint in memory: the model, the names in its weights, the circuit as data, the
+promise.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,9 @@ class Artifact:
 
 
 def block_names(compiled: Compiled, model: LanguageModel) -> list[dict[str, list[str]]]:
-    """For each block the names of all channels in use, those that only feed ports included, and of the state columns."""
+    """For each block the names of all channels in use, those that only feed ports included, and of the state
+    columns.
+    """
     axes = [model.layout.axes[f"backbone.layers.{i}.mixer.out_proj.weight"][1] for i in range(len(compiled.blocks))]
     return [
         {"channels": [name for name in axis.names if name], "columns": list(block.columns.names)}

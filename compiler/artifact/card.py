@@ -77,13 +77,16 @@ def _warnings(manifest: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     lines = [
         f"Load it in {dtype}. The weights are exact there; another dtype rounds them, and float16 overflows on weights "
         "made for float32: the scores are then not finite and the tokens wrong.",
-        "Put no token in front of the input. There is no beginning-of-text token; circuits count positions and look back.",
+        (
+            "Put no token in front of the input. There is no beginning-of-text token; "
+            "circuits count positions and look back."
+        ),
         "Pad on the left and pass the attention mask, as the tokenizer does.",
         "Words that are not in the vocabulary become `<unk>`, for which nothing is promised.",
         "A prompt for the text-generation pipeline should end with a space, for it glues the new words to it.",
         "Weights are frozen: a training step of any size can destroy the circuit.",
-        "`save_pretrained` writes weights, config and tokenizer, not `construction.json` and `circuit.json`: copy those "
-        "only beside unchanged files, or compile again.",
+        "`save_pretrained` writes weights, config and tokenizer, not `construction.json` and `circuit.json`: copy "
+        "those only beside unchanged files, or compile again.",
     ]
     if config["model_type"] == "mamba":
         lines.append(

@@ -1,4 +1,7 @@
-"""The output formats: how an artifact becomes files. One line for each; a writer is imported when it is first asked for."""
+"""The output formats: how an artifact becomes files.
+
+One line for each; a writer is imported when it is first asked for.
+"""
 
 from __future__ import annotations
 

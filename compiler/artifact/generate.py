@@ -110,7 +110,8 @@ class Writer:
         ids = [self.ids[word] for word in words]
         if len(ids) >= self.manifest.promise.length:
             raise ValueError(
-                f"the prompt has {len(ids)} tokens, and the promise reaches {self.manifest.promise.length} with what is written."
+                f"the prompt has {len(ids)} tokens, and the promise reaches "
+                f"{self.manifest.promise.length} with what is written."
             )
         if not self.language.accepts(ids):
             raise ValueError(

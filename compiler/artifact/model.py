@@ -192,7 +192,8 @@ class Stack(nn.Module):
             )
         if not tokens.numel():
             raise ValueError(
-                f"tokens of shape {tuple(tokens.shape)} hold no token; a batch needs at least one sequence of one token."
+                f"tokens of shape {tuple(tokens.shape)} hold no token; a batch needs at "
+                "least one sequence of one token."
             )
         vocab = self.embedding.num_embeddings
         # Out-of-range ids kill a CUDA context with an assertion that names nothing.

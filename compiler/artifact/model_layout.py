@@ -28,7 +28,10 @@ def bare_layout(
 def language_model_layout(
     compiled: Compiled, emitted: Sequence[Emission], d_model: int, tokens: Sequence[str], ballast: int
 ) -> Layout:
-    """The layout of a language model, by Hugging Face's names of its tensors; ballast: how many lanes its norms have."""
+    """The layout of a language model, by Hugging Face's names of its tensors.
+
+    ballast: how many lanes its norms have.
+    """
     lanes = axis("lane", d_model, compiled.lanes.coordinates)
     held = {
         d_model - ballast + i: Coordinate(f"ballast[{i}]", text="a constant that makes every norm the identity")

@@ -41,7 +41,10 @@ class NumericStack(nn.Module):
         self.seats = {s: seats[s.operation] for s in compiled.source.streams if s.operation in seats}
 
     def pack(self, inputs: Inputs) -> torch.Tensor:
-        """(batch, time, d_model) lanes from the values of the input streams; ValueError where one is missing or outside its type."""
+        """(batch, time, d_model) lanes from the values of the input streams.
+
+        ValueError where one is missing or outside its type.
+        """
         shape = next(iter(inputs.values())).shape[:2]
         lanes = self.constant.expand(*shape, -1).clone()
         for stream, seats in self.seats.items():

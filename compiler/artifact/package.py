@@ -52,7 +52,9 @@ class LanguageModel:
     layout: Layout
 
     def over_vocabulary(self, scores: np.ndarray) -> np.ndarray:
-        """The scores of the whole vocabulary, special tokens included, where the circuit gives these: (…, vocabulary)."""
+        """The scores of the whole vocabulary, special tokens included, where the circuit gives these: (…,
+        vocabulary).
+        """
         whole = np.zeros((*scores.shape[:-1], len(self.tokens)))
         whole[..., : scores.shape[-1]] = scores
         whole[..., self.letters :] = self.special_score
@@ -134,7 +136,9 @@ def packaged_sizes(compiled: Compiled, mixer: str | None = None) -> list[Sizes]:
 
 
 def _columns(matrix: sparse.csr_array, column_of: np.ndarray, width: int, name: str) -> np.ndarray:
-    """The dense (rows × width) float32 array with column j of the matrix at column_of[j]; lanes without a place must be empty.
+    """The dense (rows × width) float32 array with column j of the matrix at column_of[j].
+
+    Lanes without a place must be empty.
 
     CompileError where a weight is no float32: asked before the cast, for after it nothing shows.
     """
@@ -161,14 +165,18 @@ def language_model(compiled: Compiled) -> LanguageModel:
             [
                 (
                     None,
-                    "a circuit over numbers has no vocabulary, so there is no language model of it; `numeric.NumericStack` runs it",
+                    (
+                        "a circuit over numbers has no vocabulary, so there is no language model of it; "
+                        "`numeric.NumericStack` runs it"
+                    ),
                 )
             ]
         )
     if compiled.source.output.width > compiled.source.alphabet.size:
         reason = (
-            f"it gives {compiled.source.output.width} numbers, and the alphabet has {compiled.source.alphabet.size} tokens to "
-            "score; read it out with output.readout… or package it with bare()"
+            f"it gives {compiled.source.output.width} numbers, and the alphabet has "
+            f"{compiled.source.alphabet.size} tokens to score; "
+            "read it out with output.readout… or package it with bare()"
         )
         raise CompileError([(compiled.source.output, reason)])
     family = compiled.context.target.family
@@ -228,7 +236,10 @@ def _check_size(config: dict) -> None:
     parameters = sum(prod(shape) for shape in tensor_shapes(config).values())
     if parameters > LARGEST_MODEL:
         sizes = f"d_model {config['hidden_size']}, d_state {config['state_size']}, {config['vocab_size']} tokens"
-        reason = f"the language model would have {parameters:,} parameters ({sizes}), and at most {LARGEST_MODEL:,} are built"
+        reason = (
+            f"the language model would have {parameters:,} parameters ({sizes}), and at "
+            f"most {LARGEST_MODEL:,} are built"
+        )
         raise CompileError([(None, f"{reason}; choose smaller sizes, or package it with bare()")])
 
 

@@ -1,7 +1,7 @@
 """JSON values as typed records: a dataclass is the schema, and no later code can meet a wrong type.
 
-Kinds: int, float (an integer will do), str, bool, None, literal strings, `A | B`, list[A], dict[str, A], dataclasses (fields without a
-default must be there, others may be, no more are known) and Any.
+Kinds: int, float (an integer will do), str, bool, None, literal strings, `A | B`, list[A], dict[str, A], dataclasses
+(fields without a default must be there, others may be, no more are known) and Any.
 """
 
 import dataclasses

@@ -49,12 +49,18 @@ def choose_ballast(width: int, bounds: np.ndarray, format: Format) -> Ballast:
             [
                 (
                     None,
-                    f"the norm's ballast would need K = {level:g}, and K²·{width} must stay below 2^127; shorten max_length",
+                    (
+                        f"the norm's ballast would need K = {level:g}, and K²·{width} must stay "
+                        "below 2^127; shorten max_length"
+                    ),
                 )
             ]
         )
     if level * factors[0] > format.largest:
-        reason = f"the norm's ballast would need a lane of {level * factors[0]:g}, and {format.name} ends at {format.largest:g}; use float32"
+        reason = (
+            f"the norm's ballast would need a lane of {level * factors[0]:g}, and {format.name} ends at "
+            f"{format.largest:g}; use float32"
+        )
         raise CompileError([(None, reason)])
     return Ballast(factors, level)
 

@@ -1,4 +1,5 @@
-"""Pass 8, compare: the blocks give what the circuit as written gives, tried on inputs before anything leaves the compiler.
+"""Pass 8, compare: the blocks give what the circuit as written gives, tried on inputs before anything leaves the
+compiler.
 
 The passes argue that each rewriting keeps the meaning; this runs both ends of the argument and believes none of it.
 The circuit is interpreted (on part of the inputs with Python integers and Fractions), the block IR is run with its
@@ -109,7 +110,10 @@ def _read_by(streams: Iterable[Stream], numbers: Mapping[Stream, np.ndarray]) ->
 
 
 def _expected(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndarray]) -> np.ndarray:
-    """The output of the circuit as written; sequences that the work allows with exact numbers, all if floats would not do."""
+    """The output of the circuit as written.
+
+    Sequences that the work allows with exact numbers, all if floats would not do.
+    """
     circuit, domains = compiled.source, compiled.domains
     batch, length = (tokens if tokens is not None else next(iter(numbers.values()))).shape[:2]
     floats = all(domains.of(s).steps < 2**53 for s in circuit.streams)

@@ -23,7 +23,9 @@ Inputs = tuple[np.ndarray | None, Mapping[Stream, np.ndarray]]
 
 
 def inputs_of(circuit: Circuit, positions: int) -> Iterator[Inputs]:
-    """Batches (token ids (batch, time) or None, {numeric input: (batch, time, width)}) of about this many positions in all."""
+    """Batches (token ids (batch, time) or None, {numeric input: (batch, time, width)}) of about this many positions in
+    all.
+    """
     rng = np.random.default_rng(0)
     if circuit.alphabet is not None and circuit.language is not None:
         for batch in _words(circuit.language, positions, rng):

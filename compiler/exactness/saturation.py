@@ -38,7 +38,9 @@ def rising_count(form: Form, domains: Domains) -> bool:
 
 
 def saturating(plan: Schedule, domains: Domains, limit: int) -> set[Stream]:
-    """The counts that may exceed the exact range, because every reader is a falling ramp, and these ramps themselves."""
+    """The counts that may exceed the exact range, because every reader is a falling ramp, and these ramps
+    themselves.
+    """
     counts = {s for s in plan.circuit.streams if grows(s, domains) and domains.of(s).steps > limit}
     ramps: set[Stream] = set()
     output = port_form(plan.circuit.output, plan.forms)
@@ -57,7 +59,9 @@ def saturating(plan: Schedule, domains: Domains, limit: int) -> set[Stream]:
 
 
 def _falling_ramps(form: Form, read: set[Stream], domains: Domains, limit: int) -> bool:
-    """Whether each row is k − w·c for one of the counts, or reads none of them, with k/w below the limit of its steps."""
+    """Whether each row is k − w·c for one of the counts, or reads none of them, with k/w below the limit of its
+    steps.
+    """
     if any(lag if atom is ONE else atom not in read for atom, lag in form):
         return False
     starts = form[(ONE, 0)].toarray()[:, 0] if (ONE, 0) in form else np.zeros(next(iter(form.values())).shape[0])

@@ -39,7 +39,9 @@ class Claim:
 
 
 def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[SelectiveBlock, ...], context: Context) -> None:
-    """Raise CompileError naming every weight that the dtype does not hold and every sum that could leave its exact range."""
+    """Raise CompileError naming every weight that the dtype does not hold and every sum that could leave its exact
+    range.
+    """
     domains, format = context.domains, context.format
     limit = format.exact_integers
     output = plan.circuit.output
@@ -120,7 +122,10 @@ def _out_of_range(plan: Schedule, bounds: np.ndarray, lanes: Lanes, context: Con
             scale = max(Fraction(1), HALF / value.step) if value.step else Fraction(HALF)
             sizes[stream] = max(sizes[stream], float(domains.cell_bound(stream) * scale))
         if 0 < domain.step < Fraction(format.smallest):
-            reason = f"its lattice is as fine as {float(domain.step):g}, and {format.name} flushes what is below {format.smallest:g} to 0; scale it up"
+            reason = (
+                f"its lattice is as fine as {float(domain.step):g}, and {format.name} flushes what is below "
+                f"{format.smallest:g} to 0; scale it up"
+            )
             found.append((stream, reason))
     for stream, size in sizes.items():
         if size > format.largest:
@@ -132,7 +137,10 @@ def _out_of_range(plan: Schedule, bounds: np.ndarray, lanes: Lanes, context: Con
 def _refusal(claim: Claim, limit: int, max_length: int, format: Format) -> str:
     fits = max(1, int(max_length * limit / claim.steps))
     wider = " or use float32" if format is not FLOAT32 else ""
-    return f"{claim.what} can reach {int(claim.steps)} lattice steps, and {format.name} adds exactly up to {limit}; if that grows with the length, a max_length of {fits} would fit{wider}"
+    return (
+        f"{claim.what} can reach {int(claim.steps)} lattice steps, and {format.name} adds exactly up to {limit}; "
+        f"if that grows with the length, a max_length of {fits} would fit{wider}"
+    )
 
 
 def lane_bounds(plan: Schedule, lanes: Lanes, domains: Domains) -> np.ndarray:
@@ -160,7 +168,8 @@ def _too_large(block: SelectiveBlock, bounds: np.ndarray, number: int, format: F
         if values.size and values.max() > largest:
             at = int(values.argmax())
             found.append(
-                f"block {number}: the {what} of {names[at]} can reach {values[at]:g}, and {format.name} ends at {largest:g}; {remedy}"
+                f"block {number}: the {what} of {names[at]} can reach {values[at]:g}, and "
+                f"{format.name} ends at {largest:g}; {remedy}"
             )
     return found
 

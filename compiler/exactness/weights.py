@@ -40,4 +40,7 @@ def _weights(plan: Schedule, output: Form) -> Iterator[tuple[Stream, np.ndarray]
 
 def _refusal(weight: float, format: Format) -> str:
     wider = " or float32" if format is not FLOAT32 else ""
-    return f"it needs the weight {weight!r}, which no {format.name} holds exactly; use k/2^n with k of at most {format.significand} bits{wider}"
+    return (
+        f"it needs the weight {weight!r}, which no {format.name} holds exactly; use k/2^n with k of at most "
+        f"{format.significand} bits{wider}"
+    )

@@ -1,4 +1,7 @@
-"""The gadgets of the language's own operations. Importing this registers them, and fails where a core operation has none."""
+"""The gadgets of the language's own operations.
+
+Importing this registers them, and fails where a core operation has none.
+"""
 
 from compiler.gadgets.counter import Counter
 from compiler.gadgets.fading import FadingMemory, FadingSum

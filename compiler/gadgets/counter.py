@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 class Counter(OneColumnState):
-    """Increments since the last reset: a state that a small step keeps while it adds, and a huge one erases (exact-arithmetic E9).
+    """Increments since the last reset: a state that a small step keeps while it adds, and a huge one erases
+    (exact-arithmetic E9).
 
     A ≈ −7e−13. Where the flag is 0, Δ = 32 and exp(ΔA) = exp(−2e−11) rounds to 1; where it is 1, Δ = 32 + 2^50
     and exp(ΔA) = exp(−778) = 0, while x̂ is 0 there (value = relu(when − reset)). h = Σ 32·(1/128)·S·v.
@@ -34,7 +35,9 @@ class Counter(OneColumnState):
         return [(value, "written"), (reset, "linear")]
 
     def fit(self, stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Stream:
-        """One channel where Δ can erase and keep; else the count since the start minus its copy latched at the last reset."""
+        """One channel where Δ can erase and keep; else the count since the start minus its copy latched at the last
+        reset.
+        """
         when, reset = inputs
         if not fitter.context.counts:
             total = Stream(ops.Cumsum(), (when,))

@@ -50,7 +50,10 @@ class Entry:
 
 
 class Gadget:
-    """How a block computes one operation. Subclasses override what differs from a map of the present lanes, number by number."""
+    """How a block computes one operation.
+
+    Subclasses override what differs from a map of the present lanes, number by number.
+    """
 
     def operands(self, stream: Stream, target: Target) -> Operands:
         """Each operand and the port it stands at."""
@@ -61,7 +64,10 @@ class Gadget:
         return [wanted for _ in stream.inputs]
 
     def carries(self, stream: Stream, number: int) -> tuple[Stream, int] | None:
-        """The number of an operand that this number of the result keeps or passes on; None where it means something new."""
+        """The number of an operand that this number of the result keeps or passes on.
+
+        None where it means something new.
+        """
         return None
 
     def absorbs(self, stream: Stream) -> tuple[Stream, ...]:

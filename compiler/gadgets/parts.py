@@ -41,7 +41,9 @@ def per_lane(builder: BlockBuilder, value: Stream, lanes: np.ndarray) -> tuple[n
 
 
 def constant_column(builder: BlockBuilder) -> None:
-    """The one column of running sums and latches: B = 1/128 and C = 1/32 at every position (x̂ = 32 where nothing follows silu)."""
+    """The one column of running sums and latches: B = 1/128 and C = 1/32 at every position (x̂ = 32 where nothing
+    follows silu).
+    """
     on = np.array([builder.constant()])
     write, read = (1.0, 1.0) if builder.target.column == "written" else (1 / (ON * CONSTANT), 1 / (GATE * CONSTANT))
     row = np.zeros(1, dtype=np.int64)
@@ -107,7 +109,10 @@ def single_features(builder: BlockBuilder, stream: Stream) -> tuple[list[tuple],
             [
                 (
                     stream,
-                    f"its columns stand at {len(set(unit))} different scales, and {builder.target.name} needs one for all",
+                    (
+                        f"its columns stand at {len(set(unit))} different scales, and "
+                        f"{builder.target.name} needs one for all"
+                    ),
                 )
             ]
         )

@@ -30,7 +30,10 @@ class OneColumnState(Gadget):
     def written(
         self, stream: Stream, at: np.ndarray, builder: BlockBuilder
     ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-        """(feature ids, units, step and decay) of channels that hold the listed numbers of the state; a number may be listed again."""
+        """(feature ids, units, step and decay) of channels that hold the listed numbers of the state.
+
+        A number may be listed again.
+        """
 
     def lower(self, stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
         constant_column(builder)

@@ -44,7 +44,10 @@ class _Named:
 
 @dataclass(frozen=True, eq=False)
 class Features(_Named):
-    """Rectified rows. coordinates: F; rows: (F × lanes) csr; taps: (F × d_conv) by lag; bias: (F,); real: halves of real numbers."""
+    """Rectified rows.
+
+    coordinates: F; rows: (F × lanes) csr; taps: (F × d_conv) by lag; bias: (F,); real: halves of real numbers.
+    """
 
     coordinates: tuple[Coordinate, ...]
     rows: sparse.csr_array
@@ -115,7 +118,10 @@ class SelectiveBlock:
         return {"features": self.features.names, "channels": self.channels.names, "columns": self.columns.names}
 
     def run(self, lanes: np.ndarray) -> np.ndarray:
-        """What the block adds to the lanes: (batch, time, L) float64 to the same shape; UnsafePreactivation where it is not exact."""
+        """What the block adds to the lanes: (batch, time, L) float64 to the same shape.
+
+        UnsafePreactivation where it is not exact.
+        """
         return run(self, lanes)
 
     def preactivation_bounds(self, lane_bounds: np.ndarray) -> np.ndarray:
@@ -124,7 +130,9 @@ class SelectiveBlock:
         return taps * (rows @ lane_bounds) + np.abs(self.features.bias)
 
     def bounds(self, lane_bounds: np.ndarray) -> np.ndarray:
-        """A bound on |y·silu(z)| of each channel: no channel contributes more to its lane than the lane can hold; (C,)."""
+        """A bound on |y·silu(z)| of each channel: no channel contributes more to its lane than the lane can
+        hold; (C,).
+        """
         coo = self.channels.out.tocoo()
         result = np.zeros(len(self.channels.names))
         result[coo.row] = lane_bounds[coo.col] / np.abs(coo.data)
@@ -179,7 +187,8 @@ def rectified(
     if unsafe.any():
         at = np.argwhere(unsafe)[0]
         raise UnsafePreactivation(
-            f"{what} of {names[at[-1]]} is {x[tuple(at)]} at position {at[-2]}; it must be {'0, ' * zero_is_safe}at least 20.1 or at most −104"
+            f"{what} of {names[at[-1]]} is {x[tuple(at)]} at position {at[-2]}; it must be "
+            f"{'0, ' * zero_is_safe}at least 20.1 or at most −104"
         )
     return np.maximum(x, 0)
 

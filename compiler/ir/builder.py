@@ -151,7 +151,9 @@ class BlockBuilder:
         return parts, bias
 
     def _lane_features(self, atom: Stream, lag: int, used: np.ndarray) -> list[tuple[np.ndarray, float]]:
-        """[(feature ids, weight)] with atom(t − lag) = Σ weight · x̂: a rectifier of this block, or lanes (± if signed)."""
+        """[(feature ids, weight)] with atom(t − lag) = Σ weight · x̂: a rectifier of this block, or lanes (± if
+        signed).
+        """
         if isinstance(atom.operation, ops.Relu) and lag == 0:
             ids, scale = self.rectifier(atom, used)
             return [(ids, 1 / scale)]
@@ -180,7 +182,10 @@ class BlockBuilder:
     def set_columns(
         self, places: Sequence[Coordinate], write: list, read: list, step: tuple[list, np.ndarray] | None = None
     ) -> None:
-        """The state columns of the block; write, read: (rows, features, weights) triples; step: such triples and biases."""
+        """The state columns of the block; write, read: (rows, features, weights) triples.
+
+        step: such triples and biases.
+        """
         if self._columns is None:
             self._columns = (self._stamped(places), write, read, step)
 

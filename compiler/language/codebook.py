@@ -112,7 +112,8 @@ def random_balanced(size: int, length: int, seed: int) -> Codebook:
     """
     if length % 2 or comb(length, length // 2) < size:
         raise ValueError(
-            f"{size} distinct balanced codewords need an even length of at least {balanced_length(size)}, and it is {length}"
+            f"{size} distinct balanced codewords need an even length of at least "
+            f"{balanced_length(size)}, and it is {length}"
         )
     rng = np.random.default_rng(seed)
     seen: dict[bytes, np.ndarray] = {}
@@ -162,13 +163,16 @@ def jl_length(size: int, epsilon: float, delta: float) -> int:
     """
     if size < 1 or not 0 < epsilon < 1 or not 0 < delta < 1:
         raise ValueError(
-            f"a code of {size} words with ε = {epsilon} and δ = {delta} makes no sense: size ≥ 1, 0 < ε < 1 and 0 < δ < 1 do"
+            f"a code of {size} words with ε = {epsilon} and δ = {delta} makes no sense: "
+            "size ≥ 1, 0 < ε < 1 and 0 < δ < 1 do"
         )
     return ceil(4 * epsilon**-2 * log(size / delta))
 
 
 def least_coherence(size: int, length: int) -> float:
-    """No `size` words of this length have a smaller |<c, c'>|/p (Welch's bound; for odd p also 1/p, by parity; 1 if two must agree up to sign)."""
+    """No `size` words of this length have a smaller |<c, c'>|/p (Welch's bound; for odd p also 1/p, by parity; 1 if two
+    must agree up to sign).
+    """
     if size > 2 ** (length - 1):
         return 1.0
     welch = sqrt((size - length) / (length * (size - 1))) if size > length else 0.0
@@ -178,7 +182,8 @@ def least_coherence(size: int, length: int) -> float:
 def jl(
     size: int, epsilon: float, delta: float = 0.5, length: int | None = None, seed: int = 0, most_draws: int = 64
 ) -> MeasuredCode:
-    """Uniformly random ±1 words (scaled by 1/√p they are Lemma 4's projections of unit vectors), drawn until their coherence is at most ε.
+    """Uniformly random ±1 words (scaled by 1/√p they are Lemma 4's projections of unit vectors), drawn until their
+    coherence is at most ε.
 
     length: p, by default `jl_length`. ValueError where p cannot succeed, and where no draw did.
     """
@@ -186,7 +191,8 @@ def jl(
     p = needed if length is None else length
     if p < 1 or least_coherence(size, p) > epsilon:
         raise ValueError(
-            f"no {size} words of length {p} have a coherence of {epsilon} or less: {least_coherence(size, max(1, p)):.3g} is the least possible; length {needed} succeeds"
+            f"no {size} words of length {p} have a coherence of {epsilon} or less: "
+            f"{least_coherence(size, max(1, p)):.3g} is the least possible; length {needed} succeeds"
         )
     best = 1.0
     for draw in range(most_draws):
@@ -196,5 +202,6 @@ def jl(
         if best <= epsilon:
             return MeasuredCode(book, epsilon, seed, draw + 1)
     raise ValueError(
-        f"none of {most_draws} codes of {size} words of length {p} had a coherence of {epsilon} or less (the best {best:.3g}); length {needed} succeeds with probability {1 - delta**2:.2g} a draw"
+        f"none of {most_draws} codes of {size} words of length {p} had a coherence of {epsilon} or less (the "
+        f"best {best:.3g}); length {needed} succeeds with probability {1 - delta**2:.2g} a draw"
     )

@@ -59,7 +59,8 @@ class InputLanguage:
             if edge.tokens and not 0 <= min(edge.tokens) <= max(edge.tokens) < self.alphabet.size:
                 wrong = next(token for token in sorted(edge.tokens) if not 0 <= token < self.alphabet.size)
                 raise ValueError(
-                    f"the edge {edge.source!r} → {edge.target!r} carries token id {wrong}, and ids are 0 … {self.alphabet.size - 1}"
+                    f"the edge {edge.source!r} → {edge.target!r} carries token id {wrong}, and "
+                    f"ids are 0 … {self.alphabet.size - 1}"
                 )
 
     @classmethod

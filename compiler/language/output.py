@@ -47,7 +47,9 @@ def readout(stream: Stream, book: Codebook, alphabet: Alphabet, members: str) ->
 
 
 def readout_nearest(stream: Stream, book: Codebook, alphabet: Alphabet, members: str, blank: str) -> Stream:
-    """logit(token) = 2(2<c, x> − |c|²) = 2|x|² − 2|x − c|² up to a shared term; the blank stands for zeros with logit 1.
+    """logit(token) = 2(2<c, x> − |c|²) = 2|x|² − 2|x − c|² up to a shared term.
+
+    The blank stands for zeros with logit 1.
 
     For x a codeword the nearest one, x itself, has logit 2|x|² ≥ 2, above the blank and above
     all others by 2 or more; for x = 0 every codeword has at most −2.
@@ -120,7 +122,8 @@ def emit(alphabet: Alphabet, *rules: tuple[Stream, str], otherwise: str) -> Stre
 def decide(rules: Sequence[tuple[Stream, str]], otherwise: Stream) -> Stream:
     """The token of the first rule (flag, token) whose flag holds; where none does, what `otherwise` scores highest.
 
-    otherwise: the scores of any readout. A rule costs no block: its weight exceeds whatever the scores are proved to be.
+    otherwise: the scores of any readout. A rule costs no block: its weight exceeds whatever the scores are proved to
+        be.
     """
     instance(otherwise, Stream, "'otherwise' of decide", "the scores of a readout")
     if not isinstance(otherwise.type, Logits):

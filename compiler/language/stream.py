@@ -388,7 +388,9 @@ def latch_bank(value: Stream, index: Stream, when: Stream | None = None) -> Stre
 
 
 def sum_where(value: Stream, when: Stream) -> Stream:
-    """For each flag, the sum of the values at positions where it held: lane k·w + i is lane i of the sum under flag k."""
+    """For each flag, the sum of the values at positions where it held: lane k·w + i is lane i of the sum under
+    flag k.
+    """
     return Stream(ops.SumWhere(), (value, when))
 
 

@@ -27,7 +27,10 @@ ALWAYS: Form = {ONE: 1}
 
 @dataclass(frozen=True)
 class Channel:
-    """value, gate: over input lanes; keep: over channel names; out: over output lanes. ONE may stand in each but the last."""
+    """value, gate: over input lanes; keep: over channel names; out: over output lanes.
+
+    ONE may stand in each but the last.
+    """
 
     name: str
     value: Form
@@ -99,7 +102,10 @@ def _check(circuit: PolynomialCircuit, transition: Transition) -> None:
     reasons = [
         (
             None,
-            f"block {number}: its B or C is not 1, so no channel can pass the lanes of the constant on; use the residual.",
+            (
+                f"block {number}: its B or C is not 1, so no channel can pass the lanes of "
+                "the constant on; use the residual."
+            ),
         )
         for number, layer in enumerate(circuit.layers, start=1)
         if (tuple(layer.write), tuple(layer.read)) != (plain, plain)
@@ -146,7 +152,9 @@ def _block(
 
 
 def _constants(circuit: PolynomialCircuit, after: tuple[str, ...]) -> list[Channel]:
-    """Channels whose values sum to 1: one for each position lane that must be passed on, one for all with a residual."""
+    """Channels whose values sum to 1: one for each position lane that must be passed on, one for all with a
+    residual.
+    """
     if circuit.residual:
         return [Channel("one", dict.fromkeys(circuit.one, 1))]
     return [Channel(name, {name: 1}, out={name: 1} if name in after else {}) for name in circuit.one]

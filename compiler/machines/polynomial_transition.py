@@ -97,7 +97,10 @@ class Taylor(Transition):
         least = least_value(softplus_series(self.softplus_degree))
         if roots:
             places = ", ".join(f"{r:.4g}" for r in roots)
-            return f"{at} Ā = {wanted:g} only at z = {places} and there Δ ≥ {least:.3g} still scales B, and the circuit needs {need.value} with B = 1"
+            return (
+                f"{at} Ā = {wanted:g} only at z = {places} and there Δ ≥ {least:.3g} still scales B, and the "
+                f"circuit needs {need.value} with B = 1"
+            )
         low = least_value(self.composed())
         reach = f"never falls below {low:.3g}" if low > wanted else f"never reaches {wanted:g}"
         return f"{at} Ā {reach} and Δ never below {least:.3g}, and the circuit needs {need.value}"
@@ -140,7 +143,10 @@ def exp_series(degree: int) -> list[Fraction]:
 
 
 def softplus_series(degree: int) -> list[Fraction]:
-    """Taylor coefficients of softplus at 0: ln 2 + z/2 + Σ (4^n − 1) B_2n z^2n / (2n·(2n)!); odd terms beyond z vanish."""
+    """Taylor coefficients of softplus at 0: ln 2 + z/2 + Σ (4^n − 1) B_2n z^2n / (2n·(2n)!).
+
+    Odd terms beyond z vanish.
+    """
     series = [Fraction(log(2)), Fraction(1, 2)]
     for k in range(2, degree + 1):
         term = (2**k - 1) * sympy.bernoulli(k) / (k * factorial(k)) if k % 2 == 0 else sympy.Integer(0)

@@ -19,7 +19,9 @@ def check(circuit: Circuit) -> None:
 
 
 def _alphabet_problems(circuit: Circuit) -> list[tuple[Stream | None, str]]:
-    """One circuit reads one token sequence, so all its embeddings share an alphabet, the language's, or it reads numbers."""
+    """One circuit reads one token sequence, so all its embeddings share an alphabet, the language's, or it reads
+    numbers.
+    """
     reasons: list[tuple[Stream | None, str]] = []
     for stream in circuit.streams:
         if isinstance(stream.operation, Numbers) and circuit.alphabet:

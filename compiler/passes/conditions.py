@@ -34,7 +34,8 @@ def need_one_hot(domains: Domains, *streams: Stream) -> None:
     for stream in streams:
         if not is_one_hot(domains, stream):
             raise NotImplementedError(
-                f"its operand {_held(domains, stream)}, Σ over lanes ≤ {domains.of(stream).l1}, and it must be shown to be one-hot"
+                f"its operand {_held(domains, stream)}, Σ over lanes ≤ {domains.of(stream).l1}, "
+                "and it must be shown to be one-hot"
             )
 
 

@@ -104,7 +104,10 @@ class Fitter:
         """atom(t − lag) on lanes, a block for each max_lag positions."""
         if lag > MOST_CARRIED * self.target.max_lag:
             most = MOST_CARRIED * self.target.max_lag
-            reason = f"it is read {lag} positions later, which takes a block for each {self.target.max_lag}; {most} are the most"
+            reason = (
+                f"it is read {lag} positions later, which takes a block for each "
+                f"{self.target.max_lag}; {most} are the most"
+            )
             raise CompileError([(atom, reason)])
         carried, reached = atom, 0
         while reached < lag:
@@ -116,7 +119,9 @@ class Fitter:
         return carried
 
     def _passed_on(self, stream: Stream, step: int, name: str, atom: Stream) -> Stream:
-        """What an atom held, `step` positions after `stream`: relu passes non-negative lanes, a pair of relus signed ones."""
+        """What an atom held, `step` positions after `stream`: relu passes non-negative lanes, a pair of relus signed
+        ones.
+        """
         past = stream.shift(step)
         if not self.domains.of(atom).step:
             half = ops.Half(half_scale(self.domains.of(atom)))

@@ -295,9 +295,11 @@ class _Rewriter:
         first, last = floor(domain.lo / n), floor(domain.hi / n)
         if (last - first) * x.width > MOST_STEPS:
             raise NotImplementedError(
-                f"it takes a threshold for each multiple of {n} that its operand can reach, {(last - first) * x.width} in "
+                f"it takes a threshold for each multiple of {n} that its operand can reach, "
+                f"{(last - first) * x.width} in "
                 f"all between {domain.lo} and {domain.hi}, and {MOST_STEPS} are the most; "
-                f"divide by {ceil((domain.hi - domain.lo) / max(1, MOST_STEPS // x.width))} or more, or clip() its operand"
+                f"divide by {ceil((domain.hi - domain.lo) / max(1, MOST_STEPS // x.width))} or more, "
+                "or clip() its operand"
             )
         if first == last:
             return constant(first, x.width)
@@ -319,8 +321,8 @@ class _Rewriter:
         known = self.domains.of(x)
         if known.bound > 1 or known.l1 > operation.norm:
             raise NotImplementedError(
-                f"its operand {x.label} can hold numbers up to {known.bound}, Σ over lanes ≤ {known.l1}; a codeword has "
-                f"entries −1, 0 and 1, and {operation.norm} of them are not 0"
+                f"its operand {x.label} can hold numbers up to {known.bound}, Σ over lanes ≤ {known.l1}; a codeword "
+                f"has entries −1, 0 and 1, and {operation.norm} of them are not 0"
             )
         return (operation.words @ x - (operation.norm - 1)).relu().retyped(OneHot(operation.words.shape[0]))
 

@@ -34,7 +34,10 @@ from compiler.language.stream import Stream, concatenate, operation_of
 
 
 def split_reals(circuit: Circuit, context: Context) -> Circuit:
-    """The same circuit, in which every real number that a block writes is a pair of halves; CompileError where it cannot be."""
+    """The same circuit, in which every real number that a block writes is a pair of halves.
+
+    CompileError where it cannot be.
+    """
     domains = context.domains
     if all(domains.of(s).step for s in circuit.streams) and not any(
         isinstance(s.operation, ops.ScaledSum) for s in circuit.streams

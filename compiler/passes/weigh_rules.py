@@ -1,7 +1,7 @@
 """Pass 2, weigh rules: the weights of rules over scores, from what the scores are proved to be.
 
-A rule for token r must beat every score: W > max_j high_j − low_r, over all positions of all sequences. The least power of
-two above that, taken 2^(n − 1 − i) times for rule i of n, is a weight that every format holds.
+A rule for token r must beat every score: W > max_j high_j − low_r, over all positions of all sequences. The least power
+of two above that, taken 2^(n − 1 − i) times for rule i of n, is a weight that every format holds.
 """
 
 from __future__ import annotations

@@ -29,7 +29,9 @@ Caches = list[tuple[Tensor, Tensor]]
 
 @torch.no_grad()
 def advance(stack: Stack, tokens: Tensor, caches: Caches) -> tuple[Tensor, Caches]:
-    """The next tokens (b, l) of sequences whose past is in the caches: scores (b, l, vocab) and the caches after them."""
+    """The next tokens (b, l) of sequences whose past is in the caches: scores (b, l, vocab) and the caches
+    after them.
+    """
     stream, after = stack._embed(tokens), []
     for norm, block, cache in zip(stack._norms(), stack.blocks, caches, strict=True):
         out, window, state = _chunk(block, norm(stream), *cache)

@@ -35,7 +35,10 @@ def target_of(name: str) -> Target:
 
 
 def register(name: str, where: str | Callable[[], Target]) -> None:
-    """Add a target: the module whose TARGET it is, or a function that returns it. ValueError for a name that is taken."""
+    """Add a target: the module whose TARGET it is, or a function that returns it.
+
+    ValueError for a name that is taken.
+    """
     if name in _TARGETS:
         raise ValueError(f"there is a target {name!r} already; choose another name")
     _TARGETS[name] = where

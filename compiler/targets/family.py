@@ -23,7 +23,9 @@ class Family:
     inner_norm: ClassVar[bool] = False
 
     def size(self, blocks: Sequence[SelectiveBlock], n_lanes: int) -> Sizes:
-        """The least size that holds every block: d_model a power of two (the norm's mean is then exact), d_inner = 2 · d_model."""
+        """The least size that holds every block: d_model a power of two (the norm's mean is then exact), d_inner = 2 ·
+        d_model.
+        """
         raise NotImplementedError
 
     def config(self, size: Sizes, vocab: int, layers: int, end: int | None, largest_step: float) -> dict:

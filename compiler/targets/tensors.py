@@ -21,7 +21,10 @@ def exact_float32(array: np.ndarray, name: str) -> torch.Tensor:
             [
                 (
                     None,
-                    f"{name} would need the weight {value!r}, which no float32 holds exactly; use dyadic weights of at most 24 bits",
+                    (
+                        f"{name} would need the weight {value!r}, which no float32 holds exactly; use dyadic "
+                        "weights of at most 24 bits"
+                    ),
                 )
             ]
         )

@@ -3,8 +3,8 @@
 Statement. Theorem 3, with a table of one entry for each number.
 
 Conditions that the paper leaves unsaid. Both lie outside of its Assumption 2 as usually written: which entries a number
-needs depends on the numbers themselves, and there are unboundedly many of them; so has the answer. They compile because a
-query may depend on data, and because "the best among …" can be stored as levels: level k under value v says that a
+needs depends on the numbers themselves, and there are unboundedly many of them; so has the answer. They compile because
+a query may depend on data, and because "the best among …" can be stored as levels: level k under value v says that a
 subsequence of k + 1 numbers ends with v, so that one read over all smaller v finds the longest.
 """
 

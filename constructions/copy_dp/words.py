@@ -96,7 +96,10 @@ class TwoWords(ChainConstruction):
         return place.one_hot(self.length + 1)
 
     def _difference(self, x: Tokens, letter: Stream, bar: Stream, row: Stream, column: Stream) -> Stream:
-        """Letter `row` of the first word minus letter `column` of the second, as numbers from 1 on; one memory for both."""
+        """Letter `row` of the first word minus letter `column` of the second, as numbers from 1 on.
+
+        One memory for both.
+        """
         code = x.number({name: i for i, name in enumerate(ascii_lowercase[: self.distinct_letters], start=1)}, "letter")
         place, word = count(letter, reset=bar), bar.cumsum()
         key = (place + (self.length + 1) * word).one_hot(2 * (self.length + 1))

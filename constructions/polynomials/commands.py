@@ -1,4 +1,6 @@
-"""The commands of paper C whose inputs are numbers: polynomial, monomial, degree-gap, linear-attention, generalization."""
+"""The commands of paper C whose inputs are numbers: polynomial, monomial, degree-gap, linear-attention,
+generalization.
+"""
 
 from __future__ import annotations
 

@@ -54,7 +54,10 @@ class CountInRow(Construction):
         return self.largest + 3
 
     def circuit(self) -> Circuit:
-        """Ones since the last zero; the nearest of the counts 0 … largest is the answer, so that longer runs are capped."""
+        """Ones since the last zero.
+
+        The nearest of the counts 0 … largest is the answer, so that longer runs are capped.
+        """
         alphabet = Alphabet.of("0", "1", c=self.largest + 1)
         x = Tokens(alphabet)
         run = count(x.is_in("1", name="one"), reset=x.is_in("0", name="zero"))

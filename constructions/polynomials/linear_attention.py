@@ -46,7 +46,8 @@ class Head:
         shapes = [m.shape for m in (self.query, self.key, self.value)]
         if any(len(s) != 2 for s in shapes) or shapes[0] != shapes[1] or shapes[2][1] != shapes[0][1]:
             raise ValueError(
-                f"W_Q, W_K and W_V have the shapes {', '.join(map(str, shapes))}, and d_k × d, d_k × d and d_v × d are needed."
+                f"W_Q, W_K and W_V have the shapes {', '.join(map(str, shapes))}, and d_k × "
+                "d, d_k × d and d_v × d are needed."
             )
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
@@ -136,11 +137,13 @@ class HeadOnMamba:
 
 
 def roundings_on_mamba(head: Head, length: int) -> int:
-    """At most so many roundings on the way of any term of a float32 answer; the error is within γ of that times Σ |terms|.
+    """At most so many roundings on the way of any term of a float32 answer.
 
-    x_s passes in_proj and silu, which is right to 4 ulp, as two halves whose absolute values add up to |x_s|: 10 roundings,
-    silu counted twice. W_K x_s and W_Q x_t add 2d products of halves each: 2d + 11. Δ·B·x̂ takes 3, the sum over positions L, C·h
-    2·d_k + 1, the gate 1, out_proj and W_V one for each of 2d and d terms and their products.
+    The error is within γ of that times Σ |terms|.
+
+    x_s passes in_proj and silu, which is right to 4 ulp, as two halves whose absolute values add up to |x_s|: 10
+    roundings, silu counted twice. W_K x_s and W_Q x_t add 2d products of halves each: 2d + 11. Δ·B·x̂ takes 3, the sum
+    over positions L, C·h 2·d_k + 1, the gate 1, out_proj and W_V one for each of 2d and d terms and their products.
     """
     d, d_k = head.query.shape[1], len(head.query)
     return 10 + 2 * (2 * d + 11) + 3 + length + (2 * d_k + 1) + 1 + (2 * d + 1) + (d + 1)
@@ -153,7 +156,8 @@ def roundings_by_definition(head: Head, length: int) -> int:
 
 
 def report(head: Head, length: int = 32, seed: int = 0) -> dict[str, Any]:
-    """The head on both targets: exact in integers, within the forward error bound of the definition in float64 on real numbers.
+    """The head on both targets: exact in integers, within the forward error bound of the definition in float64 on real
+    numbers.
 
     The definition is evaluated with the very weights of each target: rounded to float32 on Mamba. JSON-able.
     """

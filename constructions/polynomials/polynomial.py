@@ -84,7 +84,9 @@ def build(polynomial: Polynomial, form: str = "paper", residual: bool = False) -
 
 
 def build_monomial(variable: int, power: int, coefficient=1, length: int = 0, position: int = 0) -> PolynomialModel:
-    """Lemma 3: c·x_i^P at `position` (default: the first that can hold it), 0 at every other position, in three blocks."""
+    """Lemma 3: c·x_i^P at `position` (default: the first that can hold it), 0 at every other position, in three
+    blocks.
+    """
     length = length or variable
     at = position or variable + power - 1
     padded = max(length, at)
@@ -140,7 +142,8 @@ def _exact_on_integers(model: PolynomialModel, samples: int, seed: int) -> dict[
 
 
 def measured(model: PolynomialModel, samples: int, seed: int) -> dict[str, dict[str, Any]]:
-    """For float32 and float64 the largest error on random inputs: absolutely, relatively, and as a share of the bound (at most 1).
+    """For float32 and float64 the largest error on random inputs: absolutely, relatively, and as a share of the bound
+    (at most 1).
 
     Inputs are float32 numbers in ±2, or as near 0 as keeps the powers within float32. A dtype that a coefficient leaves
     is not run, and says so.

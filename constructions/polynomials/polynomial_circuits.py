@@ -30,7 +30,8 @@ FORMS = ("paper", "cancellation-free", "three-block")
 def padded_length(polynomial: Polynomial, form: str = "paper") -> int:
     """T: the least length at which every window of copies starts at or after its variable (specification I.6).
 
-    Four blocks: max(L, i_k + p_k − 1 + n − k) ≤ L + p_max − 1; three blocks: max(L, i_k − 1 + Σ_{l ≥ k} p_l) ≤ L + max(deg − n).
+    Four blocks: max(L, i_k + p_k − 1 + n − k) ≤ L + p_max − 1; three blocks: max(L, i_k − 1 + Σ_{l ≥ k} p_l) ≤ L +
+    max(deg − n).
     """
     needed = [polynomial.length]
     for monomial in polynomial.monomials:
@@ -73,7 +74,8 @@ def lemma3(variable: int, power: int, coefficient, length: int, position: int, p
         raise ValueError(f"x{variable}**{power} needs a variable among x1 … x{length} and an exponent of at least 1.")
     if not max(variable + power - 1, 1) <= position <= padded:
         raise ValueError(
-            f"position {position} cannot hold x{variable}**{power}: it must be at least {variable + power - 1} and at most the padded length {padded}."
+            f"position {position} cannot hold x{variable}**{power}: it must be at least {variable + power - 1} "
+            f"and at most the padded length {padded}."
         )
     monomial = Polynomial(length, 0, (Monomial(coefficient, ((variable, power),)),))
     factor = Factor(0, 0, variable, power, position)
@@ -189,7 +191,9 @@ def _products(polynomial: Polynomial, telescoping: bool) -> Layer:
 
 
 def _all_copies(polynomial: Polynomial, length: int) -> Layer:
-    """Block 2 of the three-block form: the copies of all factors of a monomial in a row that ends at T, and the first copy alone."""
+    """Block 2 of the three-block form: the copies of all factors of a monomial in a row that ends at T, and the first
+    copy alone.
+    """
     channels = []
     for m, monomial in enumerate(polynomial.monomials):
         last = length

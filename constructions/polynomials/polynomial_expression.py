@@ -105,7 +105,8 @@ def _binary(node: ast.BinOp, left: PolyElement, right: PolyElement, field: PolyR
     if isinstance(node.op, ast.Div):
         if not right.is_ground or not right:
             raise ValueError(
-                f"{_shown(ast.unparse(node))} divides by {_shown(ast.unparse(node.right))}; a polynomial divides by numbers other than 0 only."
+                f"{_shown(ast.unparse(node))} divides by {_shown(ast.unparse(node.right))}; a polynomial "
+                "divides by numbers other than 0 only."
             )
         return left * (field.domain.one / right.coeff(1))
     if isinstance(node.op, ast.Pow):
@@ -119,7 +120,8 @@ def _power(node: ast.BinOp, base: PolyElement, exponent: PolyElement, field: Pol
     value = exponent.coeff(1) if exponent.is_ground else None
     if value is None or value.denominator != 1 or value < 0:
         raise ValueError(
-            f"{_shown(ast.unparse(node))} has the exponent {_shown(ast.unparse(node.right))}; exponents must be whole numbers of at least 0."
+            f"{_shown(ast.unparse(node))} has the exponent {_shown(ast.unparse(node.right))}; exponents must "
+            "be whole numbers of at least 0."
         )
     power = int(value)
     if power > LARGEST_EXPONENT:

@@ -103,7 +103,8 @@ class PolynomialOnMamba:
         return min((step_rate(s, self.compiled.domains) for s in sums), default=float("inf"))
 
     def forward_error(self, x: np.ndarray) -> float:
-        """A bound on |answer − p(x)| for one input (L,): the errors of each product, carried through the tree and the sum.
+        """A bound on |answer − p(x)| for one input (L,): the errors of each product, carried through the tree and the
+        sum.
 
         Binary: silu is right within 4 units u = 2^−24, the four terms of a product have one sign, so with the
         products, their sum and the difference of the halves it is right within 12u. Ternary: the same, and
@@ -172,7 +173,8 @@ def _rounded(polynomial: Polynomial) -> Polynomial:
 def _float32(number: Fraction) -> Fraction:
     if abs(number) >= 2**127:
         raise ValueError(
-            f"a coefficient of {len(str(abs(number.numerator // number.denominator)))} digits is beyond the range of float32."
+            f"a coefficient of {len(str(abs(number.numerator // number.denominator)))} "
+            "digits is beyond the range of float32."
         )
     return Fraction(float(np.float32(float(number))))
 

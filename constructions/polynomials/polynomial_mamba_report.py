@@ -57,7 +57,9 @@ def _steps_of(polynomial: Polynomial, row: list[int]) -> Fraction:
 
 
 def measured(model: PolynomialOnMamba, samples: int, seed: int) -> dict[str, float]:
-    """The largest error relative to Σ |terms| on inputs between 2^−6 and 4 in size, and as a share of the forward error bound."""
+    """The largest error relative to Σ |terms| on inputs between 2^−6 and 4 in size, and as a share of the forward error
+    bound.
+    """
     rng = np.random.default_rng(seed)
     shape = (samples, model.polynomial.length)
     x = (

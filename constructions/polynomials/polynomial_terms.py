@@ -70,7 +70,10 @@ class Polynomial:
 
 
 def from_terms(length: int, terms: dict[tuple[tuple[int, int], ...], Fraction | int]) -> Polynomial:
-    """A polynomial from {((i, p), …): coefficient}; () is the constant; equal monomials add up, variables may repeat."""
+    """A polynomial from {((i, p), …): coefficient}; () is the constant.
+
+    Equal monomials add up, variables may repeat.
+    """
     collected: dict[tuple[tuple[int, int], ...], Fraction] = {}
     for factors, coefficient in terms.items():
         powers: dict[int, int] = {}

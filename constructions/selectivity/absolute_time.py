@@ -59,7 +59,10 @@ class AbsoluteTime(Construction):
 
     @property
     def reach(self) -> int:
-        """The longest sequence; the gated norm of Mamba-2 sees the count times 2^27, which its ballast bears up to 2^20 tokens."""
+        """The longest sequence.
+
+        The gated norm of Mamba-2 sees the count times 2^27, which its ballast bears up to 2^20 tokens.
+        """
         return self.max_length or (2**20 if self.arch == "mamba2" else 2**40)
 
     def tasks(self) -> list[Task]:

@@ -7,8 +7,8 @@ wavelet (Theorem 1) and one makes the mean, so N bases give the mean and ⌊(N �
 best ones. At every scale at most m wavelets (one a jump) have a nonzero coefficient, whence the rate.
 A jump at a dyadic point ends the series: then the error is 0 from some N on.
 
-Both rates are for N → ∞. Jumps δ apart are one jump to the wavelets of scales below log2(1/δ), and to the first 1/δ frequencies,
-so that the rates are fitted from there on, over `bases_needed` bases.
+Both rates are for N → ∞. Jumps δ apart are one jump to the wavelets of scales below log2(1/δ), and to the first 1/δ
+frequencies, so that the rates are fitted from there on, over `bases_needed` bases.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class PiecewiseConstant:
         function = cls(tuple(map(_rational, breaks)), tuple(map(_rational, values)))
         if not function.breaks or len(function.values) != len(function.breaks) + 1:
             raise ValueError(
-                f"{len(breaks)} breaks and {len(values)} values do not fit: at least one break and one value more than breaks are needed."
+                f"{len(breaks)} breaks and {len(values)} values do not fit: at least one break and one value "
+                "more than breaks are needed."
             )
         ends = (Fraction(0), *function.breaks, Fraction(1))
         if any(a >= b for a, b in zip(ends, ends[1:], strict=False)):
@@ -107,11 +108,14 @@ def fourier_errors(function: PiecewiseConstant, most: int) -> np.ndarray:
 
 
 def bases_needed(function: PiecewiseConstant) -> int:
-    """So many bases show both rates: 24 scales of wavelets, and 60 frequencies for each time that the gap fits into [0, 1]."""
+    """So many bases show both rates: 24 scales of wavelets, and 60 frequencies for each time that the gap fits into [0,
+    1].
+    """
     needed = max(72 * function.jumps, ceil(60 / function.gap))
     if needed > MOST_BASES:
         raise ValueError(
-            f"the breaks are {float(function.gap):.3g} apart, and the rates then show after {needed:,} bases; at most {MOST_BASES:,} "
+            f"the breaks are {float(function.gap):.3g} apart, and the rates then show after {needed:,} bases; "
+            f"at most {MOST_BASES:,} "
             f"are computed, so breaks must be at least {60 / MOST_BASES:.2g} apart."
         )
     return needed
@@ -120,7 +124,8 @@ def bases_needed(function: PiecewiseConstant) -> int:
 def slopes(function: PiecewiseConstant, most: int) -> dict[str, float]:
     """Fitted rates: of log2(error²) against N for Mamba, of log(error²) against log N for S4D.
 
-    Mamba is fitted from the scale on that tells all jumps apart, the fourth at least; errors below 2^−40 of the first are left out, near the end of the scales kept.
+    Mamba is fitted from the scale on that tells all jumps apart, the fourth at least; errors below 2^−40 of the first
+    are left out, near the end of the scales kept.
     """
     n, mamba, fourier = np.arange(1, most + 1), mamba_errors(function, most), fourier_errors(function, most)
     scale = max(4, ceil(-log2(function.gap)))
@@ -128,7 +133,8 @@ def slopes(function: PiecewiseConstant, most: int) -> dict[str, float]:
     if settled.sum() < 6 * function.jumps:
         enough = (3 * scale + 6) * function.jumps
         raise ValueError(
-            f"{most} bases are too few (or the breaks are dyadic): the error of {function.jumps} jumps settles after {enough} bases."
+            f"{most} bases are too few (or the breaks are dyadic): the error of "
+            f"{function.jumps} jumps settles after {enough} bases."
         )
     later = n >= max(8, ceil(most / 16))
     return {

@@ -36,7 +36,9 @@ _NUMBERS_PER_RUN = 1 << 22  # batch · positions · T at a time: the block holds
 
 
 def haar_matrix(levels: int) -> np.ndarray:
-    """(T, T) integer matrix of the unnormalised transform: a row of ones, then ±1 on the support of ψ_{j,k}, j = 0 … J − 1."""
+    """(T, T) integer matrix of the unnormalised transform: a row of ones, then ±1 on the support of ψ_{j,k}, j = 0 … J
+    − 1.
+    """
     length = 2**levels
     rows = [np.ones(length, dtype=np.int64)]
     for j in range(levels):
@@ -50,7 +52,9 @@ def haar_matrix(levels: int) -> np.ndarray:
 
 
 def orthonormal_factors(levels: int) -> np.ndarray:
-    """(T,) float32 numbers 2^((j − J)/2) that make the rows of `haar_matrix` orthonormal (the row of ones counts as j = 0)."""
+    """(T,) float32 numbers 2^((j − J)/2) that make the rows of `haar_matrix` orthonormal (the row of ones counts as j =
+    0).
+    """
     scales = [0, *(j for j in range(levels) for _ in range(2**j))]
     return np.float32(2.0 ** ((np.array(scales) - levels) / 2)).astype(np.float64)
 
@@ -123,14 +127,18 @@ def _samples(x: Stream, position: Stream, length: int) -> Stream:
 
 
 def _on_suffix_sums(levels: int) -> np.ndarray:
-    """The same coefficients from the suffix sums: 1, −2 and 1 at the start, middle and end of each wavelet (Theorem 1)."""
+    """The same coefficients from the suffix sums: 1, −2 and 1 at the start, middle and end of each wavelet
+    (Theorem 1).
+    """
     length = 2**levels
     sums = np.triu(np.ones((length, length), dtype=np.int64))  # row i: which samples the sum from i has
     return np.round(haar_matrix(levels) @ np.linalg.inv(sums)).astype(np.int64)
 
 
 def haar_pyramid(samples: np.ndarray) -> np.ndarray:
-    """The orthonormal transform (batch, T) by the classic pyramid of sums and differences, in float64, in our order of rows."""
+    """The orthonormal transform (batch, T) by the classic pyramid of sums and differences, in float64, in our order of
+    rows.
+    """
     approximation, details = np.asarray(samples, dtype=np.float64), []
     while approximation.shape[-1] > 1:
         even, odd = approximation[..., 0::2], approximation[..., 1::2]
@@ -142,7 +150,8 @@ def haar_pyramid(samples: np.ndarray) -> np.ndarray:
 def haar_report(levels: int, form: str = "steps", samples: int = 256, seed: int = 0) -> dict:
     """Build both transforms, run them on random samples, and say what came out: plain numbers for JSON.
 
-    integers_exact: whether the ±1 transform of integers, the largest allowed included, is `haar_of` in Python's integers.
+    integers_exact: whether the ±1 transform of integers, the largest allowed included, is `haar_of` in Python's
+        integers.
     largest_error:  of the orthonormal transform, over Σ|x| of its sequence, against the pyramid in float64.
     """
     if samples < 1:

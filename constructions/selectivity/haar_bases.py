@@ -81,7 +81,8 @@ def measured_error(j: int, k: int, slope: float, points: int = 20001) -> float:
 def grid_error(j: int, k: int, slope: float, bins: int) -> float:
     """The largest error of the discrete bases at the centres of the bins, in float32.
 
-    g_i = 2^(j/2) Π_{r≥i} exp(−Δ_r), Δ_r = softplus(−a(s_r − t̂)) at the centre s_r = (r − 1/2)/T: the bin's own step counts.
+    g_i = 2^(j/2) Π_{r≥i} exp(−Δ_r), Δ_r = softplus(−a(s_r − t̂)) at the centre s_r = (r − 1/2)/T: the bin's own step
+    counts.
     """
     if bins % 2 ** (j + 1):
         raise ValueError(f"{bins} bins have no edge at the jumps of scale {j}; take a multiple of {2 ** (j + 1)}")

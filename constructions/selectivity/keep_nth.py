@@ -72,7 +72,10 @@ class KeepNth(Construction):
 
     @property
     def reach(self) -> int:
-        """The longest sequence. In Mamba-2 the gated norm sees the count times 2^27, and its ballast ends at 2^20 tokens."""
+        """The longest sequence.
+
+        In Mamba-2 the gated norm sees the count times 2^27, and its ballast ends at 2^20 tokens.
+        """
         return self.max_length or (2**20 if self.arch == "mamba2" else 2**40)
 
     def tasks(self) -> list[Task]:

@@ -176,7 +176,9 @@ class MQAR(Construction):
         return information_bound_bits(self.kappa, self.vocab)
 
     def expected_failure(self) -> float:
-        """(p/2)²·Q(√(2N/(κ−1))) for sums of random codes of the live pairs, an average over codes: one draw can be worse."""
+        """(p/2)²·Q(√(2N/(κ−1))) for sums of random codes of the live pairs, an average over codes: one draw can be
+        worse.
+        """
         if self.guarantee == "all":
             return 0.0
         return random_code_failure(balanced_length(self.vocab), self.key_length, self.pairs or self.kappa)

@@ -1,7 +1,9 @@
-"""A serial adder: each token holds one binary digit of two numbers, lowest first; the answer is that digit of their sum.
+"""A serial adder: each token holds one binary digit of two numbers, lowest first.
 
-The carry is a latch, not a recurrence. Two ones set it, two zeros clear it, and any other pair hands it on unchanged, so
-it is the last value that was written.
+The answer is that digit of their sum.
+
+The carry is a latch, not a recurrence. Two ones set it, two zeros clear it, and any other pair hands it on unchanged,
+so it is the last value that was written.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Can this still become a flat JSON object? `yes` while the tokens so far begin one, `no` for ever after they do not.
 
-The tokens are `{`, `}`, `:`, `,`, a string `s` and a number `n`. The circuit looks two tokens back and lists what may not
-follow what. A chain of flags costs one block, however long it is.
+The tokens are `{`, `}`, `:`, `,`, a string `s` and a number `n`. The circuit looks two tokens back and lists what may
+not follow what. A chain of flags costs one block, however long it is.
 """
 
 from collections.abc import Sequence

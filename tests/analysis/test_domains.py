@@ -112,7 +112,9 @@ def test_every_lane_has_a_domain_of_its_own():
 
 
 def test_a_lane_is_not_refused_for_its_neighbours():
-    """2^20 quarters beside 2^20: together 2^24 quarters are more than float32 adds with a sum of two, apart they are not."""
+    """2^20 quarters beside 2^20: together 2^24 quarters are more than float32 adds with a sum of two, apart they are
+    not.
+    """
     tokens = Tokens(random_circuits.ALPHABET)
     flag = tokens.is_in(random_circuits.ALPHABET.tokens[0])
     both = concatenate(flag / 4, 2**23 * flag.shift(1)).relu()

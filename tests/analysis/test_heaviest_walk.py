@@ -1,4 +1,6 @@
-"""Counts are bounded by the heaviest walk of the input language: never too low, and on most small languages attained."""
+"""Counts are bounded by the heaviest walk of the input language: never too low, and on most small languages
+attained.
+"""
 
 from __future__ import annotations
 

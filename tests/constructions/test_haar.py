@@ -1,4 +1,7 @@
-"""The Haar layer against PyWavelets and integers; the theorem's bases against quadrature; Corollary 1 against numerical projections."""
+"""The Haar layer against PyWavelets and integers; the theorem's bases against quadrature.
+
+Corollary 1 against numerical projections.
+"""
 
 from fractions import Fraction
 

@@ -1,4 +1,6 @@
-"""Induction heads: sizes against the bound, scores against the interpreter, answers against the oracle, and every length."""
+"""Induction heads: sizes against the bound, scores against the interpreter, answers against the oracle, and every
+length.
+"""
 
 import numpy as np
 import pytest
@@ -118,7 +120,10 @@ def test_no_language_model_of_a_mixer_that_no_library_ships():
 
 
 def test_bounds_by_hand():
-    """V = 20: five bits a value, so 20·5 latches, 20 previous tokens and one constant; with codes 5 + 1 signs instead of 20."""
+    """V = 20: five bits a value, so 20·5 latches, 20 previous tokens and one constant.
+
+    With codes 5 + 1 signs instead of 20.
+    """
     assert (
         induction_heads_bound(20, "mamba").d_inner == 121
         and induction_heads_bound(20, "mamba", codes=True).d_inner == 107

@@ -159,7 +159,9 @@ def test_a_second_query_of_a_key_reads_two_values_from_the_additive_memory() -> 
 
 
 def test_public_benchmark_layout() -> None:
-    """V = 512, L = 256, 16 pairs, filler from the whole vocabulary: first-write is right, the additive circuit is not."""
+    """V = 512, L = 256, 16 pairs, filler from the whole vocabulary: first-write is right, the additive circuit
+    is not.
+    """
     task = BenchmarkLayout(kappa=255, vocab=256, length=256, pairs=16, filler="vocabulary")
     batches = list(task.random(64, seed=0, batch_size=16))
     first = compile(MQAR(kappa=255, vocab=256, write="first").circuit(), "mamba")

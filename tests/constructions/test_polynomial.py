@@ -1,4 +1,6 @@
-"""Theorem 2 and Lemma 3 of paper C: identities proved in Q[x1 … xL], sizes equal to the formulas, controls that must fail."""
+"""Theorem 2 and Lemma 3 of paper C: identities proved in Q[x1 … xL], sizes equal to the formulas, controls that must
+fail.
+"""
 
 import random
 from dataclasses import replace

@@ -134,7 +134,10 @@ def test_inputs_and_polynomials_beyond_the_range_are_refused():
 
 
 def test_the_error_of_one_product_is_what_its_docstring_counts():
-    """Two rounded factors are right within 2^−21, silu and the sums add 12 units of 2^−24; one monomial and a constant add 3 of 2^−23."""
+    """Two rounded factors are right within 2^−21, silu and the sums add 12 units of 2^−24.
+
+    One monomial and a constant add 3 of 2^−23.
+    """
     model, (a, b) = build_on_mamba(parse_polynomial("x1*x2 + 0"), bound=16.0), (1.5, 2.5)
     read = 2.0**-21
     reached = a * (1 + read) * b * (1 + read)

@@ -1,4 +1,7 @@
-"""Scaled sums alone: exact on integers in the block IR, whatever the signs; as close as their docstring says in the module."""
+"""Scaled sums alone: exact on integers in the block IR, whatever the signs.
+
+As close as their docstring says in the module.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,9 @@ def test_preactivations_in_the_safe_sets_are_those_of_relu_in_float32(value: flo
 
 
 def test_the_safe_sets_hold_for_every_float32_beyond_their_ends():
-    """softplus leaves the identity below 20 (torch) and 0 above −104, silu above −104 in the largest of its small values."""
+    """softplus leaves the identity below 20 (torch) and 0 above −104, silu above −104 in the largest of its small
+    values.
+    """
     up = torch.arange(SAFE_POSITIVE, 400, 2**-10, dtype=torch.float32)
     down = torch.arange(SAFE_NEGATIVE, -400, -(2**-10), dtype=torch.float32)
     assert torch.equal(silu(up), up) and torch.equal(softplus(up), up)

@@ -1,4 +1,6 @@
-"""dot, scaled_sum, products and powers of integers in token circuits: exact on real Mamba, refused where a target has no form."""
+"""dot, scaled_sum, products and powers of integers in token circuits: exact on real Mamba, refused where a target has
+no form.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""The traits of operations: what the passes may assume of each, shown on values; and what they do with one that declares nothing."""
+"""The traits of operations: what the passes may assume of each, shown on values; and what they do with one that
+declares nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The polynomial S6: one network on every number type, in both forms, and transitions that refuse what they cannot reach."""
+"""The polynomial S6: one network on every number type, in both forms, and transitions that refuse what they cannot
+reach.
+"""
 
 from fractions import Fraction
 from math import log

@@ -1,4 +1,6 @@
-"""Rules over scores: the first that holds wins over every score, with weights from proven bounds, or the circuit is refused."""
+"""Rules over scores: the first that holds wins over every score, with weights from proven bounds, or the circuit is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,10 @@ def test_the_circuit_as_written_means_the_same():
 
 
 def test_a_weight_that_is_half_as_large_lets_a_score_win():
-    """At 12 pluses d8 leads `.` by 16·12 − 64 + 1; the weight must be above that, and the proof does not waste more than it must."""
+    """At 12 pluses d8 leads `.` by 16·12 − 64 + 1.
+
+    The weight must be above that, and the proof does not waste more than it must.
+    """
     circuit = _circuit(12, [(end, ".")])
     weight = rule_weight((DIGITS.index("."),), Domains(circuit.language, 12).of(number))
     lead = max(2 * v * 12 - v * v for v in range(9)) + 1

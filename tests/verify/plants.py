@@ -1,8 +1,8 @@
 """One weight of a certified module changed: a certificate that still holds must still be true.
 
-A plant is (parameter, place, value). Whenever the certificate holds after it, the real module must give finite scores at every
-position and the right answer at every position that is asked, on random and adversarial inputs.
-`python -m tests.verify.plants --each 300` runs it at any size and prints the counts.
+A plant is (parameter, place, value). Whenever the certificate holds after it, the real module must give finite scores
+at every position and the right answer at every position that is asked, on random and adversarial inputs. `python -m
+tests.verify.plants --each 300` runs it at any size and prints the counts.
 """
 
 from __future__ import annotations

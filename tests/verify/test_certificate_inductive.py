@@ -133,7 +133,9 @@ WEIGHTS = ["embedding.weight", "head.weight"] + [
 
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_every_single_weight_matters(name):
-    """Each nonzero weight of the recall circuit in turn becomes 0: either a step is wrong, or the module is the same function."""
+    """Each nonzero weight of the recall circuit in turn becomes 0: either a step is wrong, or the module is the same
+    function.
+    """
     stack, compiled, ask = recall(2, 2)
     tokens = torch.tensor(list(product(range(5), repeat=4)))
     with torch.no_grad():

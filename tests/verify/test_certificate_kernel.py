@@ -1,4 +1,6 @@
-"""The kernel certificate: against every sequence of small languages, at Theorem 2's limit, against planted errors, and at full size."""
+"""The kernel certificate: against every sequence of small languages, at Theorem 2's limit, against planted errors, and
+at full size.
+"""
 
 import dataclasses
 import json
@@ -40,7 +42,9 @@ def every_string(language: InputLanguage) -> np.ndarray:
 
 
 def true_margin(stack: Stack, language: InputLanguage) -> float:
-    """The least lead of a right answer over every query of every sequence, by running the real module on all of them."""
+    """The least lead of a right answer over every query of every sequence, by running the real module on all of
+    them.
+    """
     alphabet, strings = language.alphabet, every_string(language)
     kappa, vocab = len(alphabet.ids("k")), len(alphabet.ids("v"))
     least = np.inf
@@ -67,7 +71,10 @@ def true_margin(stack: Stack, language: InputLanguage) -> float:
 @pytest.mark.parametrize("options", [PRINTED, GENERIC, S4D, MAMBA2], ids=["printed", "generic", "s4d", "mamba2"])
 @pytest.mark.parametrize("kappa, vocab, length", [(1, 2, 6), (1, 3, 6), (2, 2, 8), (2, 3, 7)])
 def test_the_margin_is_attained_by_a_sequence(options, kappa, vocab, length):
-    """With room for the worst sequence the bound is the least margin there is; (2, 3, 7) has none for Theorem 2's worst."""
+    """With room for the worst sequence the bound is the least margin there is.
+
+    (2, 3, 7) has none for Theorem 2's worst.
+    """
     stack, language = built(kappa, vocab, **options)
     short = language.with_length(length)
     certificate = certify_kernel(stack, short, ask(short))
@@ -83,7 +90,10 @@ def test_the_s4d_mixer_of_ours_has_the_margin_of_the_real_mamba():
 
 
 def test_adjacent_keys_cost_margin():
-    """Theorem 2 as printed leaks h[k']/96 at adjacent keys, which two writes of k' at most can use; noise between keys stops it."""
+    """Theorem 2 as printed leaks h[k']/96 at adjacent keys, which two writes of k' at most can use.
+
+    Noise between keys stops it.
+    """
     stack, language = built(**PRINTED)
     noise = ("_", *(f"v{i}" for i in range(3)))
     edges = [
@@ -198,7 +208,9 @@ def test_errors_that_break_answers_are_seen(name):
 
 @pytest.mark.parametrize("seed", range(24))
 def test_random_damage_is_never_certified_beyond_the_truth(seed):
-    """Weights overwritten at random, and a residual that the circuit was not built for: whatever is proved holds on every sequence."""
+    """Weights overwritten at random, and a residual that the circuit was not built for: whatever is proved holds on
+    every sequence.
+    """
     rng = np.random.default_rng(seed)
     stack, language = built(2, 2, **[PRINTED, GENERIC, S4D, MAMBA2][seed % 4])
     language = language.with_length(6) if seed % 3 else InputLanguage.everything(language.alphabet, 5)

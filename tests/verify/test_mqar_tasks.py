@@ -1,4 +1,6 @@
-"""The MQAR tasks against definitions written anew here: what is right, what a layout promises, how many cases there are."""
+"""The MQAR tasks against definitions written anew here: what is right, what a layout promises, how many cases there
+are.
+"""
 
 from dataclasses import replace
 from itertools import product
@@ -420,8 +422,11 @@ def test_benchmark_adversarial_cases_are_there_and_solved_by_the_first_write(fil
         "one pair only",
     }
     with_noise = {
-        "key before each query", "value after each query", "filler rebinds before the queries", "filler repeats the context"
-    }  # fmt: skip
+        "key before each query",
+        "value after each query",
+        "filler rebinds before the queries",
+        "filler repeats the context",
+    }
     assert set(batches) == (everywhere | with_noise if filler == "vocabulary" else everywhere)
     for batch in batches.values():
         asked = batch.labels != IGNORED

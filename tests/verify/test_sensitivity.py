@@ -1,4 +1,6 @@
-"""Lemmas 1 and 2 on random and on compiled layers: autograd against the closed form, the bound, and where the printed one fails."""
+"""Lemmas 1 and 2 on random and on compiled layers: autograd against the closed form, the bound, and where the printed
+one fails.
+"""
 
 import numpy as np
 import pytest
@@ -92,7 +94,9 @@ def test_lemma_2():
 
 
 def test_the_printed_bound_forgets_how_the_step_depends_on_the_input():
-    """Where Δ depends strongly on x̂_j the second term of c̃_j cancels the first: (13) as printed then promises too much."""
+    """Where Δ depends strongly on x̂_j the second term of c̃_j cancels the first: (13) as printed then promises too
+    much.
+    """
     worst = 1.0
     for seed in range(20):
         layer = random_mamba(seed)
@@ -166,7 +170,10 @@ def told(measured=((2.0, 0.0), (1.0, 4.0)), predicted=((2.0, 0.0), (1.5, 4.0))):
 
 
 def test_what_the_report_says_by_hand():
-    """c is the largest total, .5; the bounds are e^(−c) times the prefactors; curves go from the last position backwards."""
+    """c is the largest total, .5; the bounds are e^(−c) times the prefactors.
+
+    Curves go from the last position backwards.
+    """
     result = told()
     factor = float(np.exp(-0.5))
     assert result.lower_bound.tolist() == pytest.approx([3 * factor, 5 * factor])

@@ -22,8 +22,8 @@ class Ask:
     reach:     how many tokens, the present one included, decide what a window stores and asks.
     stores:    windows → (slot, answer token), both (n,) int64; slot −1 where nothing is stored.
     asks:      windows → the slot asked for, (n,) int64; −1 where nothing is asked.
-    policy:    "once": a window asks only if exactly one window, itself included, has stored in the slot so far, and that
-               one's answer is right; "last": the last one's answer is right.
+    policy:    "once": a window asks only if exactly one window, itself included, has stored in the slot so far, and
+               that one's answer is right; "last": the last one's answer is right.
     otherwise: the answer while the slot is empty; None if nothing is asked then.
     """
 
@@ -40,7 +40,9 @@ def adjacent_pairs(
     policy: Literal["once", "last"] = "once",
     otherwise: int | None = None,
 ) -> Ask:
-    """A value right after a key is stored under it, and a key asks for its value (MQAR; induction heads, where all tokens are both)."""
+    """A value right after a key is stored under it, and a key asks for its value (MQAR; induction heads, where all
+    tokens are both).
+    """
     key_ids, value_ids = np.array(sorted(keys)), np.array(sorted(values))
 
     def slot(tokens: np.ndarray) -> np.ndarray:

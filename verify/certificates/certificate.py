@@ -19,10 +19,11 @@ class Violated(ValueError):
 class Certificate(ABC):
     """A proof about the weights of a real module.
 
-    margin: at every position where the task asks, the logit of the right token exceeds every other by at least this much
-            (None where no task was given).
+    margin: at every position where the task asks, the logit of the right token exceeds every other by at least this
+            much (None where no task was given).
     domain: the inputs that the proof covers, in words.
-    level:  "bit-exact": the numbers of the module are those of the block IR, bit for bit; "margin-certified": the argmax is right.
+    level:  "bit-exact": the numbers of the module are those of the block IR, bit for bit; "margin-certified": the
+        argmax is right.
     """
 
     margin: float | None

@@ -11,9 +11,11 @@ from verify.certificates.kernel import certify_kernel
 
 
 def certify(stack: Stack, compiled: Compiled, ask: Ask) -> Certificate:
-    """A proof that the bare module answers what is asked: by latches where the last write counts, by its kernel where writes add up.
+    """A proof that the bare module answers what is asked: by latches where the last write counts, by its kernel where
+    writes add up.
 
-    Raises Refused where neither applies and Violated where a latch is wrong; a kernel certificate may come back that does not hold.
+    Raises Refused where neither applies and Violated where a latch is wrong; a kernel certificate may come back that
+    does not hold.
     """
     if ask.policy == "last":
         return certify_latches(stack, compiled, ask)

@@ -1,8 +1,9 @@
 """Clock certificate: a two-block model says the position up to a horizon, and the horizon for ever after.
 
-Statement. y_t = answers[min(t, H) − 1] for every sequence of the tokens and every t. The first H positions are run through the real
-module's `step()`, every token at each of them, for the count is the same whatever came before. From H on the ramps of block 2 are
-shut (`counted.py`), nothing else sees the count and no channel of block 2 has a state, so the scores depend on the present token
+Statement. y_t = answers[min(t, H) − 1] for every sequence of the tokens and every t. The first H positions are run
+through the real module's `step()`, every token at each of them, for the count is the same whatever came before. From H
+on the ramps of block 2 are shut (`counted.py`), nothing else sees the count and no channel of block 2 has a state, so
+the scores depend on the present token
 alone: they are those at H.
 """
 
@@ -30,7 +31,10 @@ from verify.certificates.finite import check_finite, lead
 
 @dataclass(frozen=True)
 class ClockCertificate(Certificate):
-    """horizon: H; steps: how many `step()` transitions were run; shut: the largest pre-activation of a ramp at H + 1."""
+    """horizon: H; steps: how many `step()` transitions were run.
+
+    shut: the largest pre-activation of a ramp at H + 1.
+    """
 
     horizon: int
     steps: int

@@ -1,14 +1,15 @@
 """Columns certificate: induction heads by one Mamba-Δᵀ block (Lemma 3), at every length.
 
-Statement. For every sequence of the given tokens, the answer at t is the token after the last earlier occurrence of x_t, or the
-blank. The proof enumerates every window (previous token or none, present token) through the real module's `step()`:
+Statement. For every sequence of the given tokens, the answer at t is the token after the last earlier occurrence of
+x_t, or the blank. The proof enumerates every window (previous token or none, present token) through the real module's
+`step()`:
 
 1. The block reads two positions only, so that windows are all there is (taps of larger lags are 0).
-2. A step is affine in each state entry, h ← a·h + w. It is run from 0 and from S, the largest value ever written: a is 1 and w
-   is 0 in every column but that of the previous token, where a is 0 and w is the code of the present token.
-   So column k holds the code of what followed k last, or 0: by induction, at every length.
-3. C is zero outside the column of the present token, so the answer depends on the window and on that column's content. All
-   of these pairs are run, and the right token must win strictly.
+2. A step is affine in each state entry, h ← a·h + w. It is run from 0 and from S, the largest value ever written: a is
+   1 and w is 0 in every column but that of the previous token, where a is 0 and w is the code of the present token. So
+   column k holds the code of what followed k last, or 0: by induction, at every length.
+3. C is zero outside the column of the present token, so the answer depends on the window and on that column's content.
+   All of these pairs are run, and the right token must win strictly.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ def _only_block(stack: Stack) -> MambaDeltaT:
 
 
 def _after_previous(stack: Stack, ids: Tensor, previous: Tensor) -> Tensor:
-    """The convolution windows after the previous token of each window, or before the start: (windows, d_inner, d_conv)."""
+    """The convolution windows after the previous token of each window, or before the start: (windows, d_inner,
+    d_conv).
+    """
     (empty, state), *_ = stack.initial_state(len(previous))
     _, after = stack.step(ids[previous.clamp_min(0)], [(empty.clone(), state)])
     return torch.where((previous >= 0)[:, None, None], after[0][0], empty)
@@ -113,7 +116,9 @@ def _check_reads(block: MambaDeltaT, start: Tensor, stack: Stack, tokens: Tensor
 def _answers(
     stack: Stack, ids: Tensor, start: Tensor, codes: Tensor, previous: Tensor, present: Tensor, blank: int
 ) -> tuple[float, int]:
-    """(the least lead of the right answer over all others, steps run) over every window and content of the column that is read."""
+    """(the least lead of the right answer over all others, steps run) over every window and content of the column that
+    is read.
+    """
     worst, steps = float("inf"), 0
     for content in range(-1, len(ids)):
         at = torch.arange(len(present)) if content < 0 else (previous >= 0).nonzero()[:, 0]

@@ -1,12 +1,15 @@
-"""What the hold and clock certificates share: a first block that counts, a second one that sees the count through falling ramps.
+"""What the hold and clock certificates share: a first block that counts, a second one that sees the count through
+falling ramps.
 
-The count. Block 1 has A = 0 and adds the same non-negative number at each step, whatever the tokens (both checked). Float addition
-is monotone, so the computed count never falls, where it saturates or is summed in another order included.
+The count. Block 1 has A = 0 and adds the same non-negative number at each step, whatever the tokens (both checked).
+Float addition is monotone, so the computed count never falls, where it saturates or is summed in another order
+included.
 
 What block 2 sees of it does not fall either: for every token C, the gate and out_proj are at least 0 on the way there.
 
-A ramp is a rectified channel of block 2 whose row does not rise with the count and sees nothing else that varies. If its
-pre-activation is 0 or at most −104 at one count, and at most −104 at the next, it is shut for ever: silu gives −0 or 0.
+A ramp is a rectified channel of block 2 whose row does not rise with the count and sees nothing else that varies. If
+its pre-activation is 0 or at most −104 at one count, and at most −104 at the next, it is shut for ever: silu gives −0
+or 0.
 """
 
 from __future__ import annotations
@@ -55,7 +58,9 @@ def check_count(before: Tensor, after: Tensor, t: int) -> None:
 
 
 def check_count_unseen(stack: Stack) -> None:
-    """Nothing but ramps sees the count: not the head, nor a gate or a D path of block 2 on the way to the output, nor its C."""
+    """Nothing but ramps sees the count: not the head, nor a gate or a D path of block 2 on the way to the output, nor
+    its C.
+    """
     block, lanes, out = stack.blocks[1], count_lanes(stack), output_channels(stack, 1)
     rows, gates = block.in_proj.weight.chunk(2)
     sees = rows[:, lanes].abs().sum(dim=1) > 0
@@ -68,7 +73,10 @@ def check_count_unseen(stack: Stack) -> None:
 
 
 def shut(stack: Stack, before: Tensor, ramps: Tensor, vocab: int, when: str) -> float:
-    """The largest pre-activation of the ramps (channel indices) two steps after a count; Violated unless they are shut for ever."""
+    """The largest pre-activation of the ramps (channel indices) two steps after a count.
+
+    Violated unless they are shut for ever.
+    """
     block, lanes = stack.blocks[1], count_lanes(stack)
     rows, embedding = block.in_proj.weight[ramps], stack.embedding.weight[:vocab]
     told_apart = (embedding != embedding[0]).any(dim=0)

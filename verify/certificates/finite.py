@@ -1,12 +1,14 @@
 """What every certificate proves first: every number that a module computes is finite, for every sequence of tokens.
 
-No weight is NaN or infinite. Every number, read or not, is bounded from the weights: an interval for what goes through silu, a
-bound on the absolute value for the rest, each sum by the sum of its terms' bounds, so that it holds in every order of summation.
-Where all bounds keep below 2^126 nothing overflows, the rounding of sums included; without infinities there is no NaN.
+No weight is NaN or infinite. Every number, read or not, is bounded from the weights: an interval for what goes through
+silu, a bound on the absolute value for the rest, each sum by the sum of its terms' bounds, so that it holds in every
+order of summation. Where all bounds keep below 2^126 nothing overflows, the rounding of sums included; without
+infinities there is no NaN.
 
-The state. h ← a·h + w with 0 ≤ a ≤ 1 and |w| ≤ W keeps to |h| ≤ 2^26·W, whatever the length, one step after the other: let 2^k be
-the least power of two ≥ W; where |h| = 2^(k+25) the spacing of float32 is 2^(k+2) at least, so that adding w gives 2^(k+25) again,
-and rounding is monotone. Up to 2^24 steps it holds in every order of the sum, for (1 + 2^-24)^(2^24) < 4.
+The state. h ← a·h + w with 0 ≤ a ≤ 1 and |w| ≤ W keeps to |h| ≤ 2^26·W, whatever the length, one step after the other:
+let 2^k be the least power of two ≥ W; where |h| = 2^(k+25) the spacing of float32 is 2^(k+2) at least, so that adding w
+gives 2^(k+25) again, and rounding is monotone. Up to 2^24 steps it holds in every order of the sum, for (1 +
+2^-24)^(2^24) < 4.
 """
 
 from __future__ import annotations
@@ -64,8 +66,10 @@ class Range:
 class _Scan:
     """Bounds on the absolute values in a scan.
 
-    x: (channels,); delta, write, read: anything that broadcasts to (channels, columns); decay: |A|, likewise; skip: (channels,) D.
-    terms: how many steps are summed up inside an exponential (a chunk of Mamba-2); scaled: whether Δ scales what is written.
+    x: (channels,); delta, write, read: anything that broadcasts to (channels, columns); decay: |A|, likewise; skip:
+        (channels,) D.
+    terms: how many steps are summed up inside an exponential (a chunk of Mamba-2); scaled: whether Δ scales what is
+        written.
     """
 
     x: np.ndarray
@@ -97,7 +101,10 @@ def check_finite(stack: Stack) -> None:
 
 
 def lead(scores: Tensor, right: Tensor) -> float:
-    """The least lead of the right token (batch,) over all others in scores (batch, vocabulary); Refused where one is not finite."""
+    """The least lead of the right token (batch,) over all others in scores (batch, vocabulary).
+
+    Refused where one is not finite.
+    """
     if not scores.isfinite().all():
         raise Refused("a score is NaN or infinite, and comparisons with it say nothing")
     others = scores.scatter(1, right[:, None], -torch.inf).max(dim=1).values

@@ -1,11 +1,12 @@
 """Hold certificate: a two-block model keeps the n-th token for ever, at every length, past the saturation of its count.
 
-Statement. Let block 1 count positions and block 2 be latches whose step Δ sees that count alone. Then y_t = x_n for every
-t ≥ n. The proof runs the real module's `step()` and reads the weights at the Δ ports (`counted.py` for the count and its ramps):
+Statement. Let block 1 count positions and block 2 be latches whose step Δ sees that count alone. Then y_t = x_n for
+every t ≥ n. The proof runs the real module's `step()` and reads the weights at the Δ ports (`counted.py` for the count
+and its ramps):
 
 1. The count is the same whatever the tokens are: every token is tried at each t ≤ n.
-2. At t ≤ n every latch forgets what it held: each channel comes from 0 and from the largest value ever written and ends in the same
-   state, for every token. (A is diagonal and N = 1, so channels need no joint enumeration.)
+2. At t ≤ n every latch forgets what it held: each channel comes from 0 and from the largest value ever written and ends
+   in the same state, for every token. (A is diagonal and N = 1, so channels need no joint enumeration.)
 3. From n + 1 on all ramps are shut, so Δ = softplus(at most −104) = 0 and h ← exp(0·A) h + 0·B·x̂ = h, bit for bit.
 4. Nothing else sees the count, and every held token wins the argmax beside every present token.
 """
@@ -34,7 +35,10 @@ from verify.certificates.finite import check_finite, lead
 
 @dataclass(frozen=True)
 class HoldCertificate(Certificate):
-    """n: the position kept; steps: how many `step()` transitions were run; frozen: the largest pre-activation of a ramp at n + 2."""
+    """n: the position kept; steps: how many `step()` transitions were run.
+
+    frozen: the largest pre-activation of a ramp at n + 2.
+    """
 
     n: int
     steps: int

@@ -1,15 +1,17 @@
 """Inductive certificate: latches that are right after every window are right after every sequence, of any length.
 
-Statement. Let all but the last block of a stack keep no state, and let the last keep one number per channel. Then what a step does
-to channel c depends on the window w of the last tokens and on the channel's own state h only. Let S_c hold 0 and every value that some
-window writes from 0. For every w, the first positions of a sequence included, and every h in S_c, the module's own `step()` is run
-and must (a) leave h as it is, or write a value of S_c that does not depend on h, whichever the block IR says, bit for bit; (b) hand
-to out_proj the IR's number, bit for bit. By induction over positions no channel ever leaves S_c, and state and gated output
-are the IR's at every position of every sequence. The last map, head · out_proj, is the IR's matrix and cannot round on such
-numbers (`lattice.py`), so the logits are the IR's, bit for bit. Channels are independent: the joint state is never enumerated.
+Statement. Let all but the last block of a stack keep no state, and let the last keep one number per channel. Then what
+a step does to channel c depends on the window w of the last tokens and on the channel's own state h only. Let S_c hold
+0 and every value that some window writes from 0. For every w, the first positions of a sequence included, and every h
+in S_c, the module's own `step()` is run and must (a) leave h as it is, or write a value of S_c that does not depend on
+h, whichever the block IR says, bit for bit; (b) hand to out_proj the IR's number, bit for bit. By induction over
+positions no channel ever leaves S_c, and state and gated output are the IR's at every position of every sequence. The
+last map, head · out_proj, is the IR's matrix and cannot round on such numbers (`lattice.py`), so the logits are the
+IR's, bit for bit. Channels are independent: the joint state is never enumerated.
 
-With a task (`Ask`) it is also proved that they answer it; see `latch_answers.py`. Rests on elementwise operations that do not depend on
-the place in a batch, and is about `step()`; the scans compute the same where E4 of exact-arithmetic holds for them.
+With a task (`Ask`) it is also proved that they answer it; see `latch_answers.py`. Rests on elementwise operations that
+do not depend on the place in a batch, and is about `step()`; the scans compute the same where E4 of exact-arithmetic
+holds for them.
 """
 
 from __future__ import annotations
@@ -35,7 +37,10 @@ MOST_VALUES = 8
 
 @dataclass(frozen=True)
 class InductiveCertificate(Certificate):
-    """windows, steps: how many windows there are, and real steps taken from them; channels: latches proved; values: the most that one holds."""
+    """windows, steps: how many windows there are, and real steps taken from them; channels: latches proved.
+
+    values: the most that one holds.
+    """
 
     windows: int
     steps: int
@@ -47,7 +52,8 @@ class InductiveCertificate(Certificate):
 def certify_latches(stack: Stack, compiled: Compiled, ask: Ask | None = None) -> InductiveCertificate:
     """Prove the last block's latches, and with `ask` the answers, for sequences of every length over the alphabet.
 
-    Raises Violated, naming a channel and a window, where a step is wrong, and Refused where the module holds no latches.
+    Raises Violated, naming a channel and a window, where a step is wrong, and Refused where the module holds no
+    latches.
     """
     block, tokens = last_block(compiled), _tokens(compiled)
     stepper = Stepper(stack, tokens, ask.reach if ask else 1)
@@ -95,7 +101,8 @@ def _values(stepper: Stepper, comparison: Comparison) -> np.ndarray:
             if len(known) > MOST_VALUES:
                 channel = int(new.any(axis=0).argmax())
                 raise Refused(
-                    f"channel {comparison.name(channel)} holds more than {MOST_VALUES} values, and the certificate goes through no more"
+                    f"channel {comparison.name(channel)} holds more than {MOST_VALUES} values, and the "
+                    "certificate goes through no more"
                 )
     return known
 

@@ -1,19 +1,19 @@
 """Kernel certificate: the worst margin of a one-block memory that never forgets, over all inputs of a language.
 
 Statement. Let a module be one real block (Mamba, Mamba-2, S4D) between an embedding and a head, with A = 0 wherever the
-state is written. Then h_t = Σ_{s≤t} Δ(w_s) B(w_s) x̂(w_s), where w_s is the window of the last tokens that the convolution
-reads, so that the logits at t are own(w_t) + Σ_{s≤t} K(w_s, w_t): a sum over pairs of windows, whatever the length. All windows are
-enumerated and K is taken from the module's tensors (`mixer.py`). At a window that asks for a slot in which exactly one window has
-stored, `kernel_bound.py` bounds logit(right) − logit(any other) from below over every sequence of the language. If the least bound is
-positive, every query of every sequence is answered right.
+state is written. Then h_t = Σ_{s≤t} Δ(w_s) B(w_s) x̂(w_s), where w_s is the window of the last tokens that the
+convolution reads, so that the logits at t are own(w_t) + Σ_{s≤t} K(w_s, w_t): a sum over pairs of windows, whatever the
+length. All windows are enumerated and K is taken from the module's tensors (`mixer.py`). At a window that asks for a
+slot in which exactly one window has stored, `kernel_bound.py` bounds logit(right) − logit(any other) from below over
+every sequence of the language. If the least bound is positive, every query of every sequence is answered right.
 
-Exactness. No float32 sum of the module rounds, in any order of summation, so the logits are the numbers of this proof: what
-enters the state is checked in `mixer.py`, the state and what is read from it here (`lattice.py` for the argument). Rests on: a
-softplus, silu and exp that are exact at 0 and on the safe set, and exp(−0) = 1.
+Exactness. No float32 sum of the module rounds, in any order of summation, so the logits are the numbers of this proof:
+what enters the state is checked in `mixer.py`, the state and what is read from it here (`lattice.py` for the argument).
+Rests on: a softplus, silu and exp that are exact at 0 and on the safe set, and exp(−0) = 1.
 
-The margin is a lower bound, attained if the worst windows fit into one sequence, as they do in the circuits of Theorems 2 and 4. A
-margin of 0 or less proves nothing, neither right nor wrong: writes that always come in cancelling pairs, as those of key codes in
-one group of Mamba-2 do, are counted as if each could come alone.
+The margin is a lower bound, attained if the worst windows fit into one sequence, as they do in the circuits of Theorems
+2 and 4. A margin of 0 or less proves nothing, neither right nor wrong: writes that always come in cancelling pairs, as
+those of key codes in one group of Mamba-2 do, are counted as if each could come alone.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def certify_kernel(stack: Stack, language: InputLanguage, ask: Ask) -> KernelCer
         raise Refused("a memory that adds up its writes answers slots written once, and this task asks for more")
     if len(stack.blocks) != 1 or stack.norms is not None or stack.final_norm is not None:
         raise Refused(
-            f"the kernel certificate is for one block without norms, and this module has {len(stack.blocks)} blocks{' and norms' if stack.norms else ''}"
+            f"the kernel certificate is for one block without norms, and this module has {len(stack.blocks)} "
+            f"blocks{' and norms' if stack.norms else ''}"
         )
     embedding = stack.embedding.weight.detach().double().numpy()[: language.alphabet.size]
     head = stack.head.weight.detach().double().numpy()
@@ -107,7 +108,9 @@ def _check_sums(mixer: Mixer, found: Scan, head: np.ndarray, stream: np.ndarray,
 
 
 def _state_bounds(found: Scan, language: InputLanguage) -> Lattice:
-    """|h| ≤ Σ_a cap(a) · max |Δ x̂| · max |B| over windows with token a at a lag, for the best lag: (channels, columns)."""
+    """|h| ≤ Σ_a cap(a) · max |Δ x̂| · max |B| over windows with token a at a lag, for the best lag: (channels,
+    columns).
+    """
     writes, bound = found.writes, None
     for lag in range(writes.windows.shape[1]):
         caps, tokens = occurrences(language, lag), writes.windows[:, lag] + 1

@@ -5,10 +5,11 @@ Let r be the reading window, w the one that stored the answer v, u a competitor.
     D(v, u) = own_v − own_u + K(w, r)_v − K(w, r)_u + Σ_{s other} (K(w_s, r)_v − K(w_s, r)_u).
 
 The others are neither r nor w and store nothing in the slot asked for. Sort them by the token at one lag l: the windows
-with token a there are at most cap(a), how often the language lets a stand at positions before t − l, which the tokens of r at
-lags 0 … l and that of w at lag l are not among. So the last sum is at least −Σ_a cap(a) · max_s (K(w_s, r)_u − K(w_s, r)_v)⁺, the
-maximum over windows with a at lag l, and at least −(number of positions) times the largest of these maxima. Any lag gives a sound
-bound; the one with the least total is taken. It is attained when the worst windows of all groups fit into one sequence.
+with token a there are at most cap(a), how often the language lets a stand at positions before t − l, which the tokens
+of r at lags 0 … l and that of w at lag l are not among. So the last sum is at least −Σ_a cap(a) · max_s (K(w_s, r)_u −
+K(w_s, r)_v)⁺, the maximum over windows with a at lag l, and at least −(number of positions) times the largest of these
+maxima. Any lag gives a sound bound; the one with the least total is taken. It is attained when the worst windows of all
+groups fit into one sequence.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class Worst:
 
 
 def occurrences(language: InputLanguage, lag: int) -> np.ndarray:
-    """How many windows of a sequence can have each token at this lag: (tokens + 1,), first the place before the start."""
+    """How many windows of a sequence can have each token at this lag: (tokens + 1,), first the place before the
+    start.
+    """
     return np.concatenate([[lag], language.occurrences]).astype(np.float64)
 
 
@@ -55,7 +58,9 @@ class KernelBound:
         self._exponent = self._unit(mixer, effects)
 
     def _unit(self, mixer: Mixer, effects: np.ndarray) -> int:
-        """The exponent of the lattice on which all sums below lie, after checking the products that they are made of."""
+        """The exponent of the lattice on which all sums below lie, after checking the products that they are
+        made of.
+        """
         products = mixer.lattices.read.times(mixer.lattices.write)
         alpha = Lattice(products.bound.sum(keepdims=True), products.exponent.min(keepdims=True)).exact("C·B", FLOAT64)
         logit = Lattice.of(effects).through(self.head).exact("the logit of a write,", FLOAT64)
@@ -67,7 +72,9 @@ class KernelBound:
         return int(min(alpha.exponent.min() + logit.exponent.min(), own.exponent.min()))
 
     def _exact(self, numbers: np.ndarray) -> np.ndarray:
-        """The numbers, after checking that as sums of positive or of three numbers on that lattice they are exact in float64."""
+        """The numbers, after checking that as sums of positive or of three numbers on that lattice they are exact in
+        float64.
+        """
         Lattice(np.array([np.abs(numbers).max(initial=0)]), np.array([self._exponent])).exact("the bound", FLOAT64 - 2)
         return numbers
 

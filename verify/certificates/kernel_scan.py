@@ -20,7 +20,8 @@ MOST_WRITES = 2**18
 class Writes:
     """The windows that add something to the state: Σ_c Σ_n charge_c · column_n.
 
-    windows: (n, reach); charge: (n × channels) Δ·x̂; columns: (n × columns) B; slot: what the window stores in, −1 for nothing.
+    windows: (n, reach); charge: (n × channels) Δ·x̂; columns: (n × columns) B; slot: what the window stores in, −1 for
+        nothing.
     """
 
     windows: Windows
@@ -47,7 +48,10 @@ class Read:
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """What the enumeration found. stores: slot → [(window, answer, row of `writes` or −1)]; count: windows gone through."""
+    """What the enumeration found.
+
+    stores: slot → [(window, answer, row of `writes` or −1)]; count: windows gone through.
+    """
 
     writes: Writes
     stores: dict[int, list[tuple[tuple[int, ...], int, int]]]
@@ -104,7 +108,8 @@ def _check_memory(mixer: Mixer, charge: np.ndarray, columns: np.ndarray) -> None
         channel, column = np.argwhere(written & (decay != 0))[0]
         value = np.broadcast_to(decay, written.shape)[channel, column]
         raise Refused(
-            f"the state of channel {channel}, column {column} decays (A = {value:.6g}), and the certificate is for states that never do"
+            f"the state of channel {channel}, column {column} decays (A = {value:.6g}), and the "
+            "certificate is for states that never do"
         )
 
 

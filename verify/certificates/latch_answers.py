@@ -1,10 +1,10 @@
 """Whether latches answer what a task asks, after every window and for every length.
 
-For each slot q let R_q be the channels on which the logits at windows that ask for q depend through the state. Proved, from the
-real module's own steps: a window that stores answer v in q writes all of R_q, a pattern that depends on q and v only; any other window
-leaves all of R_q alone. So at every position R_q holds the pattern of the last answer stored, or 0 before the first. For every
-window that asks for q (those that read alike, once) and every pattern, the real out_proj and head then give the right token the
-largest logit; the least lead is the margin.
+For each slot q let R_q be the channels on which the logits at windows that ask for q depend through the state. Proved,
+from the real module's own steps: a window that stores answer v in q writes all of R_q, a pattern that depends on q and
+v only; any other window leaves all of R_q alone. So at every position R_q holds the pattern of the last answer stored,
+or 0 before the first. For every window that asks for q (those that read alike, once) and every pattern, the real
+out_proj and head then give the right token the largest logit; the least lead is the margin.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from verify.certificates.stepper import Stepped
 
 
 class Answers:
-    """Collects what windows store and how they read, then checks every answer. values: (passes, channels) states gone through."""
+    """Collects what windows store and how they read, then checks every answer.
+
+    values: (passes, channels) states gone through.
+    """
 
     def __init__(self, stack: Stack, ask: Ask, values: np.ndarray, comparison: Comparison):
         self.stack, self.ask, self.values, self.comparison = stack, ask, values, comparison
@@ -119,8 +122,10 @@ class Answers:
         if not lead[worst] > 0:
             tokens = self.comparison.tokens
             raise Violated(
-                f"after the window '{self.comparison.spell(window)}' the right token is {tokens[right[worst]]}, and token "
-                f"{int(logits[worst].argmax())} leads by {-lead[worst]:g}: wrong channels are among {self._names(reads)}"
+                f"after the window '{self.comparison.spell(window)}' the right token is "
+                f"{tokens[right[worst]]}, and token "
+                f"{int(logits[worst].argmax())} leads by {-lead[worst]:g}: wrong channels are "
+                f"among {self._names(reads)}"
             )
         return float(lead[worst])
 

@@ -37,18 +37,21 @@ def last_block(compiled: Compiled) -> SelectiveBlock:
     block = compiled.blocks[-1]
     if block.d_state > 1:
         raise Refused(
-            f"the last block has {block.d_state} state columns, and the inductive certificate is for latches, which have one"
+            f"the last block has {block.d_state} state columns, and the inductive "
+            "certificate is for latches, which have one"
         )
     if block.columns.step is not None:
         raise Refused(
-            "the columns of the last block have steps of their own, and the inductive certificate is for real Mamba and Mamba-2 modules"
+            "the columns of the last block have steps of their own, and the inductive certificate is for real "
+            "Mamba and Mamba-2 modules"
         )
     if any(
         b.features.real or b.channels.real_gates or b.channels.curved_gates or b.channels.real_steps
         for b in compiled.blocks
     ):
         raise Refused(
-            "a block carries real numbers as pairs of halves, which are right to rounding only, and the inductive certificate is about bits"
+            "a block carries real numbers as pairs of halves, which are right to rounding only, and the "
+            "inductive certificate is about bits"
         )
     return block
 
@@ -103,18 +106,22 @@ class Comparison:
         if wrong.any():
             token, channel = np.argwhere(wrong)[0]
             raise Violated(
-                f"channel {self.name(int(channel))} counts {self.last_map[token, channel]:g} in the logit of token {token} in every window, and must count {expected[token, channel]:g}"
+                f"channel {self.name(int(channel))} counts {self.last_map[token, channel]:g} in the logit of "
+                f"token {token} in every window, and must count {expected[token, channel]:g}"
             )
 
     def check(self, real: Stepped, rule: Rule, windows: Windows) -> None:
-        """Raise Violated at the first channel and window where a state, a gated output or a passing lane is not the rule's."""
+        """Raise Violated at the first channel and window where a state, a gated output or a passing lane is not the
+        rule's.
+        """
         self._check_latches(rule, windows)
         state = rule.keep * real.before[:, self.at] + rule.added
         gated = (rule.read * state + rule.skipped) * rule.gate
         foreign = np.delete(real.after, self.at, axis=1)
         if foreign.any():
             raise Violated(
-                f"a channel that the block IR does not have writes to its state at the window '{self.spell(windows[np.argwhere(foreign)[0][0]])}'"
+                "a channel that the block IR does not have writes to its state at the window "
+                f"'{self.spell(windows[np.argwhere(foreign)[0][0]])}'"
             )
         self._equal(real.after[:, self.at], state, "state", windows, real)
         self._equal(real.gated[:, self.at], gated, "gated output", windows, real)
@@ -122,7 +129,8 @@ class Comparison:
         if (passing[:, : right.shape[1]] != right).any() or passing[:, right.shape[1] :].any():
             row = np.argwhere((passing[:, : right.shape[1]] != right).any(axis=1)).min(initial=len(passing) - 1)
             raise Violated(
-                f"what passes by the last block is not the lanes of the block IR after the window '{self.spell(windows[row])}'"
+                "what passes by the last block is not the lanes of the block IR after the window "
+                f"'{self.spell(windows[row])}'"
             )
 
     def _check_latches(self, rule: Rule, windows: Windows) -> None:
@@ -130,7 +138,8 @@ class Comparison:
         if adds.any():
             row, channel = np.argwhere(adds)[0]
             raise Refused(
-                f"channel {self.names[channel]} adds to its state at the window '{self.spell(windows[row])}': it is a counter, and the certificate is for latches"
+                f"channel {self.names[channel]} adds to its state at the window '{self.spell(windows[row])}': "
+                "it is a counter, and the certificate is for latches"
             )
 
     def _equal(self, real: np.ndarray, right: np.ndarray, what: str, windows: Windows, step: Stepped) -> None:
@@ -138,7 +147,8 @@ class Comparison:
         if wrong.any():
             row, channel = np.argwhere(wrong)[0]
             raise Violated(
-                f"the {what} of channel {self.names[channel]} is {real[row, channel]:g} after the window '{self.spell(windows[row])}' "
+                f"the {what} of channel {self.names[channel]} is {real[row, channel]:g} after "
+                f"the window '{self.spell(windows[row])}' "
                 f"from the state {step.before[row, self.at[channel]]:g}, and must be {right[row, channel]:g}"
             )
 

@@ -63,7 +63,8 @@ class Lattice:
             at = np.unravel_index(int(steps.argmax()), steps.shape)
             place = ", ".join(map(str, at))
             raise Refused(
-                f"{what} [{place}] can reach {steps[at]:.4g} lattice steps, and sums of {bits}-bit floats are exact up to 2^{bits} only"
+                f"{what} [{place}] can reach {steps[at]:.4g} lattice steps, and sums of {bits}-bit floats are "
+                f"exact up to 2^{bits} only"
             )
         return self
 

@@ -28,7 +28,10 @@ _Port = TypeVar("_Port", np.ndarray, Lattice)
 
 @dataclass(frozen=True, eq=False)
 class Ports(Generic[_Port]):
-    """What enters and leaves the state at n windows, or its lattices. x, delta: (n, channels); write, read: B and C, (n, columns)."""
+    """What enters and leaves the state at n windows, or its lattices.
+
+    x, delta: (n, channels); write, read: B and C, (n, columns).
+    """
 
     x: _Port
     delta: _Port
@@ -72,7 +75,9 @@ class Mixer:
 
 
 def read_mixer(module: nn.Module, inputs: np.ndarray) -> Mixer:
-    """The mixer of a real Mamba, Mamba2 or S4DMixer whose input is one row of `inputs` per token: (tokens, d_model) float64."""
+    """The mixer of a real Mamba, Mamba2 or S4DMixer whose input is one row of `inputs` per token: (tokens, d_model)
+    float64.
+    """
     projections = (as_block(module).in_proj, as_block(module).out_proj)
     if any(layer.bias is not None for layer in projections):
         raise Refused("the certificate reads in_proj and out_proj without bias, and this module has one")
@@ -203,6 +208,7 @@ def _rectified(function: Callable, x: np.ndarray, what: str) -> np.ndarray:
     if unsafe.any():
         row, channel = np.argwhere(unsafe)[0]
         raise Refused(
-            f"{what} {channel} is taken of {x[row, channel]:.6g}, and it is exact at 0, from 20.1 up and from −104 down only"
+            f"{what} {channel} is taken of {x[row, channel]:.6g}, and it is exact at 0, "
+            "from 20.1 up and from −104 down only"
         )
     return positive

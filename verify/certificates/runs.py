@@ -1,8 +1,8 @@
 """A proof that one block counts runs: every count is put into the state, and one real step is taken from it.
 
 The block's state is a count times a unit. From every count n up to a bound, after every window of digits that the
-convolution can hold and that fits the count, the digit 1 must lead to exactly n + 1 units and the digit 0 to exactly 0, and
-the right answer must win. With the empty start this is an induction over the sequence, of any length.
+convolution can hold and that fits the count, the digit 1 must lead to exactly n + 1 units and the digit 0 to exactly 0,
+and the right answer must win. With the empty start this is an induction over the sequence, of any length.
 """
 
 from __future__ import annotations

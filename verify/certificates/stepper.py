@@ -90,7 +90,8 @@ class Stepper:
                 stream = passing + block.step(stream, window, memory)[0]
                 if number + 1 < len(caches) and memory.any():
                     raise Refused(
-                        f"block {number} of {len(caches)} keeps a state, and only the last block may: the inputs of that one must be a window of tokens"
+                        f"block {number} of {len(caches)} keeps a state, and only the last block may: the "
+                        "inputs of that one must be a window of tokens"
                     )
         finally:
             hook.remove()

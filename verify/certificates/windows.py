@@ -19,7 +19,8 @@ def check_count(vocab: int, reach: int) -> None:
     count = vocab * _history_count(vocab, reach - 1)
     if count > MOST_WINDOWS:
         raise Refused(
-            f"the module reads the last {reach} of {vocab} tokens, which makes {count:,} windows; the certificate goes through {MOST_WINDOWS:,} at most"
+            f"the module reads the last {reach} of {vocab} tokens, which makes {count:,} windows; the "
+            f"certificate goes through {MOST_WINDOWS:,} at most"
         )
 
 
@@ -28,7 +29,9 @@ def _history_count(vocab: int, length: int) -> int:
 
 
 def histories(tokens: Sequence[int], length: int) -> Windows:
-    """All that may stand before the present token, the first positions of a sequence included: (n, length), column l for lag l + 1."""
+    """All that may stand before the present token, the first positions of a sequence included: (n, length), column l
+    for lag l + 1.
+    """
     rows = []
     for n in range(length + 1):
         past = np.array(list(product(tokens, repeat=n)), dtype=np.int64).reshape(len(tokens) ** n, n)

@@ -48,8 +48,8 @@ class Batch:
 class Task(ABC):
     """A distribution of sequences, its finite support, and the cases that break wrong circuits.
 
-    A subclass has a `name` and a `length` (tokens per sequence; adversarial cases may be shorter). most_random: how many
-    random sequences are drawn where nobody asks for a number of them.
+    A subclass has a `name` and a `length` (tokens per sequence; adversarial cases may be shorter). most_random: how
+    many random sequences are drawn where nobody asks for a number of them.
     """
 
     name: str

@@ -18,7 +18,8 @@ _TRIES = 32
 class Walks(Task):
     """Random walks of an input language, and as hand-made cases all of its short strings, length by length.
 
-    Walks are as long as the language allows, up to 64 tokens: where a walk can run dry of tokens, half as long, and so on.
+    Walks are as long as the language allows, up to 64 tokens: where a walk can run dry of tokens, half as long, and so
+    on.
     """
 
     name = "walks"

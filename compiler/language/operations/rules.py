@@ -16,9 +16,9 @@ from compiler.language.types import Bool, Logits, Type
 class Decide(Operation):
     """The scores, and 2^(n − 1 − i)·W on the token of rule i of n where its flag holds: the first rule that holds wins.
 
-    inputs: scores (V lanes), n flags. tokens: the token of each rule. W exceeds every difference of two scores, so a rule
-    beats all scores, and those behind it together: Σ_{j>i} 2^(n−1−j)·W = (2^(n−1−i) − 1)·W. At a position by itself
-    W is 1 more than the largest difference there; a compiled circuit has one W for all, proved to be enough
+    inputs: scores (V lanes), n flags. tokens: the token of each rule. W exceeds every difference of two scores, so a
+    rule beats all scores, and those behind it together: Σ_{j>i} 2^(n−1−j)·W = (2^(n−1−i) − 1)·W. At a position by
+    itself W is 1 more than the largest difference there; a compiled circuit has one W for all, proved to be enough
     (`compiler.passes.weigh_rules`).
     """
 

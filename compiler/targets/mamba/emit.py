@@ -42,7 +42,9 @@ def _wire(block: SelectiveBlock) -> _Wiring:
 
 
 def _factored(matrix: sparse.csr_array) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """(steps, spread) with matrix = spread · steps, exactly: through its distinct rows or the features it reads, whichever are fewer."""
+    """(steps, spread) with matrix = spread · steps, exactly: through its distinct rows or the features it reads,
+    whichever are fewer.
+    """
     known: dict[bytes, int] = {}
     rows, of_row = [], []
     for i in range(matrix.shape[0]):

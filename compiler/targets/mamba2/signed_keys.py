@@ -40,7 +40,9 @@ def _difference_of_memories(value: Stream, key: Stream, query: Stream) -> Stream
 
 
 def balanced_code_memory(value: Stream, key: Stream, query: Stream) -> Stream | None:
-    """The memory of balanced codes of one token, written one position before flags of a token that is no key; else None."""
+    """The memory of balanced codes of one token, written one position before flags of a token that is no key; else
+    None.
+    """
     found = [_token_lanes(s) for s in (key, query, value)]
     if any(lanes is None for lanes in found):
         return None

@@ -49,7 +49,9 @@ class MambaDeltaTTarget(Target):
         return None
 
     def _column_latch(self, stream, forgets, value, when, query, fitter):
-        """Latches where the step belongs to the columns: a memory that keeps the last value (or the sum) under each flag."""
+        """Latches where the step belongs to the columns: a memory that keeps the last value (or the sum) under each
+        flag.
+        """
         flags = fitter.within_reach(when)
         if fitter.domains.of(flags).lo < 0 or not fitter.domains.of(flags).is_flag:
             raise NotImplementedError(f"{self.name} has a lowering of latches for flags only")
@@ -57,7 +59,10 @@ class MambaDeltaTTarget(Target):
         return Stream(ops.MemoryRead(policy), (fitter.written(value), flags, fitter.within_reach(query)), stream.name)
 
     def misfits(self, circuit):
-        text = f"{self.name} has no lowering of a bank of latches that no query selects from: every channel has every column"
+        text = (
+            f"{self.name} has no lowering of a bank of latches that no query selects "
+            "from: every channel has every column"
+        )
         return ((s, text) for s in circuit.streams if isinstance(s.operation, ops.Latch))
 
     def verify(self, block):

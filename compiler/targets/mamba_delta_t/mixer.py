@@ -17,7 +17,9 @@ from compiler.runtime.streaming import convolved
 
 
 class MambaDeltaT(nn.Module):
-    """x̂ = silu(conv(W_x u)); Δ = softplus(W_Δ x̂ + b), B = W_B x̂, C = W_C x̂; the state above; out = W_out (y · silu(W_z u)).
+    """x̂ = silu(conv(W_x u)); Δ = softplus(W_Δ x̂ + b), B = W_B x̂, C = W_C x̂; the state above.
+
+    Out = W_out (y · silu(W_z u)).
 
     dt_proj: (d_inner → d_state, with bias); A_log: (d_inner, d_state), Λ = −exp(A_log); D: (d_inner,).
     """
@@ -39,7 +41,9 @@ class MambaDeltaT(nn.Module):
         return self.chunk(u, window, state)[0]
 
     def chunk(self, u: Tensor, window: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The next positions u (b, l, d_model) of sequences with this convolution window (b, d_inner, d_conv) and state."""
+        """The next positions u (b, l, d_model) of sequences with this convolution window (b, d_inner, d_conv) and
+        state.
+        """
         x, z = self.in_proj(u).chunk(2, dim=-1)
         x, window = convolved(self.conv1d, x, window)
         y, state = self._scan(x, state)

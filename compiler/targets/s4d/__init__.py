@@ -36,7 +36,8 @@ class S4D(Target):
         return self._gated_sums(stream, inputs, fitter) if isinstance(stream.operation, ops.MemoryRead) else None
 
     def _gated_sums(self, stream, inputs, fitter):
-        """A memory without selectivity (Theorem 4 of paper A): a running sum per key of the values it masks, gated by the query.
+        """A memory without selectivity (Theorem 4 of paper A): a running sum per key of the values it masks, gated by
+        the query.
 
         Each (key, lane) pair has a channel relu(value + M(key − 1)); the gate opens the queried key's channels.
         """

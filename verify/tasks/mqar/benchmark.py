@@ -23,11 +23,11 @@ class BenchmarkLayout(MqarTask):
     """[k1 v1 .. kn vn | every key once more, at even offsets], asked at those n query slots only.
 
     pairs: n; keys are distinct, values are distinct.
-    power: slot i = 0, 1, .. is taken with probability proportional to power * (i + 1)**(power - 1), without replacement, the
-        first pair choosing first: a small power asks early and late queries are rare.
-    filler: what stands elsewhere in the second part: the neutral token, or uniform tokens of the whole alphabet, keys and
-        values included ("vocabulary", the benchmark's default), which rebinds keys at random. The label stays the value of
-        the context, which is the answer of the write policy "first".
+    power: slot i = 0, 1, .. is taken with probability proportional to power * (i + 1)**(power - 1), without
+        replacement, the first pair choosing first: a small power asks early and late queries are rare.
+    filler: what stands elsewhere in the second part: the neutral token, or uniform tokens of the whole alphabet, keys
+        and values included ("vocabulary", the benchmark's default), which rebinds keys at random. The label stays the
+        value of the context, which is the answer of the write policy "first".
     """
 
     pairs: int
@@ -90,7 +90,9 @@ class BenchmarkLayout(MqarTask):
     def assemble(
         self, keys: Sequence[int], values: Sequence[int], slots: Sequence[int], noise: Sequence[int]
     ) -> tuple[list[int], list[int]]:
-        """(tokens, labels): the pairs, then keys[i] asked in slots[i], then `noise` over the free positions in order."""
+        """(tokens, labels): the pairs, then keys[i] asked in slots[i], then `noise` over the free positions in
+        order.
+        """
         tokens = [token for pair in zip(keys, values) for token in pair]
         asked = {2 * slot: pair for slot, pair in zip(slots, zip(keys, values))}
         free = iter(noise)
@@ -114,15 +116,16 @@ class BenchmarkLayout(MqarTask):
     def describe(self) -> str:
         """One line for a report."""
         return (
-            f"MQAR, benchmark layout: {self.length} tokens, {self.pairs} pairs of {self.kappa} keys and {self.vocab} values, "
+            f"MQAR, benchmark layout: {self.length} tokens, {self.pairs} pairs of {self.kappa} keys "
+            f"and {self.vocab} values, "
             f"power {self.power}, filler {self.filler}"
         )
 
     def _slots(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """(count, pairs) distinct slots, drawn one after the other with the power law's weights.
 
-        Adding Gumbel noise to log weights and sorting draws without replacement, in order of drawing. The factor `power`
-        shifts every log weight alike and is left out.
+        Adding Gumbel noise to log weights and sorting draws without replacement, in order of drawing. The factor
+        `power` shifts every log weight alike and is left out.
         """
         log_weights = (self.power - 1) * np.log(np.arange(1, self.slots + 1))
         score = log_weights + rng.gumbel(size=(count, self.slots))

@@ -1,7 +1,7 @@
 """Sequences of the benchmark's layout that break wrong circuits: each case is a function from a layout to its rows.
 
-All keep the layout's pairs, distinct keys and values, and even query slots; cases that need filler other than the neutral
-token return no rows where the layout has none.
+All keep the layout's pairs, distinct keys and values, and even query slots; cases that need filler other than the
+neutral token return no rows where the layout has none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""MQAR as the input-selectivity paper lays it out: k1 v1 .. kn vn, then queries interwoven with noise (App. C.1, D.3)."""
+"""MQAR as the input-selectivity paper lays it out: k1 v1 ..
+
+kn vn, then queries interwoven with noise (App. C.1, D.3).
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,10 +30,10 @@ class PaperLayout(MqarTask):
 
     pairs: n, by default kappa; the keys of the context are a random subset in random order, so distinct.
     queries: how many positions of the second part hold a query, by default `pairs`; where they stand is uniform.
-    filler: noise is the neutral token ("neutral"), a uniform value as in the paper ("values"), or a fair coin's choice of the
-        two ("mixed").
-    repeat_queries: False, each key is queried at most once, as Theorems 2-4 need; True, queries are drawn with repetition,
-        and (query, noise value) then rebinds a key under the policies "last" and "sum".
+    filler: noise is the neutral token ("neutral"), a uniform value as in the paper ("values"), or a fair coin's choice
+        of the two ("mixed").
+    repeat_queries: False, each key is queried at most once, as Theorems 2-4 need; True, queries are drawn with
+        repetition, and (query, noise value) then rebinds a key under the policies "last" and "sum".
     rebind: context keys are drawn uniformly with repetition (App. D.3). Each distinct key is still queried at most once
         unless repeat_queries, so a sequence with few distinct keys has fewer queries than `queries`.
     write: the policy that decides the label; a query without an answer under it is IGNORED ("sum" after two writes).
@@ -120,7 +123,8 @@ class PaperLayout(MqarTask):
         keys = "keys drawn with repetition" if self.rebind else "distinct keys"
         often = "any number of times" if self.repeat_queries else "at most once"
         return (
-            f"MQAR, paper layout: {self.length} tokens, {self.pairs} pairs of {self.kappa} keys and {self.vocab} values, "
+            f"MQAR, paper layout: {self.length} tokens, {self.pairs} pairs of {self.kappa} keys "
+            f"and {self.vocab} values, "
             f"{keys}, {self.queries} queries, each key {often}, filler {self.filler}, write policy {self.write}"
         )
 
@@ -137,7 +141,8 @@ class PaperLayout(MqarTask):
     def _queries(self, rng: np.random.Generator, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(count, queries) key tokens to ask for, and which of them are asked.
 
-        Without repetition, the first occurrences of keys come in random order before the others, and only they are asked.
+        Without repetition, the first occurrences of keys come in random order before the others, and only they are
+        asked.
         """
         if self.repeat_queries:
             picked = rng.integers(self.pairs, size=(len(keys), self.queries))

@@ -1,7 +1,7 @@
 """Sequences of the paper's layout that break wrong circuits: each case is a function from a layout to its sequences.
 
-A case outside the layout's conditions (a repeated query where each key is asked once, say) returns no sequences. Cases may
-have fewer pairs or queries than random sequences of the layout, and may be shorter.
+A case outside the layout's conditions (a repeated query where each key is asked once, say) returns no sequences. Cases
+may have fewer pairs or queries than random sequences of the layout, and may be shorter.
 """
 
 from __future__ import annotations

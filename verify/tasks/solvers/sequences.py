@@ -57,7 +57,10 @@ class LongestIncreasingSubsequenceSolver(NumberList):
 
 
 class MaximumSubarraySolver(NumberList):
-    """For each number the largest sum of numbers in a row that ends there, 0 where none is above it; then the largest of all."""
+    """For each number the largest sum of numbers in a row that ends there, 0 where none is above it.
+
+    Then the largest of all.
+    """
 
     name = "max-subarray"
 
