@@ -99,7 +99,7 @@ def _check_count(compiled: Compiled, upto: int) -> None:
     """ValueError before any work where there are too many sequences."""
     total = 0
     for length in range(1, upto + 1):
-        strings = compiled.source.language.strings(length)
+        strings = compiled.source.token_language.strings(length)
         total += sum(1 for _ in islice(strings, MOST + 1 - total))
         if total > MOST:
             reason = f"upto = {upto} means more than {MOST:,} sequences"
@@ -109,7 +109,7 @@ def _check_count(compiled: Compiled, upto: int) -> None:
 def _batches(compiled: Compiled, upto: int) -> Iterator[np.ndarray]:
     """Every sequence, shortest first: (batch, length) ids."""
     for length in range(1, upto + 1):
-        strings = compiled.source.language.strings(length)
+        strings = compiled.source.token_language.strings(length)
         while rows := list(islice(strings, max(1, _TOKENS_PER_BATCH // length))):
             yield np.array(rows, dtype=np.int64)
 
@@ -117,7 +117,7 @@ def _batches(compiled: Compiled, upto: int) -> Iterator[np.ndarray]:
 def _difference(
     compiled: Compiled, ids: np.ndarray, circuit: np.ndarray, model: np.ndarray, function: Callable
 ) -> str | None:
-    names = [compiled.source.alphabet.tokens[i] for i in ids]
+    names = [compiled.source.token_alphabet.tokens[i] for i in ids]
     if not np.array_equal(circuit.astype(model.dtype), model):
         at = int(np.flatnonzero(circuit != model)[0])
         return f"on {' '.join(names)}: output {at} of the real module is {model[at]:g}, of the circuit {circuit[at]:g}"
@@ -132,9 +132,9 @@ def _difference(
 def _in_the_words_of(answer: Answer, output: np.ndarray, compiled: Compiled) -> Any:
     """What the circuit puts out, as a token, a number or numbers, whatever the function's answer is."""
     if isinstance(answer, str):
-        compiled.source.alphabet.index(answer)  # raises where it is no token
+        compiled.source.token_alphabet.index(answer)  # raises where it is no token
         best = np.flatnonzero(output == output.max())
-        return compiled.source.alphabet.tokens[best[0]] if len(best) == 1 else f"a tie of {len(best)} tokens"
+        return compiled.source.token_alphabet.tokens[best[0]] if len(best) == 1 else f"a tie of {len(best)} tokens"
     wanted = np.asarray(answer)
     if wanted.dtype == object or wanted.ndim > 1 or wanted.size != output.size:
         kind = type(answer).__name__

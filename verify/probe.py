@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 
@@ -74,7 +76,7 @@ def _scores_sentence(
     scores: np.ndarray, compiled: Compiled, tokens: np.ndarray, packaged: LanguageModel | None
 ) -> str | None:
     expected = compiled.interpret(tokens)
-    names = compiled.source.token_alphabet.tokens
+    names: Sequence[str] = compiled.source.token_alphabet.tokens
     if packaged is not None:
         expected, names = packaged.over_vocabulary(expected), packaged.tokens
     found = _first(scores[..., : expected.shape[-1]], expected)

@@ -30,7 +30,7 @@ from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import ONE, linear_form
 from compiler.analysis.walks import Step, TooManyWalks, walks
 from compiler.language import operations as ops
-from compiler.language.stream import Stream, constant
+from compiler.language.stream import Stream, constant, operation_of
 from compiler.language.types import Bool
 
 _LONGEST_TRAIL = 8
@@ -202,7 +202,7 @@ def _by_edges(write: _Write, domains: Domains) -> None:
         raise _Doubt(
             f"its key is a token {write.lag} positions back, and {_LONGEST_TRAIL} back is the furthest followed"
         )
-    operation = write.key.operation
+    operation = operation_of(write.key, ops.Embed)
     present = ops.exact_matrix(np.minimum(abs(operation.table).sum(axis=1), 1).reshape(-1, 1))
     here = Stream(ops.Embed(operation.alphabet, present, Bool()))
     found = walks(language, domains.of, [_back(here, write.lag), *write.conditions], write.lag)

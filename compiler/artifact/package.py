@@ -257,7 +257,7 @@ def _special_score(compiled: Compiled, bounds: np.ndarray) -> float:
 
 def _head(compiled: Compiled, lane_of: np.ndarray, d_model: int, vocab: int, special: float) -> torch.Tensor:
     rows = _vocabulary_rows(compiled.head, lane_of, d_model, vocab, "lm_head")
-    rows[compiled.source.alphabet.size :, d_model - 1] = special  # a power of two
+    rows[compiled.source.token_alphabet.size :, d_model - 1] = special  # a power of two
     return torch.from_numpy(rows)
 
 

@@ -134,9 +134,9 @@ def _block(
     out: list[dict[int, Fraction]] = [{} for _ in after]
     for i, channel in enumerate(channels):
         for lane, weight in channel.out.items():
-            out[target_at[lane]][i] = weight
+            out[target_at[lane]][i] = Fraction(weight)
         for lane, weight in layer.constant.items() if channel.name in ones else ():
-            out[target_at[lane]][i] = weight
+            out[target_at[lane]][i] = Fraction(weight)
     return PolynomialBlock(
         affine([over_lanes(c.value) for c in channels], len(before)),
         affine([over_lanes(c.gate) for c in channels], len(before)),

@@ -187,8 +187,9 @@ class _Rewriter:
 
     @rule.register
     def _(self, operation: ops.Shift, x: Stream) -> Stream:
-        further = isinstance(x.operation, ops.Shift)
-        return self._delayed(x.inputs[0] if further else x, operation.k + (x.operation.k if further else 0))
+        if isinstance(x.operation, ops.Shift):
+            return self._delayed(x.inputs[0], operation.k + x.operation.k)
+        return self._delayed(x, operation.k)
 
     def _delayed(self, x: Stream, lag: int) -> Stream:
         """x(t − lag); zeros where no sequence is long enough."""

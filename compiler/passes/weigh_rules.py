@@ -14,7 +14,7 @@ from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
-from compiler.language.stream import Stream
+from compiler.language.stream import Stream, operation_of
 from compiler.passes.conditions import need_flags
 
 
@@ -36,7 +36,7 @@ def weigh_rules(circuit: Circuit, context: Context) -> Circuit:
 
 
 def _weighed(stream: Stream, inputs: tuple[Stream, ...], context: Context) -> Stream:
-    operation, (scores, *flags) = stream.operation, inputs
+    operation, (scores, *flags) = operation_of(stream, ops.Decide), inputs
     try:
         need_flags(context.domains, *flags)
     except NotImplementedError as reason:

@@ -7,11 +7,15 @@ included; `told(row, token)` hears of every token as it comes (from transformers
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from compiler.runtime.streaming import advance
+
+if TYPE_CHECKING:
+    from compiler.artifact.model import Stack
 
 Told = Callable[[int, int], None]
 UNHEARD: Told = lambda row, token: None
@@ -19,7 +23,7 @@ UNHEARD: Told = lambda row, token: None
 
 @torch.no_grad()
 def by_stepping(
-    stack: nn.Module, prompts: Sequence[Sequence[int]], stop: int | None, most: Sequence[int], told: Told = UNHEARD
+    stack: Stack, prompts: Sequence[Sequence[int]], stop: int | None, most: Sequence[int], told: Told = UNHEARD
 ) -> list[list[int]]:
     """One position at a time. Rows begin together; a row whose prompt has ended is fed what it wrote.
 
@@ -27,7 +31,8 @@ def by_stepping(
     """
     shared = min(map(len, prompts))
     scores, state = advance(stack, torch.tensor([row[:shared] for row in prompts]), stack.initial_state(len(prompts)))
-    scores, written, place = scores[:, -1], [[] for _ in prompts], shared
+    scores, place = scores[:, -1], shared
+    written: list[list[int]] = [[] for _ in prompts]
     while True:
         following = scores.argmax(dim=-1).tolist()
         for i, prompt in enumerate(prompts):

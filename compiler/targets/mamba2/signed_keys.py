@@ -23,7 +23,7 @@ import numpy as np
 
 from compiler.analysis.linear_form import linear_form
 from compiler.language import operations as ops
-from compiler.language.stream import Stream, concatenate
+from compiler.language.stream import Stream, concatenate, operation_of
 from compiler.language.types import Bool
 
 
@@ -44,9 +44,10 @@ def balanced_code_memory(value: Stream, key: Stream, query: Stream) -> Stream | 
     None.
     """
     found = [_token_lanes(s) for s in (key, query, value)]
-    if any(lanes is None for lanes in found):
+    placed = [lanes for lanes in found if lanes is not None]
+    if len(placed) < len(found):
         return None
-    (key_lanes, key_lag), (query_lanes, lag), (value_lanes, value_lag) = found
+    (key_lanes, key_lag), (query_lanes, lag), (value_lanes, value_lag) = placed
     (values,) = linear_form(value).values()
     length = key.width
     codes = _is_balanced(key, key_lanes) and _is_balanced(query, query_lanes)
@@ -55,7 +56,7 @@ def balanced_code_memory(value: Stream, key: Stream, query: Stream) -> Stream | 
         and lag == value_lag
         and key_lag == lag + 1
         and _flags(value_lanes)
-        and bool((ops.exact_matrix(value_lanes.operation.table @ values.T).data == 1).all())
+        and bool((ops.exact_matrix(operation_of(value_lanes, ops.Embed).table @ values.T).data == 1).all())
         and _disjoint(key_lanes, value_lanes, length)
         and _disjoint(query_lanes, value_lanes, length)
     ):
@@ -92,23 +93,24 @@ def _is_balanced(code: Stream, lanes: Stream) -> bool:
         return False
     (matrix,) = linear_form(code).values()
     expected = np.hstack([2 * np.eye(length), -np.ones((length, 1))])
-    table = lanes.operation.table
+    table = operation_of(lanes, ops.Embed).table
     weight = np.asarray(table[:, :length].sum(axis=1)).reshape(-1)
     present = table[:, [length]].toarray().reshape(-1)
     return bool((matrix.toarray() == expected).all() and (2 * weight == length * present).all())
 
 
 def _flags(lanes: Stream) -> bool:
-    return bool((lanes.operation.table.data == 1).all())
+    return bool((operation_of(lanes, ops.Embed).table.data == 1).all())
 
 
 def _any(lanes: Stream) -> Stream:
     """Whether any lane of an embedding is set: a flag of the token."""
-    table = (abs(lanes.operation.table).sum(axis=1) > 0).astype(float).reshape(-1, 1)
-    return Stream(ops.Embed(lanes.operation.alphabet, ops.exact_matrix(table), Bool()), (), f"{lanes.label}.present")
+    embed = operation_of(lanes, ops.Embed)
+    table = (abs(embed.table).sum(axis=1) > 0).astype(float).reshape(-1, 1)
+    return Stream(ops.Embed(embed.alphabet, ops.exact_matrix(table), Bool()), (), f"{lanes.label}.present")
 
 
 def _disjoint(keys: Stream, values: Stream, length: int) -> bool:
     """Whether no token has both a code and a value."""
-    present = keys.operation.table[:, [length]].toarray().reshape(-1)
-    return not (present[abs(values.operation.table).sum(axis=1) > 0]).any()
+    present = operation_of(keys, ops.Embed).table[:, [length]].toarray().reshape(-1)
+    return not (present[abs(operation_of(values, ops.Embed).table).sum(axis=1) > 0]).any()
