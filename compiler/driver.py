@@ -66,7 +66,9 @@ class Compiled:
 
     @cached_property
     def error_bound(self) -> float | None:
-        """How far a float32 module can be from `interpret` in any output, at most: 0 where it is exact, None where no bound is known."""
+        """How far a float32 module can be from `interpret` in any output, at most: 0 where it is exact, None where no
+        bound is known.
+        """
         return error_bound(self.core, self.domains, self.context.format, self.context.target.chunk)
 
     def interpret(self, tokens: np.ndarray) -> np.ndarray:

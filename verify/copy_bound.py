@@ -1,15 +1,17 @@
-"""Theorem 1 of paper B as numbers: the bound on the error of an approximate COPY, the error itself, and which assumption fails.
+"""Theorem 1 of paper B as numbers: the bound on the error of an approximate COPY, the error itself, and which
+assumption fails.
 
-y_i = Σ_{j≤i} α_j (c_i·b_j) v_j with α_j = Π_{k=j+1}^{i} a_k and v_j = Δ_j ⊙ x_j is to equal v_p, p = pos(i). With
-S = {j : i − L < j ≤ i, |c_i·b_j| ≥ δ} and |x| ≤ M, Assumption 1 is: p ∈ S and c_i·b_p ≥ ρ ≥ δ; |c_i·b_j| < δ outside of S;
+y_i = Σ_{j≤i} α_j (c_i·b_j) v_j with α_j = Π_{k=j+1}^{i} a_k and v_j = Δ_j ⊙ x_j is to equal v_p, p = pos(i). With S =
+{j : i − L < j ≤ i, |c_i·b_j| ≥ δ} and |x| ≤ M, Assumption 1 is: p ∈ S and c_i·b_p ≥ ρ ≥ δ; |c_i·b_j| < δ outside of S;
 Σ_{j∈S} α_j |c_i·b_j| ≤ 1. Then Σ_{j∈S, j≠p} α_j |c_i·b_j| ≤ 1 − α_p ρ, and so is |α_p c_i·b_p − 1|, hence
 
     |y_i − v_p| ≤ M‖Δ‖ · [2(1 − α_p ρ) + δ Σ_{j∉S} α_j]                                              (`bound`)
                 ≤ M‖Δ‖ · [2(1 − α_p ρ) + δ α_p · (a/(1 − a) + (ā^−(L−1) − 1)/(1 − ā))]               (`theorem`)
 
-with a = max over 2 ≤ k ≤ p and ā = min over p < k ≤ i of a_k. `theorem` ≤ ε is the condition of Theorem 1, solved for ε.
-The paper has the maximum over 1 ≤ j < p: that leaves out a_p, which every earlier weight holds (α_{p−1} = a_p·α_p), and is
-false (`paper`). A quotient without a k in its range is 0; for a = 1 the first is p − 1, for ā = 1 the second is L − 1.
+with a = max over 2 ≤ k ≤ p and ā = min over p < k ≤ i of a_k. `theorem` ≤ ε is the condition of Theorem 1, solved for
+ε. The paper has the maximum over 1 ≤ j < p: that leaves out a_p, which every earlier weight holds (α_{p−1} = a_p·α_p),
+and is false (`paper`). A quotient without a k in its range is 0; for a = 1 the first is p − 1, for ā = 1 the second is
+L − 1.
 """
 
 from __future__ import annotations

@@ -403,7 +403,9 @@ class Domains:
 
     @_of.register
     def _(self, operation: ops.FadingSum, stream: Stream) -> Domain:
-        """At most 1/(1 − decay) of the largest value at any one position, and of the sum of all over the whole sequence."""
+        """At most 1/(1 − decay) of the largest value at any one position, and of the sum of all over the whole
+        sequence.
+        """
         d = self._known[stream.inputs[0]]
         gain = 1 / (1 - operation.decay)
         low, high = (np.minimum(times(b, gain), d.masses) for b in (np.maximum(-d.low, 0), np.maximum(d.high, 0)))

@@ -4,9 +4,9 @@ u = 2^−24. For each number that a block writes to a lane, `ErrorBound.of` boun
 values (`Domains`) and on the errors of what it reads. A bound is 0 where everything is on a lattice and stays within
 it (pass 7). Where an operation on real numbers has no rule here there is no bound, and none is claimed.
 
-Operands are linear maps of lanes, computed in one row: Σ_i m_i·v_i is off by Σ|m_i|·e_i + γ_n·Σ|m_i|·(|v_i| + e_i), n the
-number of its terms plus four (taps and bias). Every scale in between is a power of two and rounds nothing.
-What is taken for granted of a backend: sums and products round to nearest, exp, silu and softplus are within 2 ulp.
+Operands are linear maps of lanes, computed in one row: Σ_i m_i·v_i is off by Σ|m_i|·e_i + γ_n·Σ|m_i|·(|v_i| + e_i), n
+the number of its terms plus four (taps and bias). Every scale in between is a power of two and rounds nothing. What is
+taken for granted of a backend: sums and products round to nearest, exp, silu and softplus are within 2 ulp.
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ class ErrorBound:
         self._forms: dict[Stream, Form] = {}
 
     def add(self, stream: Stream) -> None:
-        """Bound a stream whose inputs are known: (width,) errors of an operation; linear maps are left to their readers."""
+        """Bound a stream whose inputs are known: (width,) errors of an operation.
+
+        Linear maps are left to their readers.
+        """
         if isinstance(stream.operation, (ops.Linear, ops.Shift, ops.Constant)):
             return
         self.beyond[stream] = self.errors[stream] = np.zeros(stream.width)
@@ -127,7 +130,8 @@ def _silu_product(known: ErrorBound, stream: Stream) -> Bounds:
     """|ã·b̃ − a·b| + s⁴/(48λ²) + λ·s·(1 + s/2λ)·γ, s ≥ |ã| + |b̃|.
 
     f(z) = z·tanh(z/2) is z²/2 less at most z⁴/24, in two terms of opposite sign, times λ²/2. Each silu is at most
-    (z/2)(1 + z/2) for z = s/λ, four of them times λ²/2; twelve roundings: silu 4, of its argument 2·1, the gate, the sum.
+    (z/2)(1 + z/2) for z = s/λ, four of them times λ²/2; twelve roundings: silu 4, of its argument 2·1, the gate, the
+    sum.
     """
     a, b = stream.inputs
     scale = float(stream.operation.scale)

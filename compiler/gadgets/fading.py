@@ -61,7 +61,9 @@ class FadingSum(OneColumnState):
 
 
 class FadingMemory(OuterProduct):
-    """Σ decay^(t−s)·v_s·<k_s, q_t>: the outer-product memory (B = k/128, C = q/32, Δ = 128) with A as for the fading sum."""
+    """Σ decay^(t−s)·v_s·<k_s, q_t>: the outer-product memory (B = k/128, C = q/32, Δ = 128) with A as for the fading
+    sum.
+    """
 
     def fit(self, stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Stream:
         check_fading(stream, fitter)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class SiluProduct(Gadget):
     """(λ²/2)·Σ ±silu(±(a ± b)/λ) in four channels, the block as a two-layer network (paper B, Lemma 1).
 
-    x̂ = 32 everywhere and D = 1/32, so y = 1; the state is off (Δ = softplus(−200) = 0); the gates are
-    silu(±(a + b)/λ), added, and silu(±(a − b)/λ), subtracted. They stand near 0, where silu is curved: that is the point.
+    x̂ = 32 everywhere and D = 1/32, so y = 1; the state is off (Δ = softplus(−200) = 0); the gates are silu(±(a +
+    b)/λ), added, and silu(±(a − b)/λ), subtracted. They stand near 0, where silu is curved: that is the point.
     """
 
     def fit(self, stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Stream:

@@ -13,10 +13,10 @@ Where the columns carry a step of their own (Mamba-Δᵀ), the state is instead
 
     h_cn(t) = exp(−Δ_n) · h_cn(t − 1) + B_n · x̂_c,   Δ_n = softplus(step_bias_n + <step_n, x̂(t)>).
 
-silu and softplus stand for relu and for identity/0: every pre-activation is 0, at least
-20.1 or at most −104, and exp(−Δ · rate) is 1 or 0 unless a state fades on purpose, where the real functions agree with these bit for bit
-(exact-arithmetic E1, E2, E4). Rows marked `real` may have any pre-activation: they come in
-pairs ± of which only the difference is read, and f(x) − f(−x) = x for all of these functions.
+silu and softplus stand for relu and for identity/0: every pre-activation is 0, at least 20.1 or at most −104, and
+exp(−Δ · rate) is 1 or 0 unless a state fades on purpose, where the real functions agree with these bit for bit
+(exact-arithmetic E1, E2, E4). Rows marked `real` may have any pre-activation: they come in pairs ± of which only the
+difference is read, and f(x) − f(−x) = x for all of these functions.
 """
 
 from __future__ import annotations
@@ -194,7 +194,9 @@ def rectified(
 
 
 def kept(exponent: np.ndarray, fades: np.ndarray | None = None) -> np.ndarray:
-    """exp(−Δ·rate), which must be exactly 1 (up to 2^−26) or 0 (from 104 on), but where a state fades on purpose (mask)."""
+    """exp(−Δ·rate), which must be exactly 1 (up to 2^−26) or 0 (from 104 on), but where a state fades on purpose
+    (mask).
+    """
     part = (exponent > KEPT) & (exponent < -SAFE_NEGATIVE)
     if fades is not None and fades.any():
         whole = kept(np.where(fades, 0.0, exponent))

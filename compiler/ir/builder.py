@@ -206,7 +206,8 @@ class BlockBuilder:
     ) -> None:
         """Channels. out: (lane, weight) of each; gate: (C × lanes); delta_features: (rows, features, weights).
 
-        real_gate, real_step: their gates or steps are halves of real numbers; curved_gate: their gates stand for silu itself.
+        real_gate, real_step: their gates or steps are halves of real numbers; curved_gate: their gates stand for silu
+            itself.
         """
         count = len(feature)
         self._channels.append(

@@ -1,12 +1,14 @@
-"""Pass 4, rings: a value k positions back, read from a ring of k + 1 places instead of carried along by ⌈k/reach⌉ blocks.
+"""Pass 4, rings: a value k positions back, read from a ring of k + 1 places instead of carried along by ⌈k/reach⌉
+blocks.
 
-The ring is a "last" memory: position p writes the value at place p mod (k + 1), and reads place p + 1 mod (k + 1), which
-was written at p − k, or not yet: then it reads zeros, as before the start. The place is the
-position less what it was at the last multiple of k + 1; a multiple is recognised by Σ_j [p = j·(k + 1)], three ramps each.
-Position, latch, one-hot and bank take four blocks, whatever k is, and k + 1 channels for each lane.
+The ring is a "last" memory: position p writes the value at place p mod (k + 1), and reads place p + 1 mod (k + 1),
+which was written at p − k, or not yet: then it reads zeros, as before the start. The place is the position less what it
+was at the last multiple of k + 1; a multiple is recognised by Σ_j [p = j·(k + 1)], three ramps each. Position, latch,
+one-hot and bank take four blocks, whatever k is, and k + 1 channels for each lane.
 
-A shift stays a chain where that has no more blocks, where the ramps would leave the exact range of the format, where too
-many channels would be needed (a filter reads many lags: they share one chain), and where the target has no such bank.
+A shift stays a chain where that has no more blocks, where the ramps would leave the exact range of the format, where
+too many channels would be needed (a filter reads many lags: they share one chain), and where the target has no such
+bank.
 """
 
 from __future__ import annotations

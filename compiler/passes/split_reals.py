@@ -56,7 +56,9 @@ def split_reals(circuit: Circuit, context: Context) -> Circuit:
 
 
 def _needs_halves(stream: Stream, domains: Domains) -> bool:
-    """Whether a block would have to carry a real number: a fading sum of a lattice makes one, a linear map reads one freely."""
+    """Whether a block would have to carry a real number: a fading sum of a lattice makes one, a linear map reads one
+    freely.
+    """
     if isinstance(stream.operation, (ops.Numbers, ops.ScaledSum)):
         return isinstance(stream.operation, ops.ScaledSum) or not domains.of(stream).step
     free = isinstance(stream.operation, (ops.Linear, ops.Constant, ops.Embed))

@@ -74,7 +74,9 @@ def gadgets_command(
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
-    """Lemmas 1–5: product, network, linear map, select, indicators: exact on integers, within a proved bound on reals."""
+    """Lemmas 1–5: product, network, linear map, select, indicators: exact on integers, within a proved bound on
+    reals.
+    """
     if plot:
         picture_path(plot, "--plot")
     with working("gadgets", quiet=as_json):

@@ -1,8 +1,9 @@
-"""Theorem 1 of paper B: COPY by a state of constant size that fades, its error measured on built weights against the bound.
+"""Theorem 1 of paper B: COPY by a state of constant size that fades, its error measured on built weights against the
+bound.
 
-The circuit is one line: `memory.outer_sum(x, write=b, read=c, decay=a)`, the state of equation (6) with Δ = 1 and one decay.
-Instances are drawn so that Assumption 1 holds, and half of them adversarially: every term of the sum points the same way,
-so that the bound is nearly reached.
+The circuit is one line: `memory.outer_sum(x, write=b, read=c, decay=a)`, the state of equation (6) with Δ = 1 and one
+decay. Instances are drawn so that Assumption 1 holds, and half of them adversarially: every term of the sum points the
+same way, so that the bound is nearly reached.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ class Instances:
 
 
 def draw(count: int, length: int, window: int, delta: float, decay: float | None, seed: int) -> Instances:
-    """Instances that satisfy Assumption 1 with M = 1; decay: the same at every step, None for steps of their own in (0.7, 1].
+    """Instances that satisfy Assumption 1 with M = 1.
+
+    decay: the same at every step, None for steps of their own in (0.7, 1].
 
     The numbers are float32 numbers, for the module is given no others.
     """
@@ -77,7 +80,9 @@ def draw(count: int, length: int, window: int, delta: float, decay: float | None
 def report(
     samples: int = 10_000, length: int = 16, window: int = 4, delta: float = 1 / 64, seed: int = 0
 ) -> dict[str, Any]:
-    """Bound, theorem and measured error for general decays by formula, and for several fixed ones on the built module."""
+    """Bound, theorem and measured error for general decays by formula, and for several fixed ones on the built
+    module.
+    """
     at_least("samples", samples, 2, "half of the instances are adversarial")
     formula = draw(samples, length, window, delta, None, seed).report()
     rows = [_built(Fraction(decay), samples, length, window, delta, seed) for decay in ("7/8", "15/16", "63/64")]

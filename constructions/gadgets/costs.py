@@ -2,7 +2,8 @@
 
 Three built models: Fibonacci modulo q (2-local: Theorem 4, a state that no T moves); edit distance row by row (a state
 that grows with √T); and what Theorem 3 asks for literally, every earlier token within reach by its place (linear in T).
-Beside them the key-value cache of Transformers of stated sizes, and the time that one of their layers takes to attend to it.
+Beside them the key-value cache of Transformers of stated sizes, and the time that one of their layers takes to attend
+to it.
 
 The state is counted as the module holds it: d_inner·d_state and the window of the convolution, for every block,
 whether an entry is used or not.

@@ -1,7 +1,9 @@
-"""Lemmas 1–5 of paper B, each a word of the language on one or two blocks: exact on integers, within a proved bound on reals.
+"""Lemmas 1–5 of paper B, each a word of the language on one or two blocks: exact on integers, within a proved bound on
+reals.
 
 Lemma 1: the product (`a * b`, and the paper's own by four values of silu); Lemma 2: a two-layer network with relu;
-Lemma 3: a linear map; Lemma 4: select by the sign of t, |t| ≥ α; Lemma 5: [a > b], [a < b], [a ≠ b], |a − b| ≥ α or a = b.
+Lemma 3: a linear map; Lemma 4: select by the sign of t, |t| ≥ α; Lemma 5: [a > b], [a < b], [a ≠ b], |a − b| ≥ α or a =
+b.
 """
 
 from __future__ import annotations
@@ -107,7 +109,9 @@ def report(bound: int = 64, samples: int = 10_000, seed: int = 0) -> dict[str, A
 
 
 def on_integers(word: Word, bound: int, seed: int = 0) -> dict[str, Any]:
-    """A word on all pairs of integers up to a bound (with t: all (x, t), and all triples up to 12), on the real module."""
+    """A word on all pairs of integers up to a bound (with t: all (x, t), and all triples up to 12), on the real
+    module.
+    """
     inputs = {name: numbers(Int(-bound, bound), name) for name in "xyt"}
     made = _compiled(word, inputs)
     values = _integers(bound, seed)
@@ -131,7 +135,10 @@ def on_reals(word: Word, samples: int, seed: int = 0) -> dict[str, Any]:
 
 
 def silu_products(samples: int, seed: int = 0) -> list[dict[str, Any]]:
-    """Lemma 1's own product for |a|, |b| ≤ 1 and λ a power of two; those of the paper's rule for an ε are marked by it."""
+    """Lemma 1's own product for |a|, |b| ≤ 1 and λ a power of two.
+
+    Those of the paper's rule for an ε are marked by it.
+    """
     epsilons = {paper_scale(epsilon): epsilon for epsilon in (1e-2, 1e-3, 1e-5)}
     scales = sorted({Fraction(2**k) for k in range(2, 15)} | set(epsilons))
     rows = []

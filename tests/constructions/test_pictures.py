@@ -120,7 +120,10 @@ def test_tables_of_the_docs_come_from_a_run(page, name):
 
 
 def test_the_errors_of_the_haar_layers_are_those_of_a_run():
-    """Sizes are equal; float32 errors depend on the order in which a machine adds up, so they are within a factor of 4."""
+    """Sizes are equal.
+
+    Float32 errors depend on the order in which a machine adds up, so they are within a factor of 4.
+    """
     tables = example("tables")
     (shown,) = re.findall(
         r"<!-- table haar-layers -->\n(.*?)\n<!-- end", (ROOT / "docs/haar.md").read_text(), re.DOTALL
@@ -164,7 +167,10 @@ def _numbers_in(lines: list[str], header: str) -> list[str]:
 
 
 def test_every_table_of_the_docs_is_made_by_a_script_that_a_test_runs():
-    """A table stands between comments that name it, or after the comment that names its script; a table of words has no header or says so, and no number."""
+    """A table stands between comments that name it, or after the comment that names its script.
+
+    A table of words has no header or says so, and no number.
+    """
     tables = example("tables")
     rounded = {getattr(case, "values", [case])[0] for case in ROUNDED}
     tested = {"haar-layers", "induction-heads", *rounded, *(getattr(case, "values", case)[1] for case in MEASURED)}

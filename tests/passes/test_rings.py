@@ -66,7 +66,9 @@ def test_a_chain_stays_where_it_is_as_short():
 
 
 def test_a_chain_stays_where_the_format_does_not_hold_the_ramps():
-    """4·N·(N / 65 + 1) ramps must stay in the exact range: float32 holds them to N = 16,000 or so, bfloat16 hardly any."""
+    """4·N·(N / 65 + 1) ramps must stay in the exact range: float32 holds them to N = 16,000 or so, bfloat16
+    hardly any.
+    """
     assert _latches(token.shift(64), dtype="bfloat16") == 0
     assert _latches(token.shift(64), 15_000) > 0
     assert _latches(token.shift(64), 20_000) == 0

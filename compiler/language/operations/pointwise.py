@@ -111,7 +111,8 @@ class Compare(Operation):
         found = same_width(a, b)
         if not (a.integral and b.integral):
             found.append(
-                f"it compares {a} with {b}; comparisons are exact on integers only; of real numbers use exceeds(a, b, gap)"
+                f"it compares {a} with {b}; comparisons are exact on integers only; of "
+                "real numbers use exceeds(a, b, gap)"
             )
         return found
 
