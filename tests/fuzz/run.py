@@ -245,4 +245,4 @@ def classified(reason: str) -> str:
     """A reason without its numbers and names, so that like ones are counted together."""
     short = re.sub(r"'[^']*'", "'…'", reason)
     short = re.sub(r"v\d+[\[\].\w]*", "v", short)
-    return re.sub(r"-?\d[\d.,e+/]*(?<![.,])", "N", short)[:160]
+    return re.sub(r"(?<![A-Za-z\d])-?\d[\d.,e+/]*(?<![.,])", "N", short)[:160]
