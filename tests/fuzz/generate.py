@@ -94,7 +94,8 @@ def generate(seed: int) -> Program:
     if draw.chance(0.25):
         logits = growing.step(list(READOUTS))
         outputs = outputs if logits is None else (logits,)
-    while sum(growing.nodes[i].kind.width for i in outputs) > WIDEST and len(outputs) > 1:
+    widest = draw.one((WIDEST, len(draw.letters)))  # a language model has a score for each letter and no more
+    while sum(growing.nodes[i].kind.width for i in outputs) > widest and len(outputs) > 1:
         outputs = outputs[1:]
     end = draw.one(draw.letters) if draw.chance(0.05) else None
     return Program(draw_language(draw), tuple(growing.nodes), outputs, end).trimmed()
