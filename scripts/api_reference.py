@@ -20,7 +20,16 @@ CHAPTERS = {
     "Codes": ["Codebook", "balanced", "bits", "signs", "random_balanced"],
     "Answers": ["emit", "readout", "readout_integer", "readout_nearest", "readout_one_hot"],
     "Types": ["Bool", "Int", "OneHot", "Code", "Real", "Logits"],
-    "Compiling, running, saving": ["compile", "Compiled", "bare", "language_model", "interpret", "save", "load", "generate"],
+    "Compiling, running, saving": [
+        "compile",
+        "Compiled",
+        "bare",
+        "language_model",
+        "interpret",
+        "save",
+        "load",
+        "generate",
+    ],
     "Refusals": ["CompileError", "CheckpointError"],
 }
 
