@@ -1,4 +1,6 @@
-"""The experiments of *Understanding Input Selectivity in Mamba*, with built weights in place of trained ones; paper B's chains.
+"""The experiments of *Understanding Input Selectivity in Mamba*, with built weights in place of trained ones.
+
+Paper B's chains.
 
 Figures 2, A.2 and A.3 (MQAR over a grid), Table 1 (KEEP FIFTH) and Figure 3 (induction heads, with
 the hard setting of App. D.4). Each row compares the paper's bound, the size that was built and the

@@ -8,8 +8,8 @@ front of x_proj, and every channel has all N columns: the state is (2d + 2N)·N,
 channels and keeps to 2d·N. Where the place must be counted first, a block does that.
 
 Circuits. string: before `|` each token is written under its place, behind it read under the next one; where nothing is
-stored the chain ends. delay: pos(i) = i − n. pointer: `@3` asks for the token at place 3. place: every token says itself
-where to copy from, as in the theorem: `x1@3` is x1 and asks for place 3.
+stored the chain ends. delay: pos(i) = i − n. pointer: `@3` asks for the token at place 3. place: every token says
+itself where to copy from, as in the theorem: `x1@3` is x1 and asks for place 3.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ class Copy(Construction):
         return Alphabet.of(BAR, END, x=self.vocab, ask=asking.get(self.form, []))
 
     def longest(self) -> int:
-        """Tokens of the longest sequence: copied once, twice as long as the delay, or all places and as many pointers."""
+        """Tokens of the longest sequence: copied once, twice as long as the delay, or all places and as many
+        pointers.
+        """
         return self.max_length or {"string": 2 * self.n + 2, "place": self.n}.get(self.form, 2 * self.n)
 
     def language(self) -> InputLanguage:

@@ -65,7 +65,10 @@ class Phonebook(ChainConstruction):
         return self.table() + 2 + self.digits + 1
 
     def prompts(self) -> str:
-        return f"at most {self.entries} distinct names with numbers of at most {self.digits} digits, and one name asked for"
+        return (
+            f"at most {self.entries} distinct names with numbers of at most "
+            f"{self.digits} digits, and one name asked for"
+        )
 
     def scores(self) -> Stream:
         x = Tokens(self.alphabet())

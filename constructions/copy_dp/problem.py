@@ -19,8 +19,9 @@
 `construct dp FILE.py:GRID` builds, verifies and saves it. The chain holds the value of each cell in the order of
 `cells`, then the largest (or the least) one where `answer` asks for it, then `.`.
 
-Circuit. The cell that comes next is a one-hot of the number of entries so far; the entries stand in one memory under the
-cells' numbers, the letters in another one; each dependency is one read with a query that is a matrix times the one-hot.
+Circuit. The cell that comes next is a one-hot of the number of entries so far; the entries stand in one memory under
+the cells' numbers, the letters in another one; each dependency is one read with a query that is a matrix times the
+one-hot.
 """
 
 from __future__ import annotations
@@ -67,9 +68,12 @@ class DPProblem:
     name:       of the circuit; letters: the input alphabet; inputs: how many letters each input sequence has.
     cells:      tuples, in the order in which their values are written; a cell needs earlier ones only.
     reads:      cell → the (input, index) pairs whose letters it needs; needs: cell → the cells whose values it needs.
-                Both give lists of one length for every cell; what does not exist reads as letter `blank`, value `missing`.
-    transition: (Cell, letters, values) → the value as a stream; letters are streams of ranks among `letters`, from 0 on.
-    plain:      the same on integers, with the cell as a tuple: what the chain is verified against where no other solver is.
+                Both give lists of one length for every cell; what does not exist reads as letter `blank`, value
+                `missing`.
+    transition: (Cell, letters, values) → the value as a stream; letters are streams of ranks among `letters`, from 0
+        on.
+    plain:      the same on integers, with the cell as a tuple: what the chain is verified against where no other solver
+        is.
     largest:    values are 0 … largest; one outside of them is written as `!`, which ends the promise.
     answer:     what is written behind the last cell: nothing ("last": it is the answer itself), the "max" or the "min".
     """

@@ -1,4 +1,7 @@
-"""A dynamic program of one's own: from a file to a checkpoint that is verified and writes its table; what is refused."""
+"""A dynamic program of one's own: from a file to a checkpoint that is verified and writes its table.
+
+What is refused.
+"""
 
 from __future__ import annotations
 

@@ -35,7 +35,10 @@ class FixedLength(Solver):
 
 
 class DagSolver(FixedLength):
-    """Edges 01 02 12 03 13 23 …, `-` for none; the chain has the distance of each node from node 0, too far to reach: n·L + 1 − L."""
+    """Edges 01 02 12 03 13 23 …, `-` for none.
+
+    The chain has the distance of each node from node 0, too far to reach: n·L + 1 − L.
+    """
 
     name = "shortest-path"
 

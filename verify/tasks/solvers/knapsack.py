@@ -1,7 +1,7 @@
 """The 0/1 knapsack: prompts `2 3 | 4 5 | 4 ;` of weights, values and a capacity; rows from the full capacity down to 0.
 
-Row i has the best value of the first i items within c, c − 1, …, 0; of the last row only its first entry, the answer, is
-written.
+Row i has the best value of the first i items within c, c − 1, …, 0; of the last row only its first entry, the answer,
+is written.
 """
 
 from __future__ import annotations

@@ -15,7 +15,9 @@ DIGITS = tuple("0123456789")
 
 
 class PhonebookSolver(Solver):
-    """Prompts `n1 4 1 ; n0 7 ; ? n1` of at most `entries` entries with distinct names and numbers of 1 to `digits` digits."""
+    """Prompts `n1 4 1 ; n0 7 ; ? n1` of at most `entries` entries with distinct names and numbers of 1 to `digits`
+    digits.
+    """
 
     name = "phonebook"
 

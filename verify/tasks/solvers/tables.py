@@ -1,4 +1,6 @@
-"""A table over a fixed set of cells, filled in order by a plain transition: the textbook for a DPProblem of one's own."""
+"""A table over a fixed set of cells, filled in order by a plain transition: the textbook for a DPProblem of
+one's own.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from verify.tasks.chain import Solver
 
 
 class TableSolver(Solver):
-    """problem: has name, letters, inputs, cells, reads, needs, missing, blank, answer and plain(cell, letters, values)."""
+    """problem: has name, letters, inputs, cells, reads, needs, missing, blank, answer and plain(cell, letters,
+    values).
+    """
 
     def __init__(self, problem: Any):
         self.problem, self.name = problem, problem.name
