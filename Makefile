@@ -4,6 +4,7 @@
 # make bench   time the scan and the start of the command
 # make hostile N=10000   damage checkpoints at random and verify them, and kill processes that save
 # make fuzz N=100000 START=0   random programs over the whole language: exact or refused, from a seed on
+# make proofs N=5000     mutate checkpoints and hold the checker to its word
 # make clean   remove caches and outputs, keep .venv
 # The first of these also makes .venv with everything in it; PYTHON chooses the interpreter (3.11 or newer).
 
@@ -16,7 +17,7 @@ INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt --no-build-is
 # One thread: with several, OpenMP threads that spin on a shared machine make every small product slower.
 export OMP_NUM_THREADS := 1
 
-.PHONY: demo test check bench hostile fuzz clean
+.PHONY: demo test check bench hostile fuzz proofs clean
 
 demo: $(VENV)/installed
 	$(BIN)/construct mqar --kappa 16 --vocab 512
@@ -38,6 +39,9 @@ hostile: $(VENV)/installed-test
 
 fuzz: $(VENV)/installed-test
 	$(BIN)/python -m tests.fuzz --programs $(or $(N),1000) --start $(or $(START),0)
+
+proofs: $(VENV)/installed-test
+	$(BIN)/python -m tests.verify.checker.evidence $(or $(N),5000)
 
 $(VENV)/installed: $(INPUTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
