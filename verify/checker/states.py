@@ -198,7 +198,7 @@ def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what:
     scale, shape = (drive.const, constant(1)) if drive.constant else normalised(drive)
     if drive.constant and not drive.const:
         return drive
-    columns, b_size, c_size = _common_scale(columns)
+    columns, b_size, c_size = _common_scale(world, columns)
     unit_b = min(b.unit for b, _ in columns)
     unit_c = min(c.unit for _, c in columns if c.terms or c.const) if any(c.terms or c.const for _, c in columns) else 0
     tops = []
@@ -220,14 +220,24 @@ def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what:
     return of_root(root, scale * unit)
 
 
-def _common_scale(columns: list[tuple[Value, Value]]) -> tuple[list[tuple[Value, Value]], Fraction, Fraction]:
+def _common_scale(
+    world: World, columns: list[tuple[Value, Value]]
+) -> tuple[list[tuple[Value, Value]], Fraction, Fraction]:
     """The columns divided by powers of two, the same for proportional columns, and these powers."""
-    sizes = [
+    b_size, c_size = (
         Fraction(2) ** max((v.unit for v in side if v.unit is not None), default=0)
         for side in zip(*columns, strict=True)
-    ]
-    b_size, c_size = sizes
-    return [(scaled(b, 1 / b_size), scaled(c, 1 / c_size)) for b, c in columns], b_size, c_size
+    )
+    return [(_over(world, b, b_size), _over(world, c, c_size)) for b, c in columns], b_size, c_size
+
+
+def _over(world: World, value: Value, size: Fraction) -> Value:
+    """value / size, the same object for the same object: what is known of a value is kept with it."""
+    if size == 1:
+        return value
+    if (id(value), size) not in world.rescaled:
+        world.rescaled[id(value), size] = (value, scaled(value, 1 / size))
+    return world.rescaled[id(value), size][1]
 
 
 def _read_bound(world: World, queries: list[Value], tops: list[Fraction]) -> Fraction:

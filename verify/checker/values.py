@@ -78,6 +78,7 @@ class World:
     format: Format
     roots: list[Root] = field(default_factory=list)
     known: dict[tuple, Root] = field(default_factory=dict)
+    rescaled: dict[tuple, tuple[Value, Value]] = field(default_factory=dict)
 
     def root(
         self, kind: str, key: tuple, facts: tuple[int, int, tuple[int, ...] | None], parts: tuple, exact=None
