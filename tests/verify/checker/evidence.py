@@ -5,7 +5,8 @@ Compiles every circuit and construction at small sizes for both mixers and all d
 - mutates the weights: what the checker accepts must run bit for bit as exact arithmetic says (`fuzz`);
 - plants one change: none that changes a logit may be accepted (`plants`).
 
-COUNT mutants and COUNT plants, shared out evenly. Prints one JSON object; exit code 1 if anything was unsound or missed.
+COUNT mutants and COUNT plants, shared out evenly. Prints one JSON object; exit code 1 if anything was unsound or
+missed.
 """
 
 from __future__ import annotations
