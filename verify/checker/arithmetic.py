@@ -54,7 +54,10 @@ def prove_arithmetic(checkpoint: Checkpoint) -> Proved:
 
 
 def _check_head(world: World, lanes: list[Value], head: Matrix) -> None:
-    """Every logit is an exact sum. All rows at once, in units: float64 is exact below 2^53, and at least 2^53 beyond."""
+    """Every logit is an exact sum.
+
+    All rows at once, in units: float64 is exact below 2^53, and at least 2^53 beyond.
+    """
     used = sorted(set(head.cols.tolist()))
     for i in used:
         if lanes[i].upto is not None:

@@ -56,7 +56,10 @@ def check(directory: str | Path) -> Verdict:
     """Read a checkpoint's files and prove of them what can be proved."""
     try:
         checkpoint = read(directory)
-        domain = f"every sequence of the input language of at most {checkpoint.language.length} tokens, in {checkpoint.format.name}"
+        domain = (
+            f"every sequence of the input language of at most {checkpoint.language.length} "
+            f"tokens, in {checkpoint.format.name}"
+        )
         model = prove_arithmetic(checkpoint)
     except (Rejected, ArithmeticError, ValueError, IndexError) as reason:
         nothing = "nothing is known of the values while the arithmetic is not proved"

@@ -1,7 +1,7 @@
 """The circuit as written: circuit.json read into values, one rule per operation of the language (part C).
 
-Each rule is an identity of exact arithmetic. Its side conditions (flags are 0 or 1, numbers are whole) are proved of the
-values, never taken from the declared types; where one cannot be proved the circuit stays `Unproved`.
+Each rule is an identity of exact arithmetic. Its side conditions (flags are 0 or 1, numbers are whole) are proved of
+the values, never taken from the declared types; where one cannot be proved the circuit stays `Unproved`.
 """
 
 from __future__ import annotations
@@ -374,7 +374,9 @@ RULES: dict[str, Callable] = {
 
 
 def scores_differ(reader: Reader, lanes: Lanes, head: Matrix, letters: int) -> str | None:
-    """None if every score of the weights is the circuit's, as a function of the sequence; else the first that is not shown."""
+    """None if every score of the weights is the circuit's, as a function of the sequence; else the first that is not
+    shown.
+    """
     parts = reader.output()
     width = parts[0][0].shape[0]
     if width > letters:

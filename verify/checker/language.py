@@ -67,7 +67,10 @@ def _sum_above(values: np.ndarray) -> Fraction:
 
 
 def parse(promise: dict) -> Language:
-    """The language of a manifest's promise, {"language": {"tokens", "start", "edges"}, "length"}; Rejected where it is none."""
+    """The language of a manifest's promise, {"language": {"tokens", "start", "edges"}, "length"}.
+
+    Rejected where it is none.
+    """
     try:
         data, length = promise["language"], promise["length"]
         tokens, start = data["tokens"], data["start"]

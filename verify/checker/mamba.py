@@ -101,7 +101,9 @@ def _step(world: World, steps: Sequence[Value], row: list, bias: Fraction, known
 
 
 def _loose(world: World, value: Value, bias: Fraction, place: str) -> Value:
-    """value + bias where rounding concerns huge sums only: from 2^16 on, a relative error of 2^-7 is allowed for (lemma K)."""
+    """value + bias where rounding concerns huge sums only: from 2^16 on, a relative error of 2^-7 is allowed for (lemma
+    K).
+    """
     found = values_of(world, value)
     total = combine([(ONE, value)], bias)
     small = None if found is None else [v + bias for v in found if abs(v + bias) < 1 << 16]

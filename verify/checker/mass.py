@@ -157,7 +157,9 @@ def _of_product(world: World, parts: tuple, slope: Fraction) -> Iterator[Majoran
 
 
 def _of_form(world: World, shape: Value, ramp: Ramp) -> Iterator[Majorant]:
-    """Lemma W: φ monotone, f = Σ f_j. Letter by letter: either f_j is at most its base b_j, or φ(f_j + Σ max of the others).
+    """Lemma W: φ monotone, f = Σ f_j.
+
+    Letter by letter: either f_j is at most its base b_j, or φ(f_j + Σ max of the others).
 
     So φ(f) ≤ Σ_j [f_j > b_j] φ(b_1 + … + b_(j−1) + f_j + max f_(j+1) + …) + φ(Σ b_j), in any order of the parts.
     """

@@ -149,7 +149,9 @@ class Meaning:
 
 
 def _unit(parts: list[Letters]) -> tuple[Fraction, list[Letters]]:
-    """(scale, parts / scale): a power of two with the sign of the first entry that is not 0, in the order of the letters."""
+    """(scale, parts / scale): a power of two with the sign of the first entry that is not 0, in the order of the
+    letters.
+    """
     for part in parts:
         table = part.table
         for place, lag in enumerate(sorted(part.axes)):

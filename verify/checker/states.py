@@ -1,4 +1,6 @@
-"""States as values: what is kept, erased or read by keys, and the bounds that hold at every length (lemmas K, L, N and Y)."""
+"""States as values: what is kept, erased or read by keys, and the bounds that hold at every length (lemmas K, L, N and
+Y).
+"""
 
 from __future__ import annotations
 
@@ -158,7 +160,8 @@ def running_sum(world: World, drive: Value, what: str) -> Value:
     if top > world.format.units:
         if lo < 0 or hi > unit:
             raise Rejected(
-                f"{what}: its running sum can reach {top} units, and {world.format.name} adds exactly up to {world.format.units}"
+                f"{what}: its running sum can reach {top} units, and {world.format.name} adds "
+                f"exactly up to {world.format.units}"
             )
         exact, top = world.format.units, top + top // 8
     check_range(world, abs(scale) * unit * top, drive.unit, f"{what}: its running sum")
@@ -194,7 +197,9 @@ def counted(world: World, drive: Value, step: Value, what: str) -> Value:
 
 
 def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what: str) -> Value:
-    """Σ_n C_n(t) Σ_{s ≤ t} B_n(s) drive(s): every column bounded by its mass, the read by its worst letters (lemma Y)."""
+    """Σ_n C_n(t) Σ_{s ≤ t} B_n(s) drive(s): every column bounded by its mass, the read by its worst letters
+    (lemma Y).
+    """
     scale, shape = (drive.const, constant(1)) if drive.constant else normalised(drive)
     if drive.constant and not drive.const:
         return drive
@@ -261,7 +266,9 @@ def _read_bound(world: World, queries: list[Value], tops: list[Fraction]) -> Fra
 
 
 def merged(world: World, value: Value) -> Value:
-    """Equal operators on several operands are one operator on their sum (lemma Y): tighter bounds, and a normal form."""
+    """Equal operators on several operands are one operator on their sum (lemma Y): tighter bounds, and a normal
+    form.
+    """
     groups: dict[tuple, list] = {}
     for key, component in value.terms.items():
         root = world.roots[key[0]] if key[0] != TOKEN and key[1] == 0 else None

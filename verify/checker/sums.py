@@ -1,4 +1,6 @@
-"""The float operations: when a sum, a product or an activation gives the exact value (lemmas S, R and C of docs/proofs.md)."""
+"""The float operations: when a sum, a product or an activation gives the exact value (lemmas S, R and C of
+docs/proofs.md).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Exact functions of one thing: of a letter (`Table`) or of one integer (`Ramp`), k positions back.
 
 A component with lag k is a function of what stood k positions back. For k > 0 there may be no such position: at
-position -j of the sequence (j = 0 … k - 1; the first letter stands at 1) the component has the value start[j]. A lag 0 component has no start.
+position -j of the sequence (j = 0 … k - 1; the first letter stands at 1) the component has the value start[j]. A lag 0
+component has no start.
 """
 
 from __future__ import annotations
