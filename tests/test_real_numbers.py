@@ -177,7 +177,7 @@ def test_equal_powers_are_computed_once():
 @pytest.mark.parametrize(
     ("stream", "reason"),
     [
-        (running_max(X[0], FLAG), "single integers"),
+        (running_max(X[0], FLAG), "must be shown to be an integer"),
         (X > W, "use exceeds"),
         (X == W, "use exceeds"),
         (X[0].one_hot(3), "an Int is needed"),

@@ -113,8 +113,6 @@ REAL = numbers(Real(-1.0, 1.0), "signal")
 NO_LOWERING = {
     "latch on s4d": (latch(number, is_a), "s4d", NO_LATCH["s4d"]),
     "last write on s4d": (memory.write(token, number, policy="last").read(token), "s4d", NO_LATCH["s4d"]),
-    "maximum of negatives": (running_max(number, is_a), "mamba", "single integers of at least 0 only"),
-    "maximum of lanes": (running_max(pair, is_a), "mamba", "single integers of at least 0 only"),
     "too large": (((number**16) ** 16) ** 4, "mamba", "could exceed 2\\^256"),
     "beyond float32": (number.cumsum() ** 7, "mamba", "float32 adds exactly up to 16777216"),
 }
