@@ -120,7 +120,8 @@ def test_verify_accepts_what_was_saved(checkpoint: Path, capsys: pytest.CaptureF
 def test_inspect_names_lanes_and_columns(checkpoint: Path, capsys: pytest.CaptureFixture) -> None:
     assert run("inspect", str(checkpoint)) == 0
     text = capsys.readouterr().out
-    assert "key[0 … 2]" in text and "recalled.column[0 … 2]" in text and all(len(line) <= 80 for line in text.splitlines())
+    assert "key[0 … 2]" in text and "recalled.column[0 … 2]" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
 
 
 def test_list(capsys: pytest.CaptureFixture) -> None:
