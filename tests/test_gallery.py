@@ -47,6 +47,11 @@ def test_a_page_of_the_gallery_is_right_on_every_short_string(name: str, target:
         assert [names[i] for i in row] == [page.plain_python(spelled[: t + 1]) for t in range(len(spelled))]
 
 
+@pytest.mark.parametrize(("target", "blocks"), [("mamba", 3), ("mamba2", 4)])
+def test_a_long_chain_of_flags_takes_few_blocks(target: str, blocks: int) -> None:
+    assert len(compile(_page("flat_json").circuit(), target).blocks) <= blocks
+
+
 def test_the_gallery_holds_what_its_readme_lists() -> None:
     assert len(PAGES) >= 7
     listed = (GALLERY / "README.md").read_text("utf-8")

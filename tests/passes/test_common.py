@@ -9,11 +9,9 @@ import compiler
 from compiler.context import Context
 from compiler.interpreter import interpret
 from compiler.language import memory
-from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
-from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens, numbers
-from compiler.language.stream import Stream, concatenate, constant, latch_bank, present
+from compiler.language.stream import Stream, concatenate, constant, latch_bank
 from compiler.language.types import Int
 from compiler.passes.common import common
 from compiler.targets import target_of
@@ -83,62 +81,6 @@ def test_a_bank_that_is_also_read_behind_a_gate_keeps_its_lanes(target: str):
 
 
 # Chains of flags -----------------------------------------------------------------------------------------
-
-JSON = Alphabet.of("{", "}", ":", ",", "s", "n")
-PARTS = 12
-
-
-def flat_json() -> Stream:
-    """Whether the tokens so far are the beginning of a flat object {s: v, …}, v a string or a number."""
-    tokens = Tokens(JSON)
-    opens, closes, colon, comma, string, number = (tokens.is_in([name]) for name in JSON.tokens)
-    started = constant(1).shift(1)
-    key = string.shift(1) & (opens.shift(2) | comma.shift(2))
-    value = (string.shift(1) | number.shift(1)) & colon.shift(2)
-    wrong = (
-        (~opens & ~started)
-        | (opens & started)
-        | (opens.shift(1) & ~string & ~closes)
-        | (comma.shift(1) & ~string)
-        | (colon.shift(1) & ~string & ~number)
-        | (key & ~colon)
-        | (value & ~comma & ~closes)
-        | closes.shift(1)
-    )
-    return ~present(wrong)
-
-
-def _begins_flat_json(word: list[str]) -> bool:
-    """By a hand-written automaton."""
-    follows = {
-        "start": {"{": "first"},
-        "first": {"s": "key", "}": "end"},
-        "key": {":": "colon"},
-        "colon": {"s": "value", "n": "value"},
-        "value": {",": "comma", "}": "end"},
-        "comma": {"s": "key"},
-        "end": {},
-    }
-    state = "start"
-    for name in word:
-        if name not in follows[state]:
-            return False
-        state = follows[state][name]
-    return True
-
-
-@pytest.mark.parametrize(("target", "blocks"), [("mamba", 3), ("mamba2", 4)])
-def test_a_flat_json_validator_takes_few_blocks(target: str, blocks: int):
-    circuit = Circuit("flat_json", flat_json(), InputLanguage.everything(JSON, PARTS))
-    compiled = compiler.compile(circuit, target)
-    assert len(compiled.blocks) <= blocks
-    words = [np.array(list(circuit.language.strings(n))) for n in (1, 2, 3, 4)]
-    valid = [["{", "s", ":", "n", ",", "s", ":", "s", "}"], ["{", "}", "{"], ["{", "s", ":", "s", ",", "}"]]
-    words += [np.array([[JSON.index(name) for name in word]]) for word in valid]
-    for tokens in words:
-        for word, row in zip(tokens, logits(compiled, tokens)[..., 0], strict=True):
-            names = [JSON.tokens[i] for i in word]
-            assert list(row) == [_begins_flat_json(names[: t + 1]) for t in range(len(names))]
 
 
 @pytest.mark.parametrize("length", [2, 3, 7, 64, 150])
