@@ -14,6 +14,8 @@ from compiler.language.operations import Decide, Embed, Emit, Linear, exact_matr
 from compiler.language.stream import Stream, constant, inputs_first
 from compiler.language.types import Logits
 
+_MOST_RULES = 1000  # 2^1024 is no float64
+
 
 def _enters(stream: Stream, what: str, alphabet: Alphabet) -> None:
     instance(stream, Stream, f"the stream of {what}", "a stream")
@@ -54,7 +56,7 @@ def readout_nearest(stream: Stream, book: Codebook, alphabet: Alphabet, members:
     For x a codeword the nearest one, x itself, has logit 2|x|² ≥ 2, above the blank and above
     all others by 2 or more; for x = 0 every codeword has at most −2.
     """
-    words = np.asarray(book.words, dtype=float)
+    words = np.array(np.asarray(book.words).tolist(), dtype=object)  # squared as Python numbers, never rounded
     own = (words**2).sum(axis=1, keepdims=True)
     ids = np.append(np.asarray(alphabet.ids(members)), alphabet.index(blank))
     scores = np.vstack([4 * words, np.zeros((1, book.length))])
@@ -92,10 +94,11 @@ def readout_integer(stream: Stream, alphabet: Alphabet, values: Mapping[str, int
         raise ValueError("the values of readout_integer are empty, and at least one token needs a value")
     for token, value in values.items():
         integer(value, f"the value of token {token!r}")
-    v = np.full((alphabet.size, 1), float(min(values.values())))
-    penalty = np.ones((alphabet.size, 1))
+    # Python integers: v² of a large value is no float64, and must be refused rather than rounded.
+    v = np.full((alphabet.size, 1), int(min(values.values())), dtype=object)
+    penalty = np.ones((alphabet.size, 1), dtype=object)
     for token, value in values.items():
-        v[alphabet.index(token)], penalty[alphabet.index(token)] = value, 0
+        v[alphabet.index(token)], penalty[alphabet.index(token)] = int(value), 0
     return _logits(alphabet, np.arange(alphabet.size), (2 * v, stream), (-(v**2) - penalty, constant(1)))
 
 
@@ -106,6 +109,8 @@ def emit(alphabet: Alphabet, *rules: tuple[Stream, str], otherwise: str) -> Stre
             raise TypeError(f"a rule of emit is {shown(rule)}, and (flag, token) is needed")
         _enters(rule[0], "emit", alphabet)
         _wide(rule[0], "emit", 1, "one flag for each rule")
+    if len(rules) > _MOST_RULES:
+        raise ValueError(f"emit was given {len(rules)} rules, and weights of powers of two end at {_MOST_RULES} rules")
     weights = [float(2 ** (len(rules) - i)) for i in range(len(rules))]
     ids = np.array([alphabet.index(token) for _, token in rules] + [alphabet.index(otherwise)])
     distinct, rows = np.unique(ids, return_inverse=True)

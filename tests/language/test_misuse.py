@@ -152,6 +152,14 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "rules without a token": (lambda: emit(ABC, is_a, otherwise="b"), "a rule of emit is"),
     "no output": (lambda: Circuit("c", None), "the output of circuit 'c' is None, and a stream is needed"),
     "a length of text": (lambda: Circuit("c", N, length="9"), "the length of circuit 'c' is '9', and an integer"),
+    "a value whose square is no float": (
+        lambda: readout_integer(N, ABC, {"a": 2**62 + 1}),
+        "weight 9223372036854775810 is not a dyadic rational",
+    ),
+    "too many rules": (
+        lambda: emit(ABC, *[(is_a, "a")] * 1001, otherwise="b"),
+        "and weights of powers of two end at 1000",
+    ),
     "a language of text": (
         lambda: Circuit("c", N, "abc"),
         "the language of circuit 'c' is 'abc', and an InputLanguage",
