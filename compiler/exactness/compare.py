@@ -51,7 +51,7 @@ def compare(compiled, written: Circuit | None = None) -> None:
 
 def _compare_winners(compiled, written: Circuit, tokens, numbers: Mapping[Stream, np.ndarray]) -> None:
     """The largest scores of the circuit as written, one weight for each position, and of the one that was compiled."""
-    dtype = np.float64 if all(compiled.domains.of(s).steps < 2**53 for s in written.streams) else object
+    dtype = np.float64 if _floats_do(compiled, written) else object
     scores = [interpret(c, tokens, numbers, dtype=dtype)[c.output] for c in (written, compiled.source)]
     before, after = (s == s.max(axis=-1, keepdims=True) for s in scores)
     wrong = np.argwhere(before != after)
@@ -80,6 +80,12 @@ def _compare(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.nd
 
 
 _HEAD = "the compiler made a mistake, and nothing was compiled (please report the circuit):"
+
+
+def _floats_do(compiled, circuit: Circuit) -> bool:
+    """Whether float64 gives a circuit's values: exactly, or, of real numbers, within what is compared."""
+    real = any(not compiled.domains.of(s).step for s in circuit.streams)
+    return real or compiled.exact_dtype(circuit) is np.float64
 
 
 def _work(circuit: Circuit) -> int:
@@ -114,10 +120,9 @@ def _expected(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.n
 
     Sequences that the work allows with exact numbers, all if floats would not do.
     """
-    circuit, domains = compiled.source, compiled.domains
+    circuit = compiled.source
     batch, length = (tokens if tokens is not None else next(iter(numbers.values()))).shape[:2]
-    floats = all(domains.of(s).steps < 2**53 for s in circuit.streams)
-    count = min(batch, EXACT_WORK // (length * _work(circuit))) if floats else batch
+    count = min(batch, EXACT_WORK // (length * _work(circuit))) if _floats_do(compiled, circuit) else batch
     values = np.empty((batch, length, circuit.output.width))
     if count < batch:
         values[:] = interpret(circuit, tokens, numbers, dtype=np.float64)[circuit.output]

@@ -124,11 +124,6 @@ class SelectiveBlock:
         """
         return run(self, lanes)
 
-    def preactivation_bounds(self, lane_bounds: np.ndarray) -> np.ndarray:
-        """A bound on |pre-activation| of each feature, from bounds on the lanes (L,): (F,)."""
-        taps, rows = np.abs(self.features.taps).sum(axis=1), abs(self.features.rows)
-        return taps * (rows @ lane_bounds) + np.abs(self.features.bias)
-
     def bounds(self, lane_bounds: np.ndarray) -> np.ndarray:
         """A bound on |y·silu(z)| of each channel: no channel contributes more to its lane than the lane can
         hold; (C,).
