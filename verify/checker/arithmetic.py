@@ -67,7 +67,7 @@ def _check_head(world: World, lanes: list[Value], head: Matrix) -> None:
     size = np.zeros(len(used))
     by_lane = head.T
     for i in used:
-        lane_unit[place[i]] = lanes[i].unit if lanes[i].unit is not None else 0
+        lane_unit[place[i]] = lanes[i].unit
         weight_unit[place[i]] = array_exponent(by_lane.dense_row(i)) or 0
         size[place[i]] = _up(largest(world, lanes[i]) / Fraction(2) ** int(lane_unit[place[i]]))
     live = np.array([size[place[i]] > 0 for i in used], dtype=bool)

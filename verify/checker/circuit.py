@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -29,7 +30,6 @@ from verify.checker.values import (
     of_letters,
     product,
     relu,
-    single,
     values_of,
 )
 from verify.checker.windows import TooLarge
@@ -81,7 +81,7 @@ class Reader:
         return value
 
     def whole(self, value: Value, what: str) -> Value:
-        if value.unit is not None and value.unit < 0:
+        if value.unit < 0:
             raise Unproved(f"{what} is not proved to be whole")
         return value
 
@@ -126,8 +126,8 @@ class Reader:
 # Matrices and numbers -----------------------------------------------------------------------------
 
 
-def read_number(x: object) -> Fraction:
-    return Fraction(x) if isinstance(x, (int, str)) else Fraction(float(x))
+def read_number(x: int | float | str) -> Fraction:
+    return Fraction(x)
 
 
 def read_matrix(data: dict) -> Matrix:
@@ -137,9 +137,11 @@ def read_matrix(data: dict) -> Matrix:
         return Matrix((data["size"],) * 2, places, places, np.full(data["size"], float(read_number(data["diagonal"]))))
     shape = tuple(data["shape"])
     if "rows" in data:
-        entries = [(r, c, float(read_number(v))) for r, row in enumerate(data["rows"]) for c, v in row]
-        rows, cols, values = zip(*entries, strict=True) if entries else ((), (), ())
-        return Matrix(shape, np.array(rows, np.int64), np.array(cols, np.int64), np.array(values, float))
+        entries = np.array(
+            [(r, c, float(read_number(v))) for r, row in enumerate(data["rows"]) for c, v in row], dtype=np.float64
+        ).reshape(-1, 3)
+        rows, cols = entries[:, 0].astype(np.int64), entries[:, 1].astype(np.int64)
+        return Matrix(shape, rows, cols, entries[:, 2])
     counts, columns, values = (_integers(data[name]) for name in ("counts", "columns", "values"))
     return Matrix(
         shape, np.repeat(np.arange(shape[0]), counts), columns, np.ldexp(values.astype(float), data["exponent"])
@@ -220,10 +222,10 @@ def _decode(r: Reader, s: dict, x: Lanes) -> Lanes:
     if len(keys) != 1 or next(iter(keys))[0] != TOKEN:
         raise Unproved("a decoded code that is no function of one letter")
     (key,) = keys
-    tables = [single(r.world, v)[1] if v.terms else None for v in x]
-    if any(t.start != (0,) * key[1] if t else v.const for t, v in zip(tables, x, strict=True)):
-        raise Unproved("a decoded code that is not 0 before the start")
-    dense = np.stack([t.dense() if t else np.zeros(r.world.language.tokens) for t in tables])
+    tables = [t.affine(ONE, v.const) for v in x for t in v.tables.values()]
+    if len(tables) < len(x) or any(t.start != (0,) * key[1] for t in tables):
+        raise Unproved("a decoded code that is constant, or not 0 before the start")
+    dense = np.stack([t.dense() for t in tables])
     full = np.stack([words.dense_row(i) for i in range(words.shape[0])])
     norm = (full[0] ** 2).sum()
     here = (full @ dense == norm) & ((dense * dense).sum(axis=0) == norm)
@@ -311,7 +313,11 @@ def _sum_where(r: Reader, s: dict, value: Lanes, when: Lanes) -> Lanes:
 
 
 def _one_hot_of(r: Reader, s: dict, x: Lanes) -> Lanes:
-    return [_pointwise(r, x[0], lambda j, k=k: int(j == k)) for k in range(s["attributes"]["n"])]
+    return [_pointwise(r, x[0], partial(_equal, k)) for k in range(s["attributes"]["n"])]
+
+
+def _equal(j: int, k: int) -> int:
+    return int(j == k)
 
 
 def _divided(r: Reader, s: dict, x: Lanes) -> Lanes:
@@ -328,6 +334,11 @@ def _difference(a: Value, b: Value) -> Value:
     return combine([(ONE, a), (-ONE, b)])
 
 
+def _or(r: Reader, s: dict, a: Lanes, b: Lanes) -> Lanes:
+    neither = lambda x, y: relu(r.world, combine([(-ONE, r.flag(x, "a flag")), (-ONE, r.flag(y, "a flag"))], ONE))
+    return [combine([(-ONE, v)], ONE) for v in r.pair(neither, a, b)]
+
+
 RULES: dict[str, Callable] = {
     "Embed": _embed,
     "Constant": lambda r, s: [constant(read_number(v)) for v in s["attributes"]["values"]],
@@ -341,13 +352,7 @@ RULES: dict[str, Callable] = {
     "Compare": _compare,
     "SameSymbol": lambda r, s, a, b: [combine([(ONE, v) for v in r.pair(r.both, a, b)])],
     "And": lambda r, s, a, b: r.pair(r.both, a, b),
-    "Or": lambda r, s, a, b: r.pair(
-        lambda x, y: combine(
-            [(-ONE, relu(r.world, combine([(-ONE, r.flag(x, "a flag")), (-ONE, r.flag(y, "a flag"))], ONE)))], ONE
-        ),
-        a,
-        b,
-    ),
+    "Or": _or,
     "Not": lambda r, s, a: [combine([(-ONE, v)], ONE) for v in a],
     "Select": _select,
     "Lookup": _lookup,
@@ -404,13 +409,15 @@ def _same_matrices(left: list[tuple[Matrix, Lanes]], right: list[tuple[Matrix, L
         for matrix, lanes in side:
             place, scale = np.zeros(len(lanes), np.int64), np.zeros(len(lanes))
             for i in set(matrix.cols.tolist()):
-                if lanes[i].unit is None:
+                if lanes[i].zero:
                     continue
                 factor, key = _proportion(lanes[i])
                 place[i], scale[i] = basis.setdefault(key, len(basis)), float(factor)
                 if Fraction(scale[i]) != factor:
                     return False
-            rows.append(matrix.rows), cols.append(place[matrix.cols]), data.append(matrix.data * scale[matrix.cols])
+            rows.append(matrix.rows)
+            cols.append(place[matrix.cols])
+            data.append(matrix.data * scale[matrix.cols])
         sides.append((np.concatenate(rows), np.concatenate(cols), np.concatenate(data)))
     width = max(len(basis), 1)
     places = np.concatenate([s[0] * width + s[1] for s in sides])

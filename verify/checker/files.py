@@ -17,7 +17,7 @@ from verify.checker.formats import FORMATS, Format, Rejected
 from verify.checker.language import Language, parse
 
 _MOST_JSON = 1 << 26
-_DTYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
+_DTYPES: dict[str, np.dtype] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
 _CHUNK = 1 << 22
 
 
@@ -236,7 +236,7 @@ def _tensor(name: str, entry: dict, shape: tuple[int, ...], raw: np.ndarray, dty
         values.append(part[at])
     place, value = np.concatenate([np.zeros(0, np.int64), *places]), np.concatenate([np.zeros(0, np.float32), *values])
     _check_entries(name, value, dtype)
-    two = (1, *shape)[-2:] if len(shape) < 3 else (shape[0], shape[2])
+    two = (1 if len(shape) == 1 else shape[0], shape[-1])
     return Matrix(two, place // two[1], place % two[1], value.astype(np.float64))
 
 

@@ -61,7 +61,7 @@ class Language:
 
 def _sum_above(values: np.ndarray) -> Fraction:
     """The sum, or a little more: whole units add exactly in float64 below 2^53; beyond, 2^-20 covers the rounding."""
-    e = array_exponent(values)
+    e = array_exponent(values) or 0
     units = float(np.ldexp(values, -e).sum())
     return Fraction(units) * Fraction(2) ** e * (1 if units < 2.0**53 else 1 + Fraction(1, 1 << 20))
 

@@ -22,6 +22,8 @@ from verify.checker.states import Step, exact_product, state_output, step_of
 from verify.checker.sums import activation, exact_sum
 from verify.checker.values import Value, World, bounds, constant, largest
 
+EXACT_DECAYS = ((Fraction(0), Fraction(0)), (Fraction(1), Fraction(1)))
+
 
 def mamba2_block(world: World, u: Sequence[Value], tensors: dict[str, Matrix], config: dict, what: str) -> list[Value]:
     """What the mixer adds to every lane."""
@@ -64,9 +66,9 @@ def _step(
         raise Rejected(f"{place}: Δ can reach {float(step.top):g}, and time_step_limit is {[low, high]}")
     if float(world.format.largest) < high < math.inf:
         raise Rejected(f"{place}: time_step_limit is {high:g}, which {world.format.name} does not hold")
-    if step.top and a not in ((0, 0), (1, 1)):
+    if step.top and a not in EXACT_DECAYS:
         raise Rejected(f"{place}: Mamba-2 sums Δ·A over a chunk, which is exact for A = 0 and A = -1 only")
-    if a == (1, 1) and step.top:
+    if a == EXACT_DECAYS[1] and step.top:
         exact = FORMATS["float32"].units * Fraction(2) ** step.value.unit
         if step.top * config["chunk_size"] > exact:
             raise Rejected(
@@ -81,13 +83,13 @@ def _check_scores(
     """Σ_n C_n B_n, which the chunked scan forms before anything else."""
     if step.value.constant and not step.value.const:
         return
-    terms = [(b, c) for b, c in zip(write, read, strict=True) if b.unit is not None and c.unit is not None]
+    terms = [(b, c) for b, c in zip(write, read, strict=True) if not (b.zero or c.zero)]
     if not terms:
         return
     if any(bounds(world, v)[0] < 0 for v in (x, *(v for pair in terms for v in pair))):
         raise Rejected(f"{place}: a factor of the chunked scan is negative")
     unit = min(b.unit + c.unit for b, c in terms)
-    reach = sum(largest(world, b) * largest(world, c) for b, c in terms)
+    reach = sum((largest(world, b) * largest(world, c) for b, c in terms), Fraction(0))
     if reach > world.format.units * Fraction(2) ** unit:
         raise Rejected(
             f"{place}: C·B can reach {float(reach / Fraction(2) ** unit):.0f} units, beyond {world.format.units}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
@@ -10,7 +10,10 @@ from itertools import permutations
 import numpy as np
 
 from verify.checker.tables import Ramp, Table
-from verify.checker.values import TOKEN, ZERO, Value, World, bounds, largest, single
+from verify.checker.values import ZERO, Component, Key, Value, World, bounds, largest, single
+
+Phi = Callable[[Fraction], Fraction]  # a non-decreasing function
+Number = Callable[[Table], Fraction]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,13 +85,12 @@ def _find_given_letter(world: World, value: Value) -> dict[int, np.ndarray]:
     if phi is None:
         return {}
     shape: Value = root.parts[0]
-    tops = {k: c.hi if sign > 0 else -c.lo for k, c in shape.terms.items()}
+    top = sum((c.hi if sign > 0 else -c.lo for c in shape.terms.values()), ZERO)
     found = {}
-    for k, table in shape.terms.items():
-        if k[0] == TOKEN:
-            others = sum(tops.values()) - tops[k]
-            bound = {float(v): float(phi(sign * Fraction(float(v)) + others)) for v in table.letter_values}
-            found[k[1]] = _mapped(table, bound)
+    for lag, table in shape.tables.items():
+        others = top - (table.hi if sign > 0 else -table.lo)
+        bound = {float(v): float(phi(sign * Fraction(float(v)) + others)) for v in table.letter_values}
+        found[lag] = _mapped(table, bound)
     return found
 
 
@@ -98,7 +100,7 @@ def _mapped(table: Table, values: dict[float, float]) -> np.ndarray:
     return dense
 
 
-def _monotone(ramp: Ramp):
+def _monotone(ramp: Ramp) -> tuple[Phi | None, int]:
     """(φ, sign) with ramp(x) = φ(sign · x) for a non-decreasing φ; (None, 0) if there is none."""
     rising = all(s >= 0 for s in ramp.slopes)
     if not rising and any(s > 0 for s in ramp.slopes):
@@ -112,8 +114,8 @@ def majorants(world: World, value: Value) -> Iterator[Majorant]:
     if len(value.terms) <= 1:
         yield from _of_component(world, *single(world, value))
         return
-    total, letters = ZERO, {}
-    rest = value.const
+    total, rest = ZERO, value.const
+    letters: dict[int, Table] = {}
     for key, component in value.terms.items():
         base = Fraction(component.base) if isinstance(component, Table) else ZERO
         rest += base
@@ -132,7 +134,7 @@ def combine_tables(a: Table, b: Table) -> Table:
     return Table(a.dense() + b.dense(), tuple(x + y for x, y in zip(a.start, b.start, strict=True)))
 
 
-def _of_component(world: World, key: tuple[int, int], component: Table | Ramp) -> Iterator[Majorant]:
+def _of_component(world: World, key: Key, component: Component) -> Iterator[Majorant]:
     if isinstance(component, Table):
         base = Fraction(abs(component.base))
         dense = np.maximum(np.abs(component.dense()) - float(base), 0.0)
@@ -166,8 +168,8 @@ def _of_form(world: World, shape: Value, ramp: Ramp) -> Iterator[Majorant]:
     phi, sign = _monotone(ramp)
     if phi is None:
         return
-    fixed = sum((c.hi if sign > 0 else -c.lo for k, c in shape.terms.items() if k[0] != TOKEN), ZERO)
-    tables = {k[1]: c.affine(Fraction(sign), ZERO) for k, c in shape.terms.items() if k[0] == TOKEN}
+    fixed = sum((c.hi if sign > 0 else -c.lo for c in shape.ramps.values()), ZERO)
+    tables = {lag: c.affine(Fraction(sign), ZERO) for lag, c in shape.tables.items()}
     if not 1 <= len(tables) <= 3:
         return
 
@@ -176,8 +178,9 @@ def _of_form(world: World, shape: Value, ramp: Ramp) -> Iterator[Majorant]:
             yield _split(order, tables, base_of, fixed, phi)
 
 
-def _split(order, tables: dict[int, Table], base_of, fixed: Fraction, phi) -> Majorant:
-    letters, done = {}, fixed
+def _split(order: tuple[int, ...], tables: dict[int, Table], base_of: Number, fixed: Fraction, phi: Phi) -> Majorant:
+    letters: dict[int, Table] = {}
+    done = fixed
     for i, lag in enumerate(order):
         table, others = tables[lag], done + sum((tables[k].hi for k in order[i + 1 :]), ZERO)
         base = base_of(table)
@@ -197,16 +200,11 @@ def zero_where(world: World, value: Value, step: Value, least: Fraction) -> bool
     (key, f), (at, d) = single(world, value), single(world, step)
     if key == at:
         return all(y == 0 for y, x in _pairs(world, key, f, d) if x >= least)
-    root = world.roots[key[0]] if key[0] != TOKEN else None
-    if (
-        root is None
-        or root.kind != "form"
-        or key[1]
-        or at not in root.parts[0].terms
-        or any(s < 0 for s in f.slopes) == any(s > 0 for s in f.slopes)
-    ):
+    if isinstance(f, Table) or key[1] or world.roots[key[0]].kind != "form":
         return False
-    shape = root.parts[0]
+    shape = world.roots[key[0]].parts[0]
+    if at not in shape.terms or any(s < 0 for s in f.slopes) == any(s > 0 for s in f.slopes):
+        return False
     part = shape.terms[at]
     rising = all(s >= 0 for s in f.slopes)
     lo, hi = bounds(world, Value(shape.const, {k: c for k, c in shape.terms.items() if k != at}))
@@ -215,10 +213,12 @@ def zero_where(world: World, value: Value, step: Value, least: Fraction) -> bool
     return all(f.at(clip(y + other)) == 0 for y, x in _pairs(world, at, part, d) if x >= least)
 
 
-def _pairs(world: World, key: tuple[int, int], f: Table | Ramp, d: Table | Ramp) -> Iterator[tuple[Fraction, Fraction]]:
+def _pairs(world: World, key: Key, f: Component, d: Component) -> Iterator[tuple[Fraction, Fraction]]:
     """All (f, d) at one and the same element of their common root."""
     yield from zip(f.start, d.start, strict=True)
-    if isinstance(f, Table):
+    if isinstance(f, Table) or isinstance(d, Table):
+        if not (isinstance(f, Table) and isinstance(d, Table)):
+            raise TypeError("two components of one root are of two kinds")
         both = np.unique(np.stack([f.dense(), d.dense()]), axis=1)
         yield from ((Fraction(float(a)), Fraction(float(b))) for a, b in both.T)
         return

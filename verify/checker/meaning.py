@@ -17,10 +17,23 @@ import numpy as np
 from verify.checker.formats import exponent
 from verify.checker.states import running_sum
 from verify.checker.tables import Ramp
-from verify.checker.values import TOKEN, ZERO, Root, Value, World, bounds, combine, constant, normalised, product, relu
+from verify.checker.values import (
+    ZERO,
+    Key,
+    Root,
+    Value,
+    World,
+    bounds,
+    combine,
+    constant,
+    normalised,
+    product,
+    relu,
+)
 from verify.checker.windows import Letters, is_window, is_window_root, pieces, plus, reach, times, window_key
 
 Factors = tuple[Value, ...]
+Terms = list[tuple[Fraction, Factors]]
 
 
 def digest(key: object) -> str:
@@ -42,9 +55,9 @@ class Meaning:
     def _straightened(self, value: Value) -> Value:
         """Bent forms without their first slope, in which they are linear; those that tell the top alone as products."""
         terms = []
-        for (root, lag), ramp in value.terms.items():
-            made = None if root == TOKEN or lag else self.world.roots[root]
-            if made is None or made.kind != "form" or is_window_root(self.world, made):
+        for (root, lag), ramp in value.ramps.items():
+            made = self.world.roots[root]
+            if lag or made.kind != "form" or is_window_root(self.world, made):
                 continue
             top = self._all_at_top(made, ramp)
             if top is not None:
@@ -58,37 +71,33 @@ class Meaning:
         """[x = hi] as a product, where that is what the ramp tells: a sum is at its top where all its parts are."""
         if len(ramp.xs) < 2 or any(ramp.ys[:-1]) or ramp.xs[-1] - ramp.xs[-2] != 1:
             return None
-        parts: dict[bool, list] = {True: [], False: []}
-        for place, component in form.parts[0].terms.items():
-            pure = place[0] == TOKEN or is_window_root(self.world, self.world.roots[place[0]])
-            parts[pure].append((place, component))
-        pure = Value(ZERO, dict(parts[True]))
-        if (
-            any(place[1] for place, _ in parts[False])
-            or sum((c.hi for p in parts.values() for _, c in p), ZERO) != form.hi
-        ):
+        pure, rest = self._split(form.parts[0])
+        if any(lag for _, lag in rest) or sum((c.hi for c in form.parts[0].terms.values()), ZERO) != form.hi:
             return None
-        result = relu(self.world, combine([(Fraction(1), pure)], 1 - sum((c.hi for _, c in parts[True]), ZERO)))
-        if pure.unit is not None and pure.unit < 0:
+        if pure.unit < 0:
             return None
-        for place, component in parts[False]:
+        result = relu(self.world, combine([(Fraction(1), pure)], 1 - sum((c.hi for c in pure.terms.values()), ZERO)))
+        for place, component in rest.items():
             result = product(self.world, Value(ZERO, {place: _top(component)}), result)
         return result
 
+    def _split(self, value: Value) -> tuple[Value, dict[Key, Ramp]]:
+        """The part that is a window, without the constant, and the other components."""
+        rest = {k: c for k, c in value.ramps.items() if not is_window_root(self.world, self.world.roots[k[0]])}
+        return Value(ZERO, {k: c for k, c in value.terms.items() if k not in rest}), rest
+
     def _key(self, value: Value) -> tuple:
-        window, rest = [], []
         value = self._straightened(value)
-        for place, component in value.terms.items():
-            pure = place[0] == TOKEN or is_window_root(self.world, self.world.roots[place[0]])
-            (window if pure else rest).append((place, component))
+        window, rest = self._split(value)
         const, items = value.const, _Items(self)
-        for (root, lag), ramp in rest:
+        for (root, lag), ramp in rest.items():
             const += items.add(self.world.roots[root], lag, ramp)
-        return self._sum([(Fraction(1), (Value(const, dict(window)),))]), items.key()
+        return self._sum([(Fraction(1), (Value(const, window.terms),))]), items.key()
 
     def _sum(self, terms: Iterable[tuple[Fraction, Factors]]) -> tuple:
         """The normal form of a sum of products."""
-        windows, others = [], []
+        windows: Terms = []
+        others: Terms = []
         for weight, factors in self._expanded(list(terms)):
             pure = all(is_window(self.world, f) for f in factors)
             (windows if pure else others).append((weight, factors))
@@ -104,9 +113,7 @@ class Meaning:
     def _expanded(self, terms: list[tuple[Fraction, Factors]]) -> Iterator[tuple[Fraction, Factors]]:
         """Products of sums as sums of products: each factor a window, or one component that is 0 where its root is."""
         for weight, factors in terms:
-            split = [[(weight, ())]]
-            for f in factors:
-                split.append(self._parts(f))
+            split: list[Terms] = [[(weight, ())], *(self._parts(f) for f in factors)]
             for choice in iterproduct(*split):
                 total = Fraction(1)
                 for w, _ in choice:
@@ -117,18 +124,17 @@ class Meaning:
         if is_window(self.world, value):
             return [(Fraction(1), (value,))]
         value = self._straightened(value)
-        window, rest, const = {}, [], value.const
-        for place, component in value.terms.items():
-            if place[0] == TOKEN or is_window_root(self.world, self.world.roots[place[0]]):
-                window[place] = component
-                continue
+        window, others = self._split(value)
+        rest: Terms = []
+        const = value.const
+        for place, component in others.items():
             slope = component.slopes[0] if component.slopes else ZERO
             base = component.ys[0] - slope * component.xs[0]
             const += base
             scale, shape = normalised(Value(ZERO, {place: component.affine(Fraction(1), -base)}))
             rest.append((scale, (shape,)))
-        pure = Value(const, window)
-        return [*([(Fraction(1), (pure,))] if const or window else []), *rest]
+        pure = Value(const, window.terms)
+        return [*([] if pure.zero else [(Fraction(1), (pure,))]), *rest]
 
     def _products(self, terms: list[tuple[Fraction, Factors]]) -> list[tuple[str, str]]:
         """Products that are no windows: their windows added up for each product of the other factors."""
@@ -206,7 +212,7 @@ class _Items:
                 self.products.setdefault(place, []).append((slope * scale, (a, b)))
                 return True
             weight, query = self.meaning.gate(gate)
-            for key, component in state.terms.items():
+            for key, component in state.ramps.items():
                 slope_in = component.slopes[0] if component.slopes else ZERO
                 inner = self.meaning.world.roots[key[0]]
                 self._linear(inner, slope * scale * weight * slope_in, (place[0], query))
@@ -222,13 +228,11 @@ class _Items:
 
     def _all_states(self, value: Value) -> bool:
         """Whether a value is a sum of states that are 0 at first, without a constant or delay."""
-        for (root, lag), c in value.terms.items():
-            made = None if root == TOKEN else self.meaning.world.roots[root]
-            if made is None or lag or not c.linear or made.kind not in ("sum", "latch"):
+        for (root, lag), c in value.ramps.items():
+            if lag or not c.linear or self.meaning.world.roots[root].kind not in ("sum", "latch"):
                 return False
-        return combine([(Fraction(1), value)]).const == -sum(
-            (c.ys[0] - (c.slopes[0] if c.slopes else ZERO) * c.xs[0] for c in value.terms.values()), ZERO
-        )
+        at_zero = sum((c.ys[0] - (c.slopes[0] if c.slopes else ZERO) * c.xs[0] for c in value.ramps.values()), ZERO)
+        return not value.tables and value.const == -at_zero
 
     def _root_key(self, root: Root) -> tuple:
         """What a root is."""
@@ -244,7 +248,7 @@ class _Items:
         return (root.kind, *(meaning.key(p) if isinstance(p, Value) else p for p in root.parts))
 
     def key(self) -> tuple:
-        found = []
+        found: list[tuple[str, tuple, tuple | None]] = []
         for place, terms in self.sums.items():
             found.append(("sum", place, self.meaning._sum(terms)))
         for place, terms in self.latches.items():
@@ -271,7 +275,8 @@ def _flag(world: World, step: Value) -> Value:
 
 def _line_key(ramps: list[Ramp]) -> tuple | None:
     """The sum of piecewise linear functions, without the ends of their ranges; None for 0."""
-    slope, value, bends, start = ZERO, ZERO, {}, [ZERO] * len(ramps[0].start)
+    slope, value, start = ZERO, ZERO, [ZERO] * len(ramps[0].start)
+    bends: dict[int, Fraction] = {}
     for ramp in ramps:
         slopes = ramp.slopes or [ZERO]
         slope += slopes[0]

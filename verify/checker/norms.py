@@ -20,7 +20,7 @@ def normed(world: World, lanes: Sequence[Value], weight: np.ndarray, epsilon: fl
     level = _level(world, lanes, epsilon, what)
     result = []
     for i, (lane, w) in enumerate(zip(lanes, weight.tolist(), strict=True)):
-        if lane.unit is not None:
+        if not lane.zero:
             place = f"{what}, lane {i}"
             check_range(world, largest(world, lane) / level, lane.unit - exponent(level), place)
             result.append(exact_sum(world, [(Fraction(w) / level, lane)], place))
@@ -36,12 +36,14 @@ def _level(world: World, lanes: Sequence[Value], epsilon: float, what: str) -> F
         raise Rejected(f"{what}: its width is {width}, no power of two, so that a mean rounds")
     sizes = [largest(world, lane) ** 2 for lane in lanes]
     fixed = sorted((i for i, lane in enumerate(lanes) if lane.constant and lane.const), key=lambda i: -sizes[i])
-    everything = sum(sizes)
+    everything = sum(sizes, Fraction(0))
     for count in range(1, _MOST_BALLAST + 1):
         ballast = [sizes[i] for i in fixed[:count]]
-        total = sum(ballast)
-        root = Fraction(2) ** (exponent(total / width) // 2) if len(ballast) == count and is_power(total / width) else 0
-        if root and root**2 * width == total and _absorbed(world, ballast, everything - total, width, root, epsilon):
+        total = sum(ballast, Fraction(0))
+        if len(ballast) < count or not is_power(total / width):
+            continue
+        root = Fraction(2) ** (exponent(total / width) // 2)
+        if root**2 * width == total and _absorbed(world, ballast, everything - total, width, root, epsilon):
             if 2 * everything > Fraction(2) ** 127:
                 raise Rejected(f"{what}: its sum of squares can overflow")
             return root
@@ -57,7 +59,7 @@ def _absorbed(
         return False
     slack = 1 + Fraction(width, 1 << 20)  # what summing the rest itself may round up
     if world.format.name == "float32":
-        partial = [sum(c) for n in range(1, len(ballast) + 1) for c in combinations(ballast, n)]
+        partial = [sum(c, Fraction(0)) for n in range(1, len(ballast) + 1) for c in combinations(ballast, n)]
         hidden = all(rest * slack < _half_step(p) for p in partial)
         return hidden and Fraction(epsilon) * (1 + Fraction(1, 1 << 20)) < _half_step(level**2)
     relative = (rest * slack / width + Fraction(epsilon)) / level**2 / 2 + Fraction(width + 8, 1 << 24)

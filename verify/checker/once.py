@@ -7,8 +7,9 @@ from fractions import Fraction
 from verify.checker.mass import zero_where
 from verify.checker.tables import Ramp
 from verify.checker.values import (
-    TOKEN,
     ZERO,
+    Component,
+    Key,
     Root,
     Value,
     World,
@@ -24,9 +25,11 @@ _MOST_WRITES = 64
 def written(world: World, drive: Value, column: Value) -> Fraction | None:
     """A bound on Σ_t column(t) · |drive(t)|, or None where some part of the drive does not stop itself."""
     total, rest = ZERO, drive.const
-    for key, component in drive.terms.items():
-        root = world.roots[key[0]] if key[0] != TOKEN else None
-        if root is None or root.kind != "form" or key[1]:
+    if drive.tables:
+        return None
+    for key, component in drive.ramps.items():
+        root = world.roots[key[0]]
+        if root.kind != "form" or key[1]:
             return None
         falling = any(s < 0 for s in component.slopes)
         sign = -1 if component.at(component.xs[-1]) < component.ys[0] else 1
@@ -49,15 +52,9 @@ def _one(world: World, root: Root, ramp: Ramp, sign: int, column: Value) -> Frac
     """
     shape: Value = root.parts[0]
     drives = Value(ZERO, {(root.id, 0): ramp})
-    for key, component in shape.terms.items():
-        memory = world.roots[key[0]] if key[0] != TOKEN else None
-        if (
-            memory is None
-            or memory.kind != "memory"
-            or key[1]
-            or not component.linear
-            or component.slopes[0] * sign >= 0
-        ):
+    for key, component in shape.ramps.items():
+        memory = world.roots[key[0]]
+        if memory.kind != "memory" or key[1] or not component.linear or component.slopes[0] * sign >= 0:
             continue
         unit, w, columns = memory.parts
         if bounds(world, w)[0] < 0 or memory.lo < 0:
@@ -77,7 +74,7 @@ def _one(world: World, root: Root, ramp: Ramp, sign: int, column: Value) -> Frac
     return None
 
 
-def _negated(value: Value) -> dict:
+def _negated(value: Value) -> dict[Key, Component]:
     return {k: c.affine(Fraction(-1), ZERO) for k, c in value.terms.items()}
 
 

@@ -4,7 +4,7 @@ Y).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,8 +15,8 @@ from verify.checker.mass import mass, mass_of_product, sorted_majorants, zero_wh
 from verify.checker.once import written
 from verify.checker.sums import check_range, exact_sum
 from verify.checker.values import (
-    TOKEN,
     ZERO,
+    Root,
     Value,
     World,
     bounds,
@@ -141,7 +141,7 @@ def _state(world: World, kind: str, step: Step, driven: Value, what: str) -> Val
             raise Rejected(f"{what}: it is written with steps of several sizes")
         (on,) = step.positive
         return latch(world, scaled(driven, on), divided(step.value, on))
-    small = min(step.positive)
+    small = min(step.positive or ())
     return counted(world, scaled(driven, small), step.value, what)
 
 
@@ -178,8 +178,8 @@ def latch(world: World, value: Value, flag: Value) -> Value:
     scale, shape = (value.const, constant(1)) if value.constant else normalised(value)
     unit = Fraction(2) ** shape.unit
     lo, hi = bounds(world, shape)
-    values = values_of(world, shape)
-    values = None if values is None else tuple(sorted({0} | {int(v / unit) for v in values}))
+    found = values_of(world, shape)
+    values = None if found is None else tuple(sorted({0} | {int(v / unit) for v in found}))
     facts = (min(0, int(lo / unit)), max(0, int(hi / unit)), values)
     root = world.root("latch", (shape.key, flag.key), facts, (unit, shape, flag))
     return of_root(root, scale * unit)
@@ -205,7 +205,7 @@ def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what:
         return drive
     columns, b_size, c_size = _common_scale(world, columns)
     unit_b = min(b.unit for b, _ in columns)
-    unit_c = min(c.unit for _, c in columns if c.terms or c.const) if any(c.terms or c.const for _, c in columns) else 0
+    unit_c = min((c.unit for _, c in columns if not c.zero), default=0)
     tops = []
     for b, _ in columns:
         top = mass_of_product(world, b, shape)
@@ -219,9 +219,9 @@ def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what:
     scale, unit_y = scale * b_size * c_size, drive.unit + unit_b + unit_c + exponent(b_size * c_size)
     _representable(world, abs(scale) * top, unit_y, f"{what}: what it reads")
     positive = all(bounds(world, v)[0] >= 0 for v in (shape, *(v for pair in columns for v in pair)))
-    top = int(top / unit)
+    most = int(top / unit)
     key = (shape.key, tuple((b.key, c.key) for b, c in columns))
-    root = world.root("memory", key, (0 if positive else -top, top, None), (unit, shape, tuple(columns)))
+    root = world.root("memory", key, (0 if positive else -most, most, None), (unit, shape, tuple(columns)))
     return of_root(root, scale * unit)
 
 
@@ -230,8 +230,7 @@ def _common_scale(
 ) -> tuple[list[tuple[Value, Value]], Fraction, Fraction]:
     """The columns divided by powers of two, the same for proportional columns, and these powers."""
     b_size, c_size = (
-        Fraction(2) ** max((v.unit for v in side if v.unit is not None), default=0)
-        for side in zip(*columns, strict=True)
+        Fraction(2) ** max((v.unit for v in side if not v.zero), default=0) for side in zip(*columns, strict=True)
     )
     return [(_over(world, b, b_size), _over(world, c, c_size)) for b, c in columns], b_size, c_size
 
@@ -247,7 +246,9 @@ def _over(world: World, value: Value, size: Fraction) -> Value:
 
 def _read_bound(world: World, queries: list[Value], tops: list[Fraction]) -> Fraction:
     """A bound on Σ_n |C_n| · top_n: letter by letter at each lag."""
-    total, letters, starts = ZERO, {}, {}
+    total = ZERO
+    letters: dict[int, np.ndarray] = {}
+    starts: dict[int, list[Fraction]] = {}
     for query, top in zip(queries, tops, strict=True):
         m = sorted_majorants(world, query)[0]
         total += m.const * top
@@ -270,9 +271,9 @@ def merged(world: World, value: Value) -> Value:
     form.
     """
     groups: dict[tuple, list] = {}
-    for key, component in value.terms.items():
-        root = world.roots[key[0]] if key[0] != TOKEN and key[1] == 0 else None
-        if root is not None and root.exact is None and component.linear and root.kind in _MERGED:
+    for key, component in value.ramps.items():
+        root = world.roots[key[0]]
+        if not key[1] and root.exact is None and component.linear and root.kind in _MERGED:
             groups.setdefault((root.kind, _parameters(root)), []).append((key, root, component))
     rest, more = dict(value.terms), []
     const = value.const
@@ -293,13 +294,13 @@ def merged(world: World, value: Value) -> Value:
     return result
 
 
-def _parameters(root) -> tuple:
+def _parameters(root: Root) -> tuple:
     if root.kind == "memory":
         return tuple((b.key, c.key) for b, c in root.parts[2])
     return tuple(v.key for v in root.parts[2:])
 
 
-_MERGED = {
+_MERGED: dict[str, Callable[[World, Value, Root], Value]] = {
     "sum": lambda world, v, root: running_sum(world, v, "a sum"),
     "latch": lambda world, v, root: latch(world, v, root.parts[2]),
     "product": lambda world, v, root: product(world, v, root.parts[2]),

@@ -11,7 +11,7 @@ import numpy as np
 
 from verify.checker.formats import OFF, ON, Rejected, exponent, is_power
 from verify.checker.tables import Ramp, Table
-from verify.checker.values import TOKEN, ZERO, Key, Value, World, bounds, combine, largest, relu, single
+from verify.checker.values import ZERO, Component, Key, Value, World, bounds, combine, largest, relu, single
 
 Terms = list[tuple[Fraction, Value]]
 
@@ -51,21 +51,19 @@ def check_range(world: World, reach: Fraction, unit: int, what: str) -> None:
 
 def _absolute(world: World, terms: Terms) -> Fraction:
     """A bound on the sum of |weight · value|: values that are functions of one letter alone count letter by letter."""
-    total, letters = ZERO, {}
+    total = ZERO
+    letters: dict[int, list[tuple[Fraction, Table]]] = {}
     for weight, value in terms:
-        keys = list(value.terms)
-        if len(keys) == 1 and keys[0][0] == TOKEN and len(terms) > 1:
-            letters.setdefault(keys[0], []).append((abs(weight), value))
+        if len(value.terms) == len(value.tables) == 1 and len(terms) > 1:
+            ((lag, table),) = value.tables.items()
+            letters.setdefault(lag, []).append((abs(weight), table.affine(Fraction(1), value.const)))
         else:
             total += abs(weight) * largest(world, value)
-    for key, group in letters.items():
-        total += _worst_letter(world, key, group)
-    return total
+    return total + sum((_worst_letter(world, lag, group) for lag, group in letters.items()), ZERO)
 
 
-def _worst_letter(world: World, key: Key, group: Terms) -> Fraction:
-    tables = [(w, v.terms[key].affine(Fraction(1), v.const)) for w, v in group]
-    starts = [sum(w * abs(t.start[j]) for w, t in tables) for j in range(key[1])]
+def _worst_letter(world: World, lag: int, tables: list[tuple[Fraction, Table]]) -> Fraction:
+    starts = [sum((w * abs(t.start[j]) for w, t in tables), ZERO) for j in range(lag)]
     unit = min(exponent(w) + t.unit for w, t in tables)
     dense = np.zeros(world.language.tokens)
     for w, t in tables:
@@ -90,13 +88,13 @@ def _falling_sum(world: World, rounded: Terms, others: Terms, what: str) -> Valu
     check_range(world, rest + abs(weight) * largest(world, value), unit, what)
     room = world.format.units * Fraction(2) ** unit - rest
     total = combine([*others, (weight, value)])
-    total.upto = min(value.upto, int(room // abs(slope)))
+    total.upto = min(value.upto or 0, int(room // abs(slope)))
     return total
 
 
 def _inexact(world: World, value: Value) -> tuple[Key, Ramp]:
     """The one component whose root is known up to a bound only; it must be linear."""
-    found = [(k, c) for k, c in value.terms.items() if k[0] != TOKEN and world.roots[k[0]].exact is not None]
+    found = [(k, c) for k, c in value.ramps.items() if world.roots[k[0]].exact is not None]
     if len(found) != 1 or not found[0][1].linear or found[0][1].xs[0] != 0:
         raise Rejected("a count that outgrows its format is read in another way than by one falling line")
     return found[0]
@@ -105,7 +103,7 @@ def _inexact(world: World, value: Value) -> tuple[Key, Ramp]:
 def activation(world: World, value: Value, zero: bool, what: str) -> Value:
     """silu (zero allowed) or softplus (not) of the value: max(value, 0), where every value is safe (lemma R)."""
     if value.upto is not None:
-        key, ramp = _inexact(world, value)
+        _, ramp = _inexact(world, value)
         others = bounds(world, value)[1] - ramp.hi
         if not (ramp.slopes[0] < 0 and value.upto >= 0 and ramp.at(value.upto) + others <= OFF):
             raise Rejected(
@@ -119,7 +117,7 @@ def activation(world: World, value: Value, zero: bool, what: str) -> Value:
     return relu(world, value)
 
 
-def _unsafe(world: World, key: Key, component: Table | Ramp, zero: bool) -> Fraction | None:
+def _unsafe(world: World, key: Key, component: Component, zero: bool) -> Fraction | None:
     """A value at which the activation is not max(x, 0), or None."""
     bad = lambda x: OFF < x <= ON and not (zero and x == 0)
     if isinstance(component, Table):

@@ -65,15 +65,12 @@ class Table:
         return max([Fraction(float(self.letter_values[-1])), *self.start])
 
     @cached_property
-    def unit(self) -> int | None:
+    def unit(self) -> int:
+        """The largest e with every value a multiple of 2^e; 0 for zeros."""
         return _least(array_exponent(self.letter_values), self.start)
 
-    def map(self, function) -> Table:
-        """function: of float64 arrays, exact on this table's values."""
-        return Table(function(self.dense()), tuple(Fraction(float(function(np.float64(s)))) for s in self.start))
-
     def affine(self, scale: Fraction, shift: Fraction) -> Table:
-        return self if (scale, shift) == (1, 0) else table_sum([(scale, self)], shift)
+        return self if scale == 1 and not shift else table_sum([(scale, self)], shift)
 
     def over(self, divisor: Fraction) -> Table:
         """The table divided by a number that divides it."""
@@ -100,7 +97,7 @@ def table_sum(terms: Iterable[tuple[Fraction, Table]], shift: Fraction = Fractio
     terms = list(terms)
     dense, room, units = np.full(terms[0][1].size, float(shift)), abs(shift), [exponent(shift)] if shift else []
     for scale, table in terms:
-        if table.unit is not None:
+        if table.lo or table.hi:
             units.append(exponent(scale) + table.unit)
             room += abs(scale) * max(abs(table.lo), abs(table.hi))
         if Fraction(float(scale)) != scale:
@@ -108,7 +105,10 @@ def table_sum(terms: Iterable[tuple[Fraction, Table]], shift: Fraction = Fractio
         dense += float(scale) * table.dense()
     if units and room >= Fraction(2) ** (53 + min(units)):
         raise Rejected("a function of a token needs more than the 53 bits that the checker carries")
-    start = tuple(shift + sum(scale * table.start[j] for scale, table in terms) for j in range(len(terms[0][1].start)))
+    start = tuple(
+        shift + sum((scale * table.start[j] for scale, table in terms), Fraction(0))
+        for j in range(len(terms[0][1].start))
+    )
     return Table(dense, start)
 
 
@@ -118,9 +118,8 @@ def _frequent(dense: np.ndarray) -> float:
     return float(values[counts.argmax()])
 
 
-def _least(e: int | None, numbers: Iterable[Fraction]) -> int | None:
-    found = [exponent(x) for x in numbers if x] + ([] if e is None else [e])
-    return min(found, default=None)
+def _least(e: int | None, numbers: Iterable[Fraction]) -> int:
+    return min([exponent(x) for x in numbers if x] + ([] if e is None else [e]), default=0)
 
 
 class Ramp:
@@ -147,7 +146,7 @@ class Ramp:
         return max(*self.ys, *self.start, self.ys[0])
 
     @cached_property
-    def unit(self) -> int | None:
+    def unit(self) -> int:
         return _least(None, [*self.ys, *self.slopes, *self.start])
 
     @property
@@ -211,7 +210,9 @@ def ramp_sum(terms: Iterable[tuple[Fraction, Ramp]]) -> Ramp:
     """The sum of scale · ramp, over one integer at one lag."""
     terms = list(terms)
     xs = sorted({x for _, ramp in terms for x in ramp.xs})
-    start = tuple(sum(scale * ramp.start[j] for scale, ramp in terms) for j in range(len(terms[0][1].start)))
+    start = tuple(
+        sum((scale * ramp.start[j] for scale, ramp in terms), Fraction(0)) for j in range(len(terms[0][1].start))
+    )
     return Ramp(xs, [sum((scale * ramp.at(x) for scale, ramp in terms), Fraction(0)) for x in xs], start)
 
 

@@ -7,17 +7,21 @@ one root, so functions of one root are added and bent exactly, however many lane
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
+from typing import Any
 
 import numpy as np
 
 from verify.checker.formats import Format, Rejected, exponent
 from verify.checker.language import Language
 from verify.checker.tables import MOST_VALUES, Ramp, Table, ramp_sum, table_sum
+
+Component = Table | Ramp
+Facts = tuple[int, int, tuple[int, ...] | None]  # lo, hi and the values, of a root
 
 TOKEN = -1
 Key = tuple[int, int]  # (root, lag)
@@ -48,26 +52,39 @@ class Value:
     and beyond it lies on the far side of the value at `upto`, whichever way the component slopes.
     """
 
-    def __init__(self, const: Fraction, terms: dict[Key, Table | Ramp], upto: int | None = None):
+    def __init__(self, const: Fraction, terms: Mapping[Key, Component], upto: int | None = None):
         self.const = const
         self.terms = dict(sorted(terms.items()))
         self.upto = upto
         self.range: tuple[Fraction, Fraction] | None = None
-        self.facts: dict = {}  # what `mass` has found out
+        self.facts: dict[str, Any] = {}  # what `mass` has found out
 
     @cached_property
     def key(self) -> tuple:
         return (self.const, tuple((k, c.key) for k, c in self.terms.items()))
 
     @cached_property
-    def unit(self) -> int | None:
-        """The largest e with every value a multiple of 2^e; None for the constant 0."""
-        units = [c.unit for c in self.terms.values()] + ([exponent(self.const)] if self.const else [])
-        return min(units, default=None)
+    def unit(self) -> int:
+        """The largest e with every value a multiple of 2^e; 0 for the constant 0."""
+        return min([c.unit for c in self.terms.values()] + ([exponent(self.const)] if self.const else []), default=0)
 
     @property
     def constant(self) -> bool:
         return not self.terms
+
+    @property
+    def zero(self) -> bool:
+        return not self.terms and not self.const
+
+    @cached_property
+    def tables(self) -> dict[int, Table]:
+        """The functions of a letter, by lag."""
+        return {lag: c for (_, lag), c in self.terms.items() if isinstance(c, Table)}
+
+    @cached_property
+    def ramps(self) -> dict[Key, Ramp]:
+        """The functions of integers."""
+        return {key: c for key, c in self.terms.items() if isinstance(c, Ramp)}
 
 
 @dataclass(eq=False)
@@ -80,9 +97,7 @@ class World:
     known: dict[tuple, Root] = field(default_factory=dict)
     rescaled: dict[tuple, tuple[Value, Value]] = field(default_factory=dict)
 
-    def root(
-        self, kind: str, key: tuple, facts: tuple[int, int, tuple[int, ...] | None], parts: tuple, exact=None
-    ) -> Root:
+    def root(self, kind: str, key: tuple, facts: Facts, parts: tuple, exact: int | None = None) -> Root:
         """The root with this definition; new ones get the next number."""
         if (kind, key) not in self.known:
             root = Root(len(self.roots), kind, *facts, parts, exact)
@@ -106,9 +121,9 @@ def of_root(root: Root, scale: Fraction) -> Value:
     return _normal({(root.id, 0): Ramp(ends, [scale * x for x in ends])}, ZERO)
 
 
-def _normal(terms: dict[Key, Table | Ramp], const: Fraction) -> Value:
+def _normal(terms: Mapping[Key, Component], const: Fraction) -> Value:
     """Components that are 0 at the first letter or the least integer, and none that is 0 throughout."""
-    kept = {}
+    kept: dict[Key, Component] = {}
     for key, component in _positions_at_one_lag(terms).items():
         const += component.first
         moved = component.affine(Fraction(1), -component.first)
@@ -117,31 +132,36 @@ def _normal(terms: dict[Key, Table | Ramp], const: Fraction) -> Value:
     return Value(const, kept)
 
 
-def _positions_at_one_lag(terms: dict[Key, Table | Ramp]) -> dict[Key, Table | Ramp]:
+def _positions_at_one_lag(terms: Mapping[Key, Component]) -> Mapping[Key, Component]:
     """Tables that do not tell letters apart are functions of the position: all move to the largest lag of a table."""
-    lags = sorted(lag for root, lag in terms if root == TOKEN)
-    if len(lags) < 2:
+    tables = {lag: c for (_, lag), c in sorted(terms.items()) if isinstance(c, Table)}
+    if len(tables) < 2:
         return terms
-    kept, top = dict(terms), lags[-1]
-    for lag in lags[:-1]:
-        table = terms[TOKEN, lag]
+    top, last = tables.popitem()
+    moved: set[Key] = set()
+    for lag, table in tables.items():
         if not len(table.ids):
             letter = Fraction(table.base)
             past = Table(np.full(table.size, table.base), (letter,) * (top - lag) + table.start)
-            kept[TOKEN, top] = table_sum([(Fraction(1), kept[TOKEN, top]), (Fraction(1), past)])
-            del kept[TOKEN, lag]
-    return kept
+            last = table_sum([(Fraction(1), last), (Fraction(1), past)])
+            moved.add((TOKEN, lag))
+    return {key: c for key, c in terms.items() if key not in moved} | {(TOKEN, top): last}
 
 
 def combine(terms: Iterable[tuple[Fraction, Value]], const: Fraction = ZERO) -> Value:
     """const + the sum of weight · value, exactly."""
-    groups: dict[Key, list] = {}
+    tables: dict[Key, list[tuple[Fraction, Table]]] = {}
+    ramps: dict[Key, list[tuple[Fraction, Ramp]]] = {}
     for weight, value in terms:
         if weight:
             const += weight * value.const
             for key, component in value.terms.items():
-                groups.setdefault(key, []).append((weight, component))
-    return _normal({k: (table_sum if k[0] == TOKEN else ramp_sum)(parts) for k, parts in groups.items()}, const)
+                if isinstance(component, Table):
+                    tables.setdefault(key, []).append((weight, component))
+                else:
+                    ramps.setdefault(key, []).append((weight, component))
+    added: dict[Key, Component] = {k: table_sum(parts) for k, parts in tables.items()}
+    return _normal(added | {k: ramp_sum(parts) for k, parts in ramps.items()}, const)
 
 
 def scaled(value: Value, weight: Fraction) -> Value:
@@ -157,7 +177,8 @@ def later(value: Value, k: int, letters: int) -> Value:
         past = Table(np.full(letters, float(value.const)))
         past.start = (ZERO,) * k
         key = (TOKEN, k)
-        terms[key] = table_sum([(Fraction(1), past), (Fraction(1), terms[key])]) if key in terms else past
+        here = value.tables.get(0)
+        terms[key] = table_sum([(Fraction(1), past), (Fraction(1), here.later(k))]) if here else past
     result = _normal(terms, ZERO)
     result.upto = value.upto
     return result
@@ -168,10 +189,10 @@ def bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
     if value.range is not None:
         return value.range
     lo = hi = value.const
-    gated: dict[Key, list] = {}
+    gated: dict[Key, list[tuple[Root, Ramp]]] = {}
     for key, component in value.terms.items():
-        gate = _gated(world.roots[key[0]], component, key[1]) if key[0] != TOKEN else None
-        if gate:
+        gate = _gated(world.roots[key[0]], component, key[1]) if isinstance(component, Ramp) else None
+        if gate and isinstance(component, Ramp):
             gated.setdefault(gate, []).append((world.roots[key[0]], component))
         else:
             lo, hi = lo + component.lo, hi + component.hi
@@ -187,7 +208,7 @@ def _gated(root: Root, component: Ramp, lag: int) -> Key | None:
     if root.kind != "product" or lag or not component.linear:
         return None
     gate: Value = root.parts[2]
-    return next(iter(gate.terms)) if len(gate.terms) == 1 and next(iter(gate.terms))[0] == TOKEN else None
+    return next(iter(gate.terms)) if len(gate.terms) == len(gate.tables) == 1 else None
 
 
 def _gated_bounds(world: World, parts: list[tuple[Root, Ramp]]) -> tuple[Fraction, Fraction]:
@@ -197,7 +218,7 @@ def _gated_bounds(world: World, parts: list[tuple[Root, Ramp]]) -> tuple[Fractio
     """
     rest = [ZERO, ZERO]  # for the letters where every gate has its base value
     letters: dict[int, list[Fraction]] = {}  # what others add to that
-    starts: list[list[Fraction]] = []
+    starts: list[list[list[Fraction]]] = []
     for root, ramp in parts:
         scale, operand, gate = root.parts
         slope = ramp.slopes[0] if ramp.slopes else ZERO
@@ -216,8 +237,8 @@ def _gated_bounds(world: World, parts: list[tuple[Root, Ramp]]) -> tuple[Fractio
     lows = [rest[0] + min([m[0] for m in letters.values()], default=ZERO)] + [rest[0]]
     highs = [rest[1] + max([m[1] for m in letters.values()], default=ZERO)] + [rest[1]]
     for at_start in zip(*starts, strict=True):
-        lows.append(sum(r[0] for r in at_start))
-        highs.append(sum(r[1] for r in at_start))
+        lows.append(sum((r[0] for r in at_start), ZERO))
+        highs.append(sum((r[1] for r in at_start), ZERO))
     return min(lows), max(highs)
 
 
@@ -227,7 +248,7 @@ def largest(world: World, value: Value) -> Fraction:
     return max(abs(lo), abs(hi))
 
 
-def single(world: World, value: Value) -> tuple[Key, Table | Ramp]:
+def single(world: World, value: Value) -> tuple[Key, Component]:
     """The value as one component, its constant included; sums of several get a root of their own.
 
     A form is divided by the greatest common divisor of its numbers and given a sign, so that forms that differ by
@@ -278,7 +299,7 @@ def _gcd_of(table: Table) -> list[float]:
     return [float(np.ldexp(float(np.gcd.reduce(np.abs(whole).astype(np.int64))), e))]
 
 
-def _sign(component: Table | Ramp) -> int:
+def _sign(component: Component) -> int:
     """The sign of the first number that is not 0."""
     if isinstance(component, Ramp):
         return 1 if next((y for y in (*component.ys, *component.start) if y), 1) > 0 else -1
@@ -306,10 +327,10 @@ def values_of(world: World, value: Value) -> tuple[Fraction, ...] | None:
     return _sums([(value.const,), *sets])
 
 
-def component_values(world: World, key: Key, component: Table | Ramp) -> tuple[Fraction, ...] | None:
-    root = world.roots[key[0]] if key[0] != TOKEN else None
-    if root is not None and root.values is not None:
-        return tuple(sorted({component.at(x) for x in root.values} | set(component.start)))
+def component_values(world: World, key: Key, component: Component) -> tuple[Fraction, ...] | None:
+    known = world.roots[key[0]].values if isinstance(component, Ramp) else None
+    if known is not None and isinstance(component, Ramp):
+        return tuple(sorted({component.at(x) for x in known} | set(component.start)))
     return component.values
 
 
@@ -327,10 +348,10 @@ def product(world: World, a: Value, b: Value) -> Value:
         return scaled(a, b.const) if b.constant else scaled(b, a.const)
     if len(a.terms) == len(b.terms) == 1 and list(a.terms) == list(b.terms):
         (key, f), (_, g) = single(world, a), single(world, b)
-        if isinstance(f, Table):
+        if isinstance(f, Table) and isinstance(g, Table):
             return _normal({key: _table_product(f, g)}, ZERO)
-        xs = range(f.xs[0], f.xs[-1] + 1)
-        if len(xs) <= MOST_VALUES // 8:
+        if isinstance(f, Ramp) and isinstance(g, Ramp) and f.xs[-1] - f.xs[0] < MOST_VALUES // 8:
+            xs = range(f.xs[0], f.xs[-1] + 1)
             start = tuple(x * y for x, y in zip(f.start, g.start, strict=True))
             return _normal({key: Ramp(xs, [f.at(x) * g.at(x) for x in xs], start)}, ZERO)
     scale, a = normalised(a)
@@ -338,7 +359,7 @@ def product(world: World, a: Value, b: Value) -> Value:
     corners = [x * y / unit for x in bounds(world, a) for y in bounds(world, b)]
     sets = values_of(world, a), values_of(world, b)
     values = None
-    if None not in sets and len(sets[0]) * len(sets[1]) <= MOST_VALUES:
+    if sets[0] is not None and sets[1] is not None and len(sets[0]) * len(sets[1]) <= MOST_VALUES:
         values = tuple(sorted({int(x * y / unit) for x in sets[0] for y in sets[1]}))
     root = world.root("product", (a.key, b.key), (int(min(corners)), int(max(corners)), values), (unit**-1, a, b))
     return of_root(root, unit * scale)

@@ -55,7 +55,9 @@ class Letters:
 
 def join(a: Letters, b: Letters, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Letters:
     """function(a, b), elementwise."""
-    axes, pick_a, pick_b = {}, [], []
+    axes: dict[int, np.ndarray] = {}
+    pick_a: list[np.ndarray | None] = []
+    pick_b: list[np.ndarray | None] = []
     for lag in sorted(a.axes.keys() | b.axes.keys()):
         if lag in a.axes and lag in b.axes:
             width = int(b.axes[lag].max()) + 1
