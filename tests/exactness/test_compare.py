@@ -19,8 +19,11 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.source import numbers
 from compiler.language.stream import Stream, concatenate, constant, count, latch, maximum, minimum, select
 from compiler.language.types import Bool, Int, OneHot, Real
-from compiler.passes import common, fit_ports, represent
+from compiler.passes import common, fit_ports
 from compiler.passes.logic import Logic
+from compiler.passes.represent import arithmetic, flags
+from compiler.passes.represent.rectifiers import step
+from compiler.passes.represent.rewriter import Rewriter
 from tests.circuits import ABC, PAPER, abc, counters, is_a, is_b, mqar, over_abc, token
 
 a, b = counters
@@ -30,12 +33,12 @@ x = abc.number({"a": 3, "b": -2, "c": 5})
 
 def _rule(monkeypatch: pytest.MonkeyPatch, operation: type, wrong: Callable) -> None:
     """Another lowering of an operation: wrong(operation, *inputs)."""
-    right = represent._Rewriter._ruled
+    right = Rewriter.ruled
 
     def planted(self, op: ops.Operation, *inputs: Stream) -> Stream:
         return wrong(op, *inputs) if type(op) is operation else right(self, op, *inputs)
 
-    monkeypatch.setattr(represent._Rewriter, "_ruled", planted)
+    monkeypatch.setattr(Rewriter, "ruled", planted)
 
 
 def _shared_key(op: ops.Operation, value: Stream, key: Stream, query: Stream, *when: Stream) -> Stream:
@@ -48,15 +51,13 @@ def _shared_key(op: ops.Operation, value: Stream, key: Stream, query: Stream, *w
 
 RULES = {
     "memory of any key": (ops.MemoryRead, _shared_key, memory.write(x, is_a, when=late).read(x)),
-    "compare off by one": (ops.Compare, lambda op, x, y: represent._step(x - y + 1).retyped(Bool()), a > b),
+    "compare off by one": (ops.Compare, lambda op, x, y: step(x - y + 1).retyped(Bool()), a > b),
     "minimum for maximum": (ops.Max, lambda op, x, y: x - (x - y).relu(), maximum(a, b)),
     "maximum for minimum": (ops.Min, lambda op, x, y: x + (y - x).relu(), minimum(a, b)),
     "clip of one side": (ops.Clip, lambda op, x: (x - op.lo).relu() + op.lo, (a - b).clip(-1, 3)),
     "one-hot shifted": (
         ops.OneHotOf,
-        lambda op, x: concatenate(
-            *((represent._step(x - j) - represent._step(x - j - 1)) for j in range(op.n))
-        ).retyped(OneHot(op.n)),
+        lambda op, x: concatenate(*((step(x - j) - step(x - j - 1)) for j in range(op.n))).retyped(OneHot(op.n)),
         a.one_hot(3),
     ),
     "select without else": (ops.Select, lambda op, f, x, y: f * x, select(a > b, a, 2)),
@@ -92,12 +93,12 @@ TORN = Stream(
 PATCHES = {
     "or for and": (Logic, "conjunction", _any_for_all, late),
     "mask without room": (
-        represent,
+        flags,
         "masked",
         lambda domains, x, flag: x.relu() - (-1 * x).relu(),
         select(a > 1, a - b, 0),
     ),
-    "any table is a code": (represent, "_holds_signs", lambda table: True, TORN.cumsum()),
+    "any table is a code": (arithmetic, "holds_signs", lambda table: True, TORN.cumsum()),
     "everything is common": (common._Fingerprints, "of", lambda self, op: type(op), concatenate(2 * a, 3 * a)),
     "no delay": (fit_ports.Fitter, "_carry", lambda self, atom, lag: atom, a.shift(7)),
 }
@@ -144,7 +145,7 @@ def test_circuits_over_numbers_are_compared_too(kind, monkeypatch: pytest.Monkey
     circuit = Circuit("numbers", n.cumsum() if isinstance(kind, OneHot) else maximum(n, n.shift(1)), length=5)
     if getattr(kind, "lo", 0) is not None and getattr(kind, "hi", 0) is not None:
         compiler.compile(circuit)
-        monkeypatch.setattr(represent._Rewriter, "_ruled", lambda self, op, *s: Stream(op, ()) if not s else 2 * s[0])
+        monkeypatch.setattr(Rewriter, "ruled", lambda self, op, *s: Stream(op, ()) if not s else 2 * s[0])
         with pytest.raises(Miscompiled, match="of random numbers"):
             compiler.compile(circuit)
     ((tokens, inputs),) = inputs_of(circuit, 400)

@@ -21,7 +21,8 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens, numbers
 from compiler.language.stream import Stream, concatenate, count, decode, latch, lti, present, running_max
 from compiler.language.types import Bool, Int, OneHot, Real
-from compiler.passes.represent import _Rewriter
+from compiler.passes.represent import RULES
+from compiler.passes.represent.rewriter import Rewriter
 from compiler.targets import target_of
 from tests.circuits import ABC, K4, abc, counters, is_a, is_b, is_c, logits, over_abc, token
 
@@ -130,7 +131,7 @@ def test_a_rule_whose_condition_fails_refuses(name: str):
     operation, operands, reason = UNFIT[name]
     context = Context.of(Circuit("", concatenate(*operands), length=5), target_of("mamba"))
     with pytest.raises(NotImplementedError, match=reason):
-        _Rewriter(context.domains, None).rule(operation, *operands)
+        Rewriter(RULES, context.domains, None).ruled(operation, *operands)
 
 
 def test_a_table_that_is_called_a_code_is_not_carried_as_bits():

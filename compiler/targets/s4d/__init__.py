@@ -41,7 +41,7 @@ class S4D(Target):
 
         Each (key, lane) pair has a channel relu(value + M(key − 1)); the gate opens the queried key's channels.
         """
-        from compiler.passes.represent import masked
+        from compiler.passes.represent.rectifiers import masked
 
         value, key, query = inputs
         domains = fitter.domains

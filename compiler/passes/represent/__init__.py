@@ -1,0 +1,46 @@
+"""Pass 3, represent: rewrite every operation in the few that a block computes.
+
+After this pass a circuit holds only sources (Embed, Constant), Linear, Shift, Relu,
+Multiply, Cumsum, Latch, GateSum and additive MemoryRead, and every value that is stored
+in a state is non-negative (silu passes nothing else). How a value is carried is
+decided here:
+
+- a function of one token is folded into the embedding, whatever it takes (`token_tables`);
+- integers are compared, selected and looked up by differences of rectifiers (`arithmetic`,
+  `flags`, `thresholds`);
+- ±1 codewords are carried as bits: c = 2·bits − present. The memory is linear in what it
+  stores, so the map back is applied behind it, and for a balanced readout the `present`
+  lane has weight 0 and is dropped later (`stored`);
+- other signed values are carried as the pair relu(x), relu(−x) (`stored`, `memories`).
+
+Each rewriting is an identity of exact arithmetic; `tests/passes/test_represent.py` checks it
+against the operation's own definition. Each file of rules holds their side conditions too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler.analysis.exact_matrices import InexactWeight
+from compiler.context import Context
+from compiler.errors import CompileError
+from compiler.language.circuit import Circuit
+from compiler.passes.represent import arithmetic, flags, memories, thresholds
+from compiler.passes.represent.rewriter import Rewriter, Rules
+
+RULES: Rules = {**arithmetic.RULES, **flags.RULES, **thresholds.RULES, **memories.RULES}
+
+
+def represent(circuit: Circuit, context: Context) -> Circuit:
+    """The same circuit over the core operations; `context.domains` learns the domains of the new streams."""
+    rewriter = Rewriter(RULES, context.domains, circuit.alphabet)
+    reasons = []
+    for stream in circuit.streams:
+        try:
+            rewriter.rewrite(stream)
+        except (NotImplementedError, InexactWeight) as error:
+            reasons.append((stream, str(error)))
+            rewriter.core[stream] = stream
+    if reasons:
+        raise CompileError(reasons)
+    return replace(circuit, output=rewriter.core[circuit.output])

@@ -1,0 +1,79 @@
+"""Rules of sources, linear maps, delays, and the order of integers."""
+
+from __future__ import annotations
+
+from compiler.analysis.linear_form import linear_form
+from compiler.exactness.saturation import rising_count
+from compiler.language import operations as ops
+from compiler.language.stream import Stream, constant
+from compiler.language.types import Bool, Code
+from compiler.passes.conditions import need_whole
+from compiler.passes.represent.rectifiers import positive
+from compiler.passes.represent.rewriter import Rewriter, Rules, rule_of
+from compiler.passes.represent.stored import as_bits, holds_signs
+
+RULES: Rules = {}
+
+
+@rule_of(RULES, ops.Linear, ops.Emit, ops.Constant, ops.Numbers)
+def _as_it_is(rewriter: Rewriter, operation: ops.Operation, *inputs: Stream) -> Stream:
+    return Stream(operation, inputs)
+
+
+@rule_of(RULES, ops.Embed)
+def _embed(rewriter: Rewriter, operation: ops.Embed, *inputs: Stream) -> Stream:
+    if isinstance(operation.type, Code) and holds_signs(operation.table):
+        return as_bits(operation)
+    return Stream(operation, inputs)
+
+
+@rule_of(RULES, ops.Position)
+def _position(rewriter: Rewriter, operation: ops.Position, *inputs: Stream) -> Stream:
+    """Stock models have no lane for it, so it is counted."""
+    return constant(1).cumsum()
+
+
+@rule_of(RULES, ops.Shift)
+def _shift(rewriter: Rewriter, operation: ops.Shift, x: Stream) -> Stream:
+    if isinstance(x.operation, ops.Shift):
+        return rewriter.delayed(x.inputs[0], operation.k + x.operation.k)
+    return rewriter.delayed(x, operation.k)
+
+
+@rule_of(RULES, ops.Lti)
+def _lti(rewriter: Rewriter, operation: ops.Lti, x: Stream) -> Stream:
+    reach = enumerate(operation.kernel[: rewriter.domains.max_length])
+    taps = [tap * rewriter.delayed(x, k) for k, tap in reach if tap]
+    return sum(taps[1:], start=taps[0]) if taps else constant(0, x.width)
+
+
+@rule_of(RULES, ops.Clip)
+def _clip(rewriter: Rewriter, operation: ops.Clip, x: Stream) -> Stream:
+    if rising_count(linear_form(x), rewriter.domains):  # falling ramps stay exact where the count saturates
+        return operation.hi - (operation.hi - x).relu() + (operation.lo - x).relu()
+    return (x - operation.lo).relu() - (x - operation.hi).relu() + operation.lo
+
+
+@rule_of(RULES, ops.Min)
+def _min(rewriter: Rewriter, operation: ops.Min, a: Stream, b: Stream) -> Stream:
+    return b - (b - a).relu() if rising_count(linear_form(a), rewriter.domains) else a - (a - b).relu()
+
+
+@rule_of(RULES, ops.Max)
+def _max(rewriter: Rewriter, operation: ops.Max, a: Stream, b: Stream) -> Stream:
+    return b + (a - b).relu()
+
+
+@rule_of(RULES, ops.Compare)
+def _compare(rewriter: Rewriter, operation: ops.Compare, a: Stream, b: Stream) -> Stream:
+    need_whole(rewriter.domains, a, b)
+    above, below = positive(rewriter.domains, a - b), positive(rewriter.domains, b - a)
+    flags = {
+        ">": above,
+        "<": below,
+        ">=": 1 - below,
+        "<=": 1 - above,
+        "==": 1 - above - below,
+        "!=": above + below,
+    }[operation.relation]
+    return flags.retyped(Bool(a.width))

@@ -1,0 +1,73 @@
+"""What every rule of represent works with: the domains, the flags' logic, the tables of tokens, the streams so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias, TypeVar
+
+from compiler.analysis.domains import Domains
+from compiler.analysis.linear_form import ONE
+from compiler.language import operations as ops
+from compiler.language.alphabet import Alphabet
+from compiler.language.stream import Stream, constant
+from compiler.passes.logic import Logic
+from compiler.passes.represent.token_tables import TokenTables, shifted
+
+Rule: TypeAlias = Callable[..., Stream]  # (rewriter, operation, *rewritten inputs) → core stream
+Rules: TypeAlias = dict[type[ops.Operation], Rule]
+_Rule = TypeVar("_Rule", bound=Rule)
+
+
+def rule_of(rules: Rules, *kinds: type[ops.Operation]) -> Callable[[_Rule], _Rule]:
+    """Enter a function into `rules` as the rule of exactly these operations."""
+
+    def enter(rule: _Rule) -> _Rule:
+        rules.update(dict.fromkeys(kinds, rule))
+        return rule
+
+    return enter
+
+
+class Rewriter:
+    """One rule per operation, from the operation and its rewritten inputs to a core stream."""
+
+    def __init__(self, rules: Mapping[type[ops.Operation], Rule], domains: Domains, alphabet: Alphabet | None):
+        self.rules = rules
+        self.domains = domains
+        self.tokens = TokenTables(domains, alphabet)
+        self.logic = Logic()
+        self.core: dict[Stream, Stream] = {}
+        self._dressed: set[Stream] = set()
+
+    def rewrite(self, stream: Stream) -> None:
+        inputs = tuple(self.core[s] for s in stream.inputs)
+        result = self.tokens.fold(stream, inputs)
+        if result is None:
+            result = self.ruled(stream.operation, *inputs)
+        self._inherit(result, stream)
+        self.domains.meet(result, self.domains.of(stream))
+        self.core[stream] = result
+
+    def ruled(self, operation: ops.Operation, *inputs: Stream) -> Stream:
+        """The rule of exactly this operation: a subclass may mean something else than its parent."""
+        rule = self.rules.get(type(operation))
+        if rule is not None:
+            return rule(self, operation, *inputs)
+        if operation.core:
+            return Stream(operation, inputs)
+        raise NotImplementedError(f"there is no lowering of {operation.symbol} yet")
+
+    def delayed(self, x: Stream, lag: int) -> Stream:
+        """x(t − lag); zeros where no sequence is long enough."""
+        return shifted(x, lag) if lag < self.domains.max_length else constant(0, x.width)
+
+    def _inherit(self, result: Stream, source: Stream) -> None:
+        """New streams carry the name and the source line of the operation they stand for."""
+        pending = [result]
+        while pending:
+            new = pending.pop()
+            if new is not ONE and new not in self._dressed:
+                self._dressed.add(new)
+                new.origin = source.origin
+                new.name = new.name or source.label
+                pending += new.inputs

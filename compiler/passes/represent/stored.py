@@ -1,0 +1,71 @@
+"""How values are carried: what a state stores is non-negative, and a linear map leads back to the value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from compiler.analysis.domains import Domains
+from compiler.analysis.linear_form import linear_form
+from compiler.language import operations as ops
+from compiler.language.stream import Stream, concatenate
+from compiler.language.types import Bool
+from compiler.passes.represent.token_tables import shifted
+
+Restored: TypeAlias = Callable[[Stream, int], Stream]
+
+
+def storable(domains: Domains, value: Stream) -> tuple[Restored, Stream]:
+    """(back, stored): non-negative lanes to store, and the linear map from what is read to the value.
+
+    A state is linear in what it stores, so `value = M · lanes` may be stored as the
+    lanes, if these are non-negative and not more than the rectifier pairs would be.
+    """
+    if not domains.of(value).step:
+        return _restorer(None), value  # real numbers are split by the next pass
+    form = linear_form(value)
+    signed = domains.of(value).lo < 0
+    bases = [(atom, lag, matrix) for (atom, lag), matrix in form.items()]
+    plain = all(domains.of(atom).lo >= 0 for atom, _, _ in bases)
+    lanes = sum(atom.width for atom, _, _ in bases)
+    if signed and plain and 0 < lanes <= 2 * value.width:
+        stored = [shifted(atom, lag) for atom, lag, _ in bases]
+        back = sparse.hstack([matrix for _, _, matrix in bases], format="csr")
+        return _restorer(back), stored[0] if len(stored) == 1 else concatenate(*stored)
+    if signed:
+        eye = sparse.eye_array(value.width)
+        return _restorer(sparse.hstack([eye, -eye], format="csr")), concatenate(value, -value).relu()
+    return _restorer(None), value
+
+
+def _restorer(matrix: sparse.csr_array | None) -> Restored:
+    """The map (stream, copies) → matrix · stream, applied to each of `copies` groups of lanes."""
+
+    def back(stream: Stream, copies: int) -> Stream:
+        if matrix is None:
+            return stream
+        return sparse.kron(sparse.eye_array(copies), matrix, format="csr") @ stream
+
+    return back
+
+
+def holds_signs(table: sparse.csr_array) -> bool:
+    """Whether every row is a ±1 word or zeros, and some row has a −1."""
+    full = np.isin(np.diff(table.indptr), (0, table.shape[1])).all()
+    return bool(full and (abs(table.data) == 1).all() and (table.data < 0).any())
+
+
+def as_bits(operation: ops.Embed) -> Stream:
+    """A ±1 code as 2·bits − present, on non-negative lanes (present: whether the token has a codeword)."""
+    table = operation.table
+    length = table.shape[1]
+    bits = table.maximum(0)
+    here = sparse.csr_array((abs(table).sum(axis=1) > 0).astype(float).reshape(-1, 1))
+    lanes = Stream(
+        ops.Embed(operation.alphabet, ops.exact_matrix(sparse.hstack([bits, here])), Bool(length + 1)), (), "bits"
+    )
+    back = sparse.hstack([2 * sparse.eye_array(length), -np.ones((length, 1))])
+    return Stream(ops.Linear((ops.exact_matrix(back),), operation.type), (lanes,))

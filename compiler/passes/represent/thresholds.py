@@ -1,0 +1,91 @@
+"""Rules of functions of an integer that bend at its values: tables, one-hots, division, codewords."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil, floor
+
+import numpy as np
+from scipy import sparse
+
+from compiler.analysis.exact_matrices import exact_rows
+from compiler.language import operations as ops
+from compiler.language.stream import Stream, constant
+from compiler.language.types import OneHot
+from compiler.passes.conditions import need_whole
+from compiler.passes.represent.rectifiers import step
+from compiler.passes.represent.rewriter import Rewriter, Rules, rule_of
+
+RULES: Rules = {}
+MOST_STEPS = 1 << 12  # thresholds of a division by a constant
+
+
+@rule_of(RULES, ops.Lookup)
+def _lookup(rewriter: Rewriter, operation: ops.Lookup, x: Stream) -> Stream:
+    """Linear between the integers that can occur: first value + Σ bend_j · relu(x − j); 0 beside the table."""
+    if operation.symbols:
+        return exact_rows([np.array([int(v) for v in operation.table], dtype=object)]) @ x
+    need_whole(rewriter.domains, x)
+    domain, size = rewriter.domains.of(x), len(operation.table)
+    first, last = max(ceil(domain.lo), -1), min(floor(domain.hi), size)
+    if first > last:
+        return constant(0, 1)
+    inside = [int(operation.table[j]) if 0 <= j < size else 0 for j in range(first, last + 1)]
+    values = np.array(inside, dtype=object)
+    bends = np.diff(np.diff(values, append=values[-1]), prepend=0)
+    used = np.flatnonzero(bends)
+    if not len(used):
+        return constant(int(values[0]))
+    kinks = np.ones((len(used), 1)) @ x - Stream(ops.Constant(tuple(Fraction(first + int(j)) for j in used)))
+    return exact_rows([bends[used]]) @ kinks.relu() + int(values[0])
+
+
+@rule_of(RULES, ops.OneHotOf)
+def _one_hot(rewriter: Rewriter, operation: ops.OneHotOf, x: Stream) -> Stream:
+    """The second difference of relu(x − j), j = −1 … n."""
+    need_whole(rewriter.domains, x)
+    n = operation.n
+    ramps = (np.ones((n + 2, 1)) @ x - Stream(ops.Constant(tuple(Fraction(j) for j in range(-1, n + 1))))).relu()
+    second = sparse.diags_array([1.0, -2.0, 1.0], offsets=[0, 1, 2], shape=(n, n + 2))
+    return (second @ ramps).retyped(OneHot(n))
+
+
+@rule_of(RULES, ops.FloorDivide)
+def _floor_divide(rewriter: Rewriter, operation: ops.FloorDivide, x: Stream) -> Stream:
+    """⌊lo/n⌋ + Σ_j [x ≥ j·n] over the multiples of n in (lo, hi]."""
+    need_whole(rewriter.domains, x)
+    domain, n = rewriter.domains.of(x), operation.divisor
+    first, last = floor(domain.lo / n), floor(domain.hi / n)
+    if (last - first) * x.width > MOST_STEPS:
+        raise NotImplementedError(
+            f"it takes a threshold for each multiple of {n} that its operand can reach, "
+            f"{(last - first) * x.width} in "
+            f"all between {domain.lo} and {domain.hi}, and {MOST_STEPS} are the most; "
+            f"divide by {ceil((domain.hi - domain.lo) / max(1, MOST_STEPS // x.width))} or more, "
+            "or clip() its operand"
+        )
+    if first == last:
+        return constant(first, x.width)
+    spread = sparse.kron(sparse.eye_array(x.width), np.ones((last - first, 1)), format="csr") @ x
+    multiples = tuple(Fraction(j * n) for j in range(first + 1, last + 1)) * x.width
+    levels = Stream(ops.Constant(multiples))
+    add_up = sparse.kron(sparse.eye_array(x.width), np.ones((1, last - first)), format="csr")
+    return add_up @ step(spread - levels + 1) + first
+
+
+@rule_of(RULES, ops.Modulo)
+def _modulo(rewriter: Rewriter, operation: ops.Modulo, x: Stream) -> Stream:
+    return x - operation.divisor * _floor_divide(rewriter, ops.FloorDivide(operation.divisor), x)
+
+
+@rule_of(RULES, ops.Decode)
+def _decode(rewriter: Rewriter, operation: ops.Decode, x: Stream) -> Stream:
+    """relu(<c, x> − q + 1): for integers |x_i| ≤ 1 with Σ|x_i| ≤ q, <c, x> reaches q for x = c alone."""
+    need_whole(rewriter.domains, x)
+    known = rewriter.domains.of(x)
+    if known.bound > 1 or known.l1 > operation.norm:
+        raise NotImplementedError(
+            f"its operand {x.label} can hold numbers up to {known.bound}, Σ over lanes ≤ {known.l1}; a codeword "
+            f"has entries −1, 0 and 1, and {operation.norm} of them are not 0"
+        )
+    return (operation.words @ x - (operation.norm - 1)).relu().retyped(OneHot(operation.words.shape[0]))
