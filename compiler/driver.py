@@ -69,7 +69,11 @@ class Compiled:
         """How far a float32 module can be from `interpret` in any output, at most: 0 where it is exact, None where no
         bound is known.
         """
-        return error_bound(self.core, self.domains, self.context.format, self.context.target.chunk)
+        return self.error_bound_within(float("inf"))
+
+    def error_bound_within(self, reach: float) -> float | None:
+        """The same where no real input exceeds `reach`: what is declared for them is often far more than is used."""
+        return error_bound(self.core, self.domains, self.context.format, self.context.target.chunk, reach)
 
     def interpret(self, tokens: np.ndarray) -> np.ndarray:
         """What the circuit as written gives, exactly: (batch, time, width) float64 from (batch, time) ids.

@@ -18,6 +18,7 @@ import numpy as np
 from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import ONE, Form, port_form
 from compiler.formats import FLOAT32, Format
+from compiler.gadgets.scaled_sum import step_rate
 from compiler.ir.decay import fade_error
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
@@ -26,6 +27,7 @@ from compiler.language.stream import Stream
 UNIT = 2.0**-24
 SILU_OFF = 0.2785  # |silu(x) − relu(x)| is at most 0.27847, at |x| = 1.2785 (paper B, Lemma 2 has 1)
 ELEMENTARY = 8  # roundings of a silu within 2 ulp, its product with the gate and with D, and powers of two between
+STEP_ERROR = 2.0**-19  # of the step of a scaled sum, relative to |weight| + 1/R
 OUTWARD = 1 + 2.0**-30  # covers the float64 arithmetic of the bounds themselves
 
 
@@ -33,22 +35,38 @@ class Unbounded(ValueError):
     """An operation on real numbers of which no error bound is known."""
 
 
-def error_bound(circuit: Circuit, domains: Domains, format: Format, chunk: int = 0) -> float | None:
+def error_bound(
+    circuit: Circuit, domains: Domains, format: Format, chunk: int = 0, reach: float = float("inf")
+) -> float | None:
     """A bound on |logit of the module − output of the core circuit| at every position; None where none is known.
 
-    chunk: over how many steps the target's scan adds up exponents before it forms their exp.
+    chunk: over how many steps the target's scan adds up exponents before it forms their exp. reach: the largest size
+    of real inputs that the bound is for, where it is less than what they are declared.
     """
     if all(domains.of(s).step for s in circuit.streams):
         return 0.0
     if format is not FLOAT32:
         return None
-    errors = ErrorBound(domains, chunk)
+    errors = ErrorBound(_narrowed(circuit, domains, reach), chunk, domains)
     try:
         for stream in circuit.streams:
             errors.add(stream)
         return float(errors.error(circuit.output).max(initial=0.0))
     except Unbounded:
         return None
+
+
+def _narrowed(circuit: Circuit, domains: Domains, reach: float) -> Domains:
+    """What the streams hold where no real input exceeds `reach`; the same domains where nothing is declared larger."""
+    inputs = [s for s in circuit.streams if isinstance(s.operation, ops.Numbers) and not domains.of(s).step]
+    if all(domains.of(s).bound <= reach for s in inputs):
+        return domains
+    narrow = Domains(domains.language, domains.max_length)
+    for stream in inputs:
+        narrow.bounded(stream, np.minimum(domains.of(stream).bounds, reach))
+    for stream in circuit.streams:
+        narrow.meet(stream, domains.of(stream))
+    return narrow
 
 
 def gamma(roundings: int | np.ndarray) -> float | np.ndarray:
@@ -63,9 +81,10 @@ class ErrorBound:
     `beyond` bounds by how much such a number, or what is computed from it, may exceed its domain (which is relu's).
     """
 
-    def __init__(self, domains: Domains, chunk: int):
+    def __init__(self, domains: Domains, chunk: int, compiled: Domains | None = None):
         self.domains = domains
         self.chunk = chunk
+        self.compiled = compiled or domains  # by which the weights' scales were chosen
         self.errors: dict[Stream, np.ndarray] = {ONE: np.zeros(1)}
         self.beyond: dict[Stream, np.ndarray] = {ONE: np.zeros(1)}
         self._forms: dict[Stream, Form] = {}
@@ -152,10 +171,22 @@ def _of_product(known: ErrorBound, a: Stream, b: Stream, roundings: int) -> Boun
 
 def _running_sum(known: ErrorBound, stream: Stream) -> Bounds:
     """T errors of the value, and T roundings of a sum of at most the mass."""
-    (value,) = stream.inputs
+    return _summed(known, *stream.inputs)
+
+
+def _summed(known: ErrorBound, value: Stream) -> Bounds:
     length, error, more = known.domains.max_length, known.error(value), known.excess(value)
     mass = known.domains.of(value).masses + length * (more + error)
     return length * error + gamma(length + ELEMENTARY) * mass, length * more
+
+
+def _sum_where(known: ErrorBound, stream: Stream) -> Bounds:
+    """A running sum for each of several exact flags."""
+    value, when = stream.inputs
+    if known.error(when).any() or not known.domains.of(when).is_flag:
+        raise Unbounded(stream.label)
+    off, more = _summed(known, value)
+    return np.tile(off, when.width), np.tile(more, when.width)
 
 
 def _latch(known: ErrorBound, stream: Stream) -> Bounds:
@@ -189,9 +220,38 @@ def _fading_sum(known: ErrorBound, stream: Stream) -> Bounds:
     return _faded(known, stream, known.size(value), known.error(value), known.excess(value), 0)
 
 
+def _memory(known: ErrorBound, stream: Stream) -> Bounds:
+    """A memory that keeps everything: T times what is written at a position, and T more roundings."""
+    if stream.operation.policy not in ("sum", "once") or stream.operation.skip:
+        raise Unbounded(stream.label)
+    size, error, more, roundings = _written(known, *stream.inputs)
+    length = known.domains.max_length
+    return length * (error + gamma(length + roundings) * (size + error)), length * more
+
+
+def _scaled_sum(known: ErrorBound, stream: Stream) -> Bounds:
+    """T times a product of three, of which the step is within 2^−19·(|weight| + 1/R).
+
+    softplus(u) − softplus(−u) = u, u = R·weight: both are at most |u| + ln 2, and of what the two lose by rounding the
+    argument (d roundings of a sum), by two ulp and by the products behind them 32 units remain an upper bound.
+    """
+    value, weight, gate = stream.inputs
+    length, rate = known.domains.max_length, step_rate(stream, known.compiled)
+    (size_v, error_v), (size_w, error_w), (size_g, error_g) = ((known.size(s), known.error(s)) for s in stream.inputs)
+    reached = (size_v + error_v) * (size_w + error_w) * (size_g + error_g)
+    stepped = (size_v + error_v) * (size_w + error_w + 1 / rate) * (size_g + error_g)
+    off = reached - size_v * size_w * size_g + STEP_ERROR * stepped
+    rounded = gamma(length + 2 * ELEMENTARY) * stepped
+    return length * (off + rounded), length * known.excess(value) * size_w * size_g
+
+
 def _fading_memory(known: ErrorBound, stream: Stream) -> Bounds:
-    """One product of three for each column: what is written, times <key, query>."""
-    value, key, query = stream.inputs
+    """What is written at a position, in a state that fades."""
+    return _faded(known, stream, *_written(known, *stream.inputs))
+
+
+def _written(known: ErrorBound, value: Stream, key: Stream, query: Stream) -> tuple:
+    """(size, error, beyond, roundings) of one product of three for each column: what is written, times <key, query>."""
     key_size, query_size = known.size(key), known.size(query)
     met = (key_size @ query_size) * OUTWARD
     met_off = ((key_size + known.error(key)) @ (query_size + known.error(query)) - key_size @ query_size) * OUTWARD
@@ -199,7 +259,7 @@ def _fading_memory(known: ErrorBound, stream: Stream) -> Bounds:
     size, error = known.size(value), known.error(value)
     off = size * met_off + error * (met + met_off)
     beyond = known.excess(value) * met + size * more
-    return _faded(known, stream, size * met, off, beyond, key.width + 2 * ELEMENTARY)
+    return size * met, off, beyond, key.width + 2 * ELEMENTARY
 
 
 def _faded(known: ErrorBound, stream: Stream, size, error, more, roundings: int) -> Bounds:
@@ -224,6 +284,9 @@ _RULES: dict[type[ops.Operation], Callable[[ErrorBound, Stream], Bounds]] = {
     ops.Multiply: _product,
     ops.SiluProduct: _silu_product,
     ops.Cumsum: _running_sum,
+    ops.SumWhere: _sum_where,
+    ops.MemoryRead: _memory,
+    ops.ScaledSum: _scaled_sum,
     ops.Latch: _latch,
     ops.GateSum: _gated,
     ops.Dot: _dot,
