@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from compiler.artifact.numeric import NumericStack, reference
+from compiler.artifact.numeric import numeric_stack, reference
 from compiler.artifact.package import language_model
 from compiler.driver import compile
 from compiler.errors import CompileError
@@ -104,7 +104,7 @@ def compiled(name):
 def test_exact_on_integers(name):
     circuit, values = compiled(name), random_inputs(1, integers)
     expected = reference(circuit, exact(values)).astype(float)
-    assert np.array_equal(NumericStack(circuit).run(values), expected)
+    assert np.array_equal(numeric_stack(circuit).run(values), expected)
 
 
 @pytest.mark.parametrize("name", CIRCUITS)
@@ -112,7 +112,7 @@ def test_within_a_few_units_on_real_numbers(name):
     """Against the sum of the absolute values of what is added up: the circuit run on |inputs| and |weights|."""
     circuit, values = compiled(name), random_inputs(2, every_magnitude)
     expected = reference(circuit, exact(values)).astype(float)
-    error = np.abs(NumericStack(circuit).run(values) - expected)
+    error = np.abs(numeric_stack(circuit).run(values) - expected)
     assert (error <= 2e-6 * magnitude(circuit, values) + 1e-12).all()
 
 
@@ -137,7 +137,7 @@ def magnitude(circuit, values):
 @pytest.mark.parametrize("name", CIRCUITS)
 def test_the_block_ir_computes_the_same(name):
     circuit, values = compiled(name), random_inputs(3, integers)
-    stack = NumericStack(circuit)
+    stack = numeric_stack(circuit)
     lanes = stack.pack(values).double().numpy()[..., : circuit.lanes.count]
     if not stack.residual:  # one block without residual packs its lanes more tightly
         lanes = np.concatenate(
@@ -203,7 +203,7 @@ def test_numbers_and_tokens_do_not_mix():
     with pytest.raises(CompileError, match="no vocabulary"):
         language_model(compile(Circuit("t", X * W, length=LENGTH)))
     with pytest.raises(ValueError, match="reads tokens"):
-        NumericStack(compile(Circuit("t", token.cumsum(), InputLanguage.everything(alphabet, LENGTH))))
+        numeric_stack(compile(Circuit("t", token.cumsum(), InputLanguage.everything(alphabet, LENGTH))))
 
 
 def test_a_product_beyond_float32_is_refused():
@@ -219,7 +219,7 @@ def test_a_product_beyond_float32_is_refused():
     [(np.full((1, 2, 1), 2.5), "2.5"), (np.full((1, 2, 1), 10.0), "10"), (np.full((1, 2, 1), np.nan), "nan")],
 )
 def test_inputs_outside_their_type_are_refused(values, fragment):
-    stack = NumericStack(compile(Circuit("t", N + 1, length=LENGTH)))
+    stack = numeric_stack(compile(Circuit("t", N + 1, length=LENGTH)))
     with pytest.raises(ValueError, match=fragment):
         stack.run({N: values})
     with pytest.raises(ValueError, match="has no values"):
@@ -230,5 +230,5 @@ def test_concatenated_inputs_and_one_hots():
     place = numbers(OneHot(LENGTH), "place")
     circuit = compile(Circuit("t", latch_bank(concatenate(X, W), place), length=LENGTH))
     values = random_inputs(5, integers) | {place: np.broadcast_to(np.eye(LENGTH), (BATCH, LENGTH, LENGTH)).copy()}
-    got = NumericStack(circuit).run(values)[:, -1].reshape(BATCH, LENGTH, 4)
+    got = numeric_stack(circuit).run(values)[:, -1].reshape(BATCH, LENGTH, 4)
     assert np.array_equal(got, np.concatenate([values[X], values[W]], -1))

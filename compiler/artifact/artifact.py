@@ -12,9 +12,14 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from compiler.artifact.config import cuda_limits
+from compiler.artifact.numbers_config import NumberInput, numbers_example
+from compiler.artifact.numeric import NumericModel, numeric_model
 from compiler.artifact.package import LanguageModel, bare_sizes, language_model, packaged_sizes, size_fields
 from compiler.driver import Compiled
+from compiler.language import operations as ops
 from compiler.language.data import language_to_data, to_data
+
+REACHES = (2.0**-6, 1.0, 16.0, 256.0)  # sizes of real inputs for which error bounds are told
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,13 +30,13 @@ class Artifact:
     """
 
     compiled: Compiled
-    model: LanguageModel
+    model: LanguageModel | NumericModel
     claims: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, compiled: Compiled, claims: Mapping[str, Any] | None = None) -> Artifact:
-        """Package a compiled circuit; CompileError where there is no language model of it."""
-        return cls(compiled, language_model(compiled), claims or {})
+        """Package a compiled circuit; CompileError where there is no model of it that could be saved."""
+        return cls(compiled, packaged(compiled), claims or {})
 
     @cached_property
     def circuit(self) -> dict[str, Any]:
@@ -46,11 +51,16 @@ class Artifact:
         level = (
             {"level": "bit-exact"} if exact else {"level": "bounded-error", "error_bound": self.compiled.error_bound}
         )
-        return language_to_data(source.token_language) | {"stop": source.end, "dtype": self.compiled.dtype} | level
+        said = {"stop": source.end, "dtype": self.compiled.dtype} | level
+        if isinstance(self.model, NumericModel):
+            return said | _over_numbers(self.compiled, self.model)
+        return language_to_data(source.token_language) | said
 
     @property
     def example(self) -> str:
         """A short input of the circuit's language, to show."""
+        if isinstance(self.model, NumericModel):
+            return numbers_example(self.model.config["inputs"])
         language = self.compiled.source.token_language
         for length in range(min(4, language.max_length), 0, -1):
             with suppress(ValueError):  # a walk can run dry of tokens
@@ -73,23 +83,53 @@ class Artifact:
         } | dict(self.claims)
 
 
-def block_names(compiled: Compiled, model: LanguageModel) -> list[dict[str, list[str]]]:
+def packaged(compiled: Compiled) -> LanguageModel | NumericModel:
+    """The model that is saved of a compiled circuit: a language model, or one over numbers."""
+    return numeric_model(compiled) if compiled.source.alphabet is None else language_model(compiled)
+
+
+def _over_numbers(compiled: Compiled, model: NumericModel) -> dict[str, Any]:
+    """What is promised, and of which numbers: an error bound for inputs of several sizes, where any are real."""
+    inputs = [NumberInput(**record) for record in model.config["inputs"]]
+    return {
+        "language": None,
+        "inputs": model.config["inputs"],
+        "length": compiled.source.max_length,
+        "description": "; ".join(map(str, inputs)),
+        "error_bounds": [{"inputs": reach, "error": bound} for reach, bound in error_bounds(compiled)],
+    }
+
+
+def error_bounds(compiled: Compiled) -> list[tuple[float, float]]:
+    """(largest real input, largest error) for sizes from 1 to what is declared; [] where nothing is real or no bound
+    is known.
+    """
+    if not compiled.error_bound:
+        return []
+    inputs = [s for s in compiled.core.streams if isinstance(s.operation, ops.Numbers)]
+    declared = max(float(compiled.domains.of(s).bound) for s in inputs if not compiled.domains.of(s).step)
+    sizes = sorted({size for size in REACHES if size < declared} | {declared})
+    return [(size, bound) for size in sizes if (bound := compiled.error_bound_within(size)) is not None]
+
+
+def block_names(compiled: Compiled, model: LanguageModel | NumericModel) -> list[dict[str, list[str]]]:
     """For each block the names of all channels in use, those that only feed ports included, and of the state
     columns.
     """
-    axes = [model.layout.axes[f"backbone.layers.{i}.mixer.out_proj.weight"][1] for i in range(len(compiled.blocks))]
+    prefix = "blocks.{}" if isinstance(model, NumericModel) else "backbone.layers.{}.mixer"
+    axes = [model.layout.axes[f"{prefix.format(i)}.out_proj.weight"][1] for i in range(len(compiled.blocks))]
     return [
         {"channels": [name for name in axis.names if name], "columns": list(block.columns.names)}
         for axis, block in zip(axes, compiled.blocks, strict=True)
     ]
 
 
-def sizes(compiled: Compiled, model: LanguageModel | None) -> dict[str, Any]:
+def sizes(compiled: Compiled, model: LanguageModel | NumericModel | None) -> dict[str, Any]:
     """Sizes of the bare stack as it runs, what each of its blocks uses of them, and of the packaged language model."""
     blocks = [size_fields(size) for size in bare_sizes(compiled)]
-    packaged = [size_fields(size) for size in packaged_sizes(compiled)]
+    modules = [size_fields(size) for size in packaged_sizes(compiled)]
     return {
-        **{name: max(block[name] for block in packaged) for name in ("d_model", "d_inner", "d_state")},
+        **{name: max((block[name] for block in modules), default=0) for name in ("d_model", "d_inner", "d_state")},
         "layers": len(blocks),
         "blocks": blocks,
         **_packaged_sizes(model),
@@ -104,9 +144,11 @@ def compiler_version() -> str:
         return "unknown"
 
 
-def _packaged_sizes(model: LanguageModel | None) -> dict[str, Any]:
+def _packaged_sizes(model: LanguageModel | NumericModel | None) -> dict[str, Any]:
     if model is None:
         return {"parameters": None, "packaged": None}
+    if isinstance(model, NumericModel):
+        return {"parameters": sum(t.numel() for t in model.tensors.values()), "packaged": None}
     names = {
         "d_model": "hidden_size",
         "d_inner": "intermediate_size",

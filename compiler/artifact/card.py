@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from compiler.artifact.numbers_config import is_numbers
+
 _FRONT = """---
 library_name: transformers
 pipeline_tag: text-generation
@@ -17,11 +19,69 @@ tags:
 
 def model_card(manifest: Mapping[str, Any], config: Mapping[str, Any], example: str) -> str:
     """The text of README.md for a manifest before it is sealed; `example`: a short input of the circuit's language."""
-    parts = [_FRONT + f"\n# {manifest['circuit']}", _origin(manifest), _promise(manifest), _sizes(manifest)]
+    if is_numbers(config):
+        return numbers_card(manifest, config, example)
+    parts = [_FRONT + f"\n# {manifest['circuit']}", origin(manifest), _promise(manifest), _sizes(manifest)]
     return "\n\n".join([*parts, _snippet(config, example), _warnings(manifest, config)]) + "\n"
 
 
-def _origin(manifest: Mapping[str, Any]) -> str:
+def numbers_card(manifest: Mapping[str, Any], config: Mapping[str, Any], example: str) -> str:
+    """The card of a model over numbers, which no library loads but this one."""
+    promise, sizes = manifest["promise"], manifest["sizes"]
+    rows = "\n".join(f"| {name} | {sizes[name]} |" for name in ("d_model", "d_inner", "d_state", "layers"))
+    exact = promise["level"] == "bit-exact"
+    near = ["Every output equals the circuit's bit for bit."] if exact else []
+    near += [
+        f"Real inputs of at most {bound['inputs']:.3g}: every output is within {bound['error']:.3g} of the circuit's."
+        for bound in promise["error_bounds"]
+    ]
+    warnings = ["Weights are frozen: a training step of any size can destroy the circuit."]
+    warnings += [f"Not for the CUDA kernels of mamba_ssm: {sentence}" for sentence in manifest["cuda_limits"]]
+    return f"""---
+tags:
+- mamba
+- compiled-circuit
+---
+
+# {manifest["circuit"]}
+
+{origin(manifest)}
+
+## Promise
+
+Inputs, in {promise["dtype"]}: {promise["description"]}; up to {promise["length"]} positions. Beyond that nothing is
+promised. {" ".join(near) or "The outputs are within rounding; no bound is known."}
+
+`construct verify DIRECTORY` compares every file with what the circuit compiles to, and runs it.
+
+## Sizes
+
+| | |
+| --- | --- |
+{rows}
+
+{sizes["parameters"]:,} parameters.
+
+## Use
+
+```python
+import numpy as np
+
+import compiler
+
+model = compiler.load("DIRECTORY")
+model.run({example})  # (batch, positions, width) of each input; gives (batch, positions, {config["outputs"]})
+```
+
+An input called `position` may be left out: it counts by itself.
+
+## Warnings
+
+""" + "".join(f"- {line}\n" for line in warnings)
+
+
+def origin(manifest: Mapping[str, Any]) -> str:
+    """Where the weights come from."""
     theorem = manifest.get("theorem")
     source = f"of {theorem}" if theorem else "written as a program"
     return (

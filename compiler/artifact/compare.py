@@ -7,6 +7,7 @@ listed here, each with the reason.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import CARD, CIRCUIT, CONFIG, GENERATION, MANIFEST, SEALED_FILES, WEIGHTS
+from compiler.artifact.files import CARD, CIRCUIT, CONFIG, GENERATION, MANIFEST, WEIGHTS
 from compiler.artifact.json_files import read_json, same_json, shown
 from compiler.artifact.load import read_tensors
 from compiler.artifact.manifest import FORMAT, FORMAT_VERSION, manifest_content
@@ -57,7 +58,7 @@ def differences(directory: str | Path, artifact: Artifact) -> list[str]:
     found += _entry_differences(
         MANIFEST, manifest_content(directory), artifact.manifest | {"format": FORMAT, "format_version": FORMAT_VERSION}
     )
-    return found + _foreign_files(directory)
+    return found + _foreign_files(directory, texts)
 
 
 def _text_differences(path: Path, text: str) -> list[str]:
@@ -131,8 +132,8 @@ def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
     return torch.equal(one.contiguous().view(torch.int32), other.contiguous().view(torch.int32))
 
 
-def _foreign_files(directory: Path) -> list[str]:
-    ours = {MANIFEST, *SEALED_FILES, *HARMLESS_FILES, *HARMLESS_NAMES}
+def _foreign_files(directory: Path, texts: Mapping[str, str]) -> list[str]:
+    ours = {MANIFEST, WEIGHTS, *texts, *HARMLESS_FILES, *HARMLESS_NAMES}
     return [
         f"it holds {entry.name}, which is not ours, and programs that load the model might read it"
         for entry in sorted(directory.iterdir())

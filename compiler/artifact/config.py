@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.json_files import same_json, shown
+from compiler.artifact.numbers_config import check_numbers_config, is_numbers
 from compiler.artifact.tokenizer import special_ids
 from compiler.formats import FORMATS
 
@@ -84,6 +85,8 @@ def check_config(config: Mapping) -> None:
     """
     if not isinstance(config, Mapping):
         raise CheckpointError(f"the config is {shown(config)}, expected an object.")
+    if is_numbers(config):
+        return check_numbers_config(config)
     try:
         expected = _same_sizes(config)
     except KeyError as missing:
@@ -102,10 +105,23 @@ def cuda_limits(config: Mapping) -> list[str]:
 
     CPU runtimes have none of these limits.
     """
-    channels = _convolved_channels(config)
+    if is_numbers(config):
+        mamba2 = config["mixer"] == "mamba2"
+        found = [
+            sentence
+            for b in config["blocks"]
+            for sentence in _kernel_limits(
+                b["d_conv"], b["d_state"], b["d_inner"] + (2 * b["d_state"] if mamba2 else 0)
+            )
+        ]
+        return list(dict.fromkeys(found))
+    return _kernel_limits(config["conv_kernel"], config["state_size"], _convolved_channels(config))
+
+
+def _kernel_limits(taps: int, states: int, channels: int) -> list[str]:
     reasons = [
-        (not 2 <= config["conv_kernel"] <= 4, f"conv_kernel is {config['conv_kernel']}, the kernels take 2 to 4."),
-        (config["state_size"] > 256, f"state_size is {config['state_size']}, the kernels take at most 256."),
+        (not 2 <= taps <= 4, f"conv_kernel is {taps}, the kernels take 2 to 4."),
+        (states > 256, f"state_size is {states}, the kernels take at most 256."),
         (channels % 8 != 0, f"there are {channels} convolved channels, the kernels want a multiple of 8."),
     ]
     return [sentence for applies, sentence in reasons if applies]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from compiler.artifact.errors import CheckpointError
+from compiler.artifact.numbers_config import is_numbers, numbers_shapes
 from compiler.artifact.tokenizer import TOKENIZER_FILES
 
 CONFIG = "config.json"
@@ -12,12 +13,15 @@ MANIFEST = "construction.json"
 CIRCUIT = "circuit.json"
 CARD = "README.md"  # the user may edit it
 SEALED_FILES = (CONFIG, GENERATION, WEIGHTS, CIRCUIT, *TOKENIZER_FILES)  # whose hashes the manifest holds
+NUMBERS_FILES = (CONFIG, WEIGHTS, CIRCUIT)  # the same of a model over numbers
 
 Shape = tuple[int, ...]
 
 
 def tensor_shapes(config: Mapping) -> dict[str, Shape]:
-    """Shape of every tensor of this language model, by its Hugging Face name; the config is one of ours."""
+    """Shape of every tensor of this model, by its name; the config is one of ours."""
+    if is_numbers(config):
+        return numbers_shapes(config)
     mixer = _mamba2_shapes(config) if config["model_type"] == "mamba2" else _mamba_shapes(config)
     width, vocab = config["hidden_size"], config["vocab_size"]
     shapes: dict[str, Shape] = {"backbone.embeddings.weight": (vocab, width)}
@@ -29,9 +33,9 @@ def tensor_shapes(config: Mapping) -> dict[str, Shape]:
 
 def check_shapes(config: Mapping, found: Mapping[str, Shape]) -> None:
     """Raise CheckpointError unless these are exactly the tensors that the config asks for."""
-    layers = config["num_hidden_layers"]
+    layers = len(config["blocks"]) if is_numbers(config) else config["num_hidden_layers"]
     if layers > len(found):  # before any work that grows with the number of layers
-        raise CheckpointError(f"{CONFIG} has num_hidden_layers = {layers}, but {WEIGHTS} has {len(found)} tensors.")
+        raise CheckpointError(f"{CONFIG} has {layers} layers, but {WEIGHTS} has {len(found)} tensors.")
     expected = tensor_shapes(config)
     for name in sorted(expected.keys() | found.keys()):
         if name not in found:

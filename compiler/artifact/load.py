@@ -1,6 +1,9 @@
 """Read a checkpoint directory back as a stack of real blocks, after checking that it is what was saved."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
@@ -10,13 +13,17 @@ from compiler.artifact.config import check_config
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CONFIG, WEIGHTS, check_shapes
 from compiler.artifact.json_files import read_json
-from compiler.artifact.manifest import check_files, read_manifest
+from compiler.artifact.manifest import Manifest, check_files, read_manifest
 from compiler.artifact.model import Stack
+from compiler.artifact.numbers_config import is_numbers
 from compiler.artifact.tokenizer import read_tokens
 
+if TYPE_CHECKING:
+    from compiler.artifact.numeric import NumericStack
 
-def load(directory: str | Path, sealed: bool = True) -> Stack:
-    """The language model saved in this directory, in float32 on the CPU.
+
+def load(directory: str | Path, sealed: bool = True) -> Stack | NumericStack:
+    """The language model saved in this directory, or the model over numbers, in float32 on the CPU.
 
     sealed: refuse files whose hashes differ from the manifest's; a diagnosis of a damaged checkpoint turns it off.
 
@@ -30,6 +37,8 @@ def load(directory: str | Path, sealed: bool = True) -> Stack:
         check_files(directory, manifest)
     config = read_json(directory / CONFIG)
     check_config(config)
+    if is_numbers(config):
+        return _over_numbers(directory, manifest, config)
     tokens = read_tokens(directory)
     if len(tokens) != config["vocab_size"]:
         raise CheckpointError(f"{directory} has {len(tokens)} tokens for a vocabulary of {config['vocab_size']}.")
@@ -37,6 +46,17 @@ def load(directory: str | Path, sealed: bool = True) -> Stack:
     check_shapes(config, _shapes(weights))
     stack = Stack.from_language_model(config, read_tensors(weights))
     stack.manifest, stack.config, stack.tokens = manifest, config, tokens
+    return stack
+
+
+def _over_numbers(directory: Path, manifest: Manifest, config: dict[str, Any]) -> NumericStack:
+    from compiler.artifact.numeric import loaded_stack  # which imports the compiler
+
+    if not manifest.promise.over_numbers:
+        raise CheckpointError(f"{directory / CONFIG} is of a model over numbers, and its promise is over tokens.")
+    check_shapes(config, _shapes(directory / WEIGHTS))
+    stack = loaded_stack(config, read_tensors(directory / WEIGHTS))
+    stack.manifest, stack.config = manifest, config
     return stack
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import MANIFEST, SEALED_FILES
+from compiler.artifact.files import MANIFEST, NUMBERS_FILES, SEALED_FILES
 from compiler.artifact.json_files import canonical_json, read_json, shown
+from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.place import recover
 from compiler.artifact.schema import parse
 
@@ -29,20 +30,37 @@ class Fingerprint:
 
 
 @dataclass(frozen=True)
+class ErrorRecord:
+    """No output is further than `error` from the circuit's where no real input exceeds `inputs` in size."""
+
+    inputs: float
+    error: float
+
+
+@dataclass(frozen=True)
 class PromiseRecord:
     """What is promised, and for which inputs: `language` is the automaton as `language_to_data` writes it.
 
-    length: most tokens of a sequence; stop: the letter that ends a generation; level: "bit-exact" or "bounded-error".
+    A model over numbers has none (null), but `inputs`, what each of them may be; error_bounds: how far an output may
+    be from the circuit's where no real input exceeds a size.
+
+    length: most positions; stop: the letter that ends a generation; level: "bit-exact" or "bounded-error".
     error_bound: how far a score may be from the circuit's, where the level is "bounded-error" and a bound is known.
     """
 
-    language: dict[str, Any]
+    language: dict[str, Any] | None
     length: int
     description: str
     stop: str | None
     dtype: str
     level: str
     error_bound: float | None = None
+    inputs: list[NumberInput] = field(default_factory=list)
+    error_bounds: list[ErrorRecord] = field(default_factory=list)
+
+    @property
+    def over_numbers(self) -> bool:
+        return self.language is None
 
 
 @dataclass(frozen=True)
@@ -88,6 +106,7 @@ class RunRecord:
     exact_sequences: int
     bit_exact: bool | None
     margin: float | None
+    share_of_bound: float | None = field(default=None, kw_only=True)  # of numbers: the largest error
 
 
 @dataclass(frozen=True)
@@ -140,10 +159,14 @@ def sealed(manifest: Mapping[str, Any], directory: Path) -> dict[str, Any]:
 
     Entries that are ours (`format`, `format_version`, `files`, `sha256`) replace those of the same name.
     """
-    files = {name: vars(_fingerprint(directory / name)) for name in SEALED_FILES}
+    files = {name: vars(_fingerprint(directory / name)) for name in _sealed_names(manifest)}
     content = dict(manifest) | {"files": files, "format": FORMAT, "format_version": FORMAT_VERSION}
     content.pop("sha256", None)
     return content | {"sha256": _self_hash(content)}
+
+
+def _sealed_names(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    return NUMBERS_FILES if manifest["promise"]["language"] is None else SEALED_FILES
 
 
 def manifest_content(directory: str | Path) -> dict[str, Any]:
@@ -174,7 +197,7 @@ def read_manifest(directory: str | Path) -> Manifest:
 
 def check_files(directory: str | Path, manifest: Manifest) -> None:
     """Raise CheckpointError unless every file beside this manifest is the one that was saved."""
-    for name in SEALED_FILES:
+    for name in NUMBERS_FILES if manifest.promise.over_numbers else SEALED_FILES:
         path, expected = Path(directory) / name, manifest.files.get(name)
         if expected is None:
             raise CheckpointError(f"{MANIFEST} has no hash of {name}.")

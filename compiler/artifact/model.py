@@ -140,10 +140,10 @@ class Stack(nn.Module):
         Raises ValueError if the tokens are not a (b, l) int64 tensor of ids below vocab.
         """
         streams = []
-        for stream in self._streams(tokens):
+        for stream in self.streams(self._embed(tokens)):
             if return_stream:
                 streams.append(stream)
-        logits = self._logits(stream)
+        logits = self.logits(stream)
         return (logits, streams) if return_stream else logits
 
     def hidden(self, tokens: Tensor, upto: int) -> Tensor:
@@ -153,7 +153,7 @@ class Stack(nn.Module):
         """
         if not 0 <= upto <= len(self.blocks):
             raise ValueError(f"there is no stream after {upto} blocks: the stack has {len(self.blocks)}.")
-        return next(islice(self._streams(tokens), upto, None))
+        return next(islice(self.streams(self._embed(tokens)), upto, None))
 
     def initial_state(self, batch: int) -> State:
         """The caches (convolution window, recurrent state) of every block before the first token.
@@ -170,15 +170,20 @@ class Stack(nn.Module):
 
         The modules update their caches in place, so the `state` passed in is spent; hence no gradients.
         """
-        stream, after = self._embed(token[:, None]), []
+        return self.advance(self._embed(token[:, None]), state)
+
+    @torch.no_grad()
+    def advance(self, stream: Tensor, state: State) -> tuple[Tensor, State]:
+        """The same from the stream before the first block (b, 1, d_model)."""
+        after = []
         for norm, block, (window, memory) in zip(self._norms(), self.blocks, state, strict=True):
             out, window, memory = block.step(norm(stream), window, memory)
             stream = self._add(stream, out)
             after.append((window, memory))
-        return self._logits(stream)[:, 0], after
+        return self.logits(stream)[:, 0], after
 
-    def _streams(self, tokens: Tensor) -> Iterator[Tensor]:
-        stream = self._embed(tokens)
+    def streams(self, stream: Tensor) -> Iterator[Tensor]:
+        """The residual streams after 0, 1, … blocks, from that before the first: (b, l, d_model) each."""
         yield stream
         for norm, block in zip(self._norms(), self.blocks):
             stream = self._add(stream, block(norm(stream)))
@@ -209,7 +214,8 @@ class Stack(nn.Module):
     def _add(self, stream: Tensor, out: Tensor) -> Tensor:
         return stream + out if self.residual else out
 
-    def _logits(self, stream: Tensor) -> Tensor:
+    def logits(self, stream: Tensor) -> Tensor:
+        """The last stream (b, l, d_model) through the head: (b, l, vocab)."""
         return self.head(stream if self.final_norm is None else self.final_norm(stream))
 
 

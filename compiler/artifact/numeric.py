@@ -1,66 +1,90 @@
-"""Package circuits over numbers: a bare stack that takes float lanes instead of tokens.
+"""Circuits over numbers as models: a bare stack that takes float lanes instead of tokens, in memory and as files.
 
-The lanes, in order: the numbers of each input stream that the circuit reads, and the constant
-`one`, which the packing fills in. Everything else (blocks, residual, head) is `package.bare`.
+The lanes, in order: the numbers of each input stream that the circuit reads, and the constant `one`, which the
+packing fills in. Everything else (blocks, residual, head) is `package.bare`. No library has a class for such a model,
+so its config.json is ours (`model_type` "compiled-numbers"): the sizes of each block, and where each input stands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from compiler.artifact.package import bare
+from compiler.artifact.model import Stack
+from compiler.artifact.numbers_config import POSITION, NumberInput, numbers_config
+from compiler.artifact.package import bare, needs_residual, packaged_sizes
 from compiler.driver import Compiled
+from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, OneHot
+from compiler.layout import Layout
+from compiler.targets import target_of
 
-Inputs = Mapping[Stream, np.ndarray]  # for each numeric input (batch, time, width)
+Inputs = Mapping[Stream, np.ndarray] | Mapping[str, np.ndarray]  # for each numeric input (batch, time, width)
 
 
 class NumericStack(nn.Module):
     """Blocks and a linear head over float lanes: h ← [h +] block(h), then head(h).
 
-    lanes: names of the input lanes; constant: (d_model,) what every position starts from (`one` = 1).
-    seats: for each input stream the lane of each of its numbers, −1 for numbers that nobody reads.
+    inputs: the input streams, in the circuit's order; constant: (d_model,) what every position starts from (`one` = 1).
     """
 
-    def __init__(self, compiled: Compiled):
+    def __init__(self, stack: Stack, inputs: Sequence[NumberInput], streams: Sequence[Stream] = ()):
         super().__init__()
-        if compiled.source.alphabet is not None:
-            raise ValueError("the circuit reads tokens; `package.bare` runs it.")
-        stack = bare(compiled)
-        self.blocks, self.head, self.residual = stack.blocks, stack.head, stack.residual
-        self.register_buffer("constant", stack.embedding.weight.detach()[0].clone())
-        self.lanes = compiled.lanes.names[: compiled.lanes.n_inputs]
-        seats = {s.operation: at for s, at in compiled.lanes.index.items() if isinstance(s.operation, ops.Numbers)}
-        self.seats = {s: seats[s.operation] for s in compiled.source.streams if s.operation in seats}
+        self.stack = stack
+        self.inputs = tuple(inputs)
+        self._streams = tuple(streams) or (None,) * len(self.inputs)
 
-    def pack(self, inputs: Inputs) -> torch.Tensor:
-        """(batch, time, d_model) lanes from the values of the input streams.
+    @property
+    def blocks(self) -> nn.ModuleList:
+        return self.stack.blocks
 
-        ValueError where one is missing or outside its type.
+    @property
+    def residual(self) -> bool:
+        return self.stack.residual
+
+    @property
+    def constant(self) -> Tensor:
+        return self.stack.embedding.weight.detach()[0]
+
+    def pack(self, inputs: Inputs) -> Tensor:
+        """(batch, time, d_model) lanes from the values of the input streams, by stream or by name.
+
+        An input called "position" may be left out: it is then 1, 2, 3, … (or the one-hot of it). ValueError where
+        another one is missing or unknown, or a value outside its type.
         """
-        shape = next(iter(inputs.values())).shape[:2]
+        known = {*self._streams, *(i.name for i in self.inputs)}
+        for given in inputs:
+            if isinstance(given, str) and given not in known:
+                names = ", ".join(i.name for i in self.inputs)
+                raise ValueError(f"there is no numeric input {given!r}; the inputs are {names}.")
+        if not inputs:
+            raise ValueError(f"no numeric input has values; the inputs are {', '.join(i.name for i in self.inputs)}.")
+        shape = np.shape(next(iter(inputs.values())))[:2]
         lanes = self.constant.expand(*shape, -1).clone()
-        for stream, seats in self.seats.items():
-            if stream not in inputs:
-                raise ValueError(f"numeric input {stream.label!r} has no values.")
-            values = np.asarray(inputs[stream], dtype=np.float64)
-            _check_range(stream, values)
-            held = seats >= 0
-            lanes[..., seats[held]] = torch.from_numpy(values[..., held]).to(lanes)
+        for stream, record in zip(self._streams, self.inputs, strict=True):
+            values = inputs.get(stream, inputs.get(record.name)) if stream is not None else inputs.get(record.name)
+            if values is None and record.name == POSITION:
+                values = positions(record, *shape)
+            if values is None:
+                raise ValueError(f"numeric input {record.name!r} has no values.")
+            values = _checked(record, np.asarray(values, dtype=np.float64), shape)
+            seats = np.array(record.lanes)
+            lanes[..., seats[seats >= 0]] = torch.from_numpy(values[..., seats >= 0]).to(lanes)
         return lanes
 
-    def forward(self, lanes: torch.Tensor) -> torch.Tensor:
+    def forward(self, lanes: Tensor) -> Tensor:
         """(batch, time, d_model) to (batch, time, outputs)."""
-        for block in self.blocks:
-            lanes = lanes + block(lanes) if self.residual else block(lanes)
-        return self.head(lanes)
+        for stream in self.stack.streams(lanes):
+            last = stream
+        return self.stack.logits(last)
 
     def run(self, inputs: Inputs) -> np.ndarray:
         """The outputs for input values, as float64: (batch, time, outputs)."""
@@ -68,19 +92,101 @@ class NumericStack(nn.Module):
             return self(self.pack(inputs)).double().numpy()
 
 
+@dataclass(frozen=True, eq=False)
+class NumericModel:
+    """A circuit over numbers as a checkpoint in memory: config.json, tensors by name, and what stands where in them."""
+
+    config: dict
+    tensors: dict[str, Tensor]
+    layout: Layout
+    tokens: tuple[str, ...] = ()  # it has no vocabulary
+
+
+def numeric_stack(compiled: Compiled) -> NumericStack:
+    """The real modules of a circuit over numbers; ValueError for one that reads tokens."""
+    if compiled.source.alphabet is not None:
+        raise ValueError("the circuit reads tokens; `package.bare` runs it.")
+    records = _inputs(compiled)
+    return NumericStack(bare(compiled), list(records.values()), list(records))
+
+
+def numeric_model(compiled: Compiled) -> NumericModel:
+    """What is saved of a circuit over numbers; CompileError where it cannot be loaded again as it is."""
+    records = list(_inputs(compiled).values())
+    target = compiled.context.target
+    mixer = (target.printed_by or (target.name,))[0]
+    twice = [name for name, count in Counter(r.name for r in records).items() if count > 1]
+    if twice:
+        reason = f"two of its inputs are called {twice[0]!r}, and a saved model is given values by name; rename one"
+    elif not records:
+        reason = "it reads no input, so that there is nothing to give to a saved model"
+    elif mixer not in ("mamba", "mamba2"):
+        reason = f"no library ships {target.name}, so there is no saved form of it; compile it for mamba"
+    else:
+        stack = bare(compiled)
+        sizes = [asdict(size) for size in packaged_sizes(compiled)]
+        width, outputs = stack.embedding.weight.shape[1], len(stack.head.weight)
+        config = numbers_config(mixer, compiled.dtype, width, outputs, needs_residual(compiled), sizes, records)
+        return NumericModel(config, {name: p.detach() for name, p in stack.named_parameters()}, stack.layout)
+    raise CompileError([(compiled.source.output, reason)])
+
+
+def loaded_stack(config: Mapping, tensors: Mapping[str, Tensor]) -> NumericStack:
+    """The modules that a checked config.json asks for, with these tensors."""
+    target = target_of(config["mixer"])
+    modules = [target.module(target.sizes_of(block), i) for i, block in enumerate(config["blocks"])]
+    parts: list[dict[str, Tensor]] = [{} for _ in modules]
+    for name, tensor in tensors.items():
+        if name.startswith("blocks."):
+            _, number, rest = name.split(".", 2)
+            parts[int(number)][rest] = tensor
+    stack = Stack.without_norms(
+        tensors["embedding.weight"], modules, parts, tensors["head.weight"], bool(config["residual"])
+    )
+    return NumericStack(stack, [NumberInput(**record) for record in config["inputs"]])
+
+
 def reference(compiled: Compiled, inputs: Inputs) -> np.ndarray:
     """What the circuit means, in Python integers and Fractions: (batch, time, outputs) objects."""
     return interpret(compiled.source, inputs=inputs)[compiled.source.output]
 
 
-def _check_range(stream: Stream, values: np.ndarray) -> None:
+def positions(record: NumberInput, batch: int, length: int) -> np.ndarray:
+    """1, 2, 3, … for every sequence, as a number or as its one-hot: (batch, time, width)."""
+    if record.width == 1:
+        return np.broadcast_to(np.arange(1.0, length + 1)[None, :, None], (batch, length, 1))
+    return np.broadcast_to(np.eye(max(length, record.width))[:length, : record.width], (batch, length, record.width))
+
+
+def _inputs(compiled: Compiled) -> dict[Stream, NumberInput]:
+    """Every numeric input that the circuit as written reads, with the lanes of its numbers."""
+    seats = {s.operation: at for s, at in compiled.lanes.index.items() if isinstance(s.operation, ops.Numbers)}
+    found = {}
+    for stream in compiled.source.streams:
+        if not isinstance(stream.operation, ops.Numbers):
+            continue
+        at = seats.get(stream.operation, np.full(stream.width, -1))
+        found[stream] = _record(stream, [int(i) for i in at])
+    return found
+
+
+def _record(stream: Stream, lanes: list[int]) -> NumberInput:
+    type = stream.type
+    flags = isinstance(type, (Bool, OneHot))
+    lo, hi = (0, 1) if flags else (getattr(type, "lo", None), getattr(type, "hi", None))
+    return NumberInput(stream.label, type.integral, lo, hi, lanes)
+
+
+def _checked(record: NumberInput, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """The promises of a circuit hold on the declared types only."""
-    flags = isinstance(stream.type, (Bool, OneHot))
-    lo, hi = (0, 1) if flags else (stream.type.lo, stream.type.hi)
+    if values.shape != (*shape, record.width):
+        wanted = (*shape, record.width)
+        raise ValueError(f"numeric input {record.name!r} has the shape {values.shape}, and {wanted} is needed.")
     wrong = ~np.isfinite(values)
-    wrong |= values < (-np.inf if lo is None else lo)
-    wrong |= values > (np.inf if hi is None else hi)
-    if stream.type.integral:
+    wrong |= values < (-np.inf if record.lo is None else record.lo)
+    wrong |= values > (np.inf if record.hi is None else record.hi)
+    if record.integral:
         wrong |= values != np.round(values)
     if wrong.any():
-        raise ValueError(f"numeric input {stream.label!r} holds {values[wrong][0]:g}, which is no {stream.type}.")
+        raise ValueError(f"numeric input {record.name!r} holds {values[wrong][0]:g}, and it must be {record.kind}.")
+    return values

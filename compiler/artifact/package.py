@@ -167,7 +167,7 @@ def language_model(compiled: Compiled) -> LanguageModel:
                     None,
                     (
                         "a circuit over numbers has no vocabulary, so there is no language model of it; "
-                        "`numeric.NumericStack` runs it"
+                        "`numeric.numeric_stack` runs it"
                     ),
                 )
             ]

@@ -19,6 +19,7 @@ from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CARD, CIRCUIT, CONFIG, GENERATION, MANIFEST, SEALED_FILES, WEIGHTS, check_shapes
 from compiler.artifact.json_files import canonical_json, read_json
 from compiler.artifact.manifest import FORMAT, Manifest, file_hash, sealed, text_hash
+from compiler.artifact.numbers_config import is_numbers
 from compiler.artifact.place import recover, staging
 from compiler.artifact.schema import parse
 from compiler.artifact.tokenizer import tokenizer_files
@@ -58,7 +59,7 @@ def write(
     check_config(config)
     check_shapes(config, {name: tuple(t.shape) for name, t in tensors.items()})
     _check_values(tensors)
-    if len(tokens) != config["vocab_size"]:
+    if not is_numbers(config) and len(tokens) != config["vocab_size"]:
         raise CheckpointError(f"there are {len(tokens)} token names for a vocabulary of {config['vocab_size']}.")
     texts = checkpoint_texts(config, tokens, manifest["promise"]["stop"], circuit)
     check_target(target, overwrite)
@@ -81,9 +82,12 @@ def checkpoint_texts(
     config: Mapping[str, Any], tokens: Sequence[str], stop: str | None, circuit: Mapping[str, Any]
 ) -> dict[str, str]:
     """The sealed text files by name; tokenizer files keep their own order, which lists tokens by id."""
-    ids = {key: config[key] for key in ("eos_token_id", "pad_token_id")}
-    texts = {CONFIG: canonical_json(config), GENERATION: canonical_json(ids | {"do_sample": False})}
+    texts = {CONFIG: canonical_json(config)}
     texts[CIRCUIT] = json.dumps(circuit, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    if is_numbers(config):
+        return texts
+    ids = {key: config[key] for key in ("eos_token_id", "pad_token_id")}
+    texts[GENERATION] = canonical_json(ids | {"do_sample": False})
     for name, content in tokenizer_files(tokens, stop).items():
         texts[name] = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     return texts

@@ -37,7 +37,7 @@ def advance(stack: Stack, tokens: Tensor, caches: Caches) -> tuple[Tensor, Cache
         out, window, state = _chunk(block, norm(stream), *cache)
         stream = stack._add(stream, out)
         after.append((window, state))
-    return stack._logits(stream), after
+    return stack.logits(stream), after
 
 
 def stream_scores(stack: Stack, chunks: Iterable[Tensor]) -> Iterator[Tensor]:

@@ -97,6 +97,10 @@ class Target:
         """The least sizes of a module that holds the block."""
         raise NotImplementedError
 
+    def sizes_of(self, fields: Mapping[str, int]) -> Sizes:
+        """The sizes of a module by name, as a saved config holds them; TypeError for others than it has."""
+        raise TypeError(f"{self.name} has no saved sizes")
+
     def packaged(self, size: Sizes, block: SelectiveBlock) -> Sizes:
         """The least sizes that the module's class can have: d_inner is no narrower than d_model."""
         return size.with_inner(max(size.d_inner, size.d_model))

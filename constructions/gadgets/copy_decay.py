@@ -115,7 +115,7 @@ def _summary(found: CopyReport) -> dict[str, Any]:
 def module_outputs(instances: Instances, decay: Fraction) -> tuple[np.ndarray, float]:
     """(y of the built module at the last position (n, d), how far the module may be from the exact y) for one decay."""
     from compiler import Circuit, Real, compile, memory, numbers
-    from compiler.artifact.numeric import NumericStack
+    from compiler.artifact.numeric import numeric_stack
 
     x = numbers(Real(-1, 1, WIDTH), "x")
     b = numbers(Real(-LARGEST_KEY, LARGEST_KEY, COLUMNS), "b")
@@ -125,7 +125,7 @@ def module_outputs(instances: Instances, decay: Fraction) -> tuple[np.ndarray, f
     if made.error_bound is None:
         raise ArithmeticError("the compiler knows no error bound of a fading memory.")
     queries = np.repeat(instances.c[:, None], instances.a.shape[1], axis=1)
-    outputs = NumericStack(made).run({x: instances.x, b: instances.b, c: queries})
+    outputs = numeric_stack(made).run({x: instances.x, b: instances.b, c: queries})
     return outputs[:, -1], made.error_bound
 
 

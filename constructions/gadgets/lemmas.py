@@ -31,7 +31,7 @@ from compiler import (
     select,
     silu_product,
 )
-from compiler.artifact.numeric import NumericStack
+from compiler.artifact.numeric import numeric_stack
 from compiler.driver import Compiled
 
 GAP = Fraction(1, 64)  # α of the comparisons of real numbers
@@ -164,7 +164,7 @@ def _reads_t(made: Compiled) -> bool:
 
 
 def _run(made: Compiled, inputs: dict[str, Stream], values: Arrays) -> np.ndarray:
-    return NumericStack(made).run({inputs[name]: part[:, None] for name, part in values.items()})[:, 0]
+    return numeric_stack(made).run({inputs[name]: part[:, None] for name, part in values.items()})[:, 0]
 
 
 def _sizes(word: Word, made: Compiled) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.artifact.numeric import NumericStack
+from compiler.artifact.numeric import NumericStack, numeric_stack
 from compiler.artifact.package import packaged_sizes, size_fields
 from compiler.driver import Compiled, compile
 from compiler.language import memory
@@ -123,7 +123,7 @@ class HeadOnMamba:
 
     @cached_property
     def stack(self) -> NumericStack:
-        return NumericStack(self.compiled)
+        return numeric_stack(self.compiled)
 
     @cached_property
     def compiled(self) -> Compiled:

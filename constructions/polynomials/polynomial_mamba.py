@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.artifact.numeric import NumericStack
+from compiler.artifact.numeric import NumericStack, numeric_stack
 from compiler.driver import Compiled, compile
 from compiler.gadgets.scaled_sum import step_rate
 from compiler.language import operations as ops
@@ -87,7 +87,7 @@ class PolynomialOnMamba:
 
     @cached_property
     def stack(self) -> NumericStack:
-        return NumericStack(self.compiled)
+        return numeric_stack(self.compiled)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """The answers (batch,) of the real modules for inputs (batch, L), as float64."""

@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from compiler.artifact.numeric import NumericStack
+from compiler.artifact.numeric import NumericStack, numeric_stack
 from compiler.artifact.package import bare_sizes, size_fields
 from compiler.driver import Compiled, compile
 from compiler.language.circuit import Circuit
@@ -79,7 +79,7 @@ class HaarLayer:
 
     @cached_property
     def stack(self) -> NumericStack:
-        return NumericStack(self.compiled)
+        return numeric_stack(self.compiled)
 
     def __call__(self, samples: np.ndarray) -> np.ndarray:
         """All T coefficients at the last position, (batch, T) float64: the mean first, then by scale j and shift k."""

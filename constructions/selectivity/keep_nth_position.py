@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from compiler.artifact.numeric import NumericStack
+from compiler.artifact.numeric import NumericStack, numeric_stack
 from compiler.driver import Compiled, compile
 from compiler.language.circuit import Circuit
 from compiler.language.codebook import bits
@@ -34,7 +34,7 @@ class PositionedKeep:
 
     @cached_property
     def stack(self) -> NumericStack:
-        return NumericStack(self.compiled)
+        return numeric_stack(self.compiled)
 
     def __call__(self, tokens: np.ndarray, positions: np.ndarray | None = None) -> np.ndarray:
         """The answers (batch, time) for token ids (batch, time); positions (time,), rising, by default 1, 2, …"""

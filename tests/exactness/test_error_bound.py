@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from compiler.artifact.numeric import NumericStack
+from compiler.artifact.numeric import numeric_stack
 from compiler.driver import compile
 from compiler.language import memory
 from compiler.language.circuit import Circuit
@@ -113,7 +113,7 @@ def test_the_module_is_within_the_bound(name: str) -> None:
     made = compile(Circuit(name, stream, length=LENGTH))
     values = _inputs(1)
     expected = oracle({s.name: v for s, v in values.items()})
-    error = np.abs(NumericStack(made).run(values) - expected).max()
+    error = np.abs(numeric_stack(made).run(values) - expected).max()
     assert made.error_bound is not None
     assert error <= made.error_bound
     assert made.error_bound <= MOST.get(name, 3e-2), "a bound that says nothing"
@@ -129,7 +129,7 @@ def test_decisions_are_exact_outside_of_the_gap(relation: str) -> None:
     made = compile(Circuit(relation, word(A, B, GAP), length=LENGTH))
     assert len(made.blocks) == 2
     expected = a > b if relation == "exceeds" else a != b
-    assert np.array_equal(NumericStack(made).run({A: a, B: b}), expected.astype(float))
+    assert np.array_equal(numeric_stack(made).run({A: a, B: b}), expected.astype(float))
 
 
 def test_integers_need_no_bound_and_what_has_no_rule_claims_none() -> None:
@@ -147,7 +147,7 @@ def test_small_inputs_have_a_small_bound(name: str, reach: float) -> None:
     made = compile(Circuit(name, stream, length=LENGTH))
     bound = made.error_bound_within(reach)
     values = {s: v if s is FLAG else (v * reach / 8).astype(np.float32).astype(float) for s, v in _inputs(3).items()}
-    error = np.abs(NumericStack(made).run(values) - oracle({s.name: v for s, v in values.items()})).max()
+    error = np.abs(numeric_stack(made).run(values) - oracle({s.name: v for s, v in values.items()})).max()
     assert error <= bound <= made.error_bound_within(8.0) == made.error_bound
     assert reach == 8 or bound < made.error_bound / 4
 

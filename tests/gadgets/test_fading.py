@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from compiler.artifact.numeric import NumericStack
+from compiler.artifact.numeric import numeric_stack
 from compiler.artifact.package import bare
 from compiler.driver import compile
 from compiler.errors import CompileError
@@ -100,4 +100,4 @@ def test_a_real_state_on_mamba2_is_refused_where_a_block_would_carry_it() -> Non
         compiled(fading_sum(signed, Fraction(1, 2)).shift(1), "mamba2")
     x = numbers(Real(-1, 1), "x")
     faded = compile(Circuit("real", fading_sum(x, Fraction(1, 2)), length=8))
-    assert NumericStack(faded).run({x: np.full((1, 8, 1), 0.5)})[0, -1, 0] == pytest.approx(1 - 2.0**-8)
+    assert numeric_stack(faded).run({x: np.full((1, 8, 1), 0.5)})[0, -1, 0] == pytest.approx(1 - 2.0**-8)

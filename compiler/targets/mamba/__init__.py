@@ -28,6 +28,9 @@ class Mamba(Target):
 
         return sizes(block, n_lanes)
 
+    def sizes_of(self, fields):
+        return MambaSizes(**fields)
+
     def emit(self, block, size, lane_in, lane_out):
         from compiler.targets.mamba.emit import emit
 

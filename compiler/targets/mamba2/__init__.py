@@ -50,6 +50,11 @@ class Mamba2(Target):
 
         return sizes(block, n_lanes)
 
+    def sizes_of(self, fields):
+        from compiler.targets.mamba2.emit import Mamba2Sizes
+
+        return Mamba2Sizes(**fields)
+
     def packaged(self, size, block):
         """d_inner is a multiple of d_model, with the largest heads that fit into it."""
         from compiler.targets.mamba2.emit import HEAD_DIMS, padded_channels

@@ -1,0 +1,117 @@
+"""config.json of a model over numbers: our own, for no library has a class for it. Needs no torch to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from compiler.artifact.errors import CheckpointError
+from compiler.artifact.json_files import shown
+from compiler.artifact.schema import parse
+
+MODEL_TYPE = "compiled-numbers"
+POSITION = "position"  # an input of this name counts by itself where it is not given
+LARGEST_SIZE = 1 << 20
+MIXERS = ("mamba", "mamba2")
+
+
+@dataclass(frozen=True)
+class NumberInput:
+    """An input stream: its name, the bounds of its numbers (None: no bound), the lane of each (−1: nobody reads it)."""
+
+    name: str
+    integral: bool
+    lo: float | None
+    hi: float | None
+    lanes: list[int]
+
+    @property
+    def width(self) -> int:
+        return len(self.lanes)
+
+    @property
+    def kind(self) -> str:
+        """Such as "a real number from -8 to 8"."""
+        what = "an integer" if self.integral else "a real number"
+        low = "" if self.lo is None else f" from {self.lo:g}"
+        return f"{what}{low}" + ("" if self.hi is None else f" to {self.hi:g}")
+
+    def __str__(self) -> str:
+        return f"{self.name}: " + (f"{self.width} numbers, each {self.kind}" if self.width > 1 else self.kind)
+
+
+@dataclass(frozen=True)
+class NumbersConfig:
+    """blocks: the sizes of each, as the mixer's class takes them; outputs: how many numbers the head gives."""
+
+    model_type: str
+    mixer: str
+    dtype: str
+    d_model: int
+    outputs: int
+    residual: bool
+    blocks: list[dict[str, int]]
+    inputs: list[NumberInput]
+
+
+def numbers_config(
+    mixer: str,
+    dtype: str,
+    d_model: int,
+    outputs: int,
+    residual: bool,
+    blocks: Sequence[Mapping[str, int]],
+    inputs: Sequence[NumberInput],
+) -> dict[str, Any]:
+    """The content of config.json."""
+    given = (MODEL_TYPE, mixer, dtype, d_model, outputs, residual, [dict(b) for b in blocks], list(inputs))
+    return asdict(NumbersConfig(*given))
+
+
+def numbers_example(inputs: Sequence[Mapping[str, Any]]) -> str:
+    """Values for an example, as Python text: {"x": zeros of the right shape}; what counts by itself is left out."""
+    named = [NumberInput(**record) for record in inputs if record["name"] != POSITION]
+    return "{" + ", ".join(f'"{record.name}": np.zeros((1, 3, {record.width}))' for record in named) + "}"
+
+
+def is_numbers(config: Any) -> bool:
+    """Whether a config.json is one of these."""
+    return isinstance(config, Mapping) and config.get("model_type") == MODEL_TYPE
+
+
+def check_numbers_config(config: Mapping) -> None:
+    """CheckpointError, in one sentence, unless `numbers_config` could have given it."""
+    from compiler.formats import FORMATS
+
+    read = parse(NumbersConfig, dict(config), "config.json")
+    if read.mixer not in MIXERS:
+        raise CheckpointError(f"config.json: mixer is {shown(read.mixer)}, expected one of {', '.join(MIXERS)}.")
+    if read.dtype not in FORMATS:
+        raise CheckpointError(f"config.json: dtype is {shown(read.dtype)}, expected one of {', '.join(FORMATS)}.")
+    sizes = [("d_model", read.d_model), ("outputs", read.outputs)]
+    for number, block in enumerate(read.blocks):
+        if block.get("d_model") != read.d_model:
+            raise CheckpointError(f"config.json: block {number + 1} has another d_model than the model.")
+        sizes += [(f"{name} of block {number + 1}", size) for name, size in block.items()]
+    for name, size in sizes:
+        if not 1 <= size <= LARGEST_SIZE:
+            raise CheckpointError(f"config.json: {name} is {shown(size)}, and 1 to {LARGEST_SIZE} is possible.")
+    seats = [lane for record in read.inputs for lane in record.lanes]
+    if not seats or any(not -1 <= lane < read.d_model for lane in seats):
+        raise CheckpointError(f"config.json: inputs stand in lanes outside 0 to {read.d_model - 1}.")
+
+
+def numbers_shapes(config: Mapping) -> dict[str, tuple[int, ...]]:
+    """Shape of every tensor of the model, from the mixer's own class (on the meta device: no memory is used)."""
+    from compiler.targets import target_of
+
+    target, width = target_of(config["mixer"]), config["d_model"]
+    shapes: dict[str, tuple[int, ...]] = {"embedding.weight": (1, width), "head.weight": (config["outputs"], width)}
+    for number, block in enumerate(config["blocks"]):
+        try:
+            module = target.module(target.sizes_of(block), number)
+        except (TypeError, ValueError, RuntimeError, AssertionError) as reason:
+            raise CheckpointError(f"config.json: block {number + 1} has sizes that no {target.name} has.") from reason
+        shapes |= {f"blocks.{number}.{name}": tuple(t.shape) for name, t in module.named_parameters()}
+    return shapes
