@@ -456,10 +456,11 @@ class Domains:
             step = unit_of(read.step, value.step * operation.skip) if read.step else _ZERO
             ends = [operation.skip * value.lo, operation.skip * value.hi]
             return self._interval(step, read.lo + min(ends), read.hi + max(ends), stream.width)
-        if operation.policy != "sum":
+        if operation.policy != "sum" and isinstance(stream.inputs[2].type, OneHot):
             d = _with_zero(value)
             return self._lanes(d.units, d.low, d.high, d.l1)
-        high = times(self._cells(stream), query.l1)
+        met = min(key.l1 * query.bound, key.bound * query.l1)  # of one write with one query
+        high = np.minimum(times(self._cells(stream), query.l1), times(value.masses, met))
         signed = min(value.lo, key.lo, query.lo) < 0
         units = _products(value.units, np.full(stream.width, float(key.step * query.step)))
         return self._lanes(np.where(np.isinf(value.units), np.inf, units), -high if signed else 0 * high, high)
@@ -467,7 +468,8 @@ class Domains:
     def _cells(self, stream: Stream) -> np.ndarray:
         """For each lane of the value a bound on its entries in the state of an additive memory."""
         value, key = (self.of(s) for s in stream.inputs[:2])
-        writes = operation_of(stream, ops.MemoryRead).writes
+        operation = operation_of(stream, ops.MemoryRead)
+        writes = 1 if operation.policy == "once" else operation.writes
         most = key.mass if writes is None else min(key.mass, key.bound * writes)
         return np.minimum(times(value.bounds, most), times(value.masses, key.bound))
 

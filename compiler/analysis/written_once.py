@@ -10,7 +10,8 @@ rising count The key is one_hot(x), and x rises strictly between any two writes.
              latch is constant except where it stores. So if, along every walk, none of these *events* is possible
              behind a possible write and up to the next one, and some summand certainly grew in between, then two
              writes have different x, and different integers have different slots. (A growing summand that is itself
-             a condition of the write grew at the second write.)
+             a condition of the write grew at the second write.) A reset at which the others certainly grow by more
+             than the count ever held is no event: x rises there, as place + L·row does where a row begins.
 edges        The key is the one-hot of the token k positions back. A slot belongs to some tokens, and these are taken
              along some edges of the language. Over the edges along which a write is possible, Σ (how often an edge
              can carry such a token) ≤ 1: an edge on no cycle is taken once, a `distinct` one takes each token once.
@@ -22,7 +23,8 @@ Each argument gives up rather than guess; then the reason of the last one is giv
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -114,22 +116,38 @@ def _possible(values: Sequence) -> bool:
 # A count that rises at every write ---------------------------------------------------------------------------------
 
 
-@dataclass
-class _Growth:
-    """rises: streams of which a positive value makes the number rise; events: flags at which it may do anything."""
+@dataclass(frozen=True)
+class _Summand:
+    """A part of the number, which grows by at least step · value at a positive value of `rise`, and only grows but
+    where `event` holds: there it falls by at most `drop`, None where nothing is known.
+    """
 
-    rises: list[Stream] = field(default_factory=list)
-    events: list[Stream] = field(default_factory=list)
+    rise: Stream
+    step: Fraction
+    event: Stream
+    drop: Fraction | None = Fraction(0)
+
+
+def _rises(moves: Sequence[tuple[_Summand, Sequence, Sequence]]) -> bool:
+    """Whether a number certainly rises at a step, by what the `rise` and the `event` of each part can hold there."""
+    change = Fraction(0)
+    for part, rise, event in moves:
+        if not _possible([event]):
+            change += part.step * max([0, *(lo for lo, _ in rise)])
+        elif part.drop is None:
+            return False
+        else:
+            change -= part.drop
+    return change > 0
 
 
 def _by_rising_count(write: _Write, domains: Domains) -> None:
     number = _back(write.key.inputs[0], write.lag)
-    growth = _growth(number, write.lag, domains)
+    summands = list(_summands(number, write.lag, domains))
     conditions = (*write.conditions, _back(constant(1), write.lag))
-    certain = any(_implied(rise, conditions) for rise in growth.rises)
-    parts = (conditions, growth.events, growth.rises)
-    bounds = np.cumsum([0, *map(len, parts)])
-    found = walks(domains.language, domains.of, [s for part in parts for s in part])
+    certain = any(_implied(part.rise, conditions) for part in summands)
+    watched = [*conditions, *(s for part in summands for s in (part.rise, part.event))]
+    found = walks(domains.language, domains.of, watched)
 
     def follow(step: Step, past: tuple[str, bool]) -> tuple[str, bool] | None:
         """(what happened since the last possible write, whether an event came behind any).
@@ -137,10 +155,11 @@ def _by_rising_count(write: _Write, domains: Domains) -> None:
         None: two writes of one slot.
         """
         last, disturbed = past
-        flags, events, rises = (step.values[a:b] for a, b in zip(bounds, bounds[1:], strict=False))
+        flags, rest = step.values[: len(conditions)], step.values[len(conditions) :]
         if last:
-            disturbed = disturbed or any(hi >= 1 for value in events for _, hi in value)
-            last = "rose" if any(lo > 0 for value in rises for lo, _ in value) else last
+            rose = _rises(list(zip(summands, rest[::2], rest[1::2], strict=True)))
+            disturbed = disturbed or (not rose and any(_possible([event]) for event in rest[1::2]))
+            last = "rose" if rose else last
         if not _possible(flags):
             return last, disturbed
         if disturbed or (last == "wrote" and not certain):
@@ -155,29 +174,32 @@ def _by_rising_count(write: _Write, domains: Domains) -> None:
         )
 
 
-def _growth(number: Stream, first: int, domains: Domains) -> _Growth:
-    """What makes a number rise, and what may do anything to it; first: no write comes before this position."""
-    growth = _Growth()
+def _summands(number: Stream, first: int, domains: Domains) -> Iterator[_Summand]:
+    """The parts of which a number is the sum, but those that never change; first: no write comes before this
+    position.
+    """
+    never = constant(0)
     for (atom, lag), matrix in linear_form(number).items():
         operation, rises = atom.operation, bool((matrix.data > 0).all())
         read = sorted(set(matrix.indices.tolist()))
+        weights = [Fraction(float(abs(weight))) for weight in matrix.data] or [Fraction(0)]
         if atom is ONE and (lag <= first or rises):
             continue
         if isinstance(operation, ops.Latch) and operation.forgets:
-            growth.events.append(_back(atom.inputs[1], lag))
+            yield _Summand(_back(never, lag), min(weights), _back(atom.inputs[1], lag), None)
         elif isinstance(operation, ops.Position) and rises:
-            growth.rises.append(_back(constant(1), lag))
+            yield _Summand(_back(constant(1), lag), min(weights), never)
         elif isinstance(operation, ops.Cumsum) and rises and domains.of(atom.inputs[0]).lo >= 0:
-            growth.rises.append(_back(atom.inputs[0][read] if len(read) < atom.width else atom.inputs[0], lag))
+            added = atom.inputs[0][read] if len(read) < atom.width else atom.inputs[0]
+            yield _Summand(_back(added, lag), min(weights), never)
         elif isinstance(operation, ops.Count) and rises:
-            growth.rises.append(_back(atom.inputs[0], lag))
-            growth.events.append(_back(atom.inputs[1], lag))
+            held = max(weights) * domains.of(atom).hi
+            yield _Summand(_back(atom.inputs[0], lag), min(weights), _back(atom.inputs[1], lag), held)
         else:
             raise _Doubt(
                 f"its key is the one-hot of {number.label}, and {atom.label} in it is no count that only grows; "
                 "a running sum, a count or the position would do"
             )
-    return growth
 
 
 def _implied(flag: Stream, conditions: Sequence[Stream]) -> bool:

@@ -7,13 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
-from compiler.language.output import _logits
-from compiler.language.stream import Stream, concatenate, constant
+from compiler.language.output import decide, readout_integer
+from compiler.language.stream import Stream
 from constructions.construction import Construction, parameter
 from verify.tasks.chain import ChainTask, Solver
 from verify.tasks.task import Task
@@ -105,23 +103,6 @@ def numbers(largest: int) -> list[str]:
     return [str(i) for i in range(largest + 1)]
 
 
-def written(
-    alphabet: Alphabet, number: Stream, values: dict[str, int], rules: Sequence[tuple[Stream, str]], most: int
-) -> Stream:
-    """The token of the first rule whose flag holds, else the token whose value is the number.
-
-    logit(value v) = 2(v − c)(x − c) − (v − c)², the parabola of readout_integer around the middle c of the values: it
-    is at least 0 for the right value, and at most 2R·most for |x − c| ≤ most and R the largest |v − c|. All other
-    tokens have −1, and the rule a weight above that bound, twice as much for each rule before another.
-    """
-    middle = (min(values.values()) + max(values.values())) // 2
-    v = np.zeros((alphabet.size, 1))
-    offset = np.full((alphabet.size, 1), -1.0)
-    for name, value in values.items():
-        v[alphabet.index(name)] = value - middle
-        offset[alphabet.index(name)] = -((value - middle) ** 2) - 2 * (value - middle) * middle
-    flagged = np.zeros((alphabet.size, len(rules)))
-    for i, (_, token) in enumerate(rules):
-        flagged[alphabet.index(token), i] = (2 * np.abs(v).max() * most + 2) * 2 ** (len(rules) - 1 - i)
-    flags = concatenate(*(flag for flag, _ in rules))
-    return _logits(alphabet, np.arange(alphabet.size), (2 * v, number), (offset, constant(1)), (flagged, flags))
+def written(alphabet: Alphabet, number: Stream, values: dict[str, int], rules: Sequence[tuple[Stream, str]]) -> Stream:
+    """The token of the first rule whose flag holds, else the token whose value is the number."""
+    return decide(rules, otherwise=readout_integer(number, alphabet, values))

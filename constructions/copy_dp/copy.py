@@ -99,7 +99,7 @@ class Copy(Construction):
     def _string(self, x: Tokens) -> Stream:
         token, bar = x.one_hot("x", name="token"), x.is_in([BAR])
         place = count(x.is_in("x"), reset=bar).named("place")
-        text = memory.write((place - 1).one_hot(self.n), token, when=~present(bar), name="text")
+        text = memory.write((place - 1).one_hot(self.n), token, when=~present(bar), policy="once", name="text")
         return text.read(place.one_hot(self.n))
 
     def _delay(self, x: Tokens) -> Stream:
@@ -107,7 +107,9 @@ class Copy(Construction):
 
     def _pointer(self, x: Tokens) -> Stream:
         place = x.is_in("x").cumsum().named("place")
-        text = memory.write((place - 1).one_hot(self.n), x.one_hot("x", name="token"), name="text")
+        text = memory.write(
+            (place - 1).one_hot(self.n), x.one_hot("x", name="token"), x.is_in("x"), policy="once", name="text"
+        )
         return text.read(x.one_hot("ask", name="pointer"))
 
     def _place(self, x: Tokens) -> Stream:
@@ -115,7 +117,7 @@ class Copy(Construction):
         token = x.rows("ask", np.eye(self.vocab)[pairs // self.n], "token")
         asked = x.rows("ask", np.eye(self.n)[pairs % self.n], "pointer")
         place = x.is_in("ask").cumsum().named("place")
-        return memory.write((place - 1).one_hot(self.n), token, name="text").read(asked)
+        return memory.write((place - 1).one_hot(self.n), token, policy="once", name="text").read(asked)
 
     def _written(self, copied: Stream) -> Stream:
         """The token that was copied: 2 on its lane; the end has 1, and wins where there is none."""

@@ -89,7 +89,7 @@ class Knapsack(ChainConstruction):
         entry = without + (within + worth - without - 2 * (self.largest() + self.capacity) * too_heavy).relu()
         rules = [((row >= items) & (column >= 1), END), (column > capacity, ROW)]
         values = {name: int(name) for name in numbers(self.largest())}
-        return written(x.alphabet, entry, values, rules, most=8 * (self.largest() + self.capacity))
+        return written(x.alphabet, entry, values, rules)
 
     def _column(self, place: Stream) -> Stream:
         return place.one_hot(self.capacity + 1)

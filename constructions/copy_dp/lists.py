@@ -75,7 +75,7 @@ class NumberList(ChainConstruction):
         place = count(number, reset=mark).named("place")
         length = latch(number.cumsum(), when=mark).named("length")
         value = x.number({str(v): v for v in self.given()}, "value")
-        held = memory.write(self._place(place - 1), value, when=number & ~asked, name="numbers")
+        held = memory.write(self._place(place - 1), value, when=number & ~asked, policy="once", name="numbers")
         return asked, held.read(self._place(place)), asked & (place >= length), asked & (place > length), place
 
     def _place(self, place: Stream) -> Stream:
@@ -83,7 +83,7 @@ class NumberList(ChainConstruction):
 
     def written(self, entry: Stream, over: Stream) -> Stream:
         values = {name: int(name) for name in numbers(self.largest())}
-        return written(self.alphabet(), entry, values, [(over, END)], most=2 * self.largest() + 2)
+        return written(self.alphabet(), entry, values, [(over, END)])
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ class Recurrence(ChainConstruction):
         value = x.number(self.entries(), "value")
         following = self.following(value, index, mark)
         rules = [(asked & (index > last), END)]
-        return written(x.alphabet, following, self.entries(), rules, most=4 * max(self.entries().values()) + 4)
+        return written(x.alphabet, following, self.entries(), rules)
 
 
 @dataclass(frozen=True)

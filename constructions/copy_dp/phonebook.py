@@ -77,10 +77,12 @@ class Phonebook(ChainConstruction):
             constant(1).cumsum().named("place"),
             count(x.is_in("digit"), reset=x.is_in([ASK])).named("written"),
         )
-        start = memory.write(name, place, when=x.is_in("n") & ~asked, name="places").read(
+        start = memory.write(name, place, when=x.is_in("n") & ~asked, policy="once", name="places").read(
             latch(name, when=x.is_in("n"))
         )
-        text = memory.write(self._place(place), x.one_hot("digit", name="digit"), when=~asked, name="text")
+        text = memory.write(
+            self._place(place), x.one_hot("digit", name="digit"), when=~asked, policy="once", name="text"
+        )
         return self._readout(text.read(self._place(start + 1 + written)), x.alphabet)
 
     def _place(self, place: Stream) -> Stream:

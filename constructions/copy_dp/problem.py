@@ -32,7 +32,6 @@ from typing import Literal
 
 import numpy as np
 
-from compiler.analysis.domains import Domains
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
@@ -155,10 +154,8 @@ class DPProblem:
         if self.answer != "last":
             following = select(index >= len(self.cells), self._aggregated(entry, value), following)
         outside = (following < 0) | (following > self.largest)
-        known = Domains(self.language(), self.language().max_length).of(following)
-        most = int(max(abs(known.lo), abs(known.hi))) + self.largest
         values = {name: int(name) for name in numbers(self.largest)}
-        return written(x.alphabet, following, values, [(index >= self.entries(), END), (outside, OUTSIDE)], most)
+        return written(x.alphabet, following, values, [(index >= self.entries(), END), (outside, OUTSIDE)])
 
     def _letters(self, x: Tokens, cell: Cell) -> list[Stream]:
         rank = x.number({name: i for i, name in enumerate(self.letters)}, "letter")

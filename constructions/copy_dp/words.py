@@ -90,7 +90,7 @@ class TwoWords(ChainConstruction):
         full = column > columns
         values = {name: int(name) for name in numbers(self.length)}
         rules = [(full & (row >= rows), END), (full, ROW)]
-        return written(self.alphabet(), following, values, rules, most=4 * self.length + 4)
+        return written(self.alphabet(), following, values, rules)
 
     def _place(self, place: Stream) -> Stream:
         return place.one_hot(self.length + 1)
@@ -104,7 +104,7 @@ class TwoWords(ChainConstruction):
         place, word = count(letter, reset=bar), bar.cumsum()
         key = (place + (self.length + 1) * word).one_hot(2 * (self.length + 1))
         signed = select(present(bar), -code, code)
-        letters = memory.write(key, signed, when=letter, name="letters")
+        letters = memory.write(key, signed, when=letter, policy="once", name="letters")
         return letters.read(concatenate(self._place(row), self._place(column)))
 
     def solver(self) -> Solver:

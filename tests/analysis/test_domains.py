@@ -15,6 +15,7 @@ from compiler.analysis.units import array_divisor, array_unit, array_units, unit
 from compiler.driver import compile, run_blocks
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
+from compiler.language import memory
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
@@ -93,6 +94,14 @@ def test_a_key_that_comes_once_bounds_its_count():
     domains = Domains(PAPER, PAPER.max_length)
     assert domains.of(kv.one_hot("k").cumsum()).hi == 2
     assert domains.of(kv.is_in("v").cumsum()).hi == PAPER.max_length
+
+
+def test_what_was_written_bounds_a_read_of_all_slots():
+    """40 positions write at most 40 values of 3, whatever slots a query of many reads."""
+    tokens = Tokens(random_circuits.ALPHABET)
+    slots, value = tokens.one_hot(), tokens.number({random_circuits.ALPHABET.tokens[0]: 3}, "three")
+    read = memory.write(slots, value).read(constant(1, slots.width))
+    assert Domains(None, 40).of(read).hi == 40 * 3
 
 
 def test_several_conditions_select_lanes_from_both_sides():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import compiler
 from compiler.analysis import walks
@@ -16,7 +17,7 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens, numbers, position
-from compiler.language.stream import Stream, concatenate, constant, count, latch, present
+from compiler.language.stream import Stream, concatenate, constant, count, latch, present, select
 from compiler.language.types import Int, OneHot
 from tests import random_languages
 from tests.random_languages import every_string, letters
@@ -30,6 +31,7 @@ KEYS = [
     lambda p, choose: (p().cumsum() - p().cumsum()).one_hot(4),
     lambda p, choose: count(p(), p()).one_hot(4),
     lambda p, choose: (2 * count(p(), p()) + p().cumsum()).one_hot(6),
+    lambda p, choose: (count(p(), p()) + (2 + choose(4)) * p().cumsum()).one_hot(8),
     lambda p, choose: (position() - latch(position(), p())).one_hot(5),
     lambda p, choose: (position() - 1).one_hot(6).shift(choose(3)),
     lambda p, choose: p().cumsum().one_hot(4) & p(),
@@ -107,6 +109,19 @@ def test_a_count_that_is_reset_before_the_second_visit_writes_once_in_the_first(
     assert "a | b" in _doubt(place.one_hot(9), letter, InputLanguage.of(
         TEXT, "a", [("a", "bar", ["a"]), ("bar", "b", ["|"]), ("b", "end", ["b"])], 9, ""
     ))  # fmt: skip
+
+
+def test_a_reset_that_the_other_counts_outgrow_is_a_rise():
+    two_words = InputLanguage.of(
+        TEXT,
+        "a0",
+        [("a0", "a1", ["a"]), ("a1", "a2", ["a"]), *((f"a{i}", "b0", ["|"]) for i in range(3))]
+        + [("b0", "b1", ["b"]), ("b1", "b2", ["b"])],
+        5,
+        "two words of at most two letters",
+    )
+    assert _doubt((place + 3 * bar.cumsum()).one_hot(99), letter, two_words) is None
+    assert "need not rise" in _doubt((place + bar.cumsum()).one_hot(99), letter, two_words)
 
 
 def test_a_write_must_rise_with_the_count():
@@ -199,3 +214,30 @@ def test_what_is_not_proved_is_refused_with_the_reason_and_the_line():
         CompileError, match=r"test_written_once.py:\d+\): its key is a token, .* make the edge distinct"
     ):
         compiler.compile(circuit)
+
+
+@pytest.mark.parametrize("target", ["mamba", "mamba2"])
+def test_a_query_of_several_slots_reads_the_sum_of_what_each_was_given_once(target: str):
+    """Two words under one count: letter i of the first minus letter i of the second, by one read of two slots."""
+    two_words = InputLanguage.of(
+        TEXT,
+        "a0",
+        [("a0", "a1", ["a", "b"]), ("a1", "a2", ["a", "b"]), ("a2", "b0", ["|"])]
+        + [("b0", "b1", ["a", "b"]), ("b1", "b2", ["a", "b"]), ("b2", "b2", [";"])],
+        40,
+        "two words of two letters",
+    )
+    rank = text.number({"a": 1, "b": 2}, "letter")
+    signed = select(present(bar), -rank, rank)
+    key = (place + 3 * bar.cumsum()).one_hot(6)
+    asked = text.is_in([";"]).cumsum()
+    read = memory.write(key, signed, letter, "once").read(concatenate(asked.one_hot(3), asked.one_hot(3)))
+    assert Domains(two_words, 40).of(read).hi == 4, "two slots of at most 2 each, however long the sequence"
+    compiled = compiler.compile(
+        Circuit("pairs", output.readout_integer(read, TEXT, {"a": -1, "|": 0, "b": 1}), two_words), target
+    )
+    got = compiled.interpret(np.array([[TEXT.tokens.index(t) for t in "ab|bb;;;"]]))[0]
+    assert [TEXT.tokens[int(row.argmax())] for row in got[5:7]] == ["a", "|"]
+    stack = compiler.bare(compiled)
+    ids = torch.tensor([[TEXT.tokens.index(t) for t in "ab|bb;;;"]])
+    assert np.array_equal(stack(ids).detach().numpy()[0], got)

@@ -223,7 +223,8 @@ class MemoryRead(Operation):
     policy "sum":   Σ_{s≤t} when_s · value_s · <key_s, query_t>   (an outer-product state, A = 0)
     policy "first": the first value written under the queried alternative
     policy "last":  the last one
-    policy "once":  the only one; a circuit is refused where it is not proved that no slot is written twice
+    policy "once":  the only one; a circuit is refused where it is not proved that no slot is written twice. A query
+                    of several alternatives reads the sum of their values
     Nothing written under the query reads as zeros.
 
     writes: a bound on the number of writes under one key, where the author can prove a
@@ -247,7 +248,7 @@ class MemoryRead(Operation):
     def result_type(self, value: Type, key: Type, query: Type, *when: Type) -> Type:
         if self.skip:
             return Real(width=value.width)
-        if self.policy != "sum":
+        if self.policy != "sum" and isinstance(query, OneHot):
             return value
         if not (value.integral and key.integral and query.integral):
             return Real(width=value.width)
@@ -258,7 +259,8 @@ class MemoryRead(Operation):
         if self.policy not in ("sum", "first", "last", "once"):
             found.append(f"its write policy is {self.policy!r}, and it must be 'sum', 'first', 'last' or 'once'")
         elif self.policy != "sum":
-            found += needs(OneHot, f"a OneHot key (the policy is {self.policy!r})", key, query)
+            one_hots = (key,) if self.policy == "once" else (key, query)
+            found += needs(OneHot, f"a OneHot key (the policy is {self.policy!r})", *one_hots)
             if not isinstance(key, OneHot) and isinstance(value, OneHot):
                 found.append(f"its value is {value} and its key {key}; are key and value swapped?")
         for flag in when:

@@ -76,7 +76,7 @@ def _memory(
 ) -> Stream:
     need_flags(rewriter.domains, *when)
     if operation.policy != "sum":
-        need_one_hot(rewriter.domains, key, query)
+        need_one_hot(rewriter.domains, *((key,) if operation.policy == "once" else (key, query)))
     literals = [flag for w in when for flag in rewriter.logic.conjuncts(w)]
     key, literals = _absorb(rewriter, key, literals)
     if operation.policy == "last":
