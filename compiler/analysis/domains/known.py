@@ -1,0 +1,207 @@
+"""The domains of a circuit's streams, each found once by the rule of its operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from functools import singledispatch
+
+import numpy as np
+from scipy import sparse
+
+from compiler.analysis.domain import Domain, down, in_units, least_unit, raised, times, total, up
+from compiler.analysis.linear_form import Form
+from compiler.analysis.matrix_sums import MatrixSumsCache
+from compiler.errors import CompileError
+from compiler.language import operations as ops
+from compiler.language.input_language import InputLanguage
+from compiler.language.stream import Stream, operation_of
+from compiler.language.types import Bool, Int, OneHot, Real, Type
+
+_RANGE = 2.0**256  # beyond, and below its inverse, products of bounds could leave the range of float64
+_ZERO, _ONE = Fraction(0), Fraction(1)
+
+
+class Domains:
+    """The domains of streams, found once each, inputs first."""
+
+    def __init__(self, language: InputLanguage | None, max_length: int):
+        self.language = language
+        self.max_length = max_length
+        self._known: dict[Stream, Domain] = {}
+        self.forms: dict[Stream, Form] = {}
+        self.sums = MatrixSumsCache()
+
+    def of(self, stream: Stream) -> Domain:
+        pending = [stream]
+        while pending:
+            node = pending[-1]
+            missing = [s for s in node.inputs if s not in self._known]
+            if missing:
+                pending += missing
+            else:
+                pending.pop()
+                if node not in self._known:
+                    self._known[node] = self._sharpened(node)
+        return self._known[stream]
+
+    def all(self, streams: Iterable[Stream]) -> dict[Stream, Domain]:
+        """The domains of a circuit as written; CompileError where the author declared a type that cannot be shown."""
+        found = {s: self.of(s) for s in streams}
+        reasons = [(s, reason) for s in found if (reason := self._unshown(s))]
+        if reasons:
+            raise CompileError(reasons)
+        return found
+
+    def fits_float64(self, stream: Stream) -> bool:
+        """Whether float64 arrays run the operation without rounding, whatever the order of its sums."""
+        domain = self.of(stream)
+        steps = [domain.steps, *(self.of(s).steps for s in stream.inputs)]
+        if isinstance(stream.operation, ops.Linear):
+            steps.append(self.partial_sum(zip(stream.operation.matrices, stream.inputs, strict=True)))
+        elif isinstance(stream.operation, ops.Lti):
+            gain = sum((abs(k) for k in stream.operation.kernel), _ZERO)
+            steps.append(in_units(times(self.of(stream.inputs[0]).bounds, gain), domain.units))
+        elif isinstance(stream.operation, ops.MemoryRead):
+            value, key = (self.of(s) for s in stream.inputs[:2])
+            steps.append(self.cell_bound(stream) / (value.step * key.step) if value.step * key.step else _ZERO)
+        elif isinstance(stream.operation, ops.ScaledSum):
+            value, weight = (self.of(s) for s in stream.inputs[:2])
+            steps.append(self.sum_bound(stream) / (value.step * weight.step) if value.step * weight.step else _ZERO)
+        return domain.step > 0 and max(steps) < 2**51
+
+    def partial_sum(self, terms: Iterable[tuple[sparse.csr_array, Stream]]) -> Fraction:
+        """The largest partial sum of a row of Σ matrix·lanes, in units of the row.
+
+        Rows that read real numbers count as 0.
+        """
+        known = [(matrix, self.of(s)) for matrix, s in terms]
+        parts = [self.sums(matrix).of(domain, up(domain.l1)) for matrix, domain in known]
+        reach = np.maximum(sum(p.up for p in parts), sum(p.down for p in parts))
+        reach = raised(reach, min(least_unit(a) for p in parts for a in (p.up, p.down)), len(parts))
+        return in_units(reach, np.minimum.reduce([p.units for p in parts]))
+
+    def _unshown(self, stream: Stream) -> str | None:
+        """Why the type of a stream does not follow from its operation and what it reads; None where it does."""
+        operation, type = stream.operation, stream.type
+        if isinstance(operation, ops.Decode):
+            known = self._known[stream.inputs[0]]
+            return (
+                None
+                if known.bound <= 1
+                else f"it decodes numbers up to {known.bound}; a codeword has entries −1, 0 and 1"
+            )
+        if isinstance(operation, ops.MemoryRead) and operation.policy == "once":
+            from compiler.analysis.written_once import doubt  # which asks for domains
+
+            return doubt(stream, self)
+        if isinstance(operation, ops.Linear) and operation.type is None:
+            return None
+        known, claimed = domain_of(operation, stream, self), self._known[stream]
+        within = known.lo >= claimed.lo and known.hi <= claimed.hi or not isinstance(operation, (ops.Linear, ops.Embed))
+        single = known.l1 <= 1 or not isinstance(type, OneHot) or not isinstance(operation, (ops.Linear, ops.Embed))
+        if within and single and (not type.integral or known.step > 0 and known.step.denominator == 1):
+            return None
+        return (
+            f"it is declared {type}, and all that can be shown is {known.lo}…{known.hi}, Σ over lanes ≤ "
+            f"{known.l1}, step {known.step}"
+        )
+
+    def meet(self, stream: Stream, other: Domain) -> None:
+        """Record that the stream also satisfies another domain (it is known to equal another stream)."""
+        own = self.of(stream)
+        self._known[stream] = Domain(
+            np.maximum(own.units, other.units),
+            np.maximum(own.low, other.low),
+            np.minimum(own.high, other.high),
+            min(own.l1, other.l1),
+            np.minimum(own.masses, other.masses),
+        )
+
+    def bounded(self, stream: Stream, bounds: np.ndarray) -> None:
+        """Record that no lane of the stream exceeds these bounds."""
+        own = self.of(stream)
+        self.meet(stream, replace(own, low=-bounds, high=bounds))
+
+    def _sharpened(self, stream: Stream) -> Domain:
+        """The operation's domain, cut to what the stream's type promises of itself."""
+        domain = domain_of(stream.operation, stream, self)
+        type, low, high, l1 = stream.type, domain.low, domain.high, domain.l1
+        if isinstance(type, (Bool, OneHot)):
+            low, high = np.maximum(low, 0.0), np.minimum(high, 1.0)
+        if isinstance(type, OneHot):
+            l1 = min(l1, _ONE)
+        elif isinstance(type, Int):
+            low = low if type.lo is None else np.maximum(low, down(Fraction(min(type.lo, 0))))
+            high = high if type.hi is None else np.minimum(high, up(Fraction(max(type.hi, 0))))
+        bounds = np.maximum(np.abs(low), np.abs(high))
+        units = np.where(bounds == 0, np.inf, domain.units)
+        if not bounds.max(initial=0) <= _RANGE:
+            raise CompileError([(stream, "its values could exceed 2^256, and no float sums such numbers exactly")])
+        if (units[units > 0] < 1 / _RANGE).any():
+            raise CompileError([(stream, "its values are finer than 2^−256, and no float sums such numbers exactly")])
+        masses = np.minimum(domain.masses, times(bounds, Fraction(self.max_length)))
+        return Domain(units, low, high, min(l1, total(bounds)), masses)
+
+    def lanes(self, units: np.ndarray, low: np.ndarray, high: np.ndarray, l1: Fraction | None = None) -> Domain:
+        """A domain of which the sums follow from the bounds."""
+        bounds = np.maximum(np.abs(low), np.abs(high))
+        return Domain(
+            units, low, high, total(bounds) if l1 is None else l1, times(bounds, Fraction(max(0, self.max_length)))
+        )
+
+    def interval(self, step: Fraction, lo: Fraction, hi: Fraction, width: int) -> Domain:
+        """The same domain for every lane."""
+        return self.lanes(np.full(width, float(step)), np.full(width, down(lo)), np.full(width, up(hi)))
+
+    def typed(self, type: Type) -> Domain:
+        """The domain that a type alone promises (numeric inputs, flags)."""
+        if isinstance(type, (Bool, OneHot)):
+            return self.interval(_ONE, _ZERO, _ONE, type.width)
+        lo, hi = (type.lo, type.hi) if isinstance(type, (Int, Real)) else (None, None)
+        least = Fraction(-(2**62)) if lo is None else Fraction(lo)
+        greatest = Fraction(2**62) if hi is None else Fraction(hi)
+        return self.interval(Fraction(1 if type.integral else 0), least, greatest, type.width)
+
+    def sum_bound(self, stream: Stream) -> Fraction:
+        """A bound on the state of a ScaledSum."""
+        value, weight = (self.of(s) for s in stream.inputs[:2])
+        return min(value.mass * weight.bound, value.bound * weight.mass)
+
+    def cells(self, stream: Stream) -> np.ndarray:
+        """For each lane of the value a bound on its entries in the state of an additive memory."""
+        value, key = (self.of(s) for s in stream.inputs[:2])
+        operation = operation_of(stream, ops.MemoryRead)
+        writes = 1 if operation.policy == "once" else operation.writes
+        most = key.mass if writes is None else min(key.mass, key.bound * writes)
+        return np.minimum(times(value.bounds, most), times(value.masses, key.bound))
+
+    def cell_bound(self, stream: Stream) -> Fraction:
+        """A bound on every entry of a memory's state."""
+        value, key = (self.of(s) for s in stream.inputs[:2])
+        if operation_of(stream, ops.MemoryRead).policy != "sum":
+            return value.bound * key.bound
+        return Fraction(float(self.cells(stream).max()))
+
+
+@singledispatch
+def domain_of(operation: ops.Operation, stream: Stream, known: Domains) -> Domain:
+    """What a stream of this operation can hold, from the domains of its inputs: a rule for each kind of operation.
+
+    An operation without a rule says so itself (`Operation.bounds`), or its circuit is refused.
+    """
+    bounds = operation.bounds(*(known.of(s) for s in stream.inputs), length=known.max_length)
+    if bounds is not None:
+        return known.interval(*bounds, stream.width)
+    raise CompileError([(stream, f"no bounds are known of what {operation.symbol} gives, so nothing can be promised")])
+
+
+def with_zero(d: Domain) -> Domain:
+    """With the zeros before the start."""
+    return replace(d, low=np.minimum(d.low, 0), high=np.maximum(d.high, 0))
+
+
+def products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Products of units, where a lane without a lattice stays without one."""
+    return np.where((a == 0) | (b == 0), 0.0, np.where(a == 0, 1.0, a) * np.where(b == 0, 1.0, b))
