@@ -1,24 +1,26 @@
 """Checkpoints damaged at random, and what `construct verify` says of them.
 
-    python -m tests.artifact.hostile 10000 [seed]
+    python -m tests.artifact.hostile 10000 [first case] [--json]
 
 A few hundred of these run in the test suite. Each takes a good checkpoint, damages one file (its bytes, a value
-anywhere in its JSON, a tensor), writes the seal anew in half of the cases, and verifies in this process. Every case
-must end within ten seconds, in one-sentence refusals or complaints, and be accepted only where every file that a
-program reads is what it was.
+anywhere in its JSON, a tensor), writes the seal anew in half of the cases, and verifies in this process, by the
+command and by the checker. Every case must end within ten seconds, in one-sentence refusals or complaints, and be
+accepted only where every file that a program reads is what it was.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,7 @@ from constructions import artifact
 from constructions.saved import verify_checkpoint
 from constructions.selectivity.mqar import MQAR
 from verify.certificates import Violated
+from verify.checker.check import check
 
 LONGEST = 10.0  # seconds
 JSON_FILES = (*(name for name in SEALED_FILES if name.endswith(".json")), MANIFEST)
@@ -86,10 +89,15 @@ def verdict(directory: Path) -> tuple[str, list[str]]:
 def judge(good: Path, bad: Path) -> tuple[str, str | None]:
     """(the verdict, what is wrong with it or None)."""
     start = time.monotonic()
+    signal.signal(signal.SIGALRM, _too_long)
+    signal.setitimer(signal.ITIMER_REAL, 2 * LONGEST)  # a case that would wait for ever is not waited for
     try:
+        check(bad)  # the checker has its own reader; what it may accept is measured in tests/verify/checker
         name, said = verdict(bad)
     except Exception as error:  # what the command would show as a traceback
         return "traceback", f"{type(error).__name__}: {error}"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
     if time.monotonic() - start > LONGEST:
         return name, f"it took {time.monotonic() - start:.0f} s"
     if name == "accepted" and (changed := _changed(good, bad)):
@@ -99,15 +107,19 @@ def judge(good: Path, bad: Path) -> tuple[str, str | None]:
     return name, None
 
 
-def run(cases: int, seed: int, report: Callable[[str], None] = lambda line: None) -> tuple[Counter, list[str]]:
-    """(how often each verdict came out, a line for each case that broke a rule)."""
+def _too_long(number: int, frame: object) -> None:
+    raise RuntimeError(f"it was stopped after {2 * LONGEST:.0f} s")
+
+
+def run(cases: Iterable[int], report: Callable[[str], None] = lambda line: None) -> tuple[Counter, list[str]]:
+    """(how often each verdict came out, a line for each case that broke a rule); the same number, the same case."""
     counts: Counter = Counter()
     broken = []
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         originals = make(root)
-        for case in range(cases):
-            rng = random.Random(f"{seed}/{case}")
+        for case in cases:
+            rng = random.Random(f"0/{case}")
             good, bad = rng.choice(originals), root / "bad"
             shutil.copytree(good, bad)
             how = damage(bad, rng)
@@ -117,7 +129,7 @@ def run(cases: int, seed: int, report: Callable[[str], None] = lambda line: None
             name, wrong = judge(good, bad)
             counts[name] += 1
             if wrong:
-                broken.append(f"case {case} of seed {seed}, {good.name}: {how}: {wrong}")
+                broken.append(f"case {case}, {good.name}: {how}: {wrong}")
                 report(broken[-1])
             shutil.rmtree(bad)
     return counts, broken
@@ -261,8 +273,20 @@ def _meaning(name: str, path: Path) -> str:
     return json.dumps(content, sort_keys=True)
 
 
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.artifact.hostile", description=__doc__)
+    parser.add_argument("cases", type=int, nargs="?", default=1000)
+    parser.add_argument("first", type=int, nargs="?", default=0, help="number of the first case")
+    parser.add_argument("--json", action="store_true", help="print one object and nothing else")
+    options = parser.parse_args()
+    cases = range(options.first, options.first + options.cases)
+    verdicts, broken = run(cases, lambda line: None if options.json else print(line, flush=True))
+    if options.json:
+        print(json.dumps({"cases": len(cases), "verdicts": verdicts, "failures": broken}))
+    else:
+        print(", ".join(f"{name} {n}" for name, n in sorted(verdicts.items())), f"; {len(broken)} broke a rule")
+    return 1 if broken else 0
+
+
 if __name__ == "__main__":
-    number = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    verdicts, wrong = run(number, int(sys.argv[2]) if len(sys.argv) > 2 else 0, lambda line: print(line, flush=True))
-    print(", ".join(f"{name} {n}" for name, n in sorted(verdicts.items())), f"; {len(wrong)} broke a rule")
-    sys.exit(bool(wrong))
+    sys.exit(main())

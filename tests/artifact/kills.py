@@ -1,6 +1,6 @@
 """Processes killed while they replace a checkpoint: the target is always one complete checkpoint, old or new.
 
-    python -m tests.artifact.kills 500 [seed]
+    python -m tests.artifact.kills 500 [seed] [--json]
 
 Fifty of these run in the test suite. A child forked from this process replaces the checkpoint at one place by two
 others in turn, until it is killed without warning; then the place is looked at.
@@ -8,6 +8,8 @@ others in turn, until it is killed without warning; then the place is looked at.
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import random
 import signal
@@ -71,10 +73,20 @@ def run(kills: int, seed: int, folder: Path) -> list[str]:
     return lost
 
 
-if __name__ == "__main__":
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.artifact.kills", description=__doc__)
+    parser.add_argument("kills", type=int, nargs="?", default=500)
+    parser.add_argument("seed", type=int, nargs="?", default=0)
+    parser.add_argument("--json", action="store_true", help="print one object and nothing else")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as root:
-        wrong = run(
-            int(sys.argv[1]) if len(sys.argv) > 1 else 500, int(sys.argv[2]) if len(sys.argv) > 2 else 0, Path(root)
-        )
-    print("\n".join(wrong) or "every target was one whole checkpoint")
-    sys.exit(bool(wrong))
+        lost = run(options.kills, options.seed, Path(root))
+    if options.json:
+        print(json.dumps({"kills": options.kills, "failures": lost}))
+    else:
+        print("\n".join(lost) or "every target was one whole checkpoint")
+    return 1 if lost else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

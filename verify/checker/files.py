@@ -6,6 +6,7 @@ Everything is checked before it is used: sizes, types, shapes, and that every we
 from __future__ import annotations
 
 import json
+import stat
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -86,7 +87,7 @@ def read(directory: str | Path) -> Checkpoint:
 
 def read_json(path: Path) -> dict:
     try:
-        if path.stat().st_size > _MOST_JSON:
+        if _size(path) > _MOST_JSON:
             raise Rejected(f"{path.name} is larger than {_MOST_JSON} bytes")
         content = parse_json(path.read_text("utf-8"))
     except OSError as reason:
@@ -96,6 +97,14 @@ def read_json(path: Path) -> dict:
     if not isinstance(content, dict):
         raise Rejected(f"{path.name} does not hold an object")
     return content
+
+
+def _size(path: Path) -> int:
+    """The bytes of a file; Rejected for what has no end, such as a device, or never begins, such as a pipe."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise Rejected(f"{path.name} is no ordinary file")
+    return found.st_size
 
 
 def parse_json(text: str):
@@ -200,7 +209,7 @@ def shapes(config: dict) -> dict[str, tuple[int, ...]]:
 def read_tensors(path: Path, expected: dict[str, tuple[int, ...]], dtype: Format) -> dict[str, Matrix]:
     """Every tensor, its entries finite numbers of the dtype. The format: 8 bytes length, a JSON header, raw bytes."""
     try:
-        size = path.stat().st_size
+        size = _size(path)
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             if not 2 <= length <= min(size - 8, _MOST_JSON):
