@@ -1,0 +1,48 @@
+"""`python -m tests.trust`: run what docs/trust.md counts, and write the page; it can be stopped and goes on.
+
+    python -m tests.trust                      everything that is not in out/trust yet, then the page
+    python -m tests.trust --share 0.01         a hundredth of each
+    python -m tests.trust fuzz hostile         these parts only, then the page of all results
+    python -m tests.trust --page               only the page, from what is there
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from tests.trust.page import page
+from tests.trust.parts import PARTS
+from tests.trust.store import ROOT, collect, run
+
+NUMBERS, PAGE = ROOT / "docs" / "trust.json", ROOT / "docs" / "trust.md"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.trust", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--share", type=float, default=1.0, help="of the cases of every part")
+    parser.add_argument("--store", type=Path, default=ROOT / "out" / "trust", help="where results are kept")
+    parser.add_argument("--page", action="store_true", help="run nothing")
+    options = parser.parse_args()
+    for name in options.parts:
+        if name not in PARTS:
+            parser.error(f"{name!r} is none of {', '.join(PARTS)}")
+    for name in () if options.page else options.parts or PARTS:
+        run(PARTS[name], options.store, options.share, lambda line: print(line, flush=True))
+    write(collect(options.store, PARTS))
+    return 0
+
+
+def write(numbers: dict) -> None:
+    """docs/trust.json and the page that is written from it."""
+    NUMBERS.write_text(json.dumps(numbers, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
+    PAGE.write_text(page(numbers), "utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""What is run for docs/trust.md: commands that print one JSON object each, for a range of cases.
+
+The same case number is the same case, so a run can be stopped and gone on with, and its chunks added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+FUZZ_START = 1_000_000
+FORMS_START = 3_000_000
+
+
+@dataclass(frozen=True)
+class Part:
+    """cases: how many the issue asks for; chunk: how many one process runs; first: number of the first case.
+
+    command: (first case, how many) to the module and its arguments.
+    """
+
+    name: str
+    cases: int
+    chunk: int
+    command: Callable[[int, int], list[str]]
+    first: int = 0
+
+    def chunks(self, share: float) -> Iterator[tuple[int, int]]:
+        """(first case, how many) of every process, for this share of the cases."""
+        wanted = max(1, round(self.cases * share))
+        for start in range(0, wanted, self.chunk):
+            yield self.first + start, min(self.chunk, wanted - start)
+
+
+def _fuzz(start: int, count: int) -> list[str]:
+    return ["tests.fuzz", "--programs", str(count), "--start", str(start), "--json"]
+
+
+def _forms(start: int, count: int) -> list[str]:
+    targets = ["--targets", "mamba", "mamba2", "s4d", "mamba-delta-t"]
+    dtypes = ["--dtypes", "float32", "bfloat16", "float16"]
+    forms = ["--forms", "bare", "language model", "steps", "transformers"]
+    return _fuzz(start, count) + targets + dtypes + forms
+
+
+def _counted(module: str) -> Callable[[int, int], list[str]]:
+    return lambda start, count: [module, str(count), str(start), "--json"]
+
+
+PARTS = {
+    part.name: part
+    for part in (
+        Part("fuzz", 100_000, 1000, _fuzz, FUZZ_START),
+        Part("forms", 3000, 100, _forms, FORMS_START),
+        Part("hostile", 10_000, 500, _counted("tests.artifact.hostile")),
+        Part("kills", 500, 250, _counted("tests.artifact.kills")),
+        Part("plants", 6000, 250, _counted("tests.verify.checker.evidence")),
+        Part("mutation", 300, 10, _counted("benchmarks.mutation_guard")),
+        Part("times", 4, 1, _counted("tests.trust.times")),
+    )
+}

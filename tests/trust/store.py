@@ -1,0 +1,82 @@
+"""Results kept chunk by chunk in a directory, and their sum."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from tests.trust.parts import Part
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def commit() -> str:
+    """The commit of the checkout, "unknown" outside of one; "+" where files differ from it."""
+    found = _git("rev-parse", "--short=10", "HEAD")
+    return f"{found}+" if found and _git("status", "--porcelain", "--untracked-files=no") else found or "unknown"
+
+
+def _git(*arguments: str) -> str:
+    run = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
+    return run.stdout.strip() if run.returncode == 0 else ""
+
+
+def run(part: Part, store: Path, share: float, tell: Callable[[str], None]) -> None:
+    """Run the chunks of a part that the store lacks. A chunk without a result is told and left for the next run."""
+    folder = store / part.name
+    folder.mkdir(parents=True, exist_ok=True)
+    for start, count in part.chunks(share):
+        path = folder / f"{start}-{count}.json"
+        if path.is_file():
+            continue
+        began, at = time.monotonic(), commit()
+        child = subprocess.run(
+            [sys.executable, "-m", *part.command(start, count)], cwd=ROOT, capture_output=True, text=True
+        )
+        try:
+            result = json.loads(child.stdout)
+        except ValueError:
+            tell(f"{part.name} {start}: no result (exit code {child.returncode}): {child.stderr.strip()[-500:]}")
+            continue
+        keep(path, {"commit": at, "cases": count, "seconds": round(time.monotonic() - began, 1), "result": result})
+        tell(f"{part.name} {start}–{start + count - 1}: {len(result.get('failures', ()))} failures")
+
+
+def keep(path: Path, content: dict) -> None:
+    """All of the file or nothing."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(content, ensure_ascii=False) + "\n", "utf-8")
+    partial.replace(path)
+
+
+def collect(store: Path, parts: Iterable[str]) -> dict[str, Any]:
+    """The sum of the chunks of each part that has any: commits, cases, result."""
+    found: dict[str, Any] = {}
+    for name in parts:
+        files = sorted((store / name).glob("*.json"), key=lambda path: int(path.name.split("-")[0]))
+        chunks = [json.loads(path.read_text("utf-8")) for path in files]
+        if chunks:
+            found[name] = {
+                "commits": sorted({chunk["commit"] for chunk in chunks}),
+                "cases": sum(chunk["cases"] for chunk in chunks),
+                "result": added([chunk["result"] for chunk in chunks]),
+            }
+    return found
+
+
+def added(results: list[Any]) -> Any:
+    """Numbers added, lists joined, objects key by key; of anything else the first."""
+    first = results[0]
+    if isinstance(first, dict):
+        keys = dict.fromkeys(key for result in results for key in result)
+        return {key: added([result[key] for result in results if key in result]) for key in keys}
+    if isinstance(first, list):
+        return [entry for result in results for entry in result]
+    if isinstance(first, int | float) and not isinstance(first, bool):
+        return sum(results)
+    return first
