@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import manifest_content, sealed
 from tests.artifact import hostile
+from verify.checker.check import check
 
 CASES = 200
 
@@ -127,3 +129,16 @@ def test_a_billion_layers_are_refused_before_they_are_counted(originals: list[Pa
 
     name, said = hostile.verdict(damaged(originals[0], tmp_path, many_layers))
     assert name == "failed" and "num_hidden_layers = 1000000000, but model.safetensors has" in said[0]
+
+
+@pytest.mark.parametrize("name", ["construction.json", "config.json", "circuit.json", "model.safetensors"])
+@pytest.mark.parametrize("put", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "endless"])
+def test_the_checker_reads_ordinary_files_only(
+    name: str, put: Callable[[Path], None], originals: list[Path], tmp_path: Path
+) -> None:
+    def damage(directory: Path) -> None:
+        (directory / name).unlink()
+        put(directory / name)
+
+    reason = check(damaged(originals[1], tmp_path, damage)).reason
+    assert reason == f"{name} is no ordinary file"

@@ -18,7 +18,7 @@ from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.codebook import Codebook, balanced, signs
 from compiler.language.input_language import InputLanguage
-from compiler.language.source import Tokens, numbers
+from compiler.language.source import Tokens, numbers, position
 from compiler.language.stream import Stream, concatenate, count, decode, latch, lti, present, running_max
 from compiler.language.types import Bool, Int, OneHot, Real
 from compiler.passes.represent import RULES
@@ -230,6 +230,8 @@ def test_delays_that_take_too_many_blocks_are_refused_before_the_work():
 def test_a_running_maximum_of_much_is_refused_before_the_work():
     with pytest.raises(CompileError, match=r"clip\(\) its value"):
         compiler.compile(over_abc("much", running_max(counters[0] * 1000, is_b), 1000))
+    with pytest.raises(CompileError, match="from 0 up to 65536, and 4096 is the most"):  # a minute, before
+        compiler.compile(over_abc("long", running_max(position(), is_b), 65_536))
 
 
 # The block IR and the package --------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """`python -m tests.trust`: run what docs/trust.md counts, and write the page; it can be stopped and goes on.
 
-    python -m tests.trust                      everything that is not in out/trust yet, then the page
-    python -m tests.trust --share 0.01         a hundredth of each
-    python -m tests.trust fuzz hostile         these parts only, then the page of all results
-    python -m tests.trust --page               only the page, from what is there
+python -m tests.trust                      everything that is not in out/trust yet, then the page
+python -m tests.trust --share 0.01         a hundredth of each
+python -m tests.trust fuzz hostile         these parts only, then the page of all results
+python -m tests.trust --page               only the page, from what is there
 """
 
 from __future__ import annotations

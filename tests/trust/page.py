@@ -1,1 +1,1 @@
-def page(numbers): return "TODO\n"
+

@@ -16,7 +16,7 @@ from compiler.passes.represent.stored import storable
 from compiler.passes.represent.token_tables import shifted
 
 RULES: Rules = {}
-MOST_LEVELS = 1 << 16  # of a running maximum: a latch each
+MOST_LEVELS = 1 << 12  # of a running maximum: a latch and a lane each
 
 
 @rule_of(RULES, ops.FadingSum, ops.Cumsum)
