@@ -166,7 +166,9 @@ def sealed(manifest: Mapping[str, Any], directory: Path) -> dict[str, Any]:
 
 
 def _sealed_names(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    return NUMBERS_FILES if manifest["promise"]["language"] is None else SEALED_FILES
+    promise = manifest.get("promise")
+    over_numbers = isinstance(promise, Mapping) and promise.get("language", promise) is None
+    return NUMBERS_FILES if over_numbers else SEALED_FILES
 
 
 def manifest_content(directory: str | Path) -> dict[str, Any]:

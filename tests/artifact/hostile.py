@@ -71,7 +71,7 @@ def reseal(directory: Path) -> None:
     path = directory / MANIFEST
     if not all((directory / name).is_file() for name in (*SEALED_FILES, MANIFEST)):
         return  # reading a pipe would wait for ever
-    with suppress(OSError, ValueError, RecursionError, CheckpointError, KeyError, TypeError):
+    with suppress(OSError, ValueError, RecursionError, CheckpointError):
         content = json.loads(path.read_text())
         if isinstance(content, dict):
             path.write_text(canonical_json(sealed(content, directory)))
