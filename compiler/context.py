@@ -16,17 +16,28 @@ if TYPE_CHECKING:  # a target's gadgets build blocks in a context
     from compiler.targets.target import Target
 
 
+@dataclass(frozen=True)
+class Savings:
+    """What passes may spend so that a circuit takes fewer blocks.
+
+    masks: ramps, by folding conditions into what they mask (`passes.fold_masks`).
+    """
+
+    masks: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Context:
     """target, format: what is compiled for; domains: what streams can hold.
 
-    forms: their linear forms, found once each.
+    forms: their linear forms, found once each; savings: what may be spent for fewer blocks.
     """
 
     target: Target
     format: Format
     domains: Domains
     forms: dict[Stream, Form] = field(default_factory=dict, repr=False)
+    savings: Savings = Savings()
 
     @classmethod
     def of(cls, circuit: Circuit, target: Target, format: Format = FLOAT32) -> Context:

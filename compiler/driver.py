@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -13,7 +13,8 @@ import compiler.gadgets.core  # noqa: F401 (fails here where an operation has no
 from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import ONE
 from compiler.artifact.formats import HUGGING_FACE, writer_of
-from compiler.context import Context
+from compiler.context import Context, Savings
+from compiler.errors import CompileError
 from compiler.exactness.compare import compare
 from compiler.exactness.error_bound import error_bound
 from compiler.exactness.sums import check_exact, lane_bounds
@@ -129,6 +130,24 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     weighed = weigh_rules(circuit, context)
     core = common(weighed, context)
     core = rings(core, context)
+    compiled = _fewest_blocks(weighed, core, context)
+    compare(compiled, circuit)
+    return compiled
+
+
+def _fewest_blocks(weighed: Circuit, core: Circuit, context: Context) -> Compiled:
+    """As it is lowered with nothing spent, or with the savings where they take fewer blocks."""
+    plain = _lowered(weighed, core, context)
+    if len(plain.blocks) < 2:
+        return plain
+    try:
+        saving = _lowered(weighed, core, replace(context, savings=Savings(masks=True)))
+    except CompileError:  # such as a ramp that leaves the exact range with its mask
+        return plain
+    return saving if len(saving.blocks) < len(plain.blocks) else plain
+
+
+def _lowered(weighed: Circuit, core: Circuit, context: Context) -> Compiled:
     core = represent(core, context)
     core = common(core, context)
     core = split_reals(core, context)
@@ -138,9 +157,7 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     lanes = allocate(plan)
     blocks, head = lower(plan, lanes, context)
     check_exact(plan, lanes, blocks, context)
-    compiled = Compiled(weighed, context, plan, lanes, blocks, head)
-    compare(compiled, circuit)
-    return compiled
+    return Compiled(weighed, context, plan, lanes, blocks, head)
 
 
 def run_blocks(compiled: Compiled, tokens: np.ndarray) -> list[np.ndarray]:

@@ -12,14 +12,19 @@ from functools import reduce
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.language.types import Bool
+from compiler.passes.fold_masks import MaskFolding
 
 LONGEST_CHAIN = 64  # a longer one is nested, so that chains of chains stay linear in the graph
 
 
 class Logic:
-    """Which rewritten flags are conjunctions and disjunctions, and of what."""
+    """Which rewritten flags are conjunctions and disjunctions, and of what.
 
-    def __init__(self) -> None:
+    fold: how a conjunction is had a block earlier; None where it takes one rectifier for each lane.
+    """
+
+    def __init__(self, fold: MaskFolding | None = None) -> None:
+        self._fold = fold
         self._all_of: dict[Stream, tuple[Stream, ...]] = {}
         self._any_of: dict[Stream, tuple[Stream, ...]] = {}
 
@@ -27,15 +32,20 @@ class Logic:
         """The flags whose conjunction a flag is."""
         return self._all_of.get(flag, (flag,))
 
-    def conjunction(self, *flags: Stream) -> Stream:
-        """All of these flags; single ones are shared by all lanes of the others."""
+    def conjunction(self, *flags: Stream, rectified: bool = False) -> Stream:
+        """All of these flags; single ones are shared by all lanes of the others.
+
+        rectified: it must be one rectifier for each lane, as x̂ is.
+        """
         parts = _flattened(flags, self._all_of)
         if len(parts) == 1:
             return parts[0]
         both = (_total(parts) - (len(parts) - 1)).relu()
         both = both.retyped(reduce(ops.And().result_type, (flag.type for flag in parts)))
-        self._all_of[both] = parts
-        return both
+        folded = None if rectified or self._fold is None else self._fold.folded(parts, both)
+        result = both if folded is None else folded
+        self._all_of[result] = parts
+        return result
 
     def disjunction(self, *flags: Stream) -> Stream:
         """Any of these flags, lane by lane."""

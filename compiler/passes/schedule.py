@@ -1,11 +1,12 @@
 """Pass 5, schedule: which block computes what.
 
 A block is a set of ports, not a chain: everything whose operands stand on lanes by then
-goes into the earliest block. Rectifiers that only feed ports are computed in the block
-that needs them and cost no lane. Operations with a state conflict: B and C are shared by
-all channels of a block, so a block holds the state of one column group (the same key and
-query, or the constant column of running sums and latches). Channels without a state
-(rectifiers, products) never conflict: their Δ is 0. Time is linear in the graph.
+goes into the earliest block, in graph order or by urgency (`passes.urgency`), whichever
+takes fewer blocks. Rectifiers that only feed ports are computed in the block that needs
+them and cost no lane. Operations with a state conflict: B and C are shared by all channels
+of a block, so a block holds the state of one column group (the same key and query, or the
+constant column of running sums and latches). Channels without a state (rectifiers,
+products) never conflict: their Δ is 0. Time is linear in the graph, but for a logarithm.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from compiler.gadgets.gadget import Gadget, Operands, Port
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
+from compiler.passes.urgency import by_urgency
 from compiler.targets.target import Target
 
 
@@ -105,6 +107,31 @@ def _ask(form: Form, rows: np.ndarray, port: Port, on_lanes: dict, in_ports: dic
 
 
 def _place(computed: Computed, on_lanes: dict[Stream, np.ndarray], forms: dict, target: Target) -> dict[Stream, int]:
+    """The block of each operation that has lanes: in graph order, or by urgency where that takes fewer blocks."""
+    plain = _in_graph_order(computed, on_lanes, forms, target)
+    placed = list(plain)
+    groups = {stream: column_group(stream, target) for stream in placed}
+    if len(set(groups.values()) - {None}) < 2:
+        return plain
+    reads = {stream: _reads(ports, forms, computed) for stream, ports in computed.items()}
+    urgent = by_urgency(reads, placed, groups)
+    return urgent if max(urgent.values()) < max(plain.values()) else plain
+
+
+def _reads(ports: Operands, forms: dict[Stream, Form], computed: Computed) -> list[tuple[Stream, bool]]:
+    """What an operation reads of others: (the atom, whether a port of its block computes it)."""
+    found = {
+        (atom, served_in_block(atom, lag, forms[operand], port)): None
+        for operand, port in ports
+        for atom, lag in forms[operand]
+        if atom in computed
+    }
+    return list(found)
+
+
+def _in_graph_order(
+    computed: Computed, on_lanes: dict[Stream, np.ndarray], forms: dict, target: Target
+) -> dict[Stream, int]:
     earliest: dict[Stream, int] = {}  # the first block in which an operation's operands stand on lanes
     block_of: dict[Stream, int] = {}
     free = _FreeBlocks()

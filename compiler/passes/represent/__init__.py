@@ -25,6 +25,7 @@ from compiler.analysis.exact_matrices import InexactWeight
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.language.circuit import Circuit
+from compiler.passes.fold_masks import MaskFolding
 from compiler.passes.represent import arithmetic, flags, memories, thresholds
 from compiler.passes.represent.rewriter import Rewriter, Rules
 
@@ -33,7 +34,8 @@ RULES: Rules = {**arithmetic.RULES, **flags.RULES, **thresholds.RULES, **memorie
 
 def represent(circuit: Circuit, context: Context) -> Circuit:
     """The same circuit over the core operations; `context.domains` learns the domains of the new streams."""
-    rewriter = Rewriter(RULES, context.domains, circuit.alphabet)
+    fold = MaskFolding(context) if context.savings.masks else None
+    rewriter = Rewriter(RULES, context.domains, circuit.alphabet, fold)
     reasons = []
     for stream in circuit.streams:
         try:

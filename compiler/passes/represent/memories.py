@@ -101,7 +101,7 @@ def _conditioned(rewriter: Rewriter, value: Stream, key: Stream, literals: list[
     if domains.of(key).is_flag:
         return value, conjunction(key, *literals)
     if domains.of(value).is_flag:
-        return conjunction(value, *literals), key
+        return conjunction(value, *literals, rectified=True), key
     condition = conjunction(*literals)
     if domains.of(value).step:
         return masked(domains, value, condition), key

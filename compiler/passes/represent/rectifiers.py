@@ -25,5 +25,7 @@ def masked(domains: Domains, x: Stream, flag: Stream) -> Stream:
     """x where the flag is 1, 0 where it is at most 0: relu(±x + M(flag − 1)) for a power of two M ≥ |x|."""
     domain = domains.of(x)
     room = power_of_two(domain.bound) * (flag - 1)
+    if domain.hi <= 0:
+        return -(room - x).relu()
     above = (x + room).relu()
     return above - (room - x).relu() if domain.lo < 0 else above

@@ -10,6 +10,7 @@ from compiler.analysis.linear_form import ONE
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
 from compiler.language.stream import Stream, constant
+from compiler.passes.fold_masks import MaskFolding
 from compiler.passes.logic import Logic
 from compiler.passes.represent.token_tables import TokenTables, shifted
 
@@ -31,11 +32,17 @@ def rule_of(rules: Rules, *kinds: type[ops.Operation]) -> Callable[[_Rule], _Rul
 class Rewriter:
     """One rule per operation, from the operation and its rewritten inputs to a core stream."""
 
-    def __init__(self, rules: Mapping[type[ops.Operation], Rule], domains: Domains, alphabet: Alphabet | None):
+    def __init__(
+        self,
+        rules: Mapping[type[ops.Operation], Rule],
+        domains: Domains,
+        alphabet: Alphabet | None,
+        fold: MaskFolding | None = None,
+    ):
         self.rules = rules
         self.domains = domains
         self.tokens = TokenTables(domains, alphabet)
-        self.logic = Logic()
+        self.logic = Logic(fold)
         self.core: dict[Stream, Stream] = {}
         self._dressed: set[Stream] = set()
 
