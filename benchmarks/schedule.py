@@ -17,7 +17,8 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
-from compiler.language.stream import Stream, concatenate, latch
+from compiler.language.stream import Stream
+from compiler.language.words import concatenate, latch
 from compiler.passes.check import check
 from compiler.passes.fit_ports import fit_ports
 from compiler.passes.represent import represent

@@ -35,10 +35,10 @@ from compiler.language.logic import all_of, any_of, argmax, hardmax
 from compiler.language.output import decide, emit, readout, readout_integer, readout_nearest, readout_one_hot
 from compiler.language.reals import choose, differs, exceeds
 from compiler.language.source import Tokens, numbers, position
-from compiler.language.stream import (
-    Stream,
+from compiler.language.stream import Stream, constant
+from compiler.language.types import Bool, Code, Int, Logits, OneHot, Real
+from compiler.language.words import (
     concatenate,
-    constant,
     count,
     decode,
     dot,
@@ -55,7 +55,6 @@ from compiler.language.stream import (
     silu_product,
     sum_where,
 )
-from compiler.language.types import Bool, Code, Int, Logits, OneHot, Real
 from compiler.lazy import lazy_names
 
 if TYPE_CHECKING:

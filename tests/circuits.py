@@ -21,10 +21,9 @@ from compiler.language.circuit import Circuit
 from compiler.language.codebook import balanced
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
-from compiler.language.stream import (
-    Stream,
+from compiler.language.stream import Stream, constant
+from compiler.language.words import (
     concatenate,
-    constant,
     count,
     latch,
     latch_bank,

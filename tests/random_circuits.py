@@ -17,8 +17,8 @@ from compiler.language.circuit import Circuit
 from compiler.language.codebook import signs
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
-from compiler.language.stream import (
-    Stream,
+from compiler.language.stream import Stream
+from compiler.language.words import (
     concatenate,
     count,
     decode,

@@ -9,7 +9,8 @@ import numpy as np
 from compiler.language.alphabet import Alphabet
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
-from compiler.language.stream import Stream, count, latch, present
+from compiler.language.stream import Stream
+from compiler.language.words import count, latch, present
 
 LETTERS = Alphabet.of("a", "b", "c")
 LONGEST = 6

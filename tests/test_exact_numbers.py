@@ -24,7 +24,8 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
-from compiler.language.stream import Stream, concatenate, latch, lti
+from compiler.language.stream import Stream
+from compiler.language.words import concatenate, latch, lti
 
 ALPHABET = Alphabet.of("a", "b", "c")
 LENGTH = 12

@@ -17,18 +17,9 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens, numbers
-from compiler.language.stream import (
-    concatenate,
-    constant,
-    dot,
-    latch,
-    latch_bank,
-    lti,
-    running_max,
-    scaled_sum,
-    select,
-)
+from compiler.language.stream import constant
 from compiler.language.types import Bool, Int, OneHot, Real
+from compiler.language.words import concatenate, dot, latch, latch_bank, lti, running_max, scaled_sum, select
 
 LENGTH, BATCH = 6, 8
 X = numbers(Real(-1024, 1024, 2), "x")

@@ -18,7 +18,8 @@ from scipy import sparse
 from compiler.analysis.exact_matrices import InexactWeight, exact_float, product, scaled, total
 from compiler.errors import CompileError
 from compiler.language import operations as ops
-from compiler.language.stream import Stream, constant, inputs_first
+from compiler.language.graph import inputs_first
+from compiler.language.stream import Stream, constant
 
 ONE = constant(1).named("one")
 Form = dict[tuple[Stream, int], sparse.csr_array]

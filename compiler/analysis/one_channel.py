@@ -14,7 +14,8 @@ from scipy import sparse
 from compiler.analysis.linear_form import ONE, Form
 from compiler.analysis.units import array_divisor
 from compiler.language import operations as ops
-from compiler.language.stream import Stream, with_operation
+from compiler.language.graph import with_operation
+from compiler.language.stream import Stream
 
 
 @dataclass(frozen=True, eq=False)

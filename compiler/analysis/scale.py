@@ -20,7 +20,7 @@ from compiler.analysis.units import array_unit, unit_of
 from compiler.exactness.levels import HALF, LARGEST_HALF, NEGATIVE, POSITIVE, WIDEST_HALF
 from compiler.language import operations as ops
 from compiler.language.arguments import Exact
-from compiler.language.stream import with_operation
+from compiler.language.graph import with_operation
 
 _MOST_ROWS = 4096  # beyond this, the lattice bound is taken: it costs at most a larger scale
 _MOST_VALUES = 1 << 16

@@ -28,9 +28,10 @@ from scipy import sparse
 
 from compiler.analysis.domain import Domain
 from compiler.language import operations as ops
+from compiler.language.graph import with_operation
 from compiler.language.input_language import InputLanguage
 from compiler.language.operations import Sees
-from compiler.language.stream import Stream, with_operation
+from compiler.language.stream import Stream
 
 MOST_STEPS = 8192  # of the product; beyond, nothing is claimed
 _MOST_STREAMS = 128  # that are followed, nearest to the watched ones first

@@ -32,7 +32,8 @@ from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import ONE, linear_form
 from compiler.analysis.walks import Step, TooManyWalks, walks
 from compiler.language import operations as ops
-from compiler.language.stream import Stream, constant, operation_of
+from compiler.language.graph import operation_of
+from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool
 
 _LONGEST_TRAIL = 8

@@ -12,8 +12,9 @@ import numpy as np
 
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
+from compiler.language.graph import with_operation
 from compiler.language.input_language import Edge, InputLanguage
-from compiler.language.stream import Stream, with_operation
+from compiler.language.stream import Stream
 from compiler.language.types import Bool, Code, OneHot, Type
 
 LONGEST_EXHAUSTIVE = 6

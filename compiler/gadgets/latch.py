@@ -12,7 +12,8 @@ from compiler.gadgets.state import OneColumnState
 from compiler.ir.builder import BlockBuilder
 from compiler.ir.decay import ERASE, KEEP
 from compiler.language import operations as ops
-from compiler.language.stream import Stream, operation_of
+from compiler.language.graph import operation_of
+from compiler.language.stream import Stream
 
 if TYPE_CHECKING:
     from compiler.passes.fit_ports import Fitter

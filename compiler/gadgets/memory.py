@@ -16,7 +16,8 @@ from compiler.gadgets.parts import column, columns_of, places, read_gain, target
 from compiler.ir.builder import BlockBuilder
 from compiler.ir.decay import KEEP, Fade
 from compiler.language import operations as ops
-from compiler.language.stream import Stream, operation_of
+from compiler.language.graph import operation_of
+from compiler.language.stream import Stream
 
 if TYPE_CHECKING:
     from compiler.analysis.domains import Domains

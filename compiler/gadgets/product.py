@@ -13,7 +13,8 @@ from compiler.gadgets.gadget import Gadget, Operands
 from compiler.gadgets.parts import places, targets
 from compiler.ir.builder import BlockBuilder
 from compiler.language import operations as ops
-from compiler.language.stream import Stream, concatenate
+from compiler.language.stream import Stream
+from compiler.language.words import concatenate
 
 if TYPE_CHECKING:
     from compiler.passes.fit_ports import Fitter

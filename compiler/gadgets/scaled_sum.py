@@ -17,7 +17,8 @@ from compiler.gadgets.gadget import CONSTANT_COLUMN, Entry, Gadget, Operands
 from compiler.gadgets.parts import column_gain, constant_column, places, read_gain, targets
 from compiler.ir.builder import BlockBuilder
 from compiler.language import operations as ops
-from compiler.language.stream import Stream, operation_of
+from compiler.language.graph import operation_of
+from compiler.language.stream import Stream
 
 if TYPE_CHECKING:
     from compiler.targets.target import Target

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import instance, integer
+from compiler.language.graph import inputs_first
 from compiler.language.input_language import InputLanguage
 from compiler.language.operations import Embed
-from compiler.language.stream import Stream, inputs_first
+from compiler.language.stream import Stream
 
 if TYPE_CHECKING:
     import networkx as nx

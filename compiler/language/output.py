@@ -10,8 +10,9 @@ from scipy import sparse
 from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import instance, integer, shown
 from compiler.language.codebook import Codebook
+from compiler.language.graph import inputs_first
 from compiler.language.operations import Decide, Embed, Emit, Linear, exact_matrix
-from compiler.language.stream import Stream, constant, inputs_first
+from compiler.language.stream import Stream, constant
 from compiler.language.types import Logits
 
 _MOST_RULES = 1000  # 2^1024 is no float64

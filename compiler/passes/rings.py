@@ -23,8 +23,9 @@ from compiler.context import Context
 from compiler.language import memory
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
-from compiler.language.stream import Stream, latch
+from compiler.language.stream import Stream
 from compiler.language.types import Bool, OneHot
+from compiler.language.words import latch
 
 BLOCKS = 4
 MOST_CHANNELS = 4096  # of all rings of one stream

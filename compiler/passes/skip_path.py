@@ -19,7 +19,8 @@ from compiler.context import Context
 from compiler.gadgets.gadget import CONSTANT_COLUMN
 from compiler.gadgets.memory import OuterProductMemory
 from compiler.language import operations as ops
-from compiler.language.stream import Stream, constant, operation_of
+from compiler.language.graph import operation_of
+from compiler.language.stream import Stream, constant
 from compiler.passes.schedule import Schedule, column_group, schedule
 from compiler.targets.target import Target
 

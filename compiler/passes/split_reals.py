@@ -30,7 +30,9 @@ from compiler.errors import CompileError
 from compiler.exactness.levels import HALF, WIDEST_HALF
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
-from compiler.language.stream import Stream, concatenate, operation_of
+from compiler.language.graph import operation_of
+from compiler.language.stream import Stream
+from compiler.language.words import concatenate
 
 
 def split_reals(circuit: Circuit, context: Context) -> Circuit:

@@ -14,7 +14,8 @@ from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
-from compiler.language.stream import Stream, operation_of
+from compiler.language.graph import operation_of
+from compiler.language.stream import Stream
 from compiler.passes.conditions import need_flags
 
 

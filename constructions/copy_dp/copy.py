@@ -25,7 +25,8 @@ from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.output import _logits
 from compiler.language.source import Tokens
-from compiler.language.stream import Stream, constant, count, present
+from compiler.language.stream import Stream, constant
+from compiler.language.words import count, present
 from constructions.construction import Construction, parameter
 from constructions.copy_dp.chains import END, PAPER, leaving, repeated
 from verify.arguments import at_least

@@ -16,7 +16,8 @@ from typing import ClassVar
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.source import Tokens
-from compiler.language.stream import Stream, count, latch, present
+from compiler.language.stream import Stream
+from compiler.language.words import count, latch, present
 from constructions.construction import parameter
 from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, numbers, repeated, written
 from verify.arguments import at_least

@@ -19,7 +19,8 @@ import numpy as np
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.source import Tokens
-from compiler.language.stream import Stream, constant, count, latch, present, running_max, select
+from compiler.language.stream import Stream, constant
+from compiler.language.words import count, latch, present, running_max, select
 from constructions.construction import parameter
 from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, numbers, repeated, written
 from verify.arguments import at_least

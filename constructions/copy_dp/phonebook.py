@@ -20,7 +20,8 @@ from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.output import readout_one_hot
 from compiler.language.source import Tokens
-from compiler.language.stream import Stream, constant, count, latch, present
+from compiler.language.stream import Stream, constant
+from compiler.language.words import count, latch, present
 from constructions.construction import parameter
 from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, repeated
 from verify.arguments import at_least

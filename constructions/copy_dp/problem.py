@@ -37,8 +37,9 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
-from compiler.language.stream import Stream, running_max, select
+from compiler.language.stream import Stream
 from compiler.language.types import OneHot
+from compiler.language.words import running_max, select
 from constructions.copy_dp.chains import END, leaving, numbers, repeated, written
 from verify.arguments import at_least
 from verify.tasks.solvers.tables import TableSolver

@@ -15,7 +15,8 @@ from functools import reduce
 from typing import ClassVar, Literal
 
 from compiler.language.circuit import Circuit
-from compiler.language.stream import Stream, minimum
+from compiler.language.stream import Stream
+from compiler.language.words import minimum
 from constructions.construction import Construction, parameter
 from constructions.copy_dp.chains import PAPER
 from constructions.copy_dp.problem import Cell, DPProblem

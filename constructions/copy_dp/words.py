@@ -23,7 +23,8 @@ from typing import ClassVar
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.source import Tokens
-from compiler.language.stream import Stream, concatenate, count, latch, maximum, minimum, present, select
+from compiler.language.stream import Stream
+from compiler.language.words import concatenate, count, latch, maximum, minimum, present, select
 from constructions.construction import parameter
 from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, numbers, repeated, written
 from verify.arguments import at_least

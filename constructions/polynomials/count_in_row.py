@@ -19,7 +19,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout_integer
 from compiler.language.source import Tokens
-from compiler.language.stream import count
+from compiler.language.words import count
 from constructions.construction import Construction, parameter
 from verify.arguments import at_least
 from verify.certificates.certificate import Certificate

@@ -29,8 +29,9 @@ from compiler.gadgets.scaled_sum import step_rate
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.source import numbers
-from compiler.language.stream import Stream, constant, latch_bank, scaled_sum
+from compiler.language.stream import Stream, constant
 from compiler.language.types import OneHot, Real
+from compiler.language.words import latch_bank, scaled_sum
 from constructions.polynomials.polynomial_terms import Monomial, Polynomial
 
 ARITY = {"binary": 2, "ternary": 3}

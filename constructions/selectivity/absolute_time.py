@@ -17,7 +17,8 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout_integer
-from compiler.language.stream import constant, minimum
+from compiler.language.stream import constant
+from compiler.language.words import minimum
 from constructions.construction import Construction, parameter
 from verify.certificates.certificate import Certificate
 from verify.tasks.clock import Clock

@@ -26,8 +26,9 @@ from compiler.artifact.package import bare_sizes, size_fields
 from compiler.driver import Compiled, compile
 from compiler.language.circuit import Circuit
 from compiler.language.source import numbers
-from compiler.language.stream import Stream, concatenate, constant, latch_bank, sum_where
+from compiler.language.stream import Stream, constant
 from compiler.language.types import Int, Real
+from compiler.language.words import concatenate, latch_bank, sum_where
 from verify.haar import haar_of
 
 LARGEST = 2.0**80  # |x| of real samples; the scaled halves and their sums stay in the range of float32

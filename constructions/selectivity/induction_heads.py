@@ -22,7 +22,8 @@ from compiler.language.codebook import bits, signs
 from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout_nearest, readout_or_blank
 from compiler.language.source import Tokens
-from compiler.language.stream import Stream, decode
+from compiler.language.stream import Stream
+from compiler.language.words import decode
 from constructions.construction import Construction, parameter
 from verify.bounds import induction_heads_bound, induction_heads_information_bits
 from verify.certificates import Certificate, adjacent_pairs

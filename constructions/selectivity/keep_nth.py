@@ -22,7 +22,8 @@ from compiler.language.codebook import balanced
 from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout
 from compiler.language.source import Tokens
-from compiler.language.stream import constant, latch
+from compiler.language.stream import constant
+from compiler.language.words import latch
 from constructions.construction import Construction, parameter
 from verify.arguments import at_least
 from verify.bounds import keep_nth_bound

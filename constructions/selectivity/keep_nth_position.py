@@ -16,8 +16,9 @@ from compiler.driver import Compiled, compile
 from compiler.language.circuit import Circuit
 from compiler.language.codebook import bits
 from compiler.language.source import numbers
-from compiler.language.stream import Stream, constant, latch
+from compiler.language.stream import Stream, constant
 from compiler.language.types import Int, OneHot
+from compiler.language.words import latch
 
 LONGEST = 2**40
 

@@ -19,7 +19,8 @@ from compiler.language import memory
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
-from compiler.language.stream import Stream, concatenate, constant, select
+from compiler.language.stream import Stream, constant
+from compiler.language.words import concatenate, select
 from compiler.passes.check import check
 from tests import random_circuits
 from tests.circuits import CASES, Case, words

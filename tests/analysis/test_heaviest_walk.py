@@ -14,7 +14,8 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
-from compiler.language.stream import Stream, count
+from compiler.language.stream import Stream
+from compiler.language.words import count
 from tests import random_languages
 from tests.random_languages import every_string
 

@@ -17,8 +17,9 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens, numbers, position
-from compiler.language.stream import Stream, concatenate, constant, count, latch, present, select
+from compiler.language.stream import Stream, constant
 from compiler.language.types import Int, OneHot
+from compiler.language.words import concatenate, count, latch, present, select
 from tests import random_languages
 from tests.random_languages import every_string, letters
 

@@ -12,7 +12,7 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
-from compiler.language.stream import count
+from compiler.language.words import count
 from constructions import artifact
 from constructions.polynomials.count_in_row import CountInRow, on_polynomial_s6
 from constructions.polynomials.degree_gap import last_output

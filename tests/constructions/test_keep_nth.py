@@ -12,8 +12,9 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens, numbers
-from compiler.language.stream import concatenate, constant, latch
+from compiler.language.stream import constant
 from compiler.language.types import Bool, Int
+from compiler.language.words import concatenate, latch
 from compiler.runtime.streaming import stream_scores
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.keep_nth_position import keep_nth_with_position

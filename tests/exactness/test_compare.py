@@ -17,8 +17,9 @@ from compiler.language.circuit import Circuit
 from compiler.language.codebook import signs
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import numbers
-from compiler.language.stream import Stream, concatenate, constant, count, latch, maximum, minimum, select
+from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool, Int, OneHot, Real
+from compiler.language.words import concatenate, count, latch, maximum, minimum, select
 from compiler.passes import common, fit_ports
 from compiler.passes.logic import Logic
 from compiler.passes.represent import arithmetic, flags

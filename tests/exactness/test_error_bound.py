@@ -14,7 +14,8 @@ from compiler.language import memory
 from compiler.language.circuit import Circuit
 from compiler.language.reals import choose, differs, exceeds
 from compiler.language.source import numbers
-from compiler.language.stream import (
+from compiler.language.types import Bool, Int, Real
+from compiler.language.words import (
     dot,
     fading_sum,
     latch,
@@ -25,7 +26,6 @@ from compiler.language.stream import (
     silu_product,
     sum_where,
 )
-from compiler.language.types import Bool, Int, Real
 
 LENGTH, BATCH = 40, 64
 A, B, C = (numbers(Real(-8, 8, 2), name) for name in "abc")

@@ -16,7 +16,8 @@ from compiler.interpreter import interpret
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import position
-from compiler.language.stream import Stream, lti
+from compiler.language.stream import Stream
+from compiler.language.words import lti
 from tests.circuits import abc
 
 DTYPES = sorted(FORMATS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.language.stream import count
+from compiler.language.words import count
 from tests.gadgets.harness import agrees, compiled, is_a, is_b
 
 

@@ -18,8 +18,8 @@ from compiler.language import memory
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import numbers
-from compiler.language.stream import fading_sum
 from compiler.language.types import Real
+from compiler.language.words import fading_sum
 from tests.gadgets.harness import LETTERS, SIGNED, compiled, counted, one_hot, signed
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.language.stream import concatenate, dot
+from compiler.language.words import concatenate, dot
 from tests.gadgets.harness import COUNTED, SIGNED, agrees, counted, signed
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.language.stream import latch, latch_bank, sum_where
+from compiler.language.words import latch, latch_bank, sum_where
 from tests.gadgets.harness import COUNTED, SIGNED, agrees, compiled, counted, is_a, one_hot, signed
 
 

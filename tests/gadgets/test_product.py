@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.language.stream import concatenate
+from compiler.language.words import concatenate
 from tests.gadgets.harness import COUNTED, SIGNED, agrees, counted, signed
 
 ALL = ("mamba", "mamba2", "s4d", "mamba-delta-t")

@@ -10,7 +10,7 @@ import torch
 
 from compiler.artifact.package import bare
 from compiler.driver import run_blocks
-from compiler.language.stream import scaled_sum
+from compiler.language.words import scaled_sum
 from tests.gadgets.harness import COUNTED, LETTERS, SIGNED, compiled, counted, signed
 
 

@@ -11,8 +11,8 @@ from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language.circuit import Circuit
 from compiler.language.source import numbers
-from compiler.language.stream import concatenate
 from compiler.language.types import Int, Real
+from compiler.language.words import concatenate
 from compiler.passes.represent import represent
 from compiler.targets import target_of
 from tests.circuits import counters, over_abc

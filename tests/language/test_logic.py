@@ -9,7 +9,7 @@ import compiler
 from compiler.driver import compile
 from compiler.interpreter import interpret
 from compiler.language.logic import all_of, any_of, argmax, hardmax
-from compiler.language.stream import concatenate
+from compiler.language.words import concatenate
 from tests.circuits import is_a, is_b, is_c, logits, over_abc
 
 A, B, C = (flag.cumsum() for flag in (is_a, is_b, is_c))

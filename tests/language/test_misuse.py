@@ -17,18 +17,8 @@ from compiler.language.codebook import balanced
 from compiler.language.input_language import Edge, InputLanguage
 from compiler.language.output import emit, readout, readout_integer, readout_one_hot
 from compiler.language.source import Tokens, numbers
-from compiler.language.stream import (
-    Stream,
-    concatenate,
-    constant,
-    count,
-    decode,
-    latch,
-    lti,
-    maximum,
-    select,
-    sum_where,
-)
+from compiler.language.stream import Stream, constant
+from compiler.language.words import concatenate, count, decode, latch, lti, maximum, select, sum_where
 from tests.circuits import ABC, abc, is_a, is_b, over_abc, token
 
 N = is_a.cumsum().named("n")

@@ -12,17 +12,8 @@ from scipy import sparse
 from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.language.source import Tokens, position
-from compiler.language.stream import (
-    Stream,
-    concatenate,
-    constant,
-    count,
-    latch,
-    maximum,
-    present,
-    running_max,
-    select,
-)
+from compiler.language.stream import Stream, constant
+from compiler.language.words import concatenate, count, latch, maximum, present, running_max, select
 from tests.circuits import ABC, is_a, is_b, over_abc, token
 
 A, B = is_a.shift(1).named("a"), is_b.shift(1).named("b")

@@ -11,7 +11,7 @@ from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
-from compiler.language.stream import concatenate, count, dot, scaled_sum
+from compiler.language.words import concatenate, count, dot, scaled_sum
 from tests.random_circuits import ALPHABET, LENGTH, Pool, random_tokens
 
 KINDS = [

@@ -20,10 +20,10 @@ from compiler.language.circuit import Circuit
 from compiler.language.codebook import balanced
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens, numbers
-from compiler.language.stream import (
-    Stream,
+from compiler.language.stream import Stream, constant
+from compiler.language.types import Bool, Int, OneHot
+from compiler.language.words import (
     concatenate,
-    constant,
     count,
     latch,
     latch_bank,
@@ -34,7 +34,6 @@ from compiler.language.stream import (
     running_max,
     select,
 )
-from compiler.language.types import Bool, Int, OneHot
 from tests import random_circuits
 
 X, Y = numbers(Int(-9, 9), "x"), numbers(Int(-9, 9), "y")

@@ -15,8 +15,9 @@ from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.output import emit
 from compiler.language.source import Tokens, numbers
-from compiler.language.stream import Stream, concatenate, constant, count, latch, lti, minimum, running_max, select
+from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool, Int, OneHot, Real
+from compiler.language.words import concatenate, count, latch, lti, minimum, running_max, select
 from compiler.passes.check import check
 from tests.circuits import ABC, NO_LATCH, abc, counters, is_a, is_b, over_abc, token
 

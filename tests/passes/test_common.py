@@ -11,8 +11,9 @@ from compiler.interpreter import interpret
 from compiler.language import memory
 from compiler.language.circuit import Circuit
 from compiler.language.source import Tokens, numbers
-from compiler.language.stream import Stream, concatenate, constant, latch_bank
+from compiler.language.stream import Stream, constant
 from compiler.language.types import Int
+from compiler.language.words import concatenate, latch_bank
 from compiler.passes.common import common
 from compiler.targets import target_of
 from tests.circuits import abc, counters, is_a, is_b, is_c, logits, over_abc, token

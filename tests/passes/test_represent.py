@@ -13,7 +13,7 @@ from compiler.gadgets.gadget import FREE
 from compiler.interpreter import interpret
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
-from compiler.language.stream import concatenate
+from compiler.language.words import concatenate
 from compiler.passes.check import check
 from compiler.passes.fit_ports import fit_ports
 from compiler.passes.represent import represent

@@ -14,8 +14,9 @@ from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout_one_hot
 from compiler.language.source import Tokens, numbers
-from compiler.language.stream import Stream, concatenate, lti
+from compiler.language.stream import Stream
 from compiler.language.types import Int, Real
+from compiler.language.words import concatenate, lti
 from tests.circuits import abc, over_abc, token
 
 LETTERS = Alphabet.of(x=16)

@@ -11,7 +11,8 @@ from benchmarks.schedule import CIRCUITS, circuit, planned
 from compiler.driver import compile
 from compiler.language import memory
 from compiler.language import operations as ops
-from compiler.language.stream import concatenate, constant, latch
+from compiler.language.stream import constant
+from compiler.language.words import concatenate, latch
 from compiler.passes.schedule import Schedule
 from tests.circuits import CASES, abc, is_a, is_b, over_abc, token
 

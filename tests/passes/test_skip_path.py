@@ -11,7 +11,8 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
-from compiler.language.stream import concatenate, constant, latch
+from compiler.language.stream import constant
+from compiler.language.words import concatenate, latch
 
 ABC = Alphabet.of("a", "b", "c")
 X = Tokens(ABC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler.language import memory
-from compiler.language.stream import latch
+from compiler.language.words import latch
 from tests.circuits import is_a, is_b, token
 from tests.targets.harness import check
 

@@ -13,7 +13,7 @@ from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.decay import ERASE, FAINT, KEEP, Fade
-from compiler.language.stream import count, latch
+from compiler.language.words import count, latch
 from compiler.targets import target_names, target_of
 from tests.circuits import is_a, is_b, over_abc, token
 

@@ -16,7 +16,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout_one_hot
 from compiler.language.source import Tokens
-from compiler.language.stream import latch
+from compiler.language.words import latch
 from constructions.selectivity.induction_heads import BLANK, InductionHeads
 from constructions.selectivity.mqar import MQAR
 from verify.certificates import Ask, Refused, Violated, adjacent_pairs

@@ -15,8 +15,9 @@ from compiler.analysis.linear_form import Form
 from compiler.analysis.matrix_sums import MatrixSumsCache
 from compiler.errors import CompileError
 from compiler.language import operations as ops
+from compiler.language.graph import operation_of
 from compiler.language.input_language import InputLanguage
-from compiler.language.stream import Stream, operation_of
+from compiler.language.stream import Stream
 from compiler.language.types import Bool, Int, OneHot, Real, Type
 
 _RANGE = 2.0**256  # beyond, and below its inverse, products of bounds could leave the range of float64

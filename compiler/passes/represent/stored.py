@@ -11,8 +11,9 @@ from scipy import sparse
 from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import linear_form
 from compiler.language import operations as ops
-from compiler.language.stream import Stream, concatenate
+from compiler.language.stream import Stream
 from compiler.language.types import Bool
+from compiler.language.words import concatenate
 from compiler.passes.represent.token_tables import shifted
 
 Restored: TypeAlias = Callable[[Stream, int], Stream]

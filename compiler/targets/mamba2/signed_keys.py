@@ -23,8 +23,10 @@ import numpy as np
 
 from compiler.analysis.linear_form import linear_form
 from compiler.language import operations as ops
-from compiler.language.stream import Stream, concatenate, operation_of
+from compiler.language.graph import operation_of
+from compiler.language.stream import Stream
 from compiler.language.types import Bool
+from compiler.language.words import concatenate
 
 
 def signed_memory(value: Stream, key: Stream, query: Stream) -> Stream:

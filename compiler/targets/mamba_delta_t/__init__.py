@@ -11,7 +11,8 @@ from compiler.exactness.levels import OFF
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.decay import KEEP
 from compiler.language import operations as ops
-from compiler.language.stream import Stream, operation_of
+from compiler.language.graph import operation_of
+from compiler.language.stream import Stream
 from compiler.targets.mamba_delta_t.memory import ColumnMemory
 from compiler.targets.refuse import refuse, steps_from_features, steps_from_lanes
 from compiler.targets.target import Target

@@ -9,7 +9,8 @@ from compiler.gadgets.memory import OuterProductMemory
 from compiler.gadgets.parts import column_entries, columns_of, places, targets
 from compiler.ir.builder import BlockBuilder
 from compiler.language import operations as ops
-from compiler.language.stream import Stream, operation_of
+from compiler.language.graph import operation_of
+from compiler.language.stream import Stream
 
 
 class ColumnMemory(OuterProductMemory):

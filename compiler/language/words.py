@@ -1,0 +1,120 @@
+"""The words that make streams of streams: one operation each, in the order choice, memory, sums, filters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from scipy import sparse
+
+from compiler.language import operations as ops
+from compiler.language.arguments import Number, instance, number
+from compiler.language.codebook import Codebook
+from compiler.language.stream import Stream, both, constant
+from compiler.language.types import Bool
+
+
+def concatenate(*streams: Stream) -> Stream:
+    """All lanes of the streams side by side."""
+    if not streams:
+        raise ValueError("concatenate was given no streams, and at least one is needed")
+    widths = [instance(s, Stream, "an input of concatenate", "a stream").width for s in streams]
+    starts = np.cumsum([0, *widths])
+    matrices = tuple(
+        sparse.csr_array((np.ones(w), (range(start, start + w), range(w))), shape=(sum(widths), w))
+        for start, w in zip(starts, widths, strict=False)
+    )
+    flags = all(isinstance(s.type, Bool) for s in streams)
+    return Stream(ops.Linear(matrices, Bool(sum(widths)) if flags else None), streams)
+
+
+def minimum(a: Stream | Number, b: Stream | Number) -> Stream:
+    """The smaller of two numbers, lane by lane; of real numbers within `Compiled.error_bound`."""
+    return Stream(ops.Min(), both(a, b))
+
+
+def maximum(a: Stream | Number, b: Stream | Number) -> Stream:
+    """The larger of two numbers, lane by lane; of real numbers within `Compiled.error_bound`."""
+    return Stream(ops.Max(), both(a, b))
+
+
+def select(condition: Stream, yes: Stream | Number, no: Stream | Number = 0) -> Stream:
+    """`yes` where the condition holds, else `no`."""
+    return Stream(ops.Select(), (condition, *both(yes, no)))
+
+
+def latch(value: Stream, when: Stream, first: bool = False) -> Stream:
+    """The value at the last (first) position where `when` held; zeros before there is one."""
+    if first:
+        instance(when, Stream, "'when' of latch", "a stream")
+        when = when & (when.cumsum() == 1)
+    return Stream(ops.Latch(), (value, when))
+
+
+def latch_bank(value: Stream, index: Stream, when: Stream | None = None) -> Stream:
+    """One latch per alternative of a OneHot index: lane k·w + i is lane i of the last value stored at k."""
+    return Stream(ops.Latch(), (value, index if when is None else index & when))
+
+
+def sum_where(value: Stream, when: Stream) -> Stream:
+    """For each flag, the sum of the values at positions where it held: lane k·w + i is lane i of the sum under
+    flag k.
+    """
+    return Stream(ops.SumWhere(), (value, when))
+
+
+def decode(code: Stream, book: Codebook) -> Stream:
+    """Which codeword a stream holds, as a OneHot; absent where it holds none."""
+    instance(book, Codebook, "book of decode", "a codebook")
+    return Stream(ops.Decode(ops.exact_matrix(book.words)), (code,))
+
+
+def dot(a: Stream, b: Stream) -> Stream:
+    """Σ over the lanes of a·b at the present position, as one number."""
+    return Stream(ops.Dot(), (a, b))
+
+
+def fading_sum(value: Stream, decay: Number) -> Stream:
+    """Σ_{s≤t} decay^(t−s) · value_s, lane by lane: a state that keeps this factor (in (0, 1)) of itself at every step.
+
+    A real number: the module gives it within `Compiled.error_bound`.
+    """
+    return Stream(ops.FadingSum(Fraction(number(decay, "decay of fading_sum"))), (value,))
+
+
+def silu_product(a: Stream, b: Stream, scale: Number = 128) -> Stream:
+    """a·b as Lemma 1 of paper B computes it, by four values of silu, within (|a| + |b|)⁴/(48·scale²) and rounding.
+
+    scale: λ, a power of two; about 128 times the largest |a| and |b| is best in float32. `a * b` is exact.
+    """
+    return Stream(ops.SiluProduct(Fraction(number(scale, "scale of silu_product"))), (a, b))
+
+
+def scaled_sum(value: Stream, weight: Stream, gate: Stream) -> Stream:
+    """gate_t · Σ_{s≤t} value_s · weight_s, lane by lane, in one block.
+
+    Where `value` is 0 at all earlier positions this is the product of three numbers.
+    """
+    return Stream(ops.ScaledSum(), (value, weight, gate))
+
+
+def count(when: Stream, reset: Stream) -> Stream:
+    """How often `when` held since `reset` last did; at a reset itself the count is 0."""
+    return Stream(ops.Count(), (when, reset))
+
+
+def present(when: Stream) -> Stream:
+    """Whether `when` held at any position so far, the present one included; lane by lane."""
+    instance(when, Stream, "'when' of present", "a stream")
+    return Stream(ops.Latch(), (constant(1), when)).retyped(Bool(when.width))
+
+
+def running_max(value: Stream, when: Stream) -> Stream:
+    """The largest value so far among positions where `when` holds; 0 before there is one."""
+    return Stream(ops.RunningMax(), (value, when))
+
+
+def lti(stream: Stream, kernel: Sequence[Number]) -> Stream:
+    """The causal convolution Σ_k kernel[k]·stream(t − k)."""
+    return Stream(ops.Lti(tuple(Fraction(number(k, "a tap of lti")) for k in kernel)), (stream,))
