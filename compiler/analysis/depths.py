@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from compiler.language import operations as ops
-from compiler.language.stream import Stream, inputs_first
+from compiler.language.graph import inputs_first
+from compiler.language.stream import Stream
 
 
 class Depths:

@@ -19,8 +19,9 @@ from compiler.language.circuit import Circuit
 from compiler.language.codebook import Codebook, balanced, signs
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens, numbers, position
-from compiler.language.stream import Stream, concatenate, count, decode, latch, lti, present, running_max
+from compiler.language.stream import Stream
 from compiler.language.types import Bool, Int, OneHot, Real
+from compiler.language.words import concatenate, count, decode, latch, lti, present, running_max
 from compiler.passes.represent import RULES
 from compiler.passes.represent.rewriter import Rewriter
 from compiler.targets import target_of

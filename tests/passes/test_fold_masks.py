@@ -16,8 +16,9 @@ from compiler.exactness.compare import Miscompiled
 from compiler.interpreter import interpret
 from compiler.language import memory
 from compiler.language.circuit import Circuit
-from compiler.language.stream import Stream, concatenate, count, latch, present
+from compiler.language.stream import Stream
 from compiler.language.types import Bool
+from compiler.language.words import concatenate, count, latch, present
 from compiler.passes import fold_masks
 from compiler.passes.common import common
 from compiler.passes.fold_masks import MaskFolding
