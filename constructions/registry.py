@@ -10,6 +10,7 @@ from constructions.copy_dp.local import CoinChange, Fibonacci
 from constructions.copy_dp.phonebook import Phonebook
 from constructions.copy_dp.selective_copy import SelectiveCopy
 from constructions.copy_dp.tables import MatrixChain, ShortestPath
+from constructions.copy_dp.viterbi import Viterbi
 from constructions.copy_dp.words import EditDistance, LongestCommonSubsequence
 from constructions.polynomials.count_in_row import CountInRow
 from constructions.selectivity.absolute_time import AbsoluteTime
@@ -22,6 +23,6 @@ CONSTRUCTIONS: dict[str, type[Construction]] = {
     for c in (
         *(MQAR, InductionHeads, KeepNth, AbsoluteTime, CountInRow),
         *(Copy, EditDistance, LongestCommonSubsequence, LongestIncreasingSubsequence, MaximumSubarray),
-        *(Knapsack, Fibonacci, CoinChange, ShortestPath, MatrixChain, Phonebook, SelectiveCopy),
+        *(Knapsack, Fibonacci, CoinChange, Viterbi, ShortestPath, MatrixChain, Phonebook, SelectiveCopy),
     )
 }

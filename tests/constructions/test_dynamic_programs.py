@@ -13,6 +13,7 @@ from constructions.copy_dp.local import CoinChange, Fibonacci
 from constructions.copy_dp.phonebook import Phonebook
 from constructions.copy_dp.selective_copy import SelectiveCopy
 from constructions.copy_dp.tables import MatrixChain, ShortestPath
+from constructions.copy_dp.viterbi import Viterbi
 from constructions.copy_dp.words import EditDistance, LongestCommonSubsequence
 from verify.tasks.solvers.words import EditDistanceSolver
 
@@ -25,6 +26,8 @@ SMALL = [
     CoinChange(amount=9, coins="3,4"),
     Copy(n=4, vocab=2),
     Knapsack(items=2, capacity=2, values=1),
+    Viterbi(length=3),
+    Viterbi(length=3, start="0,1,1", transitions="0,2,1;1,0,3;2,2,0", emissions="0,1;2,0;1,1"),
     ShortestPath(nodes=3, lengths=1),
     MatrixChain(matrices=2, largest=2),
     Phonebook(names=2, entries=1, digits=1),
