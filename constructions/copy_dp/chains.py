@@ -7,10 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import numpy as np
+
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
-from compiler.language.output import decide, readout_integer
+from compiler.language.output import decide, readout_integer, readout_one_hot
 from compiler.language.stream import Stream
 from constructions.construction import Construction, parameter
 from verify.tasks.chain import ChainTask, Solver
@@ -103,6 +105,18 @@ def numbers(largest: int) -> list[str]:
     return [str(i) for i in range(largest + 1)]
 
 
-def written(alphabet: Alphabet, number: Stream, values: dict[str, int], rules: Sequence[tuple[Stream, str]]) -> Stream:
-    """The token of the first rule whose flag holds, else the token whose value is the number."""
-    return decide(rules, otherwise=readout_integer(number, alphabet, values))
+def written(
+    alphabet: Alphabet, number: Stream, values: dict[str, int], rules: Sequence[tuple[Stream, str]], dtype: str
+) -> Stream:
+    """The token of the first rule whose flag holds, else the token whose value is the number.
+
+    A parabola over the values is free, but squares them: with v values its scores take 2·log2(v) bits. Formats of fewer
+    bits than float32 get a lane for each value instead, which costs a block.
+    """
+    if dtype == "float32":
+        return decide(rules, otherwise=readout_integer(number, alphabet, values))
+    least, most = min(values.values()), max(values.values())
+    lanes = np.zeros((alphabet.size, most - least + 1))
+    for name, value in values.items():
+        lanes[alphabet.index(name), value - least] = 1
+    return decide(rules, otherwise=readout_one_hot(lanes @ (number - least).one_hot(most - least + 1), alphabet))

@@ -87,10 +87,10 @@ class Knapsack(ChainConstruction):
         best = memory.write(self._column(column - 1), value, when=asked & number, policy="last", name="above")
         without, within = best.read(self._column(column)), best.read(self._column(column + weight))
         too_heavy = column + weight > capacity
-        entry = without + (within + worth - without - 2 * (self.largest() + self.capacity) * too_heavy).relu()
+        entry = without + (within + worth - without - (self.largest() + self.values) * too_heavy).relu()
         rules = [((row >= items) & (column >= 1), END), (column > capacity, ROW)]
         values = {name: int(name) for name in numbers(self.largest())}
-        return written(x.alphabet, entry, values, rules)
+        return written(x.alphabet, entry, values, rules, self.dtype)
 
     def _column(self, place: Stream) -> Stream:
         return place.one_hot(self.capacity + 1)

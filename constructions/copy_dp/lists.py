@@ -84,7 +84,7 @@ class NumberList(ChainConstruction):
 
     def written(self, entry: Stream, over: Stream) -> Stream:
         values = {name: int(name) for name in numbers(self.largest())}
-        return written(self.alphabet(), entry, values, [(over, END)])
+        return written(self.alphabet(), entry, values, [(over, END)], self.dtype)
 
 
 @dataclass(frozen=True)

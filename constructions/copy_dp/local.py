@@ -84,7 +84,7 @@ class Recurrence(ChainConstruction):
         value = x.number(self.entries(), "value")
         following = self.following(value, index, mark)
         rules = [(asked & (index > last), END)]
-        return written(x.alphabet, following, self.entries(), rules)
+        return written(x.alphabet, following, self.entries(), rules, self.dtype)
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Fibonacci(Recurrence):
 
     def following(self, value: Stream, index: Stream, first: Stream) -> Stream:
         """The sum of the last two, once q less where it reaches q; 0 first, then 1."""
-        total = value + value.shift(1) + first.shift(1) - 2 * max(self.modulus, self.length) * first
+        total = value + value.shift(1) + first.shift(1) - self.modulus * first
         return total.relu() - self.modulus * (total >= self.modulus)
 
     def solver(self) -> Solver:
@@ -139,15 +139,19 @@ class CoinChange(Recurrence):
     def terms(self) -> int:
         return self.amount
 
+    def most(self) -> int:
+        """The most coins that an amount can take."""
+        return max(1, self.amount // self.values()[0])
+
     def entries(self) -> dict[str, int]:
-        return {name: int(name) for name in numbers(self.amount)} | {NONE: self.amount + 1}
+        return {name: int(name) for name in numbers(self.most())} | {NONE: self.most() + 1}
 
     def reach(self) -> int:
         return self.values()[-1]
 
     def following(self, value: Stream, index: Stream, first: Stream) -> Stream:
         """One coin more than the best entry that a coin leads back to; entries before the first are out of reach."""
-        none = self.amount + 1
+        none = self.most() + 1
         fewest = none - 1
         for coin in self.values():
             fewest = minimum(value.shift(coin - 1) + none * (index < coin), fewest)

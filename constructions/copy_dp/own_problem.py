@@ -30,7 +30,7 @@ class OwnProblem(Construction):
         return self.arch
 
     def circuit(self) -> Circuit:
-        return self.problem.circuit()
+        return self.problem.circuit(self.dtype)
 
     def letters(self) -> int:
         return self.problem.alphabet().size

@@ -137,15 +137,16 @@ class DPProblem:
         text = f"inputs of {shown} letters, and what the model itself writes after them"
         return InputLanguage.of(self.alphabet(), "start", edges, length, text)
 
-    def circuit(self) -> Circuit:
-        return Circuit(self.name, self._scores(), self.language(), end=END)
+    def circuit(self, dtype: str = "float32") -> Circuit:
+        """The circuit; dtype: the format it is for, which decides how numbers are written."""
+        return Circuit(self.name, self._scores(dtype), self.language(), end=END)
 
     def solver(self) -> TableSolver:
         if self.plain is None:
             raise ValueError(f"{self.name}: plain is None, and a transition on integers is needed to verify the chains")
         return TableSolver(self)
 
-    def _scores(self) -> Stream:
+    def _scores(self, dtype: str) -> Stream:
         x = Tokens(self.alphabet())
         entry = x.is_in("number")
         value = x.number({name: int(name) for name in numbers(self.largest)}, "value")
@@ -156,7 +157,7 @@ class DPProblem:
             following = select(index >= len(self.cells), self._aggregated(entry, value), following)
         outside = (following < 0) | (following > self.largest)
         values = {name: int(name) for name in numbers(self.largest)}
-        return written(x.alphabet, following, values, [(index >= self.entries(), END), (outside, OUTSIDE)])
+        return written(x.alphabet, following, values, [(index >= self.entries(), END), (outside, OUTSIDE)], dtype)
 
     def _letters(self, x: Tokens, cell: Cell) -> list[Stream]:
         rank = x.number({name: i for i, name in enumerate(self.letters)}, "letter")

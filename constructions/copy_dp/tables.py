@@ -50,7 +50,7 @@ class FixedTable(Construction):
         return self.arch
 
     def circuit(self) -> Circuit:
-        return self.problem().circuit()
+        return self.problem().circuit(self.dtype)
 
     def letters(self) -> int:
         return self.problem().alphabet().size
@@ -120,15 +120,16 @@ class MatrixChain(FixedTable):
 
     def problem(self) -> DPProblem:
         most = (self.matrices - 1) * self.largest**3
+        beyond = most + 1
         cells = [(i, i + span) for span in range(self.matrices) for i in range(self.matrices - span)]
 
         def transition(cell: Cell, dims: list[Stream], values: list[Stream]) -> Stream:
             outer = (dims[0] + 1) * (dims[1] + 1)
             ways = []
             for k in range(self.matrices - 1):
-                impossible = cell.table(lambda i, j, k=k: 4 * most * (k >= j - i))
+                impossible = cell.table(lambda i, j, k=k: beyond * (k >= j - i))
                 ways.append(values[2 * k] + values[2 * k + 1] + outer * (dims[2 + k] + 1) + impossible)
-            return reduce(minimum, ways, 4 * most - cell.table(lambda i, j: 4 * most * (i == j)))
+            return reduce(minimum, ways, beyond - cell.table(lambda i, j: beyond * (i == j)))
 
         def needs(i: int, j: int) -> list:
             splits = [((i, i + k), (i + k + 1, j)) if k < j - i else (None, None) for k in range(self.matrices - 1)]

@@ -130,7 +130,9 @@ class Viterbi(ChainConstruction):
         ends = [(back & (stepped >= length), END)]
         path = [(back & (ways[s] <= least), f"s{s}") for s in range(states)]
         rows = [((column >= states) & (row >= length), BAR), (column >= states, ROW)]
-        return written(self.alphabet(), following, {n: int(n) for n in numbers(self.largest())}, ends + path + rows)
+        return written(
+            self.alphabet(), following, {n: int(n) for n in numbers(self.largest())}, ends + path + rows, self.dtype
+        )
 
     def _seen(self) -> np.ndarray:
         """What each observation costs in each state, a row for each observation."""

@@ -91,7 +91,7 @@ class TwoWords(ChainConstruction):
         full = column > columns
         values = {name: int(name) for name in numbers(self.length)}
         rules = [(full & (row >= rows), END), (full, ROW)]
-        return written(self.alphabet(), following, values, rules)
+        return written(self.alphabet(), following, values, rules, self.dtype)
 
     def _place(self, place: Stream) -> Stream:
         return place.one_hot(self.length + 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from compiler.artifact.package import bare_sizes
@@ -42,10 +44,10 @@ def assert_right(construction, mode, samples=1):
     return next(iter(results.values()))
 
 
-@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+@pytest.mark.parametrize(("arch", "dtype"), [("mamba", "float32"), ("mamba2", "float32"), ("mamba", "bfloat16")])
 @pytest.mark.parametrize("construction", SMALL, ids=lambda c: c.name)
-def test_every_prompt_of_small_sizes(construction, arch):
-    construction = type(construction)(**construction.params() | {"arch": arch})
+def test_every_prompt_of_small_sizes(construction, arch, dtype):
+    construction = replace(construction, arch=arch, dtype=dtype)
     result = assert_right(construction, "exhaustive")
     assert result.exact_sequences >= construction.tasks()[0].exhaustive_count()
 
