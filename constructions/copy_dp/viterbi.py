@@ -24,7 +24,8 @@ import numpy as np
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.source import Tokens
-from compiler.language.stream import Stream, concatenate, count, minimum, present
+from compiler.language.stream import Stream
+from compiler.language.words import concatenate, count, minimum, present
 from constructions.construction import parameter
 from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, numbers, repeated, written
 from verify.arguments import at_least
