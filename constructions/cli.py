@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from compiler.artifact.manifest import manifest_content
-from constructions import display, generation, look, prove, requests
+from constructions import display, generation, grafting, look, prove, requests
 from constructions.__main__ import main
 from constructions.construction import Construction
 from constructions.gadgets import commands as commands_gadgets
@@ -357,6 +357,7 @@ commands_gadgets.register(app)
 look.register(app)
 prove.register(app)
 generation.register(app)
+grafting.register(app)
 
 if __name__ == "__main__":
     main()

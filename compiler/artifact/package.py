@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
+from compiler.analysis.linear_form import ONE
 from compiler.artifact.files import tensor_shapes
 from compiler.artifact.model import Stack
 from compiler.artifact.model_layout import bare_layout, language_model_layout
@@ -208,7 +209,8 @@ def language_model(compiled: Compiled) -> LanguageModel:
     _check_size(config)
     ballast = choose_ballast(size.d_model, bounds, format)
     if family.inner_norm:
-        blocks, inner_ballast = with_norm_ballast(compiled, size.d_inner, bounds, format)
+        one = int(compiled.lanes.index[ONE][0])
+        blocks, inner_ballast = with_norm_ballast(blocks, one, size.d_inner, bounds, format)
     lane_of = np.arange(compiled.lanes.count)
     tensors = {
         "backbone.embeddings.weight": _embedding(compiled, size.d_model, len(tokens), ballast),

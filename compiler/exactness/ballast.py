@@ -6,16 +6,17 @@ to change that sum: the norm then divides by K exactly, and its weight K multipl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations_with_replacement
+from math import isqrt
 
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.linear_form import ONE
-from compiler.driver import Compiled
 from compiler.errors import CompileError
-from compiler.exactness.levels import GATE, LARGEST_SQUARES, LEAST_BALLAST, OFF
+from compiler.exactness.levels import CONSTANT, GATE, LARGEST_SQUARES, LEAST_BALLAST, OFF
 from compiler.exactness.sums import channel_bounds
 from compiler.formats import Format
 from compiler.ir.block import SelectiveBlock
@@ -25,24 +26,36 @@ from compiler.ir.decay import KEEP
 
 @dataclass(frozen=True)
 class Ballast:
-    """factors a_i (powers of two) and the level K (a power of two)."""
+    """factors a_i (whole numbers) and the level K (a power of two)."""
 
     factors: tuple[float, ...]
     level: float
 
 
-def choose_ballast(width: int, bounds: np.ndarray, format: Format) -> Ballast:
-    """Ballast for a norm over `width` coordinates (a power of two) whose data stay within these bounds.
+def squares(width: int) -> tuple[int, ...]:
+    """The fewest whole numbers, largest first, whose squares add up to the width: at most four (Lagrange)."""
+    factor = 1
+    while width % 4 == 0:
+        width, factor = width // 4, 2 * factor
+    for count in (1, 2, 3, 4):
+        for smaller in combinations_with_replacement(range(isqrt(width), 0, -1), count - 1):
+            rest = width - sum(a * a for a in smaller)
+            if rest > 0 and isqrt(rest) ** 2 == rest:
+                return tuple(factor * a for a in sorted((*smaller, isqrt(rest)), reverse=True))
+    raise ValueError(f"the width of a norm must be a positive integer, not {width}")
 
-    One lane √width if that is a power of two, else two lanes √(width/2). Each a_i²K² must
-    absorb the data on its own, because the order of the norm's sum is not ours.
+
+def choose_ballast(width: int, bounds: np.ndarray, format: Format) -> Ballast:
+    """Ballast for a norm over `width` coordinates whose data stay within these bounds.
+
+    Each a_i²K² must absorb the data on its own, because the order of the norm's sum is not ours. The sum over the
+    ballast is then K² · width, of so few bits that it is exact in any order, and its mean is K².
     """
-    exponent = width.bit_length() - 1
-    factors = (2.0 ** (exponent // 2),) * (1 if exponent % 2 == 0 else 2)
-    squares = sum((Fraction(float(b)) ** 2 for b in bounds), Fraction(0))
-    needed = format.absorbed * squares / Fraction(factors[0]) ** 2
+    factors = tuple(float(a) for a in squares(width))
+    total = sum((Fraction(float(b)) ** 2 for b in bounds), Fraction(0))
+    needed = format.absorbed * total / Fraction(factors[-1]) ** 2
     level = LEAST_BALLAST
-    while Fraction(level) ** 2 < needed:
+    while Fraction(level) ** 2 < needed or level * factors[-1] < CONSTANT:
         level *= 2
     if Fraction(level) ** 2 * width >= LARGEST_SQUARES:
         raise CompileError(
@@ -66,22 +79,32 @@ def choose_ballast(width: int, bounds: np.ndarray, format: Format) -> Ballast:
 
 
 def with_norm_ballast(
-    compiled: Compiled, d_inner: int, bounds: np.ndarray, format: Format
+    blocks: Sequence[SelectiveBlock], one: int, d_inner: int, bounds: np.ndarray, format: Format
 ) -> tuple[list[SelectiveBlock], list[Ballast]]:
-    """Mamba-2 blocks with the channels that make the gated norm over d_inner the identity."""
-    blocks, chosen = [], []
-    for block in compiled.blocks:
+    """Mamba-2 blocks with the channels that make the gated norm over d_inner the identity; one: the lane that holds 1.
+
+    A factor a_i is a channel of constant output a_i·K that goes to no lane.
+    """
+    wider, chosen = [], []
+    for block in blocks:
         ballast = choose_ballast(d_inner, channel_bounds(block, bounds), format)
-        blocks.append(_with_constant_channels(block, compiled, ballast))
+        nowhere = sparse.csr_array((len(ballast.factors), len(block.lanes)))
+        levels = np.array(ballast.factors) * ballast.level
+        text = "a constant that makes the gated norm the identity"
+        wider.append(with_constant_channels(block, one, levels, nowhere, "norm_ballast", text))
         chosen.append(ballast)
-    return blocks, chosen
+    return wider, chosen
 
 
-def _with_constant_channels(block: SelectiveBlock, compiled: Compiled, ballast: Ballast) -> SelectiveBlock:
-    """The block with a channel of constant output a_i·K for each factor: x̂ = a_i·K, D = 1/32, gate 32."""
+def with_constant_channels(
+    block: SelectiveBlock, one: int, levels: np.ndarray, out: sparse.csr_array, name: str, text: str
+) -> SelectiveBlock:
+    """The block with a channel of each constant output: x̂ = level (at least 32), D = 1/32, gate 32.
+
+    one: the lane that holds 1; out: (constants × lanes), where each goes; name, text: of their coordinates.
+    """
     channels, features = block.channels, block.features
-    one = int(compiled.lanes.index[ONE][0])
-    n_lanes, n_features, count = compiled.lanes.count, len(features.names), len(ballast.factors)
+    n_lanes, n_features, count = len(block.lanes), len(features.names), len(levels)
 
     def rows(weights) -> sparse.csr_array:
         return sparse.csr_array(
@@ -90,13 +113,11 @@ def _with_constant_channels(block: SelectiveBlock, compiled: Compiled, ballast: 
 
     taps = np.zeros((count, features.taps.shape[1]))
     taps[:, 0] = 1
-    places = tuple(
-        Coordinate(f"norm_ballast[{i}]", text="a constant that makes the gated norm the identity") for i in range(count)
-    )
+    places = tuple(Coordinate(f"{name}[{i}]", text=text) for i in range(count))
     more_features = replace(
         features,
         coordinates=features.coordinates + places,
-        rows=sparse.csr_array(sparse.vstack([features.rows, rows(np.array(ballast.factors) * ballast.level)])),
+        rows=sparse.csr_array(sparse.vstack([features.rows, rows(levels)])),
         taps=np.vstack([features.taps, taps]),
         bias=np.append(features.bias, np.zeros(count)),
     )
@@ -111,7 +132,7 @@ def _with_constant_channels(block: SelectiveBlock, compiled: Compiled, ballast: 
         decay=channels.decay + (KEEP,) * count,
         skip=np.append(channels.skip, np.full(count, 1 / GATE)),
         gate=sparse.csr_array(sparse.vstack([channels.gate, rows(np.full(count, GATE))])),
-        out=sparse.csr_array(sparse.vstack([channels.out, sparse.csr_array((count, n_lanes))])),
+        out=sparse.csr_array(sparse.vstack([channels.out, out])),
     )
     columns = block.columns
     more_columns = replace(

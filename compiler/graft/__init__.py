@@ -1,0 +1,27 @@
+"""Putting compiled circuits into other models, and several circuits into one.
+
+union(a, b)            several circuits as one circuit: the union of their alphabets, shared lanes, one head
+graft(host, circuit)   a circuit beside the layers of a Mamba or Mamba-2 language model, in a plain checkpoint
+save(grafted, dir)     as a directory that AutoModelForCausalLM.from_pretrained opens
+"""
+
+from typing import TYPE_CHECKING
+
+from compiler.graft.errors import GraftError
+from compiler.graft.union import union
+from compiler.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from compiler.graft.directory import save
+    from compiler.graft.grafted import Grafted, graft
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Grafted": "compiler.graft.grafted",
+        "graft": "compiler.graft.grafted",
+        "save": "compiler.graft.directory",
+    },
+)
+
+__all__ = ["GraftError", "Grafted", "graft", "save", "union"]

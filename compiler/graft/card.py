@@ -1,0 +1,47 @@
+"""The model card of a grafted model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def graft_card(report: Mapping[str, Any]) -> str:
+    """README.md for a report: what is promised of host and circuit, and what was measured."""
+    host, result, promise = report["host"], report["result"], report["circuit_promise"]
+    mapped = ", ".join(f"`{letter}`" for letter in report["mapped"])
+    letters = "\n".join(f"| `{letter}` | {place} |" for letter, place in list(report["letters"].items())[:64])
+    lines = [
+        "---\nlibrary_name: transformers\npipeline_tag: text-generation\n---",
+        f"# {report['circuit']} in a {host['class']}",
+        f"A compiled circuit stands beside the host's own weights: {host['layers']} layers of width {host['d_model']} "
+        f"became {result['layers']} of width {result['d_model']}. No weight was trained. The class is the "
+        "host's own, so no remote code is needed.",
+        "## The host",
+        f"Token ids are unchanged. After tokens of the host, {report['host_promise']['text']}.",
+        "## The circuit",
+        f"On {promise['description']}, up to {promise['length']} tokens: its scores stand behind the host's last norm, "
+        "so they are right up to a positive factor of each position and rounding, not bit for bit. Where a letter "
+        f"leads by more than {promise['lead_needed']:.3g} in the circuit it is the model's answer; the circuit's own "
+        f"leads are multiples of {promise['least_lead']:.3g} ({promise['level']}). This holds while the "
+        f"root mean square of the host's stream is below {promise['loudest_stream']:.3g}.",
+        f"Letters that are tokens of the host: {mapped}." if mapped else "After a token of the host no letter wins.",
+        f"| letter | id |\n| --- | --- |\n{letters}",
+        *_measured(report.get("measured", {})),
+        "Weights are frozen: a training step of any size can destroy the circuit (`compiler.graft.trainable`).",
+    ]
+    return "\n\n".join(lines) + "\n"
+
+
+def _measured(measured: Mapping[str, Any]) -> list[str]:
+    if not measured:
+        return []
+    host, circuit = measured["host"], measured["answers"]
+    equal = (
+        "bit for bit equal" if host["worst"] == 0 else f"within {host['worst']:.3g} of values up to {host['size']:.3g}"
+    )
+    return [
+        "## Measured",
+        f"Host logits before and after on {host['positions']} positions: {equal}. Circuit: {circuit['asked']} answers, "
+        f"{circuit['wrong']} wrong.",
+    ]

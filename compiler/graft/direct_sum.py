@@ -1,0 +1,290 @@
+"""Host and circuit side by side in a plain checkpoint: `[host | circuit | padding | ballast]`, circuit layers first.
+
+Layers of the circuit. The embedding writes the ballast lanes a_i·K with Σ a_i² = D, so that the norms of these layers
+divide by K exactly, whatever the host's embedding (at most E long, which K absorbs) and the circuit hold. The circuit's
+lanes stand in the stream times FAINT = 2^-40; their norm weight is K/FAINT, so that every mixer of the circuit sees the
+lanes as they are and computes exactly what the compiler proved. Its last block also takes the ballast away, by one
+channel of constant output. The host's lanes pass through these layers untouched.
+
+Layers of the host. The stream then holds the host's embedding as it was and the faint lanes. In a norm they change the
+mean square by at most FAINT² Σ b² beside ‖x‖² (b: the bounds of the lanes), and D instead of d places are made up for
+by weights × √(d/D) and ε × d/D. So where D/d is a power of four, every number of the host is computed from the operands
+that it had and zeros: what may differ is the order in which a library adds them.
+
+Scores. Behind the host's last norm a circuit lane c is c·r, r = 1/√(‖x‖²/D + ε') > 0 the same for all lanes of a
+position. So the circuit's scores are right up to the positive factor κr of the position and rounding: with n lanes read
+and u the unit roundoff, |computed − κr·score| ≤ γ_{n+2} κr Σ|weight|·b. A letter that leads by more than twice that in
+the circuit leads in the model. κ puts letters above every host token where a letter stands and below elsewhere, as long
+as the stream's root mean square stays below LOUDEST = 2^20.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from compiler.analysis.linear_form import ONE
+from compiler.artifact.config import NO_LARGE_STEP_LIMIT
+from compiler.driver import Compiled, compile
+from compiler.exactness.ballast import Ballast, choose_ballast, with_constant_channels, with_norm_ballast
+from compiler.exactness.levels import CONSTANT
+from compiler.graft.errors import GraftError
+from compiler.graft.sizes import Widths, module_sizes, wide_sizes
+from compiler.graft.widen import widened_mixer, widened_norm
+from compiler.ir.block import SelectiveBlock
+from compiler.ir.coordinate import Coordinate
+from compiler.language.circuit import Circuit
+from compiler.targets import target_of
+from compiler.targets.mamba2.emit import channel_seats
+
+FAINT = 2.0**-40
+LOUDEST = 2.0**20
+_LARGEST_LEVEL = 2.0**80  # of K: K/FAINT and K² D stay far inside of float32
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Everything that is decided before a tensor is made.
+
+    ballast: of the stream's norm; scale: κ; lanes: the circuit's lanes in d_model; reach: Σ|weight|·b, the largest over
+    the letters, and terms: the most lanes that a score reads.
+    """
+
+    compiled: Compiled
+    blocks: tuple[SelectiveBlock, ...]
+    host: Widths
+    wide: Widths
+    ballast: Ballast
+    scale: float
+    bounds: np.ndarray
+    reach: float
+    terms: int
+
+    @property
+    def lanes(self) -> np.ndarray:
+        return self.host.d_model + np.arange(self.compiled.lanes.count)
+
+    @property
+    def places(self) -> np.ndarray:
+        """Of the circuit's lanes and then of the ballast lanes."""
+        count = len(self.ballast.factors)
+        return np.concatenate([self.lanes, self.wide.d_model - count + np.arange(count)])
+
+
+def plan(host: Any, circuit: Circuit, dtype: str, width: int | None) -> Plan:
+    """Sizes, ballast and scale for a host of transformers and a circuit with the guest in its alphabet.
+
+    Raises CompileError where the circuit does not compile for the host's mixers, GraftError where there is no room.
+    """
+    config = host.config
+    compiled = compile(circuit, config.model_type, dtype)
+    if not compiled.blocks:
+        raise GraftError(
+            f"circuit {circuit.name!r} is a function of the present token alone and has no block to graft."
+        )
+    bounds = compiled.lane_bounds()
+    first = _with_ballast(compiled, ())
+    wide = wide_sizes(config, first, compiled.lanes.count, width)
+    squared = _largest_square(host.get_input_embeddings().weight)
+    ballast = choose_ballast(wide.d_model, np.append(FAINT * bounds, squared**0.5), compiled.context.format)
+    if ballast.level > _LARGEST_LEVEL:
+        raise GraftError(
+            f"the host's embedding has a row of length {squared**0.5:.3g}, beside which the norms would need a ballast "
+            f"of {ballast.level:.3g}; at most {_LARGEST_LEVEL:.3g} is possible, so scale the embedding down."
+        )
+    lanes = tuple(factor * ballast.level for factor in ballast.factors)
+    blocks = tuple(_widened_taps(block, wide.d_conv) for block in _with_ballast(compiled, lanes))
+    letters = compiled.head[: circuit.token_alphabet.size - 1]
+    reach = float((abs(letters) @ bounds).max(initial=0.0))
+    terms = int(np.diff(letters.indptr).max(initial=0))
+    scale = _scale(host, compiled)
+    return Plan(compiled, blocks, Widths.of(config), wide, ballast, scale, bounds, reach, terms)
+
+
+def _largest_square(table: Tensor) -> float:
+    """A bound on the squared length of every row."""
+    return float(table.detach().double().square().sum(-1).max()) * (1 + 2.0**-40)
+
+
+def loudest_host_score(host: Any) -> float:
+    """A bound on every |logit| of the host: a normalised stream is at most √d long."""
+    rows = host.get_output_embeddings().weight.detach().double() * host.backbone.norm_f.weight.detach().double()
+    return float(rows.square().sum(-1).max().sqrt()) * float(np.sqrt(host.config.hidden_size)) * (1 + 2.0**-20)
+
+
+def _scale(host: Any, compiled: Compiled) -> float:
+    """κ: by it the least lead of a letter, and the distance of letters from 0, is four times any host score."""
+    domain = compiled.domains.of(compiled.source.output)
+    least = min(float(domain.step) or 1.0, 1.0)
+    wanted = 4 * max(loudest_host_score(host), 2.0**-20) * LOUDEST / least
+    return 2.0 ** np.ceil(np.log2(wanted))
+
+
+# The circuit's layers -------------------------------------------------------------------------------
+
+
+def _with_ballast(compiled: Compiled, levels: Sequence[float]) -> tuple[SelectiveBlock, ...]:
+    """The blocks over the circuit's lanes and then the ballast lanes; the last one takes the ballast away."""
+    count, lanes = len(levels), compiled.lanes.count
+    coordinates = tuple(
+        Coordinate(f"ballast[{i}]", text="a constant that makes the norms of the circuit's layers exact")
+        for i in range(count)
+    )
+    blocks = [_more_lanes(block, coordinates) for block in compiled.blocks]
+    away = np.zeros((1, lanes + count))
+    away[0, lanes:] = -np.array(levels) / CONSTANT
+    one = int(compiled.lanes.index[ONE][0])
+    text = "a constant that takes the ballast away before the host's layers"
+    level = np.array([CONSTANT])
+    blocks[-1] = with_constant_channels(blocks[-1], one, level, sparse.csr_array(away), "no_ballast", text)
+    return tuple(blocks)
+
+
+def _more_lanes(block: SelectiveBlock, coordinates: tuple[Coordinate, ...]) -> SelectiveBlock:
+    width = len(block.lanes) + len(coordinates)
+
+    def wider(matrix: sparse.csr_array) -> sparse.csr_array:
+        wide = matrix.copy()
+        wide.resize(matrix.shape[0], width)
+        return wide
+
+    channels = block.channels
+    return replace(
+        block,
+        features=replace(block.features, rows=wider(block.features.rows)),
+        channels=replace(
+            channels,
+            delta_lanes=wider(channels.delta_lanes),
+            gate=wider(channels.gate),
+            out=wider(channels.out),
+        ),
+        lanes=block.lanes + coordinates,
+    )
+
+
+def _widened_taps(block: SelectiveBlock, d_conv: int) -> SelectiveBlock:
+    """Taps by lag: older ones are 0."""
+    taps = block.features.taps
+    wide = np.pad(taps, ((0, 0), (0, d_conv - taps.shape[1])))
+    return replace(block, features=replace(block.features, taps=wide))
+
+
+def circuit_layers(plan: Plan, config: Any) -> list[dict[str, Tensor]]:
+    """Tensors of the circuit's layers, by their names within a layer."""
+    printer, sizes = target_of(config.model_type), module_sizes(config, plan.wide)
+    places, faint = plan.places, torch.from_numpy(plan.lanes)
+    blocks = list(plan.blocks)
+    inner: list[Ballast] = []
+    if config.model_type == "mamba2":
+        bounds = np.append(plan.bounds, np.array(plan.ballast.factors) * plan.ballast.level)
+        one = int(plan.compiled.lanes.index[ONE][0])
+        format = plan.compiled.context.format
+        blocks, inner = with_norm_ballast(blocks, one, plan.wide.d_inner, bounds, format)
+    layers = []
+    for i, block in enumerate(blocks):
+        tensors = {f"mixer.{name}": t for name, t in printer.emit(block, sizes, places, places).tensors.items()}
+        tensors["mixer.out_proj.weight"][faint] *= FAINT
+        tensors["norm.weight"] = torch.zeros(plan.wide.d_model)
+        tensors["norm.weight"][faint] = plan.ballast.level / FAINT
+        if inner:
+            seats = channel_seats(block, plan.wide.rank)[: len(plan.blocks[i].channels.names)]
+            tensors["mixer.norm.weight"] = torch.zeros(plan.wide.d_inner)
+            tensors["mixer.norm.weight"][torch.from_numpy(seats)] = inner[i].level
+        if config.use_bias:
+            for name in ("mixer.in_proj", "mixer.out_proj"):
+                tensors[f"{name}.bias"] = torch.zeros(tensors[f"{name}.weight"].shape[0])
+        layers.append(tensors)
+    return layers
+
+
+# The whole model ------------------------------------------------------------------------------------
+
+
+def tensors_of(plan: Plan, host: Any, ids: Mapping[str, int], vocab: int) -> dict[str, Tensor]:
+    """The state dict of the direct sum. ids: the id of each letter; vocab: how many tokens there are in the end."""
+    config, wide = host.config, plan.wide.d_model
+    narrow, kind = plan.host.d_model, config.model_type
+    state = {name: tensor.detach() for name, tensor in host.state_dict().items()}
+    dtype = host.get_input_embeddings().weight.dtype
+    result = {
+        "backbone.embeddings.weight": _embedding(plan, host, ids, vocab),
+        "lm_head.weight": _head(plan, host, ids, vocab),
+        "backbone.norm_f.weight": widened_norm(state["backbone.norm_f.weight"], narrow, wide),
+    }
+    result["backbone.norm_f.weight"][torch.from_numpy(plan.lanes)] = 1 / FAINT
+    layers = circuit_layers(plan, config)
+    for i, layer in enumerate(layers):
+        for name, tensor in layer.items():
+            held = tensor.to(dtype)
+            if not torch.equal(held.float(), tensor.float()):
+                raise GraftError(f"the circuit's {name} has a weight that {dtype} does not hold exactly.")
+            result[f"backbone.layers.{i}.{name}"] = held
+    for i in range(config.num_hidden_layers):
+        prefix = f"backbone.layers.{i}."
+        mixer = {n.removeprefix(f"{prefix}mixer."): t for n, t in state.items() if n.startswith(f"{prefix}mixer.")}
+        place = f"backbone.layers.{len(layers) + i}"
+        result[f"{place}.norm.weight"] = widened_norm(state[f"{prefix}norm.weight"], narrow, wide)
+        for name, tensor in widened_mixer(kind, mixer, plan.host, plan.wide).items():
+            result[f"{place}.mixer.{name}"] = tensor
+    return {name: tensor.contiguous() for name, tensor in result.items()}
+
+
+def _embedding(plan: Plan, host: Any, ids: Mapping[str, int], vocab: int) -> Tensor:
+    """[host's row | faint lanes | ballast]; a token that is no letter has the guest's lanes."""
+    own = host.get_input_embeddings().weight.detach()
+    rows = torch.from_numpy(plan.compiled.lanes.embedding.toarray()) * FAINT
+    table = torch.zeros(vocab, plan.wide.d_model, dtype=torch.float64)
+    table[: len(own), : plan.host.d_model] = own.double()
+    lanes = slice(plan.host.d_model, plan.host.d_model + plan.compiled.lanes.count)
+    letters = plan.compiled.source.token_alphabet
+    table[:, lanes] = rows[letters.size - 1]  # the guest, which is the last
+    for letter, place in ids.items():
+        table[place, lanes] = rows[letters.index(letter)]
+    count = len(plan.ballast.factors)
+    table[:, -count:] = torch.tensor(plan.ballast.factors, dtype=torch.float64) * plan.ballast.level
+    return _held(table, own.dtype, "embedding")
+
+
+def _head(plan: Plan, host: Any, ids: Mapping[str, int], vocab: int) -> Tensor:
+    own = host.get_output_embeddings().weight.detach()
+    rows = torch.from_numpy(plan.compiled.head.toarray()) * plan.scale
+    table = torch.zeros(vocab, plan.wide.d_model, dtype=torch.float64)
+    table[: len(own), : plan.host.d_model] = own.double()
+    lanes = slice(plan.host.d_model, plan.host.d_model + plan.compiled.lanes.count)
+    for letter, place in ids.items():
+        table[place, lanes] = rows[plan.compiled.source.token_alphabet.index(letter)]
+    return _held(table, own.dtype, "head")
+
+
+def _held(table: Tensor, dtype: torch.dtype, what: str) -> Tensor:
+    held = table.to(dtype)
+    if not torch.equal(held.double(), table):
+        raise GraftError(f"the circuit's {what} has a weight that {str(dtype).removeprefix('torch.')} does not hold.")
+    return held
+
+
+def config_of(plan: Plan, host: Any, vocab: int) -> Any:
+    """The configuration of the direct sum: the host's, wider."""
+    old, wide = host.config, plan.wide
+    told = old.to_dict() | {
+        "vocab_size": vocab,
+        "hidden_size": wide.d_model,
+        "state_size": wide.d_state,
+        "conv_kernel": wide.d_conv,
+        "num_hidden_layers": len(plan.blocks) + old.num_hidden_layers,
+        "layer_norm_epsilon": old.layer_norm_epsilon * plan.host.d_model / wide.d_model,
+        "use_conv_bias": True,
+        "tie_word_embeddings": False,
+    }
+    if old.model_type == "mamba":
+        told |= {"time_step_rank": wide.rank, "intermediate_size": wide.d_inner}
+    else:
+        low, high = old.time_step_limit
+        told |= {"num_heads": wide.d_inner // wide.rank, "time_step_limit": (low, min(high, NO_LARGE_STEP_LIMIT))}
+    return type(old).from_dict(told)

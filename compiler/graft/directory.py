@@ -1,0 +1,95 @@
+"""A grafted model as a directory: what `AutoModelForCausalLM.from_pretrained` reads, without remote code.
+
+Beside config, weights and tokenizer stand graft.json (sizes, promises, what was measured, the id of every letter, the
+hashes of the files) and a model card. The tokenizer is the host's, where the host's directory has one, with a token for
+each letter that is no token of the host: `<circuit:letter>`, a name that text does not hold by accident.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from compiler.graft.card import graft_card
+from compiler.graft.errors import GraftError
+from compiler.graft.grafted import Grafted
+
+GRAFT = "graft.json"
+TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
+
+
+def check_directory(directory: Path, overwrite: bool) -> None:
+    """GraftError where something stands there that must not be replaced."""
+    if directory.exists() and not directory.is_dir():
+        raise GraftError(f"{directory} is a file, and a directory is needed.")
+    if directory.is_dir() and any(directory.iterdir()):
+        if not (directory / GRAFT).is_file():
+            raise GraftError(f"{directory} holds files that are no grafted model; choose another directory.")
+        if not overwrite:
+            raise GraftError(f"{directory} holds a grafted model already; --force replaces it.")
+
+
+def letter_name(circuit: str, letter: str) -> str:
+    """What a letter is called in the host's tokenizer."""
+    return f"<{circuit}:{letter}>"
+
+
+def tokenizer_with_letters(host: Path, grafted: Grafted) -> Any | None:
+    """The host's tokenizer with the letters that come after its vocabulary; None where the host has none.
+
+    GraftError where a name is a token of the host already, or where the host has more tokens than embeddings.
+    """
+    if not any((host / name).is_file() for name in TOKENIZER):
+        return None
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(host)
+    first = grafted.report["host"]["vocab"]
+    if len(tokenizer) > first:
+        raise GraftError(f"the host's tokenizer has {len(tokenizer)} tokens, and its embedding has {first} rows.")
+    known = tokenizer.get_vocab()
+    name = grafted.report["circuit"]
+    added = {place: letter_name(name, letter) for letter, place in grafted.ids.items() if place >= first}
+    clash = next((new for new in added.values() if new in known), None)
+    if clash is not None:
+        raise GraftError(f"{clash!r} is a token of the host already; give the circuit another name.")
+    tokenizer.add_tokens([f"<unused:{i}>" for i in range(len(tokenizer), first)])
+    tokenizer.add_tokens([added[place] for place in sorted(added)])
+    return tokenizer
+
+
+def save(
+    grafted: Grafted,
+    directory: str | Path,
+    tokenizer: Any | None = None,
+    measured: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write the directory: first beside it, then in its place."""
+    directory = Path(directory)
+    check_directory(directory, overwrite)
+    partial = directory.with_name(f".{directory.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        grafted.model.save_pretrained(partial)
+        if tokenizer is not None:
+            tokenizer.save_pretrained(partial)
+        report = grafted.report | {"measured": dict(measured or {})}
+        (partial / "README.md").write_text(graft_card(report), "utf-8", newline="\n")
+        report["files"] = {path.name: _sha256(path) for path in sorted(partial.iterdir())}
+        text = json.dumps(report, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+        (partial / GRAFT).write_text(text, "utf-8", newline="\n")
+        shutil.rmtree(directory, ignore_errors=True)
+        partial.rename(directory)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

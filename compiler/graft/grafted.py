@@ -1,0 +1,171 @@
+"""`graft(host, circuit)`: a circuit in a language model, as a plain checkpoint of the host's own class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from compiler.driver import Compiled
+from compiler.graft.direct_sum import LOUDEST, Plan, config_of, plan, tensors_of
+from compiler.graft.errors import GraftError
+from compiler.graft.hosts import DTYPES, read_host
+from compiler.graft.sizes import is_exact
+from compiler.graft.union import union
+from compiler.language.arguments import close_to, shown
+from compiler.language.circuit import Circuit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from transformers import PreTrainedModel
+
+GUEST = "<host>"  # the letter that stands for every token of the host
+
+
+@dataclass(frozen=True, eq=False)
+class Grafted:
+    """A host with a circuit in it.
+
+    model: of the host's class, wider. ids: the token id of each of the circuit's letters. circuit: what its layers
+    compute, with GUEST for the tokens of the host. report: sizes, and what is promised of host and circuit.
+    """
+
+    model: PreTrainedModel
+    ids: dict[str, int]
+    compiled: Compiled
+    report: dict[str, Any]
+
+    @property
+    def circuit(self) -> Circuit:
+        return self.compiled.source
+
+    def scores(self, tokens: np.ndarray) -> np.ndarray:
+        """What the circuit's letters score exactly, by the interpreter: (batch, time) ids of the model to (batch, time,
+        letters).
+        """
+        import numpy as np
+
+        alphabet = self.circuit.token_alphabet
+        letter_of = np.full(self.model.config.vocab_size, alphabet.size - 1)
+        letter_of[list(self.ids.values())] = [alphabet.index(letter) for letter in self.ids]
+        return self.compiled.interpret(letter_of[tokens])[..., :-1]
+
+
+def graft(
+    host: object,
+    circuit: Circuit | Compiled,
+    tokens: Mapping[str, int] | None = None,
+    width: int | None = None,
+) -> Grafted:
+    """Put a circuit into a host, side by side: host and circuit keep computing what they computed.
+
+    host: a `MambaForCausalLM`, `Mamba2ForCausalLM` or `MambaLMHeadModel`, or a directory of one; its weights are
+    copied. circuit: over tokens; a compiled one is compiled again for the host. tokens: letters that are tokens of the
+    host, by their ids; all others come after its vocabulary. width: d_model of the result, by default the least 4^k
+    times the host's that has room, with which the host's arithmetic is its own.
+
+    Raises GraftError for a host, a map or a width that cannot be, CompileError where the circuit cannot be exact among
+    the host's tokens.
+    """
+    if isinstance(circuit, Compiled):
+        circuit = circuit.source
+    if not isinstance(circuit, Circuit):
+        raise TypeError(f"what is grafted is {shown(circuit)}, and a Circuit is needed")
+    model: Any = read_host(host)
+    mapped = _checked(tokens or {}, circuit, model.config.vocab_size)
+    lifted = union(circuit, name=circuit.name, guest=GUEST, silent=tuple(mapped))
+    dtype = DTYPES[model.get_input_embeddings().weight.dtype]
+    planned = plan(model, lifted, dtype, width)
+    ids, vocab = _ids(circuit, mapped, model.get_input_embeddings().weight.shape[0])
+    config = config_of(planned, model, vocab)
+    with torch.device("meta"):
+        wide = type(model)(config)
+    tensors = tensors_of(planned, model, ids, vocab)
+    wide.load_state_dict(tensors, assign=True)
+    wide.generation_config = model.generation_config
+    wide.eval()
+    return Grafted(wide, ids, planned.compiled, _report(planned, model, ids, circuit, mapped))
+
+
+def _checked(tokens: Mapping[str, int], circuit: Circuit, vocab: int) -> dict[str, int]:
+    """The map, where it leads letters of the circuit to different tokens of the host."""
+    letters = circuit.token_alphabet.tokens
+    seen: dict[int, str] = {}
+    for letter, place in tokens.items():
+        if letter not in letters:
+            raise GraftError(
+                f"the token map has {shown(letter)}, which is no letter of the circuit{close_to(letter, letters)}."
+            )
+        if type(place) is not int or not 0 <= place < vocab:
+            raise GraftError(
+                f"the token map leads {shown(letter)} to {shown(place)}, and the host has ids 0 to {vocab - 1}."
+            )
+        if place in seen:
+            raise GraftError(
+                f"the token map leads {seen[place]!r} and {letter!r} both to {place}; a token is one letter."
+            )
+        seen[place] = letter
+    return dict(tokens)
+
+
+def _ids(circuit: Circuit, mapped: Mapping[str, int], vocab: int) -> tuple[dict[str, int], int]:
+    """(the id of each letter, the size of the vocabulary with them)."""
+    ids = {}
+    for letter in circuit.token_alphabet.tokens:
+        ids[letter] = mapped.get(letter, vocab)
+        vocab += letter not in mapped
+    return ids, vocab
+
+
+def _report(
+    plan: Plan, host: Any, ids: Mapping[str, int], circuit: Circuit, mapped: Mapping[str, int]
+) -> dict[str, Any]:
+    """Sizes and promises as data."""
+    format = plan.compiled.context.format
+    domain = plan.compiled.domains.of(plan.compiled.source.output)
+    unit = 2.0**-format.significand
+    share = (plan.terms + 2) * unit
+    needed = 2 * share / (1 - share) * plan.reach if share < 1 else float("inf")
+    step = float(domain.step)
+    quiet = (2.0**25 * float((2.0**-80 * plan.bounds.astype(object) ** 2).sum())) ** 0.5
+    exact = is_exact(plan.host.d_model, plan.wide.d_model)
+    return {
+        "mode": "direct-sum",
+        "circuit": circuit.name,
+        "host": {
+            "class": type(host).__name__,
+            "layers": host.config.num_hidden_layers,
+            "vocab": host.get_input_embeddings().weight.shape[0],
+            **_told(plan.host, host),
+        },
+        "result": {"layers": len(plan.blocks) + host.config.num_hidden_layers, **_told(plan.wide, host)},
+        "dtype": format.name,
+        "letters": dict(ids),
+        "mapped": sorted(mapped),
+        "host_promise": {
+            "level": "same operands" if exact else "rounded norm weights",
+            "text": (
+                "every number of the host is computed from the operands it had and zeros; libraries may add them in "
+                "another order"
+                if exact
+                else "the host's norm weights are rounded once more, for the square root of the widths is no power of "
+                "two; take a width of 4^k times the host's to avoid it"
+            ),
+            "least_stream_norm": quiet,
+        },
+        "circuit_promise": {
+            "level": "margin-certified" if 0 < needed < step else "up to rounding",
+            "lead_needed": needed,
+            "least_lead": step,
+            "length": plan.compiled.source.max_length,
+            "description": plan.compiled.source.token_language.description,
+            "loudest_stream": LOUDEST,
+        },
+    }
+
+
+def _told(sizes: Any, host: Any) -> dict[str, int]:
+    last = "dt_rank" if host.config.model_type == "mamba" else "head_dim"
+    return {"d_model": sizes.d_model, "d_inner": sizes.d_inner, "d_state": sizes.d_state, last: sizes.rank}

@@ -1,0 +1,183 @@
+"""Hosts: the language models that a circuit can be put into, brought into one form.
+
+A host is a `MambaForCausalLM` or a `Mamba2ForCausalLM` of transformers: given as such, as a directory of one, or as a
+`MambaLMHeadModel` of mamba_ssm (or its directory), which computes the same and is renamed into it. What a direct sum
+cannot hold is refused by name: see `refused`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from compiler.artifact.json_files import shown
+from compiler.graft.errors import GraftError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+DTYPES = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
+CLASSES = {"mamba": "MambaForCausalLM", "mamba2": "Mamba2ForCausalLM"}
+_BRANCH = "graft it as a side branch (mode branch)"
+_FALCON = (
+    "FalconMamba normalises B, C and Δ inside of every mixer, over widths that the circuit's columns would change; "
+    + _BRANCH
+)
+
+
+def read_host(host: object) -> PreTrainedModel:
+    """The host as a model of transformers; GraftError, one sentence, where a direct sum cannot hold it."""
+    if isinstance(host, (str, Path)):
+        host = _from_directory(Path(host))
+    model: Any = host
+    if type(model).__name__ == "MambaLMHeadModel":
+        model = _from_mamba_ssm(dict(vars(model.config)), model.state_dict())
+    reason = refused(model)
+    if reason is not None:
+        raise GraftError(f"the host is {type(host).__name__}: {reason}.")
+    return model
+
+
+def refused(host: object) -> str | None:
+    """Why a direct sum cannot hold this host, or None."""
+    name = type(host).__name__
+    config: Any = getattr(host, "config", None)
+    if not isinstance(host, nn.Module):
+        return "it is no module; give a MambaForCausalLM, a Mamba2ForCausalLM, a MambaLMHeadModel or a directory of one"
+    if name == "FalconMambaForCausalLM":
+        return _FALCON
+    if name not in CLASSES.values():
+        return f"a direct sum is for {', '.join(CLASSES.values())} and MambaLMHeadModel; {_BRANCH}"
+    dtypes = {p.dtype for p in host.parameters()}
+    if len(dtypes) > 1 or not dtypes <= set(DTYPES):
+        told = " and ".join(sorted(str(d).removeprefix("torch.") for d in dtypes))
+        return f"its weights are {told}, and they must all be float32 or all bfloat16; convert it with .float()"
+    if any(p.is_meta for p in host.parameters()):
+        return "some of its weights have no values (meta device); load it without device_map"
+    if config.hidden_act not in ("silu", "swish"):
+        return f"its activation is {config.hidden_act}, and circuits are exact under silu; {_BRANCH}"
+    if config.expand < 1 or int(config.expand) != config.expand:
+        return f"its expand is {config.expand}, and a whole number of at least 1 is needed; {_BRANCH}"
+    if name == CLASSES["mamba2"]:
+        return _refused_mamba2(config)
+    return None
+
+
+def _refused_mamba2(config: Any) -> str | None:
+    if config.n_groups != 1:
+        return (
+            f"it has n_groups = {config.n_groups}, and each group has a norm of its own that the circuit's channels "
+            f"would enter; only n_groups = 1 is held, otherwise {_BRANCH}"
+        )
+    low, high = config.time_step_limit
+    if low > 0 or high < 1e3:
+        return (
+            f"its time_step_limit is [{low:g}, {high:g}], which would clamp the circuit's steps of up to 128 and more; "
+            f"it must be [0, infinity], otherwise {_BRANCH}"
+        )
+    return None
+
+
+# Other forms of the same models --------------------------------------------------------------------
+
+
+def _from_directory(directory: Path) -> object:
+    if not directory.is_dir():
+        raise GraftError(f"there is no directory {directory}; the host is a saved model or a model object.")
+    config = _config(directory)
+    if "ssm_cfg" in config or ("d_model" in config and "model_type" not in config):
+        weights = directory / "pytorch_model.bin"
+        if not weights.is_file():
+            raise GraftError(f"{weights} is missing from the host.")
+        return _from_mamba_ssm(config, torch.load(weights, map_location="cpu", weights_only=True))
+    kind = config.get("model_type")
+    if kind == "falcon_mamba":
+        raise GraftError(f"the host is FalconMambaForCausalLM: {_FALCON}.")
+    if kind not in CLASSES:
+        raise GraftError(f"{directory} holds a {shown(kind)}, and a direct sum is for mamba and mamba2; {_BRANCH}.")
+    from transformers import AutoModelForCausalLM
+
+    try:
+        return AutoModelForCausalLM.from_pretrained(directory, dtype="auto")
+    except (OSError, ValueError, RuntimeError) as reason:
+        raise GraftError(f"{directory} cannot be read as a model: {str(reason).splitlines()[0]}") from reason
+
+
+def _config(directory: Path) -> dict[str, Any]:
+    try:
+        content = json.loads((directory / "config.json").read_text("utf-8"))
+    except (OSError, ValueError) as reason:
+        raise GraftError(f"{directory} holds no config.json that can be read, so it is no host.") from reason
+    if not isinstance(content, dict):
+        raise GraftError(f"the config.json of {directory} is {shown(content)}, and it must be an object.")
+    return content
+
+
+def _from_mamba_ssm(config: dict[str, Any], tensors: dict[str, torch.Tensor]) -> PreTrainedModel:
+    """The same model by transformers; GraftError for options of mamba_ssm that transformers does not compute."""
+    ssm = dict(config.get("ssm_cfg") or {})
+    layer = ssm.pop("layer", "Mamba1")
+    wrong = [
+        (layer not in ("Mamba1", "Mamba2"), f"layers of kind {layer}"),
+        (bool(config.get("attn_layer_idx")), "attention layers"),
+        (config.get("d_intermediate", 0) != 0, "MLPs between its layers"),
+        (not config.get("rms_norm", True), "LayerNorm in place of RMSNorm"),
+        (ssm.get("norm_before_gate", False), "a norm before the gate"),
+        (not ssm.get("rmsnorm", True), "no norm inside of its mixers"),
+        (ssm.get("D_has_hdim", False), "a D for each channel of a head"),
+        (ssm.get("d_ssm") is not None, "channels beside its SSM"),
+    ]
+    for applies, what in wrong:
+        if applies:
+            raise GraftError(f"the host is a MambaLMHeadModel with {what}, which transformers has no class for.")
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    named = {_renamed(name): tensor for name, tensor in tensors.items()}
+    arguments = _sizes(named, config, layer, ssm)
+    made = AutoConfig.for_model("mamba" if layer == "Mamba1" else "mamba2", **arguments)
+    dtype = named["backbone.embeddings.weight"].dtype
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(made)
+    named = {name: tensor.to(dtype) for name, tensor in named.items()}
+    model.load_state_dict(named, assign=True)
+    model.tie_weights()
+    return model.eval()
+
+
+def _renamed(name: str) -> str:
+    return name.replace("backbone.embedding.weight", "backbone.embeddings.weight")
+
+
+def _sizes(tensors: dict[str, torch.Tensor], config: dict[str, Any], layer: str, ssm: dict[str, Any]) -> dict[str, Any]:
+    """transformers' arguments, from the tensors where they tell."""
+    vocab, d_model = tensors["backbone.embeddings.weight"].shape
+    first = "backbone.layers.0.mixer."
+    shapes = {name.removeprefix(first): t.shape for name, t in tensors.items() if name.startswith(first)}
+    inner = shapes["out_proj.weight"][1]
+    common = {
+        "vocab_size": vocab,
+        "hidden_size": d_model,
+        "num_hidden_layers": len({n.split(".")[2] for n in tensors if n.startswith("backbone.layers.")}),
+        "conv_kernel": shapes["conv1d.weight"][2],
+        "expand": inner // d_model,
+        "use_conv_bias": "conv1d.bias" in shapes,
+        "use_bias": "in_proj.bias" in shapes,
+        "layer_norm_epsilon": 1e-5,
+        "tie_word_embeddings": bool(config.get("tie_embeddings", True)),
+        "residual_in_fp32": bool(config.get("residual_in_fp32", True)),
+        "bos_token_id": None,
+        "eos_token_id": None,
+        "pad_token_id": None,
+    }
+    if layer == "Mamba1":
+        return common | {"state_size": shapes["A_log"][1], "time_step_rank": shapes["dt_proj.weight"][1]}
+    heads = shapes["A_log"][0]
+    groups = ssm.get("ngroups", 1)
+    state = (shapes["conv1d.weight"][0] - inner) // (2 * groups)
+    sizes = {"num_heads": heads, "head_dim": inner // heads, "n_groups": groups, "state_size": state}
+    limit = tuple(ssm.get("dt_limit", (0.0, float("inf"))))
+    return common | sizes | {"chunk_size": ssm.get("chunk_size", 256), "time_step_limit": limit}

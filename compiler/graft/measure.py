@@ -1,0 +1,102 @@
+"""What a grafted model does beside what its host did and what its circuit says, on given tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from compiler.graft.grafted import Grafted
+
+PROBES, PROBE_LENGTH = 8, 48
+
+
+@dataclass(frozen=True)
+class HostDifference:
+    """The host's own logits before and after. worst: the largest difference; size: the largest |logit|.
+
+    nats_before, nats_after: the mean cross-entropy of each next token over the host's vocabulary.
+    """
+
+    positions: int
+    worst: float
+    size: float
+    nats_before: float
+    nats_after: float
+
+    @property
+    def equal(self) -> bool:
+        return self.worst == 0
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Positions where the circuit has a best letter with the lead that is needed, and how many the model gets wrong.
+
+    intruding: positions of the host's own tokens at which a letter scores highest.
+    """
+
+    asked: int
+    wrong: int
+    host_positions: int
+    intruding: int
+
+
+@torch.no_grad()
+def host_difference(host: Any, grafted: Grafted, ids: torch.Tensor) -> HostDifference:
+    """Run both on token ids (batch, time) of the host."""
+    before = host(ids).logits.float()
+    after = grafted.model(ids).logits[..., : before.shape[-1]].float()
+    nats = [_nats(logits, ids) for logits in (before, after)]
+    return HostDifference(ids.numel(), float((before - after).abs().max()), float(before.abs().max()), *nats)
+
+
+def _nats(logits: torch.Tensor, ids: torch.Tensor) -> float:
+    if ids.shape[1] < 2:
+        return 0.0
+    return float(torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten()))
+
+
+def random_text(vocab: int, seed: int = 0) -> torch.Tensor:
+    """Token ids of a host, uniformly drawn."""
+    return torch.from_numpy(np.random.default_rng(seed).integers(0, vocab, (PROBES, PROBE_LENGTH)))
+
+
+def mixed_text(grafted: Grafted, host_vocab: int, count: int, length: int, seed: int) -> Iterator[np.ndarray]:
+    """Sequences of the promise, half of them with random tokens of the host between: (1, length) ids each."""
+    language, rng = grafted.circuit.token_language, np.random.default_rng(seed)
+    guest = language.alphabet.size - 1
+    free = np.setdiff1d(np.arange(host_vocab), list(grafted.ids.values()))
+    place = np.array([grafted.ids[letter] for letter in language.alphabet.tokens[:-1]])
+    for i in range(count):
+        walk = language.sample(1, min(length, language.max_length), int(rng.integers(2**62)))[0]
+        if i % 2 or not free.size:
+            walk = walk[walk != guest]
+        if walk.size:
+            drawn = free[rng.integers(len(free), size=len(walk))] if free.size else np.zeros(len(walk), dtype=np.int64)
+            yield np.where(walk == guest, drawn, place[np.minimum(walk, guest - 1)])[None]
+
+
+@torch.no_grad()
+def answers(grafted: Grafted, rows: Iterator[np.ndarray], model: Any = None) -> Answers:
+    """Run the model (`grafted.model`, or the same loaded again) on rows of ids, beside the interpreter."""
+    run = grafted.model if model is None else model
+    letters = np.array([grafted.ids[letter] for letter in grafted.circuit.token_alphabet.tokens[:-1]])
+    lead_needed = grafted.report["circuit_promise"]["lead_needed"]
+    asked = wrong = others = intruding = 0
+    for row in rows:
+        found = run(torch.from_numpy(row)).logits.float().numpy().argmax(-1)
+        scores = grafted.scores(row)
+        here = np.isin(row, letters)
+        ordered = np.sort(scores, axis=-1)
+        lead = ordered[..., -1] - ordered[..., -2] if scores.shape[-1] > 1 else np.full(row.shape, np.inf)
+        certain = here & (lead > lead_needed)
+        asked += int(certain.sum())
+        wrong += int((found != letters[scores.argmax(-1)])[certain].sum())
+        others += int((~here).sum())
+        unmapped = np.setdiff1d(letters, [grafted.ids[m] for m in grafted.report["mapped"]])
+        intruding += int(np.isin(found, unmapped)[~here].sum())
+    return Answers(asked, wrong, others, intruding)

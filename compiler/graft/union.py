@@ -1,0 +1,226 @@
+"""Several circuits as one: the union of their alphabets, shared lanes, one head.
+
+Each circuit reads the tokens of its own alphabet; any other token is to it a position that holds none of its tokens,
+as padding is. Letters of one name are one token, which every circuit that has it reads. The scores are
+
+    score(v) = Σ_i score_i(v) + 2B · [some circuit reads both v and the present token] − 2B · [that is the guest],
+
+where B is above every |Σ score_i| on the union's language. So after a token the letters of the circuits that read it
+are ahead (> 2B − B) of all others (< B), and where one circuit alone reads it, its letters differ by exactly what its
+own scores differ by. The guest is one more token that no circuit reads: a host model's own text
+(`compiler.graft.direct_sum`); it scores 0, and after it every letter is below −B, or 0 where it is to be silent.
+
+The input language is the product of the languages: a token leads every circuit that has it one edge further and leaves
+the others where they are. So all sequences are covered whose part that circuit i reads lies in its language, however
+the parts are interleaved. An edge that takes each token once does so in every state of the others, so the product may
+hold a few sequences more; the promise is then for these as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from scipy import sparse
+
+from compiler.analysis.domain import power_of_two
+from compiler.analysis.domains import Domains
+from compiler.language import operations as ops
+from compiler.language.alphabet import Alphabet
+from compiler.language.arguments import instance
+from compiler.language.circuit import Circuit
+from compiler.language.input_language import Edge, InputLanguage
+from compiler.language.source import Tokens
+from compiler.language.stream import Stream, operation_of
+from compiler.language.types import Logits
+
+MOST_STATES = 4096  # of the product of the languages
+
+
+def union(
+    *circuits: Circuit, name: str | None = None, guest: str | None = None, silent: Collection[str] = ()
+) -> Circuit:
+    """One circuit that holds all of these: tokens of each, its answers after each.
+
+    name: of the result, by default the names with "+" between; guest: a token that no circuit reads; silent: letters
+    that score exactly 0 after the guest (one block more), where others are at most −B.
+
+    Raises ValueError for circuits over numbers or of different ends, for a guest that is a letter of one, for scores
+    without a bound, and where the product of the languages has more than 4096 states.
+    """
+    for circuit in circuits:
+        _over_tokens(circuit)
+    if not circuits:
+        raise ValueError("union was given no circuit, and at least one is needed")
+    alphabet = _alphabet(circuits, guest)
+    language = _language(circuits, alphabet, guest)
+    tokens = Tokens(alphabet)
+    scores = _scores(alphabet, [(_rows(circuit, alphabet), _placed(circuit, alphabet)) for circuit in circuits])
+    bonus = 2 * float(_bound(scores, language))
+    terms = [(scores, ops.scaled_identity(alphabet.size))]
+    if guest is not None:
+        after = tokens.is_in(guest, name="guest")
+        terms = [(_gated(scores, after) if silent else scores, terms[0][1])]
+        loud = [t for t in alphabet.tokens if t != guest and t not in silent]
+        terms.append((after, _column(alphabet, loud, -bonus)))
+    for readers, own in _audiences(circuits, alphabet).items():
+        heard = dict.fromkeys(token for i in readers for token in circuits[i].token_alphabet.tokens)
+        if readers and len(heard) < alphabet.size:  # else all letters are ahead alike
+            flag = tokens.is_in(own, name="_and_".join(f"reads_{circuits[i].name}" for i in readers))
+            terms.append((flag, _column(alphabet, heard, bonus)))
+    name = name or "+".join(circuit.name for circuit in circuits)
+    output = _scores(alphabet, [(matrix, stream) for stream, matrix in terms])
+    return Circuit(name, output, language, end=_end(circuits))
+
+
+def _over_tokens(circuit: object) -> None:
+    instance(circuit, Circuit, "what union takes", "a Circuit")
+    assert isinstance(circuit, Circuit)
+    if circuit.token_language.alphabet.size != circuit.output.width:
+        raise ValueError(
+            f"circuit {circuit.name!r} gives {circuit.output.width} numbers for {circuit.token_alphabet.size} tokens, "
+            "and a score for each token is needed; read it out with output.readout…"
+        )
+
+
+def _audiences(circuits: Sequence[Circuit], alphabet: Alphabet) -> dict[tuple[int, ...], list[str]]:
+    """The tokens that are read by the same circuits, by the numbers of these."""
+    known = [frozenset(circuit.token_alphabet.tokens) for circuit in circuits]
+    found: dict[tuple[int, ...], list[str]] = {}
+    for token in alphabet.tokens:
+        found.setdefault(tuple(i for i, own in enumerate(known) if token in own), []).append(token)
+    return found
+
+
+def _alphabet(circuits: Sequence[Circuit], guest: str | None) -> Alphabet:
+    """Every letter once, in the order of the circuits, then the guest. Groups keep to the circuits they are of."""
+    letters = dict.fromkeys(token for circuit in circuits for token in circuit.token_alphabet.tokens)
+    if guest in letters:
+        raise ValueError(f"the guest is {guest!r}, which is a letter of a circuit; call it something else")
+    return Alphabet((*letters, *([guest] if guest is not None else [])))
+
+
+def _end(circuits: Sequence[Circuit]) -> str | None:
+    ends = sorted({circuit.end for circuit in circuits if circuit.end is not None})
+    if len(ends) > 1:
+        raise ValueError(
+            f"the circuits end a generation with {' and '.join(map(repr, ends))}, and a model has one such token; "
+            "give all of them the same end, or none"
+        )
+    return ends[0] if ends else None
+
+
+# The language ---------------------------------------------------------------------------------------
+
+
+def _language(circuits: Sequence[Circuit], alphabet: Alphabet, guest: str | None) -> InputLanguage:
+    """The product of the languages, from the states that can be reached."""
+    parts = [circuit.token_language for circuit in circuits]
+    ids = [np.array([alphabet.index(t) for t in part.alphabet.tokens]) for part in parts]
+    readers = [frozenset(int(i) for i in own) for own in ids]
+    moves = [_moves(part, own) for part, own in zip(parts, ids, strict=True)]
+    start = tuple(part.start for part in parts)
+    edges: dict[Edge, None] = {}
+    pending, seen = [start], {start}
+    while pending:
+        states = pending.pop()
+        for tokens, target, distinct in _steps(states, moves, readers, alphabet.size):
+            edges[Edge("|".join(states), "|".join(target), tokens, distinct)] = None
+            if target not in seen:
+                if len(seen) >= MOST_STATES:
+                    raise ValueError(f"the product of the input languages has more than {MOST_STATES} states")
+                seen.add(target)
+                pending.append(target)
+    length = min(part.max_length for part in parts)
+    told = " interleaved with ".join(part.description for part in parts)
+    between = f", with {guest} anywhere between" if guest is not None else ""
+    return InputLanguage(alphabet, "|".join(start), tuple(edges), length, told + between)
+
+
+_Move = tuple[frozenset[int], str, bool]
+
+
+def _moves(language: InputLanguage, ids: np.ndarray) -> dict[str, list[_Move]]:
+    """(tokens of the union, next state, distinct) by state."""
+    found: dict[str, list[_Move]] = {}
+    for edge in language.edges:
+        tokens = frozenset(int(ids[token]) for token in edge.tokens)
+        found.setdefault(edge.source, []).append((tokens, edge.target, edge.distinct))
+    return found
+
+
+def _steps(states: tuple[str, ...], moves: list[dict[str, list[_Move]]], readers: list[frozenset[int]], size: int):
+    """(tokens, next states, distinct) of the product: who reads a token moves by one of its edges, the rest stays."""
+    partial: list[tuple[frozenset[int], tuple[str, ...], bool]] = [(frozenset(range(size)), (), False)]
+    for state, own, read in zip(states, moves, readers, strict=True):
+        further = []
+        for tokens, target, distinct in partial:
+            for taken, after, once in ((tokens - read, state, False), *_taken(tokens, own.get(state, []))):
+                if taken:
+                    further.append((taken, (*target, after), distinct or once))
+        partial = further
+    return partial
+
+
+def _taken(tokens: frozenset[int], moves: list[_Move]):
+    return [(tokens & wanted, target, distinct) for wanted, target, distinct in moves]
+
+
+# The scores -----------------------------------------------------------------------------------------
+
+
+def _placed(circuit: Circuit, alphabet: Alphabet) -> Stream:
+    """The circuit's output over the union's tokens; what it reads of tokens that are not its own is zeros."""
+    ids = np.array([alphabet.index(token) for token in circuit.token_alphabet.tokens])
+    kept: dict[Stream, Stream] = {}
+    for stream in circuit.streams:
+        inputs = [kept[source] for source in stream.inputs]
+        operation = stream.operation
+        if isinstance(operation, ops.Embed):
+            place = sparse.csr_array((np.ones(len(ids)), (ids, np.arange(len(ids)))), (alphabet.size, len(ids)))
+            operation = replace(operation, alphabet=alphabet, table=ops.exact_matrix(place @ operation.table))
+        new = Stream(operation, inputs, stream.name)
+        new.origin = stream.origin
+        kept[stream] = new
+    return kept[circuit.output]
+
+
+def _rows(circuit: Circuit, alphabet: Alphabet) -> sparse.csr_array:
+    """(union × circuit): each of its scores at the token's place in the union."""
+    ids = np.array([alphabet.index(token) for token in circuit.token_alphabet.tokens])
+    return sparse.csr_array((np.ones(len(ids)), (ids, np.arange(len(ids)))), (alphabet.size, len(ids)))
+
+
+def _gated(scores: Stream, guest: Stream) -> Stream:
+    """The scores, and 0 after the guest."""
+    return Stream(ops.Linear(operation_of(scores, ops.Linear).matrices), scores.inputs, "scores") * ~guest
+
+
+def _column(alphabet: Alphabet, tokens: Iterable[str], value: float) -> sparse.csr_array:
+    """(union × 1): the value on each of these tokens."""
+    column = np.zeros((alphabet.size, 1))
+    column[[alphabet.index(token) for token in tokens]] = value
+    return ops.exact_matrix(column)
+
+
+def _scores(alphabet: Alphabet, terms: Sequence[tuple[sparse.csr_array, Stream]]) -> Stream:
+    return Stream(
+        ops.Linear(tuple(ops.exact_matrix(matrix) for matrix, _ in terms), Logits(alphabet.size)),
+        [stream for _, stream in terms],
+        "logits",
+    )
+
+
+def _bound(scores: Stream, language: InputLanguage) -> Fraction:
+    """The least power of two, at least 1, above every |score|, over all positions of all sequences."""
+    circuit = Circuit("scores", scores, language)
+    domains = Domains(language, language.max_length)
+    domains.all(circuit.streams)
+    bound = domains.of(scores).bound
+    if not np.isfinite(float(bound)):
+        raise ValueError("the scores of a circuit have no bound, and one is needed to tell which circuit answers")
+    bound = max(bound, Fraction(1))
+    least = power_of_two(bound)
+    return least if least > bound else 2 * least

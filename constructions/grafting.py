@@ -1,0 +1,165 @@
+"""Commands that put circuits into other models: graft (into a host), compose (several circuits into one model)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from constructions.display import console, working
+
+if TYPE_CHECKING:
+    from compiler.language.circuit import Circuit
+
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+Force = Annotated[bool, typer.Option(help="replace an earlier result")]
+Samples = Annotated[int, typer.Option(min=1, max=10**6, help="sequences of the circuit that are run")]
+_CIRCUIT = "a checkpoint directory, a construction's name, or FILE.py:NAME"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the `construct` application."""
+    app.command("graft")(graft)
+    app.command("compose")(compose)
+
+
+def graft(
+    host: Annotated[Path, typer.Argument(help="a directory of a Mamba or Mamba-2 language model")],
+    circuit: Annotated[str, typer.Argument(help=_CIRCUIT)],
+    out: Annotated[Path, typer.Option(help="directory of the grafted model")],
+    mode: Annotated[
+        Literal["direct-sum", "branch"], typer.Option(help="side by side, or a module that reads tokens")
+    ] = "direct-sum",
+    tokens: Annotated[
+        Path | None, typer.Option(help="JSON file: letters of the circuit that are tokens of the host, by id or name")
+    ] = None,
+    width: Annotated[
+        int | None, typer.Option(min=1, help="d_model of the direct sum [default: 4^k of the host's]")
+    ] = None,
+    samples: Samples = 200,
+    as_json: Json = False,
+    force: Force = False,
+) -> None:
+    """Put a circuit into a language model, whose own logits stay what they were."""
+    from compiler.graft.directory import check_directory
+
+    check_directory(out, force)
+    with working("graft", quiet=as_json):
+        report, good = _direct_sum(host, _circuit(circuit), out, tokens, width, samples, force)
+    if as_json:
+        typer.echo(json.dumps(report))
+    else:
+        _tell(report, out)
+    if not good:
+        typer.echo("the grafted model gives wrong answers", err=True)
+        raise typer.Exit(1)
+
+
+def _direct_sum(
+    host: Path, circuit: Circuit, out: Path, tokens: Path | None, width: int | None, samples: int, force: bool
+) -> tuple[dict[str, Any], bool]:
+    from compiler.graft.directory import save, tokenizer_with_letters
+    from compiler.graft.grafted import graft as grafted_of
+    from compiler.graft.hosts import read_host
+    from compiler.graft.measure import PROBE_LENGTH, answers, host_difference, mixed_text, random_text
+
+    _quiet()
+    model = read_host(host)
+    grafted = grafted_of(model, circuit, token_map(tokens, host), width)
+    vocab = model.get_input_embeddings().weight.shape[0]
+    difference = host_difference(model, grafted, random_text(vocab))
+    found = answers(grafted, mixed_text(grafted, vocab, samples, PROBE_LENGTH, seed=0))
+    measured = {"host": asdict(difference), "answers": asdict(found)}
+    save(grafted, out, tokenizer_with_letters(host, grafted), measured, force)
+    return grafted.report | {"measured": measured, "directory": str(out)}, not (found.wrong or found.intruding)
+
+
+def _quiet() -> None:
+    """transformers on its own PyTorch code, without bars and advice."""
+    from transformers.utils.logging import disable_progress_bar, set_verbosity_error
+
+    from compiler.runtime import torch_only_transformers
+
+    torch_only_transformers()
+    disable_progress_bar()
+    set_verbosity_error()
+
+
+def _circuit(what: str) -> Circuit:
+    from constructions.show import compiled_of
+
+    return compiled_of(what, "mamba", "float32").source
+
+
+def token_map(path: Path | None, host: Path) -> dict[str, int]:
+    """Letters and the ids of the host's tokens; names are looked up in the host's tokenizer."""
+    if path is None:
+        return {}
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except ValueError as reason:
+        raise ValueError(f"--tokens {path} is no JSON: {reason}.") from reason
+    if not isinstance(content, dict) or not all(type(v) in (int, str) for v in content.values()):
+        raise ValueError(f'--tokens {path} must hold an object such as {{"v0": 17, "v1": "the"}}.')
+    names: dict[str, int] = {}
+    if any(isinstance(value, str) for value in content.values()):
+        from transformers import AutoTokenizer
+
+        names = AutoTokenizer.from_pretrained(host).get_vocab()
+        missing = next((v for v in content.values() if isinstance(v, str) and v not in names), None)
+        if missing is not None:
+            raise ValueError(f"--tokens {path} names {missing!r}, which is no token of the host.")
+    return {letter: names[value] if isinstance(value, str) else value for letter, value in content.items()}
+
+
+def _tell(report: dict[str, Any], out: Path) -> None:
+    host, result, measured = report["host"], report["result"], report["measured"]
+    worst = measured["host"]["worst"]
+    equal = "bit for bit equal" if worst == 0 else f"within {worst:.3g} of values up to {measured['host']['size']:.3g}"
+    console.print(
+        f"{report['circuit']} in {host['class']}: {host['layers']} layers of width {host['d_model']} became "
+        f"{result['layers']} of width {result['d_model']}"
+    )
+    console.print(f"host logits on {measured['host']['positions']} positions: {equal}")
+    promise, found = report["circuit_promise"], measured["answers"]
+    console.print(
+        f"circuit: {found['asked']} answers, {found['wrong']} wrong; {promise['level']} (a lead of "
+        f"{promise['lead_needed']:.3g} is needed, the least is {promise['least_lead']:.3g})"
+    )
+    console.print(f"checkpoint: {out}")
+
+
+def compose(
+    circuits: Annotated[list[str], typer.Argument(help=f"two or more of: {_CIRCUIT}")],
+    out: Annotated[Path, typer.Option(help="checkpoint directory")],
+    target: Annotated[str, typer.Option(help="what to compile for")] = "mamba",
+    dtype: Annotated[str, typer.Option(help="arithmetic that the promise is made for")] = "float32",
+    samples: Samples = 200,
+    as_json: Json = False,
+    force: Force = False,
+) -> None:
+    """Several circuits in one checkpoint: the union of their tokens, shared lanes, one head; then verify it."""
+    if len(circuits) < 2:
+        raise ValueError(f"compose was given {len(circuits)} circuit, and at least two are needed.")
+    with working("compose", quiet=as_json):
+        from compiler.driver import compile
+        from compiler.graft.union import union
+        from constructions.saved import verify_checkpoint
+
+        whole = union(*(_circuit(circuit) for circuit in circuits))
+        compile(whole, target, dtype).save(out, overwrite=force)
+        found = verify_checkpoint(out, samples=samples)
+    for sentence in found.complaints:
+        typer.echo(sentence, err=True)
+    rows = {name: {"sequences": r.sequences, "bit_exact": r.bit_exact} for name, r in found.results.items()}
+    if as_json:
+        typer.echo(json.dumps({"circuit": whole.name, "good": found.good, "results": rows, "directory": str(out)}))
+    else:
+        for name, row in rows.items():
+            console.print(f"{name}: {row['sequences']} sequences, bit-exact: {'yes' if row['bit_exact'] else 'no'}")
+        console.print(f"checkpoint: {out}; `construct prove {out}` proves it")
+    if not found.good:
+        raise typer.Exit(1)

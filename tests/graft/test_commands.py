@@ -1,0 +1,103 @@
+"""`construct graft` and `construct compose`: what they write, and exit codes 0, 1 and 2."""
+
+import json
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from typer.testing import CliRunner
+
+from compiler.artifact.tokenizer import tokenizer_files
+from constructions.cli import app
+from tests.constructions.test_refusals import run
+from tests.graft.hosts import VOCAB, host, host_text
+
+NAMES = [f"w{i}" for i in range(VOCAB - 6)]
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    """A host with a tokenizer of 45 tokens beside an embedding of 48 rows."""
+    place = tmp_path_factory.mktemp("host") / "host"
+    host().save_pretrained(place)
+    for name, content in tokenizer_files([*NAMES, "<eos>", "<pad>", "<unk>"]).items():
+        (place / name).write_text(json.dumps(content))
+    return place
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def test_a_construction_in_a_host_with_a_tokenizer(directory, tmp_path):
+    out = tmp_path / "grafted"
+    done = invoke("graft", directory, "induction-heads", "--out", out, "--samples", 10, "--json")
+    assert done.exit_code == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["measured"]["host"]["worst"] == 0 and report["measured"]["answers"]["wrong"] == 0
+    model, names = AutoModelForCausalLM.from_pretrained(out), AutoTokenizer.from_pretrained(out)
+    before = AutoModelForCausalLM.from_pretrained(directory)
+    with torch.no_grad():
+        assert torch.equal(model(host_text()).logits[..., :VOCAB], before(host_text()).logits)
+    assert names("w3 w0 w7").input_ids == AutoTokenizer.from_pretrained(directory)("w3 w0 w7").input_ids
+    text = "w3 <induction-heads:v4> <induction-heads:v9> w1 <induction-heads:v4>"
+    ids = names(text, return_tensors="pt").input_ids
+    with torch.no_grad():
+        assert names.decode(model(ids).logits[0, -1].argmax()) == "<induction-heads:v9>"
+    kept = json.loads((out / "graft.json").read_text())
+    assert kept["letters"]["v4"] == int(ids[0, 1]) and "model.safetensors" in kept["files"]
+    assert "induction-heads" in (out / "README.md").read_text()
+
+
+def test_a_token_map_by_id_and_name(directory, tmp_path):
+    (tmp_path / "map.json").write_text(json.dumps({"v0": 3, "v1": "w9"}))
+    out = tmp_path / "grafted"
+    done = invoke(
+        "graft", directory, "induction-heads", "--out", out, "--tokens", tmp_path / "map.json", "--samples", 4, "--json"
+    )
+    assert done.exit_code == 0, done.stderr
+    letters = json.loads(done.stdout)["letters"]
+    assert letters["v0"] == 3 and letters["v1"] == 9 and min(v for k, v in letters.items() if k not in "v0v1") == VOCAB
+
+
+def test_two_circuits_of_other_names_are_composed(tmp_path):
+    program = tmp_path / "circuits.py"
+    program.write_text(
+        "from tests.graft.hosts import counter, induction\ncounts = counter()\nfollows = induction('abc')\n"
+    )
+    out = tmp_path / "both"
+    done = invoke("compose", f"{program}:counts", f"{program}:follows", "--out", out, "--samples", 20, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["circuit"] == "count+induction"
+    assert invoke("verify", out, "--samples", 20).exit_code == 0
+    assert invoke("prove", out).exit_code == 0
+
+
+def test_misuse_is_one_sentence_and_exit_code_2(directory, tmp_path, capsys):
+    (tmp_path / "list.json").write_text("[1]")
+    (tmp_path / "far.json").write_text('{"v0": "nowhere"}')
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "mine").write_text("mine")
+    graft = ("graft", str(directory), "induction-heads", "--out")
+    for arguments, words in (
+        ((*graft, str(full)), "no grafted model"),
+        ((*graft, str(tmp_path / "o"), "--width", "70"), "the least that holds them"),
+        ((*graft, str(tmp_path / "o"), "--tokens", str(tmp_path / "list.json")), "must hold an object"),
+        ((*graft, str(tmp_path / "o"), "--tokens", str(tmp_path / "far.json")), "no token of the host"),
+        (("graft", str(tmp_path), "induction-heads", "--out", str(tmp_path / "o")), "config.json"),
+        (("graft", str(directory), "nonsense", "--out", str(tmp_path / "o")), "no construction"),
+        (("compose", "induction-heads", "--out", str(tmp_path / "o")), "at least two"),
+    ):
+        assert run(*arguments) == 2
+        told = capsys.readouterr().err.strip()
+        assert words in told.replace("\n", " ") and "Traceback" not in told
+    assert not (tmp_path / "o").exists()
+
+
+def test_wrong_answers_are_exit_code_1(directory, tmp_path, monkeypatch):
+    from compiler.graft import direct_sum
+
+    monkeypatch.setattr(direct_sum, "_scale", lambda host, compiled: -1.0)  # the best letter becomes the worst
+    done = invoke("graft", directory, "induction-heads", "--out", tmp_path / "o", "--samples", 4)
+    assert done.exit_code == 1 and "wrong answers" in done.stderr

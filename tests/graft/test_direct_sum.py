@@ -1,0 +1,185 @@
+"""A circuit beside a host: the host's own logits before are the oracle, and plain Python for the circuit's answers."""
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from compiler.graft import direct_sum, graft, save
+from compiler.graft.measure import answers, host_difference, mixed_text
+from tests.graft.hosts import VOCAB, host, host_text, induction, induction_answers
+
+LETTERS = "abcde"
+
+
+def words_of(row: np.ndarray, ids: dict[str, int]) -> list[str]:
+    names = {place: letter for letter, place in ids.items()}
+    return [names.get(int(token), f"w{token}") for token in row]
+
+
+def check_answers(model, grafted, rows: np.ndarray, mask=None) -> int:
+    """Every answer of plain Python is the model's; after a word of the host no letter is. How many were asked."""
+    with torch.no_grad():
+        best = model(torch.from_numpy(rows), attention_mask=mask).logits.argmax(-1).numpy()
+    asked = 0
+    for i, (row, found) in enumerate(zip(rows, best, strict=True)):
+        start = 0 if mask is None else int((mask[i] == 0).sum())
+        words = words_of(row[start:], grafted.ids)
+        for word, expected, answer in zip(words, induction_answers(words, LETTERS), found[start:], strict=True):
+            if expected is not None:
+                asked += 1
+                assert answer == grafted.ids[expected]
+            elif word not in LETTERS:
+                assert answer < VOCAB
+    return asked
+
+
+def mixed(grafted, share: float, count: int = 6, length: int = 60) -> np.ndarray:
+    rng = np.random.default_rng(5)
+    letters = rng.choice(list(grafted.ids.values()), (count, length))
+    return np.where(rng.random((count, length)) < share, rng.integers(0, VOCAB, (count, length)), letters)
+
+
+CASES = [
+    ("mamba", {}),
+    ("mamba", {"d_model": 96}),
+    ("mamba", {"use_bias": True, "conv_kernel": 3, "use_conv_bias": False, "tie_word_embeddings": False}),
+    ("mamba", {"layer_norm_epsilon": 1e-6, "time_step_rank": 9}),
+    ("mamba2", {}),
+    ("mamba2", {"use_bias": True, "conv_kernel": 3, "use_conv_bias": False, "tie_word_embeddings": True}),
+    ("mamba2", {"d_model": 96, "chunk_size": 16}),
+]
+
+
+@pytest.mark.parametrize(("kind", "options"), CASES)
+def test_host_logits_are_bit_equal_and_the_circuit_answers(kind, options):
+    model = host(kind, **options)
+    grafted = graft(model, induction(LETTERS))
+    difference = host_difference(model, grafted, host_text())
+    assert difference.equal and difference.size > 0.5 and difference.nats_before == difference.nats_after
+    assert grafted.report["circuit_promise"]["level"] == "margin-certified"
+    asked = sum(check_answers(grafted.model, grafted, mixed(grafted, share)) for share in (0.0, 0.3, 0.6))
+    assert asked > 200
+
+
+@pytest.mark.parametrize("options", [{"conv_kernel": 6, "state_size": 4, "time_step_rank": 2}, {"d_model": 40}])
+def test_where_libraries_add_in_another_order_the_host_differs_by_rounding_only(options):
+    model = host(**options)
+    grafted = graft(model, induction(LETTERS))
+    assert grafted.report["host_promise"]["level"] == "same operands"
+    assert host_difference(model, grafted, host_text()).worst < 1e-5
+    assert check_answers(grafted.model, grafted, mixed(grafted, 0.3)) > 50
+
+
+@pytest.mark.parametrize("kind", ["mamba", "mamba2"])
+def test_another_width_differs_by_rounding_only(kind):
+    model = host(kind)
+    grafted = graft(model, induction(LETTERS), width=128)
+    difference = host_difference(model, grafted, host_text())
+    assert 0 < difference.worst < 1e-5
+    assert grafted.report["host_promise"]["level"] == "rounded norm weights"
+    assert check_answers(grafted.model, grafted, mixed(grafted, 0.3)) > 50
+
+
+@pytest.mark.parametrize(("broken", "value"), [("FAINT", 1.0), ("FAINT", 2.0**-8)])
+def test_lanes_that_are_not_faint_change_the_host(monkeypatch, broken, value):
+    monkeypatch.setattr(direct_sum, broken, value)
+    model = host()
+    difference = host_difference(model, graft(model, induction(LETTERS)), host_text())
+    assert difference.worst > 1e-6
+
+
+def test_a_ballast_that_stays_changes_the_host(monkeypatch):
+    kept = direct_sum.with_constant_channels
+    monkeypatch.setattr(
+        direct_sum,
+        "with_constant_channels",
+        lambda block, one, level, out, *names: kept(block, one, level, 0 * out, *names),
+    )
+    model = host()
+    assert host_difference(model, graft(model, induction(LETTERS)), host_text()).worst > 1e-2
+
+
+def test_embeddings_of_any_size_are_absorbed():
+    for scale in (0.01, 30.0):
+        model = host()
+        with torch.no_grad():
+            model.get_input_embeddings().weight.mul_(scale)
+        grafted = graft(model, induction(LETTERS))
+        assert host_difference(model, grafted, host_text()).equal
+        assert check_answers(grafted.model, grafted, mixed(grafted, 0.3)) > 50
+
+
+@pytest.mark.parametrize("kind", ["mamba", "mamba2"])
+def test_cache_padding_generation_and_a_round_trip(kind, tmp_path):
+    model = host(kind)
+    grafted = graft(model, induction(LETTERS))
+    save(grafted, tmp_path / "grafted")
+    again = AutoModelForCausalLM.from_pretrained(tmp_path / "grafted")
+    assert type(again) is type(model)
+    ids = host_text()
+    with torch.no_grad():
+        assert torch.equal(again(ids).logits, grafted.model(ids).logits)
+        assert torch.equal(again(ids).logits[..., :VOCAB], model(ids).logits)
+
+    rows = mixed(grafted, 0.4)
+    padding = 5
+    padded = np.hstack([np.zeros((len(rows), padding), dtype=np.int64), rows])
+    mask = torch.ones(padded.shape, dtype=torch.int64)
+    mask[:, :padding] = 0
+    assert check_answers(again, grafted, padded, mask) > 50
+
+    prompt = torch.tensor([[grafted.ids[letter] for letter in "abcab"]])
+    kept = again.generate(prompt, max_new_tokens=6, do_sample=False, eos_token_id=None, pad_token_id=0)
+    plain = again.generate(
+        prompt, max_new_tokens=6, do_sample=False, use_cache=False, eos_token_id=None, pad_token_id=0
+    )
+    assert words_of(kept[0].numpy(), grafted.ids) == list("abcabcabcab") and torch.equal(kept, plain)
+    host_prompt = ids[:1, :8]
+    before = model.generate(host_prompt, max_new_tokens=8, do_sample=False, eos_token_id=None, pad_token_id=0)
+    after = again.generate(host_prompt, max_new_tokens=8, do_sample=False, eos_token_id=None, pad_token_id=0)
+    assert torch.equal(before, after)
+
+
+@pytest.mark.parametrize("kind", ["mamba", "mamba2"])
+def test_letters_that_are_tokens_of_the_host(kind):
+    """After a token that is no letter the host is what it was, mapped tokens included; after a letter they answer."""
+    model = host(kind)
+    tokens = {letter: 3 + 2 * i for i, letter in enumerate(LETTERS)}
+    grafted = graft(model, induction(LETTERS), tokens=tokens)
+    assert grafted.ids == tokens and grafted.model.config.vocab_size == VOCAB
+    rows = mixed(grafted, 0.5)
+    with torch.no_grad():
+        before, after = model(torch.from_numpy(rows)).logits, grafted.model(torch.from_numpy(rows)).logits
+    other = torch.from_numpy(~np.isin(rows, list(tokens.values())))
+    assert torch.equal(before[other], after[other])
+    asked = 0
+    for row, found in zip(rows, after.argmax(-1).numpy(), strict=True):
+        words = words_of(row, tokens)
+        for expected, answer in zip(induction_answers(words, LETTERS), found, strict=True):
+            if expected is not None:
+                asked += 1
+                assert answer == tokens[expected]
+    assert asked > 50
+
+
+def test_some_letters_mapped_and_others_new():
+    model = host()
+    grafted = graft(model, induction(LETTERS), tokens={"b": 7})
+    assert grafted.ids == {"a": VOCAB, "b": 7, "c": VOCAB + 1, "d": VOCAB + 2, "e": VOCAB + 3}
+    found = answers(grafted, mixed_text(grafted, VOCAB, 20, 40, seed=2))
+    assert found.asked > 100 and not found.wrong and not found.intruding
+
+
+def test_a_bfloat16_host():
+    model = host(dtype=torch.bfloat16)
+    grafted = graft(model, induction(LETTERS))
+    assert host_difference(model, grafted, host_text()).equal
+    promise = grafted.report["circuit_promise"]
+    assert promise["lead_needed"] > 1000 * graft(host(), induction(LETTERS)).report["circuit_promise"]["lead_needed"]
+    assert check_answers(grafted.model, grafted, mixed(grafted, 0.3)) > 50
+
+
+def test_a_long_text():
+    grafted = graft(host(), induction(LETTERS))
+    assert check_answers(grafted.model, grafted, mixed(grafted, 0.5, count=1, length=2000)) > 500

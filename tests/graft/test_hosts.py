@@ -1,0 +1,131 @@
+"""Which hosts a direct sum takes, and one sentence for each that it does not."""
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+from compiler import Alphabet, Circuit, InputLanguage, Tokens, readout_one_hot
+from compiler.graft import GraftError, graft, save
+from compiler.graft.hosts import read_host
+from compiler.graft.measure import host_difference
+from compiler.runtime import has_mamba_ssm
+from tests.graft.hosts import VOCAB, host, host_text, induction
+
+
+def falcon():
+    from transformers import FalconMambaConfig, FalconMambaForCausalLM
+
+    return FalconMambaForCausalLM(FalconMambaConfig(vocab_size=VOCAB, hidden_size=32, num_hidden_layers=1))
+
+
+def present_only() -> Circuit:
+    letters = Alphabet.of("a", "b")
+    scores = readout_one_hot(Tokens(letters).one_hot(), letters)
+    return Circuit("echo", scores, InputLanguage.everything(letters, 100))
+
+
+def unfinished():
+    with torch.device("meta"):
+        return type(host())(host().config)
+
+
+REFUSED = [
+    (lambda: graft(falcon(), induction()), "normalises B, C and Δ"),
+    (lambda: graft(nn.Linear(3, 3), induction()), "a direct sum is for MambaForCausalLM"),
+    (lambda: graft(17, induction()), "it is no module"),
+    (lambda: graft("no/such/place", induction()), "there is no directory no/such/place"),
+    (lambda: graft(host().half(), induction()), "its weights are float16"),
+    (lambda: graft(host().double(), induction()), "its weights are float64"),
+    (lambda: graft(unfinished(), induction()), "no values"),
+    (lambda: graft(host(hidden_act="gelu"), induction()), "its activation is gelu"),
+    (lambda: graft(host("mamba2", n_groups=2), induction()), "n_groups = 2"),
+    (lambda: graft(host("mamba2", time_step_limit=(0.0, 0.1)), induction()), "time_step_limit"),
+    (lambda: graft(host(), induction(), width=70), "the least that holds them is"),
+    (lambda: graft(host(), induction(), tokens={"x": 3}), "no letter of the circuit"),
+    (lambda: graft(host(), induction(), tokens={"a": VOCAB}), f"ids 0 to {VOCAB - 1}"),
+    (lambda: graft(host(), induction(), tokens={"a": 3, "b": 3}), "both to 3"),
+    (lambda: graft(host(), present_only()), "the present token alone"),
+]
+
+
+@pytest.mark.parametrize(("build", "words"), REFUSED, ids=[words for _, words in REFUSED])
+def test_one_sentence_for_what_cannot_be(build, words):
+    with pytest.raises(GraftError, match=words.replace("(", r"\(")) as caught:
+        build()
+    assert "\n" not in str(caught.value) and str(caught.value).rstrip().endswith(".")
+
+
+def test_the_least_width_of_a_refusal_works():
+    with pytest.raises(GraftError) as caught:
+        graft(host(), induction(), width=70)
+    least = int(str(caught.value).rstrip(".").split()[-1])
+    assert graft(host(), induction(), width=least).model.config.hidden_size == least
+
+
+@pytest.mark.parametrize("config", ["[]", "{", '{"model_type": "llama"}', '{"model_type": "falcon_mamba"}'])
+def test_directories_that_are_no_host(tmp_path, config):
+    (tmp_path / "config.json").write_text(config)
+    with pytest.raises(GraftError):
+        read_host(tmp_path)
+
+
+def mamba_ssm_model(layer: str):
+    from compiler.runtime import mamba_classes
+
+    mamba_classes()
+    from mamba_ssm.models.config_mamba import MambaConfig
+    from mamba_ssm.models.mixer_seq_simple import MambaLMHeadModel
+
+    torch.manual_seed(0)
+    options = {"layer": layer} | ({"headdim": 16, "d_state": 16} if layer == "Mamba2" else {})
+    sizes = {"d_model": 64, "n_layer": 2, "vocab_size": VOCAB}
+    return MambaLMHeadModel(MambaConfig(**sizes, ssm_cfg=options, fused_add_norm=False), device="cpu").eval()
+
+
+@pytest.mark.skipif(not has_mamba_ssm(), reason="mamba_ssm is not installed")
+@pytest.mark.parametrize("layer", ["Mamba1", "Mamba2"])
+def test_a_model_of_mamba_ssm_is_a_host(layer, tmp_path):
+    model = mamba_ssm_model(layer)
+    renamed = read_host(model)
+    grafted = graft(model, induction())
+    ids = host_text()
+    with torch.no_grad():
+        theirs, ours = model(ids).logits, grafted.model(ids).logits
+    assert host_difference(renamed, grafted, ids).equal
+    assert (theirs - ours[..., : theirs.shape[-1]]).abs().max() < 1e-5
+
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    (tmp_path / "config.json").write_text(json.dumps(dict(vars(model.config))))
+    read = read_host(tmp_path)
+    with torch.no_grad():
+        assert torch.equal(read(ids).logits, renamed(ids).logits)
+
+
+@pytest.mark.skipif(not has_mamba_ssm(), reason="mamba_ssm is not installed")
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("attn_layer_idx", [1], "attention layers"),
+        ("d_intermediate", 64, "MLPs"),
+        ("rms_norm", False, "LayerNorm"),
+    ],
+)
+def test_what_mamba_ssm_has_and_transformers_has_not(key, value, words):
+    model = mamba_ssm_model("Mamba1")
+    setattr(model.config, key, value)
+    with pytest.raises(GraftError, match=words):
+        read_host(model)
+
+
+def test_a_directory_in_use_is_kept(tmp_path):
+    grafted = graft(host(), induction())
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(GraftError, match="no grafted model"):
+        save(grafted, tmp_path, overwrite=True)
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    save(grafted, tmp_path / "out")
+    with pytest.raises(GraftError, match="already"):
+        save(grafted, tmp_path / "out")
+    save(grafted, tmp_path / "out", overwrite=True)

@@ -1,0 +1,93 @@
+"""Several circuits in one: exact, verified and proved, and each answers by plain Python what it did alone."""
+
+import numpy as np
+import pytest
+import torch
+
+from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, load, readout_one_hot
+from compiler.graft import union
+from constructions.saved import verify_checkpoint
+from tests.graft.hosts import count_answers, counter, induction, induction_answers
+from verify.checker.check import check
+
+
+def sequences(circuit: Circuit, count: int, length: int) -> tuple[np.ndarray, list[list[str]]]:
+    ids = circuit.token_language.sample(count, length, seed=3)
+    return ids, [[circuit.token_alphabet.tokens[i] for i in row] for row in ids]
+
+
+@pytest.mark.parametrize("target", ["mamba", "mamba2"])
+def test_two_circuits_in_one_checkpoint_are_verified_and_proved(target, tmp_path):
+    both = union(induction("abcd"), counter())
+    compile(both, target).save(tmp_path / "both")
+    found = verify_checkpoint(tmp_path / "both", samples=50)
+    assert found.good and all(result.bit_exact for result in found.results.values())
+    assert check(tmp_path / "both").accepted
+
+    stack = load(tmp_path / "both")
+    ids, words = sequences(both, 20, 50)
+    with torch.no_grad():
+        best = stack(torch.from_numpy(ids)).argmax(-1).numpy()
+    asked = 0
+    for row, told in zip(best, words, strict=True):
+        pairs = zip(induction_answers(told, "abcd"), count_answers(told), row, strict=True)
+        for first, second, found_id in pairs:
+            expected = first or second
+            if expected is not None:
+                asked += 1
+                assert both.token_alphabet.tokens[found_id] == expected
+    assert asked > 500
+
+
+def test_equal_circuits_share_every_lane():
+    alone, twice = compile(induction()), compile(union(induction(), induction(name="again")))
+    assert twice.lanes.count == alone.lanes.count and len(twice.blocks) == len(alone.blocks)
+
+
+def test_a_shared_letter_is_read_by_both():
+    first, second = induction("ab", "one"), induction("bc", "two")
+    both = union(first, second)
+    assert both.token_alphabet.tokens == ("a", "b", "c")
+    scores = compile(both).interpret(np.array([[0, 1, 0, 1, 2, 1]]))[0]
+    bonus = scores[0][0]  # a is read by "one" alone, and nothing follows it yet
+    assert scores[3].tolist() == [1, 0, 0]  # b is read by both: "one" says a, "two" nothing yet
+    assert scores[4].tolist() == [0, bonus, bonus]  # c is read by "two" alone
+    assert scores[5].tolist() == [0, 0, 1]  # what followed b last is no letter of "one"
+
+
+def test_after_the_guest_letters_are_far_below_and_silent_ones_at_zero():
+    loud = compile(union(induction("ab"), guest="other"))
+    tokens = np.array([[0, 1, 2, 0, 2, 1]])
+    scores = loud.interpret(tokens)[0]
+    assert (scores[2][:2] <= -1).all() and scores[2][2] == 0 and (scores[0][:2] >= 1).all()
+    quiet = compile(union(induction("ab"), guest="other", silent=["a"]))
+    assert quiet.interpret(tokens)[0][4].tolist()[0] == 0 and quiet.interpret(tokens)[0][4][1] <= -1
+
+
+def test_the_product_of_languages_interleaves_and_keeps_each_part_in_its_own():
+    letters = Alphabet.of("k", "q")
+    once = InputLanguage.of(letters, "start", [("start", "asked", ["k"]), ("asked", "asked", ["q"])], 9, "one k")
+    ordered = Circuit("ordered", readout_one_hot(Tokens(letters).one_hot(), letters), once)
+    language = union(ordered, counter()).token_language
+    place = language.alphabet.index
+    for text, inside in (("k q", True), ("0 k = q 1", True), ("q k", False), ("k 1 k", False)):
+        assert language.accepts([place(word) for word in text.split()]) is inside
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: union(), "at least one is needed"),
+        (lambda: union(induction("ab"), guest="a"), "a letter of a circuit"),
+        (lambda: union(ending("a"), ending("b")), "end a generation with 'a' and 'b'"),
+        (lambda: union("induction"), "a Circuit"),
+    ],
+)
+def test_what_cannot_be_one_circuit_is_refused(build, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        build()
+
+
+def ending(letter: str) -> Circuit:
+    circuit = induction("ab")
+    return Circuit(circuit.name, circuit.output, circuit.language, end=letter)
