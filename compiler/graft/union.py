@@ -31,9 +31,10 @@ from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import instance
 from compiler.language.circuit import Circuit
+from compiler.language.graph import operation_of
 from compiler.language.input_language import Edge, InputLanguage
 from compiler.language.source import Tokens
-from compiler.language.stream import Stream, operation_of
+from compiler.language.stream import Stream
 from compiler.language.types import Logits
 
 MOST_STATES = 4096  # of the product of the languages
