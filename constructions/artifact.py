@@ -4,44 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from compiler.artifact.artifact import Artifact, sizes
+from compiler.artifact.artifact import Artifact, packaged, sizes
 from compiler.artifact.config import cuda_limits
 from compiler.artifact.dtype import in_dtype
 from compiler.artifact.generate import transformers_model
 from compiler.artifact.model import Stack
-from compiler.artifact.package import LanguageModel, bare, language_model
+from compiler.artifact.numbers_config import NumberInput
+from compiler.artifact.numeric import NumericModel, NumericStack, interpret_named, loaded_stack
+from compiler.artifact.package import LanguageModel, bare
 from compiler.artifact.save import save as save_checkpoint
 from compiler.driver import Compiled, compile
-from constructions.construction import Construction
+from constructions.construction import CircuitFamily
 from constructions.requests import check_exhaustive
 from verify.certificates import Refused
 from verify.check import Scores, Verification, check, chosen_batches
 from verify.generation import check_generation
+from verify.numbers import check_numbers
 from verify.probe import first_divergence
 from verify.tasks.chain import ChainTask
 
-EXACT = "bit-exact"
+EXACT, UNVERIFIED = "bit-exact", "unverified"
 NO_PROOF = (None, "not asked for")
 NO_PROGRESS = lambda name, count: lambda done: None
 
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A compiled construction and its language model (None where Hugging Face has none of this mixer), in memory."""
+    """A compiled construction and its language model (None where Hugging Face has none of this mixer), in memory.
 
-    construction: Construction
+    Of a circuit over numbers `model` is what is saved of it, and its only form.
+    """
+
+    construction: CircuitFamily
     compiled: Compiled
-    model: LanguageModel | None
+    model: LanguageModel | NumericModel | None
 
-    def stack(self) -> Stack | None:
-        """The language model over the real modules, in the dtype that the promise is made for."""
+    @property
+    def over_numbers(self) -> bool:
+        return self.compiled.source.alphabet is None
+
+    def stack(self) -> Stack | NumericStack | None:
+        """The model over the real modules, in the dtype that the promise is made for."""
         if self.model is None:
             return None
+        if isinstance(self.model, NumericModel):
+            return loaded_stack(self.model.config, self.model.tensors)
         return in_dtype(Stack.from_language_model(self.model.config, self.model.tensors), self.compiled.dtype)
 
     def bare_stack(self) -> Stack:
@@ -49,14 +62,14 @@ class Built:
         return in_dtype(bare(self.compiled), self.compiled.dtype)
 
 
-def build(construction: Construction) -> Built:
+def build(construction: CircuitFamily) -> Built:
     """Compile and package; CompileError with every reason when the promise cannot be kept.
 
     ValueError where a task would verify on sequences that the promise does not cover.
     """
     construction.check_sizes()
     circuit = construction.circuit()
-    longest = circuit.language.max_length
+    longest = circuit.max_length
     for task in construction.tasks():
         if task.length > longest:
             raise ValueError(
@@ -64,7 +77,8 @@ def build(construction: Construction) -> Built:
                 f"largest length that works is {longest}"
             )
     compiled = compile(circuit, construction.target, construction.dtype)
-    return Built(construction, compiled, language_model(compiled) if compiled.context.target.family else None)
+    savable = compiled.context.target.family or circuit.alphabet is None
+    return Built(construction, compiled, packaged(compiled) if savable else None)
 
 
 def hugging_face(directory: Path, dtype: str) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -86,6 +100,8 @@ def verify(
 
     bare: whether the stack is the bare form, whose vocabulary is the alphabet alone.
     """
+    if built.over_numbers:
+        return _verify_numbers(built, stack, mode, samples, seed, progress)
     tokens = built.compiled.source.alphabet.size
 
     scores = module_scores(stack)
@@ -102,6 +118,21 @@ def verify(
         results[task.describe()] = check(
             scores, expected, batches, progress(task.name, count), built.compiled.error_bound or 0.0
         )
+    return results
+
+
+def _verify_numbers(built: Built, stack: NumericStack, mode: str, samples: int, seed: int, progress) -> dict:
+    """The same over numbers, whose inputs cannot be counted: every task at every size."""
+    if mode == "exhaustive":
+        raise ValueError("--verify exhaustive: real numbers cannot be counted; use --verify auto or random.")
+    within = cache(lambda size: built.compiled.error_bound_within(size) or 0.0)
+    exact = lambda inputs: interpret_named(built.compiled, inputs)
+    results = {}
+    for task in built.construction.tasks() if mode != "none" else ():
+        count = min(samples, task.most_random) if mode == "auto" else samples
+        batches = list(task.random(count, seed))
+        advance = progress(task.name, sum(map(len, batches)))
+        results[task.describe()] = check_numbers(stack.run, exact, batches, within, advance)
     return results
 
 
@@ -131,6 +162,8 @@ def certificate(built: Built, bare_stack: Stack) -> tuple[dict | None, str]:
     """
     if built.compiled.dtype != "float32":
         return None, f"certificates are for float32, and the promise is for {built.compiled.dtype}"
+    if built.over_numbers:
+        return None, "the bounds on errors follow from the circuit, operation by operation; the answers are tested"
     try:
         found = built.construction.certificate(bare_stack, built.compiled)
     except Refused as reason:
@@ -162,7 +195,7 @@ def exact_rate_of_contrasts(built: Built, samples: int, seed: int) -> dict[str, 
 
 def divergence(built: Built, stack: Stack, verification: Verification) -> str | None:
     """Where the model first leaves the circuit on the sequence that failed; None where it follows it to the end."""
-    if verification.failure is None:
+    if verification.failure is None or built.over_numbers:
         return None
     packaged = built.model if built.model and stack.norms is not None else None
     return first_divergence(stack, built.compiled, np.array([verification.failure[1]]), packaged)
@@ -195,7 +228,6 @@ def report(
     """
     construction = built.construction
     total = sum(results.values(), start=Verification())
-    language = built.compiled.source.language
     return {
         "construction": construction.title(),
         "theorem": construction.theorem,
@@ -205,23 +237,35 @@ def report(
         "sizes": sizes(built.compiled, built.model),
         "bound": construction.bound(),
         "guarantee": {
-            "level": _level(total),
+            "level": promised_level(built) if total.sequences and total.within else UNVERIFIED,
             "answers": construction.promise(),
             "expected_failure": construction.expected_failure(),
             "certificate": proof[0],
             "proof": proof[1],
-            "domain": f"{language.description}; up to {language.max_length} tokens, {built.compiled.dtype}",
+            "domain": _domain(built),
         },
         "verification": _by_task(results) | ({"bare": _by_task(bare_results)} if bare_results else {}),
         "cuda_limits": cuda_limits(built.model.config) if built.model else [],
         "out": out,
-    }
+    } | ({"promise": Artifact(built.compiled, built.model).promise} if built.over_numbers and built.model else {})
 
 
-def _level(total: Verification) -> str:
-    if not total.sequences or not total.within:
-        return "unverified"
-    return EXACT if total.bit_exact else "bounded-error"
+def _domain(built: Built) -> str:
+    language = built.compiled.source.language
+    if language is not None:
+        return f"{language.description}; up to {language.max_length} tokens, {built.compiled.dtype}"
+    inputs = "; ".join(f"{r.name}: {r.kind}" for r in _records(built))
+    return f"{inputs}; up to {built.compiled.source.max_length} positions, {built.compiled.dtype}"
+
+
+def _records(built: Built) -> list[NumberInput]:
+    config = built.model.config if isinstance(built.model, NumericModel) else {"inputs": []}
+    return [NumberInput(**record) for record in config["inputs"]]
+
+
+def promised_level(built: Built) -> str:
+    """What a run can confirm: bits where the circuit is exact, errors within bounds elsewhere."""
+    return EXACT if built.compiled.error_bound == 0 else "bounded-error"
 
 
 def _by_task(results: dict[str, Verification]) -> dict:

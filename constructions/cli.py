@@ -90,7 +90,7 @@ def run(
         if stack is not None:
             results = artifact.verify(built, stack, mode, samples, construction.seed, bars.form("language model"))
         with bars.stage("certificate"):
-            proof = artifact.certificate(built, bare) if certify else (None, "not asked for")
+            proof = artifact.certificate(built, bare) if certify else artifact.NO_PROOF
         good = artifact.passed(built, results) and artifact.passed(built, bare_results)
         saved = good and stack is not None
         with bars.stage("save and report"):
@@ -131,6 +131,8 @@ def _fail(built, stack, results) -> None:
         if not result.passed:
             typer.echo(display.failure_sentence(built, name, result), err=True)
             where = artifact.divergence(built, stack, result)
+            if built.over_numbers:
+                continue
             typer.echo(
                 where or "the model follows the circuit to the end: the circuit itself gives the wrong answer there",
                 err=True,
@@ -184,7 +186,7 @@ def verify(
         typer.echo(sentence, err=True)
     if found.stack is None:
         raise typer.Exit(1)
-    report = artifact.report(found.built, found.results, str(directory))
+    report = artifact.report(found.built, found.results, str(directory), None, found.proof)
     if as_json:
         typer.echo(json.dumps(report | {"damage": found.damage}))
     else:

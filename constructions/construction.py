@@ -15,6 +15,7 @@ from verify.tasks.task import Task
 if TYPE_CHECKING:
     from compiler.artifact.model import Stack
     from compiler.driver import Compiled
+    from verify.tasks.numbers import NumberTask
 
 LARGEST_PARAMETER = 1 << 53  # of any number that is no size
 LARGEST_ALPHABET = 1 << 20
@@ -29,8 +30,9 @@ def parameter(help: str, most: int = LARGEST_PARAMETER, option: str | None = Non
 
 
 @dataclass(frozen=True)
-class Construction(ABC):
-    """A parametrised circuit from a theorem. Subclasses are frozen dataclasses whose fields are the parameters.
+class CircuitFamily(ABC):
+    """A parametrised circuit from a theorem, over tokens or over numbers. Subclasses are frozen dataclasses whose
+    fields are the parameters.
 
     name:    what the command line calls it.
     theorem: the statement it builds.
@@ -42,11 +44,12 @@ class Construction(ABC):
     group: ClassVar[str] = ""
     registered: ClassVar[bool] = True  # whether name and parameters are enough to build it again
 
-    dtype: Literal["float32", "bfloat16", "float16"] = parameter(
-        "arithmetic that the promise is made for", default="float32", kw_only=True
-    )
-    max_length: int = parameter("longest sequence that the promise covers", default=65536, kw_only=True)
     seed: int = parameter("seed of everything that is drawn", default=0, kw_only=True)
+
+    @property
+    @abstractmethod
+    def dtype(self) -> str:
+        """The arithmetic that the promise is made for."""
 
     @property
     @abstractmethod
@@ -55,11 +58,7 @@ class Construction(ABC):
 
     @abstractmethod
     def circuit(self) -> Circuit:
-        """The circuit, over the input language that the guarantee is for."""
-
-    @abstractmethod
-    def letters(self) -> int:
-        """How many tokens the circuit's alphabet has, by formula: known before anything is built."""
+        """The circuit, over the inputs that the guarantee is for."""
 
     def check_sizes(self) -> None:
         """ValueError, before any work, for sizes that no machine builds."""
@@ -67,14 +66,10 @@ class Construction(ABC):
             value, most = getattr(self, entry.name), entry.metadata.get("most")
             if type(value) is int and most is not None and abs(value) > most:
                 raise ValueError(f"{entry.name} = {shown(value)} is too large; the largest that is tried is {most}")
-        if self.letters() > LARGEST_ALPHABET:
-            raise ValueError(
-                f"{self.name} would have {shown(self.letters())} tokens, and at most {LARGEST_ALPHABET} work"
-            )
 
     @abstractmethod
-    def tasks(self) -> Sequence[Task]:
-        """Independent oracles: what the circuit must do on the inputs of its language."""
+    def tasks(self) -> Sequence[Task] | Sequence[NumberTask]:
+        """Independent oracles: what the circuit must do on the inputs of its promise."""
 
     @abstractmethod
     def bound(self) -> dict[str, int]:
@@ -110,3 +105,40 @@ class Construction(ABC):
     def params(self) -> dict[str, Any]:
         """The parameters by name, as the manifest records them."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class Construction(CircuitFamily):
+    """A circuit over tokens, in an arithmetic and up to a length of one's choice."""
+
+    dtype: Literal["float32", "bfloat16", "float16"] = parameter(
+        "arithmetic that the promise is made for", default="float32", kw_only=True
+    )
+    max_length: int = parameter("longest sequence that the promise covers", default=65536, kw_only=True)
+
+    @abstractmethod
+    def letters(self) -> int:
+        """How many tokens the circuit's alphabet has, by formula: known before anything is built."""
+
+    @abstractmethod
+    def tasks(self) -> Sequence[Task]:
+        """Independent oracles: what the circuit must do on the inputs of its language."""
+
+    def check_sizes(self) -> None:
+        super().check_sizes()
+        if self.letters() > LARGEST_ALPHABET:
+            raise ValueError(
+                f"{self.name} would have {shown(self.letters())} tokens, and at most {LARGEST_ALPHABET} work"
+            )
+
+
+@dataclass(frozen=True)
+class NumericConstruction(CircuitFamily):
+    """A circuit over numbers on real Mamba blocks, in float32: exact on integers, within a proved bound elsewhere."""
+
+    dtype: ClassVar[str] = "float32"  # type: ignore[misc]
+    target: ClassVar[str] = "mamba"  # type: ignore[misc]
+
+    @abstractmethod
+    def tasks(self) -> Sequence[NumberTask]:
+        """Independent oracles: what the outputs must be."""

@@ -58,10 +58,10 @@ def progress(quiet: bool) -> Iterator[Bars]:
 
 
 @contextmanager
-def working(name: str, quiet: bool) -> Iterator[None]:
-    """One pulse for one piece of work."""
+def working(name: str, quiet: bool) -> Iterator[Bars]:
+    """One pulse for one piece of work, beside which its parts may have bars of their own."""
     with progress(quiet) as bars, bars.stage(name):
-        yield
+        yield bars
 
 
 def show_report(report: dict) -> None:
@@ -96,8 +96,9 @@ def _sizes_table(report: dict) -> Table:
         packaged = [str(sizes["packaged"][name])] if sizes["packaged"] else []
         used = str(len(sizes["blocks"]) if name == "layers" else max(block[name] for block in sizes["blocks"]))
         table.add_row(name, *stated, used, str(sizes[name]), *packaged)
-    if sizes["packaged"]:
-        table.add_row("parameters", *([""] if bound else []), "", "", f"{sizes['parameters']:,}")
+    if sizes["parameters"] is not None:
+        blank = [""] * (len(table.columns) - 2)
+        table.add_row("parameters", *blank, f"{sizes['parameters']:,}")
     return table
 
 
@@ -105,26 +106,38 @@ def _promise_lines(report: dict) -> Iterator[str]:
     guarantee = report.get("guarantee")
     if guarantee is None:
         promise = report["promise"]
+        unit = "tokens" if promise["language"] is not None else "positions"
         yield f"promise: {promise['level']}"
-        yield f"domain: {promise['description']}; up to {promise['length']} tokens, {promise['dtype']}"
+        yield f"domain: {promise['description']}; up to {promise['length']} {unit}, {promise['dtype']}"
+        yield from _error_lines(promise)
         return
+    promise = report.get("promise", {})
     untold = guarantee["answers"] == "untold"  # nobody said what a circuit of one's own should answer
     yield f"promise: {guarantee['level']}" + ("" if untold else f"; answers right: {guarantee['answers']}")
     yield f"domain: {guarantee['domain']}"
+    yield from _error_lines(promise)
     if not untold:
         yield f"proof: {guarantee['proof']}"
     if guarantee["expected_failure"]:
         yield f"rate of wrong answers by the failure law: {guarantee['expected_failure']:.4f}"
 
 
+def _error_lines(promise: dict) -> Iterator[str]:
+    for bound in promise.get("error_bounds", []):
+        yield f"real inputs of at most {bound['inputs']:.3g}: outputs within {bound['error']:.3g} of the circuit's"
+
+
 def _verification_table(verification: dict, packaged: bool) -> Table:
     """One row per task and form; the tasks themselves are described below the table."""
-    table = Table("verified", "sequences", "queries", "right", "bit-exact", "margin")
+    numbers = any("share_of_bound" in row for row in verification.get("tasks", {}).values())
+    last = "of the bound" if numbers else "margin"
+    table = Table("verified", "sequences", "answers" if numbers else "queries", "right", "bit-exact", last)
     bare = verification.get("bare", {})
     forms = [("bare", bare), ("language model", verification)] if packaged else [("bare", verification)]
     for form, part in forms:
         for number, row in enumerate(part.get("tasks", {}).values(), start=1):
             margin = "" if row["margin"] is None else f"{row['margin']:g}"
+            margin = f"{row['share_of_bound']:.2g}" if row.get("share_of_bound") is not None else margin
             exact = {True: "yes", False: "NO", None: "not run"}[row["bit_exact"]]
             right = "not run" if row["accuracy"] is None else f"{100 * row['accuracy']:.6g} %"
             table.add_row(
@@ -200,6 +213,8 @@ def _runs(names: list[str]) -> list[tuple[str, int]]:
 
 def failure_sentence(built, name: str, result: Verification) -> str:
     case, tokens, position = result.failure
+    if built.over_numbers:
+        return f"{name}: an output is further from the circuit than promised; first at position {position} of: {case}"
     words = built.compiled.source.alphabet.decode(tokens[: position + 1])
     shown = words if len(words) <= 200 else f"… {words[-200:]}"
     return (

@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from constructions.numbers import need_tokens
+
 _NO_PROMPT = 'there is no prompt; give one by --prompt "a b ;", or a file with one in each line by --file'
 
 
@@ -31,6 +33,7 @@ def generate(
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
     """Write what comes after a prompt, up to the letter that ends it; exit code 1 where that leaves the promise."""
+    need_tokens(directory, "only one over tokens writes text; compiler.load(DIR).run({...}) gives its outputs.")
     prompts = [*(prompt or []), *_lines(file)]
     if not prompts:
         raise ValueError(_NO_PROMPT)

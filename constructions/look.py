@@ -15,12 +15,18 @@ import typer
 from rich.table import Table
 
 from constructions.display import console, working
+from constructions.numbers import read_numbers
 from constructions.requests import picture_path
 
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="also draw a picture (PNG, PDF or SVG)")]
 Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
-Input = Annotated[str, typer.Option("--input", help='tokens, such as "k0 v3 k0"')]
+Input = Annotated[
+    str,
+    typer.Option(
+        "--input", help='tokens, such as "k0 v3 k0"; of a model over numbers "1 -2", or "x = 1,2 3,4; n = 0 1"'
+    ),
+]
 Block = Annotated[
     int | None,
     typer.Option(min=1, help="which block, from 1 on [default: the last (plot: the last that keeps a state)]"),
@@ -79,19 +85,15 @@ def sensitivity(
     if plot:
         picture_path(plot, "--plot")
     with working("sensitivity", quiet=as_json):
-        import torch
-
-        from compiler.artifact.load import load
         from constructions.plots import draw_sensitivity
-        from verify.sensitivity import stack_sensitivity
+        from verify.sensitivity import stream_sensitivity
 
-        stack = load(directory)
-        tokens = torch.tensor(_ids(text, list(stack.tokens)))
+        stack, first = _read(directory, text)
         block = len(stack.blocks) if block is None else block
         if block > len(stack.blocks):
             raise ValueError(f"--block {block}: the model has {len(stack.blocks)} blocks, counted from 1.")
         number, name = _channel(directory, block, channel)
-        result = stack_sensitivity(stack, tokens, block - 1, number, column)
+        result = stream_sensitivity(stack, first, block - 1, number, column)
         if plot:
             draw_sensitivity({f"block {block}, channel {name}": result}, plot)
     _show_sensitivity(result.to_json(), as_json)
@@ -112,6 +114,19 @@ def _rebuilt(directory: Path):
     from constructions.saved import rebuild
 
     return rebuild(directory)
+
+
+def _read(directory: Path, text: str):
+    """(the stack of a checkpoint, the stream before its first block (1, T, d_model)) for an input in words."""
+    import torch
+
+    from compiler.artifact.load import load
+    from compiler.artifact.numeric import NumericStack
+
+    loaded = load(directory)
+    if isinstance(loaded, NumericStack):
+        return loaded.stack, loaded.pack(read_numbers(text, loaded.inputs))
+    return loaded, loaded.hidden(torch.tensor([_ids(text, list(loaded.tokens))]), 0)
 
 
 def _ids(text: str, tokens: list[str]) -> list[int]:

@@ -14,8 +14,8 @@ from typing import Annotated
 
 import typer
 
-from compiler.artifact.manifest import manifest_content
 from constructions.display import working
+from constructions.numbers import need_tokens
 
 PROOF = "proof.json"
 SPOKEN_OF = ("model.safetensors", "config.json", "circuit.json", "construction.json")
@@ -31,7 +31,7 @@ def prove(
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
     """Prove a checkpoint from its files alone, for every input of its language, and write proof.json into it."""
-    manifest_content(directory)  # raises in one sentence where there is no checkpoint
+    need_tokens(directory, "the checker reads models over tokens; construct verify compiles it again and compares it.")
     with working("prove", quiet=as_json):
         from verify.checker.check import check
 

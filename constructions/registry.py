@@ -1,8 +1,8 @@
-"""Every construction over tokens that the `construct` command knows, by name."""
+"""Every construction that the `construct` command knows, by name."""
 
 from __future__ import annotations
 
-from constructions.construction import Construction
+from constructions.construction import CircuitFamily, Construction
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.knapsack import Knapsack
 from constructions.copy_dp.lists import LongestIncreasingSubsequence, MaximumSubarray
@@ -26,3 +26,12 @@ CONSTRUCTIONS: dict[str, type[Construction]] = {
         *(Knapsack, Fibonacci, CoinChange, Viterbi, ShortestPath, MatrixChain, Phonebook, SelectiveCopy),
     )
 }
+
+
+def families() -> dict[str, type[CircuitFamily]]:
+    """These and the constructions over numbers, which import torch and sympy."""
+    from constructions.polynomials.linear_attention import LinearAttention
+    from constructions.polynomials.polynomial_mamba import PolynomialCircuit
+    from constructions.selectivity.haar import Haar
+
+    return {**CONSTRUCTIONS, **{c.name: c for c in (Haar, PolynomialCircuit, LinearAttention)}}

@@ -13,11 +13,13 @@ from compiler.artifact.files import MANIFEST
 from compiler.artifact.json_files import shown
 from compiler.artifact.load import load
 from compiler.artifact.model import Stack
+from compiler.artifact.numeric import NumericStack
 from compiler.artifact.schema import parse
 from constructions import artifact
-from constructions.artifact import EXACT, NO_PROOF, Built, build, certificate, claims, report
-from constructions.registry import CONSTRUCTIONS
-from constructions.saved_circuit import SavedCircuit
+from constructions.artifact import NO_PROOF, Built, build, certificate, claims, promised_level, report
+from constructions.construction import NumericConstruction
+from constructions.registry import families
+from constructions.saved_circuit import read_circuit
 from verify.check import Verification
 
 
@@ -30,6 +32,7 @@ class Finding:
     complaints: list[str]
     damage: str | None
     results: dict[str, Verification]
+    proof: tuple[dict | None, str] = NO_PROOF
 
     @property
     def good(self) -> bool:
@@ -53,15 +56,25 @@ def verify_checkpoint(
         raise CheckpointError(
             f"{MANIFEST}: arch is {shown(built.compiled.context.target.name)}, of which there is no language model."
         )
+    if transformers and built.over_numbers:
+        raise ValueError("--runtime transformers: no library but ours loads a model over numbers; leave it out.")
     stack, damage = _load(directory)
     complaints = [damage] if damage else []
-    complaints += [f"the checkpoint is not what its circuit compiles to: {s}" for s in compare(directory, built)]
-    if stack is None:
+    found, proof = compare(directory, built)
+    complaints += [f"the checkpoint is not what its circuit compiles to: {sentence}" for sentence in found]
+    if stack is None or (built.over_numbers and not _takes(stack, built)):
         return Finding(built, None, complaints, damage, {})
     stack = artifact.in_dtype(stack, built.compiled.dtype)
     model = artifact.hugging_face(directory, built.compiled.dtype) if transformers else stack
     results = artifact.verify(built, model, mode, samples, built.construction.seed + 1, progress)
-    return Finding(built, stack, complaints, damage, results)
+    return Finding(built, stack, complaints, damage, results, proof)
+
+
+def _takes(stack: Stack | NumericStack, built: Built) -> bool:
+    """Whether a model over numbers has the inputs and outputs of its circuit, so that it can be run at all."""
+    config = built.model.config
+    same = isinstance(stack, NumericStack) and [vars(record) for record in stack.inputs] == config["inputs"]
+    return same and stack.config["outputs"] == config["outputs"]
 
 
 def _load(directory: Path) -> tuple[Stack | None, str | None]:
@@ -84,14 +97,17 @@ def rebuild(directory: str | Path) -> Built:
     """
     manifest = read_manifest(directory)
     if manifest.construction is None:
-        return build(SavedCircuit.read(Path(directory), manifest))
-    if manifest.construction not in CONSTRUCTIONS:
-        names = ", ".join(CONSTRUCTIONS)
+        return build(read_circuit(Path(directory), manifest))
+    known = families()
+    if manifest.construction not in known:
+        names = ", ".join(known)
         raise CheckpointError(
             f"the checkpoint's construction is {shown(manifest.construction)}, and it must be one of {names}."
         )
-    construction = parse(CONSTRUCTIONS[manifest.construction], manifest.params, f"{MANIFEST}: params")
-    tokens = manifest.promise.language.get("tokens")
+    construction = parse(known[manifest.construction], manifest.params, f"{MANIFEST}: params")
+    if isinstance(construction, NumericConstruction):
+        return build(construction)
+    tokens = (manifest.promise.language or {}).get("tokens")
     if construction.letters() != tokens:
         raise CheckpointError(
             f"{MANIFEST}: params ask for {shown(construction.letters())} tokens, and "
@@ -100,13 +116,17 @@ def rebuild(directory: str | Path) -> Built:
     return build(construction)
 
 
-def compare(directory: str | Path, built: Built) -> list[str]:
-    """Where a checkpoint is not what its own circuit compiles to: every file, every claim, a proof it tells of."""
+def compare(directory: str | Path, built: Built) -> tuple[list[str], tuple[dict | None, str]]:
+    """(where a checkpoint is not what its own circuit compiles to: every file, every claim, a proof it tells of;
+    that proof, found again).
+    """
     manifest = read_manifest(directory)
     told: dict = {}
+    proof = NO_PROOF
     if manifest.construction is not None and manifest.guarantee is not None:
-        asked = (manifest.guarantee.certificate, manifest.guarantee.proof) != NO_PROOF
-        told = claims(report(built, {}, None, None, certificate(built, built.bare_stack()) if asked else NO_PROOF))
-        if manifest.guarantee.level == EXACT:  # a claim of what was run, which is run again
-            told["guarantee"]["level"] = EXACT
-    return differences(directory, Artifact(built.compiled, built.model, told))
+        if (manifest.guarantee.certificate, manifest.guarantee.proof) != NO_PROOF:
+            proof = certificate(built, built.bare_stack())
+        told = claims(report(built, {}, None, None, proof))
+        if manifest.guarantee.level == promised_level(built):  # a claim of what was run, which is run again
+            told["guarantee"]["level"] = manifest.guarantee.level
+    return differences(directory, Artifact(built.compiled, built.model, told)), proof

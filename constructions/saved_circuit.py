@@ -11,9 +11,24 @@ from compiler.artifact.files import CIRCUIT
 from compiler.artifact.json_files import read_json
 from compiler.language.circuit import Circuit
 from compiler.language.data import DataError, from_data
-from constructions.construction import Construction, parameter
+from constructions.construction import CircuitFamily, Construction, parameter
+from verify.tasks.numbers import AnyNumbers
 from verify.tasks.task import Task
 from verify.tasks.walks import Walks
+
+
+def read_circuit(directory: Path, manifest: Manifest) -> SavedCircuit | SavedNumbers:
+    """The circuit of a checkpoint; CheckpointError, one sentence, where it is none."""
+    try:
+        circuit = from_data(read_json(directory / CIRCUIT))
+        circuit = replace(circuit, end=manifest.promise.stop)
+    except (DataError, ValueError, TypeError) as reason:
+        raise CheckpointError(f"{directory / CIRCUIT} holds no circuit of ours: {str(reason).rstrip('.')}.") from reason
+    if circuit.alphabet is None:
+        return SavedNumbers(circuit, manifest.arch, manifest.dtype)
+    if circuit.language is None:
+        raise CheckpointError(f"{directory / CIRCUIT} has no input language, and a language model needs one.")
+    return SavedCircuit(circuit, manifest.arch, dtype=manifest.dtype)
 
 
 @dataclass(frozen=True)
@@ -25,20 +40,6 @@ class SavedCircuit(Construction):
 
     source: Circuit = parameter("the circuit")
     arch: str = parameter("the compiler's target")
-
-    @classmethod
-    def read(cls, directory: Path, manifest: Manifest) -> SavedCircuit:
-        """The circuit of a checkpoint; CheckpointError, one sentence, where it is none."""
-        try:
-            circuit = from_data(read_json(directory / CIRCUIT))
-            circuit = replace(circuit, end=manifest.promise.stop)
-        except (DataError, ValueError, TypeError) as reason:
-            raise CheckpointError(
-                f"{directory / CIRCUIT} holds no circuit of ours: {str(reason).rstrip('.')}."
-            ) from reason
-        if circuit.language is None:
-            raise CheckpointError(f"{directory / CIRCUIT} has no input language, and a language model needs one.")
-        return cls(circuit, manifest.arch, dtype=manifest.dtype)
 
     @property
     def target(self) -> str:
@@ -60,6 +61,48 @@ class SavedCircuit(Construction):
 
     def tasks(self) -> list[Task]:
         return [Walks(self.source.language)]
+
+    def bound(self) -> dict[str, int]:
+        """No theorem, no bound."""
+        return {}
+
+    def params(self) -> dict[str, Any]:
+        """None beyond the circuit itself."""
+        return {}
+
+
+@dataclass(frozen=True)
+class SavedNumbers(CircuitFamily):
+    """A circuit over numbers: it is run on numbers of every size that its inputs may have, against the interpreter."""
+
+    name: ClassVar[str] = "circuit"
+    theorem: ClassVar[str] = "a circuit of one's own"
+
+    source: Circuit = parameter("the circuit")
+    arch: str = parameter("the compiler's target")
+    arithmetic: str = parameter("the arithmetic of the promise")
+
+    @property
+    def target(self) -> str:
+        return self.arch
+
+    @property
+    def dtype(self) -> str:
+        return self.arithmetic
+
+    def circuit(self) -> Circuit:
+        return self.source
+
+    def title(self) -> str:
+        """The circuit's own name."""
+        return self.source.name or self.name
+
+    def promise(self) -> str:
+        """The circuit is its own reference: no task tells what it should answer."""
+        return "untold"
+
+    def tasks(self) -> list[AnyNumbers]:
+        return [AnyNumbers(self.source)]
 
     def bound(self) -> dict[str, int]:
         """No theorem, no bound."""

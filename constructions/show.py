@@ -6,7 +6,7 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from constructions.registry import CONSTRUCTIONS
+from constructions.registry import CONSTRUCTIONS, families
 
 if TYPE_CHECKING:
     from compiler.driver import Compiled
@@ -25,14 +25,14 @@ def compiled_of(what: str, target: str, dtype: str) -> Compiled:
         from constructions.saved import rebuild
 
         return rebuild(what).compiled
-    if what in CONSTRUCTIONS:
-        construction = CONSTRUCTIONS[what]()
-        return compile(construction.circuit(), construction.target, construction.dtype)
     file, _, name = what.rpartition(":")
+    known = {} if file.endswith(".py") else CONSTRUCTIONS if what in CONSTRUCTIONS else families()
+    if what in known:
+        construction = known[what]()
+        return compile(construction.circuit(), construction.target, construction.dtype)
     if not file.endswith(".py"):
-        known = ", ".join(CONSTRUCTIONS)
         raise ValueError(
-            f"{what!r} is no checkpoint directory, no FILE.py:NAME and no construction; there are {known}."
+            f"{what!r} is no checkpoint directory, no FILE.py:NAME and no construction; there are {', '.join(known)}."
         )
     found = value_of(what)
     found = found() if callable(found) else found
@@ -65,7 +65,8 @@ def explained(compiled: Compiled, weight: str) -> str:
         index = tuple(int(i) for i in rest.rstrip("]").split(","))
     except ValueError:
         raise ValueError(f"weight {weight!r} must be a tensor and an index, as in 'lm_head.weight[0, 3]'.") from None
-    layout = (language_model(compiled) if compiled.context.target.family else bare(compiled)).layout
+    packaged = compiled.context.target.family and compiled.source.alphabet is not None
+    layout = (language_model(compiled) if packaged else bare(compiled)).layout
     try:
         return str(layout.explain(name, index))
     except (KeyError, IndexError) as reason:

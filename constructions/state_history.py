@@ -13,12 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from compiler.analysis.linear_form import ONE, linear_form
 from compiler.artifact.model import Stack
+from compiler.artifact.numbers_config import POSITION
+from compiler.artifact.numeric import NumericStack
 from compiler.driver import Compiled
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
+from constructions.numbers import read_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,29 +50,40 @@ class StateHistory:
     block: int
 
 
-def state_history(compiled: Compiled, stack: Stack, text: str, block: int | None = None) -> StateHistory:
-    """The states of a block (from 1 on; default: the last with a state) while it reads white-space separated tokens.
+def state_history(compiled: Compiled, stack: Stack | NumericStack, text: str, block: int | None = None) -> StateHistory:
+    """The states of a block (from 1 on; default: the last with a state) while it reads white-space separated tokens, or
+    numbers as `read_numbers` takes them.
 
-    stack: the compiled circuit as a module, bare or a language model. ValueError for unknown tokens and blocks without
-        a state.
+    stack: the compiled circuit as a module: bare, a language model, or over numbers. ValueError for unknown tokens and
+        blocks without a state.
     """
     keeping = [n for n in range(1, len(compiled.blocks) + 1) if _stateful(compiled, n)]
     number = max(keeping, default=len(compiled.blocks)) if block is None else block
     if not 1 <= number <= len(compiled.blocks):
         raise ValueError(f"there is no block {number}: the model has {len(compiled.blocks)}, counted from 1")
     block = number - 1
-    alphabet = compiled.source.alphabet
-    ids = alphabet.encode(text)
-    if not ids:
-        raise ValueError("the input holds no token, so there is nothing to draw")
+    stack, first, labels = _read(compiled, stack, text)
     streams = _stateful(compiled, number)
     if not streams:
         others = f"; block {', '.join(map(str, keeping))} does" if keeping else ""
         raise ValueError(f"block {number} keeps no state, so there is nothing to draw{others}")
-    states = _states(stack, ids, block)
+    states = _states(stack, first, block)
     seats = compiled.context.target.seats(compiled.blocks[block], stack.blocks[block])
     groups = [group for stream in streams for group in _groups(compiled, stream, states[:, seats], block)]
-    return StateHistory(tuple(alphabet.tokens[i] for i in ids), tuple(groups), number)
+    return StateHistory(tuple(labels), tuple(groups), number)
+
+
+def _read(compiled: Compiled, stack: Stack | NumericStack, text: str) -> tuple[Stack, Tensor, list[str]]:
+    """(the blocks, the stream before the first of them, a name for each step)."""
+    if isinstance(stack, NumericStack):
+        values = read_numbers(text, stack.inputs)
+        rows = [values[name][0] for name in values if name != POSITION]
+        labels = [", ".join(f"{number:.4g}" for row in rows for number in row[t]) for t in range(len(rows[0]))]
+        return stack.stack, stack.pack(values), labels
+    ids = compiled.source.token_alphabet.encode(text)
+    if not ids:
+        raise ValueError("the input holds no token, so there is nothing to draw")
+    return stack, stack.hidden(torch.tensor([ids]), 0), [compiled.source.token_alphabet.tokens[i] for i in ids]
 
 
 def _stateful(compiled: Compiled, number: int) -> list[Stream]:
@@ -78,11 +93,11 @@ def _stateful(compiled: Compiled, number: int) -> list[Stream]:
 
 
 @torch.no_grad()
-def _states(stack: Stack, ids: list[int], block: int) -> np.ndarray:
+def _states(stack: Stack, first: Tensor, block: int) -> np.ndarray:
     """(time, channels, columns) float64 of one block, from `step()`."""
     state, history = stack.initial_state(1), []
-    for i in ids:
-        _, state = stack.step(torch.tensor([i]), state)
+    for t in range(first.shape[1]):
+        _, state = stack.advance(first[:, t : t + 1], state)
         history.append(state[block][1][0].flatten(0, -2).double().numpy().copy())
     return np.array(history)
 
@@ -107,6 +122,8 @@ def _groups(compiled: Compiled, stream: Stream, states: np.ndarray, block: int) 
 
 def _selectors(compiled: Compiled, stream: Stream) -> list[str]:
     """Names of the alternatives of a gate or query: the one token that selects each, or its number."""
+    if compiled.source.alphabet is None:
+        return [str(k) for k in range(stream.inputs[-1].width)]
     table = _opened_by(stream.inputs[-1], compiled.source.alphabet.size)
     tokens = compiled.source.alphabet.tokens
     single = (table != 0).sum(axis=0) == 1
@@ -133,7 +150,11 @@ def _answers(compiled: Compiled, stream: Stream, values: np.ndarray, places: np.
     None where the head does not read the stream.
     """
     form = linear_form(compiled.core.output)
-    if (stream, 0) not in form or compiled.source.alphabet.size != compiled.core.output.width:
+    if (
+        (stream, 0) not in form
+        or compiled.source.alphabet is None
+        or compiled.source.alphabet.size != compiled.core.output.width
+    ):
         return None
     scores = values @ form[(stream, 0)].toarray()[:, places].T
     for (atom, lag), matrix in form.items():

@@ -26,7 +26,8 @@ class Verification:
     exact_sequences: sequences with every query correct; bit_exact: whether all scores equalled
     the interpreter's, at every position; margin: the least lead of an answer over the best
     other token (negative where one was wrong); failure: (case, tokens, position) of the first
-    wrong answer or differing score, None if there is none; within: whether all scores were as near as promised.
+    wrong answer or differing score, None if there is none; within: whether all scores were as near as promised;
+    share: the largest error of an output over what it may be, None where the promise is for bits.
     """
 
     sequences: int = 0
@@ -37,6 +38,7 @@ class Verification:
     margin: float = float("inf")
     failure: tuple[str, list[int], int] | None = None
     within: bool = True
+    share: float | None = None
 
     @property
     def accuracy(self) -> float:
@@ -56,6 +58,7 @@ class Verification:
             min(self.margin, other.margin),
             self.failure or other.failure,
             self.within and other.within,
+            max((s for s in (self.share, other.share) if s is not None), default=None),
         )
 
     def to_json(self) -> dict:
@@ -67,7 +70,7 @@ class Verification:
             "exact_sequences": self.exact_sequences,
             "bit_exact": self.bit_exact if self.sequences else None,
             "margin": self.margin if np.isfinite(self.margin) else None,
-        }
+        } | ({} if self.share is None else {"share_of_bound": self.share})
 
 
 def check(

@@ -114,9 +114,14 @@ def stack_sensitivity(stack: Stack, tokens: Tensor, block: int, channel: int = 0
     """The same for one block of a `compiler.artifact.model.Stack`, bare or a language model, while it reads tokens
     (T,).
     """
+    return stream_sensitivity(stack, stack.hidden(tokens[None], 0), block, channel, column)
+
+
+def stream_sensitivity(stack: Stack, first: Tensor, block: int, channel: int = 0, column: int = 0) -> Sensitivity:
+    """The same from the stream before the first block, (1, T, d_model)."""
     with torch.no_grad():
-        _, streams = stack(tokens[None], return_stream=True)
-        u = stack.norms[block](streams[block]) if stack.norms is not None else streams[block]
+        stream = list(stack.streams(first))[block]
+        u = stack.norms[block](stream) if stack.norms is not None else stream
     return sensitivity(stack.blocks[block], u[0], channel, column)
 
 

@@ -54,20 +54,20 @@ class NumericStack(nn.Module):
     def constant(self) -> Tensor:
         return self.stack.embedding.weight.detach()[0]
 
-    def pack(self, inputs: Inputs) -> Tensor:
+    def pack(self, inputs: Inputs, shape: tuple[int, int] | None = None) -> Tensor:
         """(batch, time, d_model) lanes from the values of the input streams, by stream or by name.
 
-        An input called "position" may be left out: it is then 1, 2, 3, … (or the one-hot of it). ValueError where
-        another one is missing or unknown, or a value outside its type.
+        An input called "position" may be left out: it is then 1, 2, 3, … (or the one-hot of it). shape: (batch, time),
+        where nothing else tells it. ValueError where another input is missing or unknown, or a value outside its type.
         """
         known = {*self._streams, *(i.name for i in self.inputs)}
         for given in inputs:
             if isinstance(given, str) and given not in known:
                 names = ", ".join(i.name for i in self.inputs)
                 raise ValueError(f"there is no numeric input {given!r}; the inputs are {names}.")
-        if not inputs:
+        if not inputs and shape is None:
             raise ValueError(f"no numeric input has values; the inputs are {', '.join(i.name for i in self.inputs)}.")
-        shape = np.shape(next(iter(inputs.values())))[:2]
+        shape = shape or np.shape(next(iter(inputs.values())))[:2]
         lanes = self.constant.expand(*shape, -1).clone()
         for stream, record in zip(self._streams, self.inputs, strict=True):
             values = inputs.get(stream, inputs.get(record.name)) if stream is not None else inputs.get(record.name)
@@ -86,10 +86,10 @@ class NumericStack(nn.Module):
             last = stream
         return self.stack.logits(last)
 
-    def run(self, inputs: Inputs) -> np.ndarray:
+    def run(self, inputs: Inputs, shape: tuple[int, int] | None = None) -> np.ndarray:
         """The outputs for input values, as float64: (batch, time, outputs)."""
         with torch.no_grad():
-            return self(self.pack(inputs)).double().numpy()
+            return self(self.pack(inputs, shape)).double().numpy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +151,15 @@ def reference(compiled: Compiled, inputs: Inputs) -> np.ndarray:
     return interpret(compiled.source, inputs=inputs)[compiled.source.output]
 
 
+def interpret_named(compiled: Compiled, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The same from values by name; what is left out counts by itself."""
+    shape = np.shape(next(iter(inputs.values())))[:2]
+    given = {}
+    for stream, record in _inputs(compiled).items():
+        given[stream] = inputs[record.name] if record.name in inputs else positions(record, *shape).astype(int)
+    return reference(compiled, given)
+
+
 def positions(record: NumberInput, batch: int, length: int) -> np.ndarray:
     """1, 2, 3, … for every sequence, as a number or as its one-hot: (batch, time, width)."""
     if record.width == 1:
@@ -174,7 +183,9 @@ def _record(stream: Stream, lanes: list[int]) -> NumberInput:
     type = stream.type
     flags = isinstance(type, (Bool, OneHot))
     lo, hi = (0, 1) if flags else (getattr(type, "lo", None), getattr(type, "hi", None))
-    return NumberInput(stream.label, type.integral, lo, hi, lanes)
+    plain = int if type.integral else float
+    ends = (None if end is None else plain(end) for end in (lo, hi))
+    return NumberInput(stream.label, type.integral, *ends, lanes)
 
 
 def _checked(record: NumberInput, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

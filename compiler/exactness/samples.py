@@ -113,10 +113,10 @@ def _numbers(circuit: Circuit, positions: int, rng: np.random.Generator) -> dict
     length = min(circuit.max_length, 16)
     batch = max(2, positions // length)
     inputs = with_operation(circuit.streams, ops.Numbers)
-    return {s: _drawn(numbers.type, (batch, length), rng) for s, numbers in inputs}
+    return {s: drawn(numbers.type, (batch, length), rng) for s, numbers in inputs}
 
 
-def _drawn(type: Type, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+def drawn(type: Type, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
     """Values of a type, its bounds among them."""
     if isinstance(type, Bool):
         return rng.integers(0, 2, (*shape, type.width))

@@ -13,6 +13,7 @@ import typer
 from rich.table import Table
 
 from constructions.display import console, working
+from constructions.numbers import Force, Out, checkpoint
 from constructions.reporting import show, verdict
 
 if TYPE_CHECKING:
@@ -44,10 +45,14 @@ def polynomial_command(
     ] = "2",
     samples: Samples = 50,
     seed: Seed = 0,
+    out: Out = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Any multivariate polynomial of the inputs, at the last position."""
-    with working("polynomial", quiet=as_json):
+    if out is not None and arch == "s6":
+        raise ValueError(f"--out {out}: no library ships the polynomial S6 of the proofs; save it with --arch mamba.")
+    with working("polynomial", quiet=as_json) as bars:
         from constructions.polynomials import polynomial, polynomial_mamba, polynomial_mamba_report
         from constructions.polynomials.polynomial_expression import parse_polynomial
 
@@ -58,7 +63,9 @@ def polynomial_command(
         else:
             on_mamba = polynomial_mamba.build_on_mamba(p, "binary" if factors == "2" else "ternary")
             result = polynomial_mamba_report.report(on_mamba, samples, seed)
-    show(result, as_json, good=_good(result))
+        made = polynomial_mamba.PolynomialCircuit(expression, length, factors, seed=seed)
+        saved = checkpoint(made, out, force, bars)
+    show(result | saved.told, as_json, good=saved.good and _good(result))
 
 
 def monomial_command(
@@ -134,17 +141,22 @@ def linear_attention_command(
     weights: Annotated[Path | None, typer.Option(help="an .npz file with W_Q, W_K (d_k × d) and W_V (d_v × d)")] = None,
     length: Annotated[int, typer.Option(min=1, help="positions")] = 32,
     seed: Seed = 0,
+    out: Out = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Lemma 2: a causal linear-attention head as one S6 layer, random or with given weights."""
-    with working("linear-attention", quiet=as_json):
+    with working("linear-attention", quiet=as_json) as bars:
         from constructions.polynomials import linear_attention
 
         head = linear_attention.random_head(d, d_k, d_v, seed) if weights is None else _loaded(weights)
         result = linear_attention.report(head, length, seed)
+        random = linear_attention.LinearAttention(d, d_k, d_v, length=length, seed=seed)
+        made = random if weights is None else linear_attention.LinearAttention.of(head, length)
+        saved = checkpoint(made, out, force, bars)
     targets = [result[target] for target in ("polynomial_s6", "mamba")]
     good = all(target["within_bound"] and target["exact_on_integers"] is not False for target in targets)
-    show(result, as_json, good)
+    show(result | saved.told, as_json, good and saved.good)
 
 
 def generalization_command(

@@ -11,10 +11,12 @@ constant Δ is divided out again.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from math import isfinite
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,14 +26,17 @@ from compiler.driver import Compiled, compile
 from compiler.language import memory
 from compiler.language.circuit import Circuit
 from compiler.language.source import numbers
-from compiler.language.stream import Stream
 from compiler.language.types import Real
 from compiler.machines.polynomial_circuit import ALWAYS, Channel, Layer, PolynomialCircuit, lower
 from compiler.machines.polynomial_s6 import PolynomialNetwork
 from compiler.machines.polynomial_transition import Linear, Transition
+from constructions.construction import NumericConstruction, parameter
 from verify.forward_error import gamma
+from verify.tasks.numbers import ROWS, AnyNumbers, NumberBatch, NumberTask, sizes_up_to
 
 LINEAR = Linear()
+LARGEST_INPUT = 16.0
+WEIGHTS_ROUNDED = 3.01 * 2.0**-24  # of a product of three weights, each rounded to float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,17 +114,98 @@ def _layer(head: Head, i: int) -> Layer:
     return Layer(channels, outputs, write=forms(head.key), read=forms(head.query))
 
 
+@dataclass(frozen=True)
+class LinearAttention(NumericConstruction):
+    """A head, random or with given weights, at every position."""
+
+    name: ClassVar[str] = "linear-attention"
+    theorem: ClassVar[str] = "On the Expressivity of Selective State-Space Layers, Lemma 2, on real Mamba"
+
+    d: int = parameter("width of the tokens", default=4, most=512)
+    d_k: int = parameter("width of keys and queries", default=4, most=256)
+    d_v: int = parameter("width of the values", default=4, most=512)
+    weights: str = parameter("W_Q, W_K and W_V as JSON; none: random integers", default="")
+    length: int = parameter("positions", default=32, most=1 << 20)
+
+    @classmethod
+    def of(cls, head: Head, length: int) -> LinearAttention:
+        """The construction of a head with given weights."""
+        matrices = (head.query, head.key, head.value)
+        weights = json.dumps([[[_plain(w) for w in row] for row in m] for m in matrices])
+        return cls(head.query.shape[1], len(head.query), len(head.value), weights, length)
+
+    @property
+    def head(self) -> Head:
+        if not self.weights:
+            return random_head(self.d, self.d_k, self.d_v, self.seed)
+        try:
+            matrices = [np.array(m, dtype=object) for m in json.loads(self.weights)]
+            held = len(matrices) == 3 and all(
+                isinstance(w, (int, float)) and isfinite(w) for m in matrices for w in m.flat
+            )
+        except (ValueError, TypeError, AttributeError):
+            held = False
+        if not held:
+            raise ValueError("weights must be the JSON of three matrices of finite numbers, W_Q, W_K and W_V")
+        head = Head(*matrices)
+        if (self.d, self.d_k, self.d_v) != (head.query.shape[1], len(head.query), len(head.value)):
+            raise ValueError("weights are of other widths than d, d_k and d_v")
+        return head
+
+    def circuit(self) -> Circuit:
+        return circuit_of(self.head, self.length, LARGEST_INPUT)
+
+    def tasks(self) -> list[NumberTask]:
+        return [AnyNumbers(self.circuit()), HeadTask(self.head, min(self.length, 16), LARGEST_INPUT)]
+
+    def bound(self) -> dict[str, int]:
+        """One layer with a state column for each coordinate of a key."""
+        return {"d_state": self.d_k, "layers": 1}
+
+
+class HeadTask(NumberTask):
+    """Outputs at every position, by the definition in Fractions with the weights that were given."""
+
+    name = "linear-attention"
+    most_random = 64
+
+    def __init__(self, head: Head, length: int, bound: float):
+        exact = np.vectorize(Fraction, otypes=[object])
+        self.head = Head(*(exact(m) for m in (head.query, head.key, head.value)))
+        self.sizes_of_weights = Head(*(abs(m) for m in (self.head.query, self.head.key, self.head.value)))
+        self.length, self.bound = length, bound
+
+    def describe(self) -> str:
+        return (
+            "the head by its definition, in Fractions with the given weights; their rounding to float32 is allowed for"
+        )
+
+    def sizes(self) -> tuple[float, ...]:
+        return sizes_up_to(self.bound)
+
+    def batch(self, rng: np.random.Generator, size: float) -> NumberBatch:
+        x = np.float32(rng.uniform(-size, size, (ROWS, self.length, self.head.query.shape[1]))).astype(float)
+        rows = np.vectorize(Fraction, otypes=[object])(x)
+        expected = np.stack([self.head(row) for row in rows]).astype(float)
+        largest = np.stack([self.sizes_of_weights(abs(row)) for row in rows]).astype(float)
+        return NumberBatch({"x": x}, size, expected, WEIGHTS_ROUNDED * largest + 2.0**-52 * np.abs(expected))
+
+
+def circuit_of(head: Head, length: int, bound: float) -> Circuit:
+    """The head over lanes x_t, |x| ≤ bound, with its weights rounded to float32; W_V is the head of the stack."""
+    query, key, value = (_floats(m) for m in (head.query, head.key, head.value))
+    x = numbers(Real(-bound, bound, head.query.shape[1]), "x")
+    read = memory.outer_sum(x, write=key @ x, read=query @ x, name="attention")
+    return Circuit("linear-attention", value @ read, length=length)
+
+
 @dataclass(frozen=True, eq=False)
 class HeadOnMamba:
-    """The head as one block of mamba_ssm.Mamba over the lanes x_t, |x| ≤ bound, and W_V as the head of the stack."""
+    """The head as one block of mamba_ssm.Mamba over the lanes x_t, |x| ≤ bound."""
 
     head: Head
     length: int
-    bound: float = 16.0
-
-    @cached_property
-    def x(self) -> Stream:
-        return numbers(Real(-self.bound, self.bound, self.head.query.shape[1]), "x")
+    bound: float = LARGEST_INPUT
 
     @cached_property
     def stack(self) -> NumericStack:
@@ -127,13 +213,11 @@ class HeadOnMamba:
 
     @cached_property
     def compiled(self) -> Compiled:
-        query, key, value = (_floats(m) for m in (self.head.query, self.head.key, self.head.value))
-        read = memory.outer_sum(self.x, write=key @ self.x, read=query @ self.x, name="attention")
-        return compile(Circuit("linear-attention", value @ read, length=self.length))
+        return compile(circuit_of(self.head, self.length, self.bound))
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """(batch, t, d) to (batch, t, d_v), float64 from the float32 modules."""
-        return self.stack.run({self.x: x})
+        return self.stack.run({"x": x})
 
 
 def roundings_on_mamba(head: Head, length: int) -> int:
@@ -210,3 +294,8 @@ def _against(head: Head, x: np.ndarray, answers: np.ndarray, bound: float) -> di
 def _floats(matrix: np.ndarray) -> np.ndarray:
     """The float32 numbers nearest to the weights."""
     return np.vectorize(lambda w: Fraction(float(np.float32(float(w)))), otypes=[object])(matrix)
+
+
+def _plain(weight) -> int | float:
+    """A weight as JSON holds it: whole numbers as integers, others as float64."""
+    return int(weight) if Fraction(weight).denominator == 1 else float(weight)

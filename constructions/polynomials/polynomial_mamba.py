@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor, log
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -32,9 +32,14 @@ from compiler.language.source import numbers
 from compiler.language.stream import Stream, constant
 from compiler.language.types import OneHot, Real
 from compiler.language.words import latch_bank, scaled_sum
+from constructions.construction import NumericConstruction, parameter
+from constructions.polynomials.polynomial_expression import parse_polynomial
+from constructions.polynomials.polynomial_task import PolynomialTask
 from constructions.polynomials.polynomial_terms import Monomial, Polynomial
+from verify.tasks.numbers import AnyNumbers, NumberTask
 
 ARITY = {"binary": 2, "ternary": 3}
+FORM_OF = {"2": "binary", "3": "ternary"}  # by --factors
 PRODUCT_ERROR = 12 * 2.0**-24  # relative, of a binary product; see `forward_error`
 TRIPLE_ERROR = 2.0**-19
 UNDERFLOW = 2.0**-124  # what a product can lose where its terms leave the normal numbers
@@ -70,21 +75,52 @@ def depth(polynomial: Polynomial, form: str = "binary") -> int:
     return 1 + levels if deepest else 0
 
 
+@dataclass(frozen=True)
+class PolynomialCircuit(NumericConstruction):
+    """A polynomial of x_1 … x_L at the last of L positions."""
+
+    name: ClassVar[str] = "polynomial"
+    theorem: ClassVar[str] = "beyond On the Expressivity of Selective State-Space Layers, Theorem 2: on real Mamba"
+
+    expression: str = parameter("the polynomial", default="5*x1**2*x3**3 - x2 + 7")
+    length: int = parameter("number of inputs x1 … xL (0: as many as occur)", default=0)
+    factors: Literal["2", "3"] = parameter("factors per product; 3 needs fewer blocks", default="2")
+
+    @property
+    def form(self) -> str:
+        return FORM_OF[self.factors]
+
+    @property
+    def polynomial(self) -> Polynomial:
+        """As it is asked for; the weights hold `rounded` coefficients."""
+        return parse_polynomial(self.expression, self.length)
+
+    def circuit(self) -> Circuit:
+        p = rounded(self.polynomial)
+        return circuit_of(p, self.form, default_bound(p, self.form))
+
+    def tasks(self) -> list[NumberTask]:
+        p = self.polynomial
+        return [AnyNumbers(self.circuit()), PolynomialTask(p, rounded(p), default_bound(rounded(p), self.form))]
+
+    def bound(self) -> dict[str, int]:
+        """1 + ⌈log degree⌉ blocks."""
+        return {"layers": depth(self.polynomial, self.form)}
+
+
 @dataclass(frozen=True, eq=False)
 class PolynomialOnMamba:
     """A polynomial compiled for mamba_ssm.Mamba.
 
-    polynomial: with the coefficients that the weights hold, float32 numbers.
-    x, places:  the input streams, one number and the one-hot position.
+    polynomial: with the coefficients that the weights hold, float32 numbers; asked: with those that were asked for.
     bound:      the largest |x_i| for which nothing overflows.
     """
 
     polynomial: Polynomial
     form: str
     bound: float
-    x: Stream
-    places: Stream
     compiled: Compiled
+    asked: Polynomial
 
     @cached_property
     def stack(self) -> NumericStack:
@@ -92,10 +128,10 @@ class PolynomialOnMamba:
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """The answers (batch,) of the real modules for inputs (batch, L), as float64."""
-        places = np.broadcast_to(
-            np.eye(self.polynomial.length), (len(x), self.polynomial.length, self.polynomial.length)
-        )
-        return self.stack.run({self.x: np.asarray(x, dtype=float)[..., None], self.places: places})[:, -1, 0]
+        samples, length = np.asarray(x, dtype=float)[..., None], self.polynomial.length
+        values = {"x": samples, "position": np.broadcast_to(np.eye(length), (len(samples), length, length))}
+        read = {record.name: values[record.name] for record in self.stack.inputs}
+        return self.stack.run(read, samples.shape[:2])[:, -1, 0]
 
     @cached_property
     def rate(self) -> float:
@@ -153,16 +189,19 @@ def build_on_mamba(polynomial: Polynomial, form: str = "binary", bound: float = 
     """Compile a polynomial; CompileError where |x| ≤ bound (default: as large as fits) could overflow."""
     if form not in ARITY:
         raise ValueError(f"form {form!r} is unknown on Mamba; it must be one of {', '.join(ARITY)}.")
-    rounded = _rounded(polynomial)
-    bound = bound or default_bound(rounded, form)
+    held = rounded(polynomial)
+    bound = bound or default_bound(held, form)
+    return PolynomialOnMamba(held, form, bound, compile(circuit_of(held, form, bound)), polynomial)
+
+
+def circuit_of(polynomial: Polynomial, form: str, bound: float) -> Circuit:
+    """The circuit for inputs of at most `bound`; its coefficients must be float32 numbers."""
     x = numbers(Real(-bound, bound), "x")
-    places = numbers(OneHot(rounded.length), "position")
-    output = _output(rounded, form, x, places)
-    compiled = compile(Circuit("polynomial", output, length=rounded.length))
-    return PolynomialOnMamba(rounded, form, bound, x, places, compiled)
+    places = numbers(OneHot(polynomial.length), "position")
+    return Circuit("polynomial", _output(polynomial, form, x, places), length=polynomial.length)
 
 
-def _rounded(polynomial: Polynomial) -> Polynomial:
+def rounded(polynomial: Polynomial) -> Polynomial:
     """The polynomial whose coefficients are the float32 numbers nearest to the given ones."""
     return Polynomial(
         polynomial.length,

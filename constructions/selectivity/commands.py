@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from constructions.display import console, working
+from constructions.numbers import Force, Out, checkpoint
 from constructions.reporting import show
 from constructions.requests import picture_path
 
@@ -34,26 +35,32 @@ def haar_command(
     ] = "steps",
     samples: Annotated[int, typer.Option(min=1, help="random inputs")] = 256,
     seed: Annotated[int, typer.Option(min=0, help="seed of the inputs")] = 0,
+    integers: Annotated[bool, typer.Option("--integers", help="save the ±1 transform of integers instead")] = False,
+    out: Out = None,
+    force: Force = False,
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Theorem 1: the Haar transform on a real Mamba block, and the three bases of each wavelet."""
     if plot:
         picture_path(plot, "--plot")
-    with working("haar", quiet=as_json):
+    if integers and out is None:
+        raise ValueError("--integers says what is saved, and there is no --out; both transforms are run in any case.")
+    with working("haar", quiet=as_json) as bars:
         from constructions.plots import draw_bases
         from constructions.selectivity import haar, haar_bases
 
         result = haar.haar_report(levels, form, samples, seed)
         bases = haar_bases.theorem_report()
+        saved = checkpoint(haar.Haar(levels, form, not integers, seed=seed), out, force, bars)
         if plot:
             draw_bases(plot)
     if not as_json:
         console.print(_bases_table(bases))
     bounded = all(row["error"] <= row["bound"] for row in bases["rows"])
     exact = all(row["grid_error"] == 0 for row in bases["rows"] if row["slope"] >= bases["exact_from_slope"])
-    good = result["integers_exact"] and result["largest_error"] <= ROUNDING and bounded and exact
-    show(result | ({"bases": bases} if as_json else {}), as_json, good)
+    good = saved.good and result["integers_exact"] and result["largest_error"] <= ROUNDING and bounded and exact
+    show(result | ({"bases": bases} if as_json else {}) | saved.told, as_json, good)
 
 
 def _bases_table(bases: dict) -> Table:

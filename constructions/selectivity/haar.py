@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -29,7 +29,10 @@ from compiler.language.source import numbers
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Int, Real
 from compiler.language.words import concatenate, latch_bank, sum_where
+from constructions.construction import NumericConstruction, parameter
 from verify.haar import haar_of
+from verify.tasks.haar import HaarTask
+from verify.tasks.numbers import AnyNumbers, NumberTask
 
 LARGEST = 2.0**80  # |x| of real samples; the scaled halves and their sums stay in the range of float32
 LARGEST_LEVELS = 8  # compiling T·T weights takes minutes beyond
@@ -60,23 +63,64 @@ def orthonormal_factors(levels: int) -> np.ndarray:
     return np.float32(2.0 ** ((np.array(scales) - levels) / 2)).astype(np.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class HaarLayer:
-    """A compiled transform: call it on samples (batch, T).
+@dataclass(frozen=True)
+class Haar(NumericConstruction):
+    """All T = 2^levels coefficients of T samples, at the last position."""
 
-    orthonormal: with the factors, over real numbers; else ±1 over integers of at most `largest`.
-    """
+    name: ClassVar[str] = "haar"
+    theorem: ClassVar[str] = "Understanding Input Selectivity in Mamba, Theorem 1"
 
-    levels: int
-    form: str
-    orthonormal: bool
-    x: Stream
-    position: Stream
-    compiled: Compiled
+    levels: int = parameter("J: transforms of 2^J samples", default=4)
+    form: Literal["steps", "bumps"] = parameter("the theorem's steps, or one latch per sample", default="steps")
+    orthonormal: bool = parameter("with the factors 2^(j/2), over real numbers; else ±1, over integers", default=True)
+    largest: float = parameter("the largest |sample| (0: 2^80, or 2^(21 − J) for integers)", default=0.0)
 
     @property
     def length(self) -> int:
         return 2**self.levels
+
+    @property
+    def reach(self) -> float:
+        """The largest |sample|."""
+        return self.largest or (LARGEST if self.orthonormal else 2.0 ** (21 - self.levels))
+
+    def check_sizes(self) -> None:
+        if not 1 <= self.levels <= LARGEST_LEVELS:
+            raise ValueError(
+                f"levels = {self.levels} is outside 1 … {LARGEST_LEVELS}: the layer has 3·2^levels channels"
+            )
+        if self.form not in ("steps", "bumps"):
+            raise ValueError(f"form {self.form!r} is unknown; it must be 'steps' or 'bumps'")
+
+    def circuit(self) -> Circuit:
+        self.check_sizes()
+        length, top = self.length, self.reach
+        x = numbers(Real(-top, top) if self.orthonormal else Int(-int(top), int(top)), "x")
+        position = numbers(Int(1, length), "position")
+        held = _suffix_sums(x, position, length) if self.form == "steps" else _samples(x, position, length)
+        matrix = _on_suffix_sums(self.levels) if self.form == "steps" else haar_matrix(self.levels)
+        factors = orthonormal_factors(self.levels) if self.orthonormal else np.ones(length)
+        output = ((factors[:, None] * matrix) @ held).named("coefficients")
+        return Circuit("haar", output, length=length)
+
+    def tasks(self) -> list[NumberTask]:
+        return [AnyNumbers(self.circuit()), HaarTask(self.levels, self.orthonormal, self.reach)]
+
+    def bound(self) -> dict[str, int]:
+        """3T channels for the three bases of each wavelet, a signed sample and the constant."""
+        return {"d_inner": 3 * self.length + (2 if self.form == "steps" else 3), "d_state": 1, "dt_rank": self.length}
+
+
+@dataclass(frozen=True, eq=False)
+class HaarLayer:
+    """A compiled transform: call it on samples (batch, T)."""
+
+    parameters: Haar
+    compiled: Compiled
+
+    @property
+    def length(self) -> int:
+        return self.parameters.length
 
     @cached_property
     def stack(self) -> NumericStack:
@@ -89,31 +133,15 @@ class HaarLayer:
             raise ValueError(f"the samples have shape {samples.shape}, and (batch, {self.length}) is needed.")
         rows = max(1, _NUMBERS_PER_RUN // self.length**2)
         parts = [samples[start : start + rows] for start in range(0, len(samples), rows)]
-        return np.concatenate([self.stack.run(self.inputs(part))[:, -1] for part in parts])
-
-    def inputs(self, samples: np.ndarray) -> dict[Stream, np.ndarray]:
-        """The values of the two input streams."""
-        places = np.broadcast_to(np.arange(1, self.length + 1.0)[None, :, None], (len(samples), self.length, 1))
-        return {self.x: samples[..., None], self.position: places}
+        return np.concatenate([self.stack.run({"x": part[..., None]})[:, -1] for part in parts])
 
 
 def build_haar(
     levels: int, form: Literal["steps", "bumps"] = "steps", orthonormal: bool = True, largest: float = 0
 ) -> HaarLayer:
     """Compile the transform of 2^levels samples with |x| ≤ largest (default: 2^80, or 2^(21 − levels) for integers)."""
-    if not 1 <= levels <= LARGEST_LEVELS:
-        raise ValueError(f"levels = {levels} is outside 1 … {LARGEST_LEVELS}: the layer has 3·2^levels channels")
-    if form not in ("steps", "bumps"):
-        raise ValueError(f"form {form!r} is unknown; it must be 'steps' or 'bumps'")
-    length = 2**levels
-    largest = largest or (LARGEST if orthonormal else 2 ** (21 - levels))
-    x = numbers(Real(-largest, largest) if orthonormal else Int(-int(largest), int(largest)), "x")
-    position = numbers(Int(1, length), "position")
-    held = _suffix_sums(x, position, length) if form == "steps" else _samples(x, position, length)
-    matrix = _on_suffix_sums(levels) if form == "steps" else haar_matrix(levels)
-    factors = orthonormal_factors(levels) if orthonormal else np.ones(length)
-    output = ((factors[:, None] * matrix) @ held).named("coefficients")
-    return HaarLayer(levels, form, orthonormal, x, position, compile(Circuit("haar", output, length=length)))
+    parameters = Haar(levels, form, orthonormal, largest)
+    return HaarLayer(parameters, compile(parameters.circuit()))
 
 
 def _suffix_sums(x: Stream, position: Stream, length: int) -> Stream:
@@ -164,11 +192,11 @@ def haar_report(levels: int, form: str = "steps", samples: int = 256, seed: int 
     error = np.abs(real(reals) - haar_pyramid(reals)).max(axis=1) / np.abs(reals).sum(axis=1)
     (size,) = bare_sizes(whole.compiled)
     return {
-        "theorem": "Understanding Input Selectivity in Mamba, Theorem 1",
+        "theorem": Haar.theorem,
         "levels": levels,
         "form": form,
         "sizes": size_fields(size),
-        "bound": {"d_inner": 3 * whole.length + (2 if form == "steps" else 3), "d_state": 1, "dt_rank": whole.length},
+        "bound": whole.parameters.bound(),
         "sequences": len(integers) + len(reals),
         "integers_exact": bool(np.array_equal(whole(integers), [haar_of(row) for row in integers.tolist()])),
         "largest_error": float(error.max()),

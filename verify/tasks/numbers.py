@@ -1,0 +1,104 @@
+"""What a verifier asks of a model over numbers: inputs of several sizes, and what is right where someone knows it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler.exactness.samples import drawn
+from compiler.language import operations as ops
+from compiler.language.circuit import Circuit
+from compiler.language.graph import with_operation
+from compiler.language.types import Real
+
+SIZES = (2.0**-20, 2.0**-6, 1.0, 4.0, 16.0, 256.0, 2.0**16, 2.0**40, 2.0**80)  # of real inputs, as far as is declared
+ROWS = 8  # sequences of a batch: the interpreter runs them with Fractions
+_LONGEST = 64
+
+
+@dataclass(frozen=True, eq=False)
+class NumberBatch:
+    """Sequences of one length, all of one size.
+
+    inputs: for each input by name (batch, time, width), float32 numbers; size: the largest real one, at most.
+    expected: (batch, time, outputs) the right outputs, NaN where nobody asks; None where nobody asks at all.
+    slack: (batch, time, outputs) how far the circuit itself may be from them (a coefficient that float32 rounds).
+    """
+
+    inputs: Mapping[str, np.ndarray]
+    size: float
+    expected: np.ndarray | None = None
+    slack: np.ndarray | None = None
+    case: str = ""
+
+    def __len__(self) -> int:
+        return len(next(iter(self.inputs.values())))
+
+
+class NumberTask(ABC):
+    """Inputs of a circuit over numbers; most_random: how many sequences are drawn where nobody asks for a number."""
+
+    name: str
+    length: int
+    most_random = 128
+
+    @abstractmethod
+    def describe(self) -> str:
+        """One line for a report."""
+
+    @abstractmethod
+    def batch(self, rng: np.random.Generator, size: float) -> NumberBatch:
+        """ROWS sequences whose real inputs are at most this large."""
+
+    def sizes(self) -> tuple[float, ...]:
+        """Sizes of real inputs to try; one of them where no input is real."""
+        return SIZES
+
+    def random(self, count: int, seed: int) -> Iterator[NumberBatch]:
+        """About `count` sequences (whole batches), every size in turn; batch i depends on the task, the seed and i."""
+        sizes = self.sizes()
+        for i in range(max(len(sizes), -(-count // ROWS))):
+            yield self.batch(np.random.default_rng([seed, i]), sizes[i % len(sizes)])
+
+
+class AnyNumbers(NumberTask):
+    """Numbers of the declared types, the bounds among them: what a circuit is run on where nobody knows its answers."""
+
+    name = "numbers"
+
+    def __init__(self, circuit: Circuit):
+        self.types = {stream.label: numbers.type for stream, numbers in with_operation(circuit.streams, ops.Numbers)}
+        self.length = min(circuit.max_length, _LONGEST)
+
+    def describe(self) -> str:
+        return "numbers of the declared types, at sizes up to the declared ones, against the interpreter"
+
+    def sizes(self) -> tuple[float, ...]:
+        real = [bound_of(type) for type in self.types.values() if isinstance(type, Real)]
+        return sizes_up_to(max(real)) if real else (1.0,)
+
+    def batch(self, rng: np.random.Generator, size: float) -> NumberBatch:
+        return NumberBatch({name: _of(type, size, (ROWS, self.length), rng) for name, type in self.types.items()}, size)
+
+
+def bound_of(type: Real) -> float:
+    """The largest number of a type in size; infinite where a bound is open."""
+    return float("inf") if type.lo is None or type.hi is None else max(abs(type.lo), abs(type.hi))
+
+
+def sizes_up_to(bound: float) -> tuple[float, ...]:
+    """The sizes below a declared bound, and itself where it is finite."""
+    return (*(size for size in SIZES if size < bound), *([bound] if np.isfinite(bound) else []))
+
+
+def _of(type, size: float, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    if not isinstance(type, Real):
+        return drawn(type, shape, rng).astype(float)
+    low = -size if type.lo is None else max(-size, type.lo)
+    high = size if type.hi is None else min(size, type.hi)
+    single = np.float32(drawn(Real(low, high, type.width), shape, rng))
+    over = (single < low) | (single > high)  # a bound that is no float32 was rounded outwards
+    return np.where(over, np.nextafter(single, np.float32(0)), single).astype(float)
