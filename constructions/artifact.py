@@ -201,8 +201,8 @@ def divergence(built: Built, stack: Stack, verification: Verification) -> str | 
     return first_divergence(stack, built.compiled, np.array([verification.failure[1]]), packaged)
 
 
-def generations(built: Built, directory: Path) -> list[dict]:
-    """What each runtime writes from a saved checkpoint of a chain task, against the solver.
+def generations(built: Built, directory: Path, every: bool = False) -> list[dict]:
+    """What each runtime writes from a saved checkpoint of a chain task, against the solver; every: after all prompts.
 
     [] where there is no such task.
     """
@@ -210,7 +210,7 @@ def generations(built: Built, directory: Path) -> list[dict]:
         run.to_json()
         for task in built.construction.tasks()
         if isinstance(task, ChainTask)
-        for run in check_generation(task, directory, built.construction.seed)
+        for run in check_generation(task, directory, built.construction.seed, every)
     ]
 
 

@@ -257,7 +257,7 @@ def reproduce(
         typer.echo(json.dumps([asdict(row) for row in rows]))
     else:
         display.show_experiment(experiment, rows)
-    if any(row.accuracy < 1 or not row.bit_exact for row in rows):
+    if not all(row.good for row in rows):
         raise typer.Exit(1)
 
 

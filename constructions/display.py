@@ -148,24 +148,36 @@ def _verification_table(verification: dict, packaged: bool) -> Table:
 
 def show_experiment(name: str, rows: list) -> None:
     """One row per built model; sizes as d_inner × d_state."""
-    table = Table("mixer", "model", "right", "bits", "bound", "built", "state", "needed", title=name)
+    writing = any(row.written for row in rows)
+    last = ["written"] if writing else ["needed"]
+    table = Table("mixer", "model", "dtype", "right", "bits", "bound", "built", "state", *last, title=name)
     for row in rows:
         bound = "·".join(str(row.bound.get(key, "")) for key in ("d_inner", "d_state"))
+        told = (row.arch, row.parameters, row.dtype)
+        if row.refused:
+            table.add_row(*told, "refused", "", bound, "", "", _shown(row.refused))
+            continue
         built = "·".join(str(row.used[key]) for key in ("d_inner", "d_state"))
         bits = "exact" if row.bit_exact else "DIFFER"
         right = f"{100 * row.accuracy:.4g} %"
-        table.add_row(
-            row.arch,
-            row.parameters,
-            right,
-            bits,
-            bound,
-            built,
-            str(row.state_entries),
-            f"{row.information_bits:.0f} bit",
-        )
+        needed = _written_by_itself(row.written) if writing else f"{row.information_bits:.0f} bit"
+        table.add_row(*told, right, bits, bound, built, str(row.state_entries), needed)
     console.print(table)
-    console.print("bound, built: d_inner·d_state in use; state: numbers carried; needed: the least any state must hold")
+    console.print("bound, built: d_inner·d_state in use; state: numbers carried")
+    if writing:
+        console.print("written: tokens that the checkpoint wrote by step, and by transformers' generate() (three ways)")
+    else:
+        console.print("needed: the least any state must hold")
+
+
+def _written_by_itself(written: tuple[dict, ...]) -> str:
+    """How many tokens each runtime wrote, or the first prompt after which one was wrong."""
+    wrong = [f"WRONG ({run['runtime']}) after {run['wrong']}" for run in written if run["wrong"]]
+    return ", ".join(wrong or (f"{run['tokens']:,}" for run in written))
+
+
+def _shown(sentence: str, most: int = 60) -> str:
+    return sentence if len(sentence) <= most else f"{sentence[:most]}…"
 
 
 def show_list(rows: list[dict]) -> None:

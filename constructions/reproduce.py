@@ -1,6 +1,6 @@
 """The experiments of *Understanding Input Selectivity in Mamba*, with built weights in place of trained ones.
 
-Paper B's chains.
+Paper B's chains, which models also write by themselves.
 
 Figures 2, A.2 and A.3 (MQAR over a grid), Table 1 (KEEP FIFTH) and Figure 3 (induction heads, with
 the hard setting of App. D.4). Each row compares the paper's bound, the size that was built and the
@@ -10,14 +10,14 @@ information bound: the bits that any state must hold, beside the state entries t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-import numpy as np
-import torch
-
-from compiler.artifact.package import bare, bare_sizes
-from compiler.driver import compile
+from compiler.artifact.package import bare_sizes
+from compiler.errors import CompileError
+from constructions import artifact
 from constructions.construction import Construction
 from constructions.copy_dp.chains import PAPER
 from constructions.copy_dp.copy import Copy
@@ -26,11 +26,13 @@ from constructions.copy_dp.lists import LongestIncreasingSubsequence, MaximumSub
 from constructions.copy_dp.local import CoinChange, Fibonacci
 from constructions.copy_dp.phonebook import Phonebook
 from constructions.copy_dp.selective_copy import SelectiveCopy
+from constructions.copy_dp.tables import MatrixChain, ShortestPath
+from constructions.copy_dp.viterbi import Viterbi
 from constructions.copy_dp.words import EditDistance, LongestCommonSubsequence
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.mqar import MQAR
-from verify.check import Verification, check, chosen_batches
+from verify.check import Verification
 
 
 def figure_2() -> Iterator[Construction]:
@@ -50,30 +52,46 @@ def figure_3() -> Iterator[Construction]:
 
 def chains() -> Iterator[Construction]:
     """Paper B at full size: random prompts, each chain forced token by token."""
-    for arch in ("mamba", "mamba2"):
-        yield Copy(n=64, vocab=16, arch=arch)
-        yield SelectiveCopy(n=16, vocab=16, length=256, arch=arch)
-        yield Phonebook(names=30, entries=10, digits=6, arch=arch)
-        yield EditDistance(length=40, arch=arch)
-        yield LongestCommonSubsequence(length=40, arch=arch)
-        yield LongestIncreasingSubsequence(length=64, values=32, arch=arch)
-        yield MaximumSubarray(length=16, values=8, arch=arch)
-        yield Knapsack(items=16, capacity=32, values=8, arch=arch)
-        yield Fibonacci(modulus=7, length=200, arch=arch)
-        yield CoinChange(amount=60, coins="1,5,8", arch=arch)
+    return _for_every_mixer(
+        Copy(n=64, vocab=16),
+        SelectiveCopy(n=16, vocab=16, length=256),
+        Phonebook(names=30, entries=10, digits=6),
+        EditDistance(length=40),
+        LongestCommonSubsequence(length=40),
+        LongestIncreasingSubsequence(length=64, values=32),
+        MaximumSubarray(length=16, values=8),
+        Knapsack(items=16, capacity=32, values=8),
+        Fibonacci(modulus=7, length=200),
+        CoinChange(amount=60, coins="1,5,8"),
+        Viterbi(length=32),
+        ShortestPath(nodes=5, lengths=3),
+        MatrixChain(matrices=4, largest=3),
+    )
 
 
 def every_chain() -> Iterator[Construction]:
     """Paper B at small sizes: every prompt."""
-    for arch in ("mamba", "mamba2"):
-        yield Copy(n=8, vocab=2, arch=arch)
-        yield EditDistance(length=3, distinct_letters=3, arch=arch)
-        yield LongestCommonSubsequence(length=3, distinct_letters=3, arch=arch)
-        yield LongestIncreasingSubsequence(length=5, values=4, arch=arch)
-        yield MaximumSubarray(length=5, values=4, arch=arch)
-        yield Knapsack(items=3, capacity=4, values=2, arch=arch)
-        yield Fibonacci(modulus=7, length=60, arch=arch)
-        yield CoinChange(amount=40, coins="3,4", arch=arch)
+    return _for_every_mixer(
+        Copy(n=8, vocab=2),
+        SelectiveCopy(n=2, vocab=2, length=6),
+        Phonebook(names=2, entries=2, digits=1),
+        EditDistance(length=3, distinct_letters=3),
+        LongestCommonSubsequence(length=3, distinct_letters=3),
+        LongestIncreasingSubsequence(length=5, values=4),
+        MaximumSubarray(length=5, values=4),
+        Knapsack(items=3, capacity=4, values=2),
+        Fibonacci(modulus=7, length=60),
+        CoinChange(amount=40, coins="3,4"),
+        Viterbi(length=5),
+        ShortestPath(nodes=4, lengths=2),
+        MatrixChain(matrices=3, largest=3),
+    )
+
+
+def _for_every_mixer(*constructions: Construction) -> Iterator[Construction]:
+    """Each on both mixers, in float32 and in bfloat16."""
+    for arch, construction, dtype in product(("mamba", "mamba2"), constructions, ("float32", "bfloat16")):
+        yield replace(construction, arch=arch, dtype=dtype)
 
 
 EXPERIMENTS: dict[str, Callable[[], Iterator[Construction]]] = {
@@ -84,20 +102,33 @@ EXPERIMENTS: dict[str, Callable[[], Iterator[Construction]]] = {
     "every-chain": every_chain,
 }
 EXHAUSTIVE = ("every-chain",)
+WRITTEN = ("chains", "every-chain")  # whose models also write their chains, from a saved checkpoint
 
 
 @dataclass(frozen=True)
 class Row:
-    """One built model of an experiment."""
+    """One built model of an experiment.
+
+    used: the largest of each size over its blocks; refused: why there is no model in this dtype, "" where there is one;
+    written: what each runtime wrote by itself.
+    """
 
     arch: str
     parameters: str
-    accuracy: float
-    bit_exact: bool
+    dtype: str
     bound: dict[str, int]
-    used: dict[str, int]
-    state_entries: int
-    information_bits: float
+    accuracy: float = 1.0
+    bit_exact: bool = True
+    queries: int = 0
+    used: dict[str, int] = field(default_factory=dict)
+    state_entries: int = 0
+    information_bits: float = 0.0
+    refused: str = ""
+    written: tuple[dict, ...] = ()
+
+    @property
+    def good(self) -> bool:
+        return self.accuracy == 1 and self.bit_exact and not any(run["wrong"] for run in self.written)
 
 
 def count(experiment: str) -> int:
@@ -106,32 +137,46 @@ def count(experiment: str) -> int:
 
 
 def rows(experiment: str, samples: int, seed: int) -> Iterator[Row]:
-    """Build and run every model of an experiment: adversarial cases and `samples` random sequences each."""
+    """Build and run every model of an experiment: adversarial cases and `samples` random sequences each.
+
+    "every-chain" runs every sequence instead. A dtype other than float32 may be refused, which is a row too.
+    """
+    mode = "exhaustive" if experiment in EXHAUSTIVE else "random"
     for construction in EXPERIMENTS[experiment]():
-        compiled = compile(construction.circuit(), construction.target)
-        stack, vocabulary = bare(compiled), compiled.source.alphabet.size
+        told = (construction.target, _parameters(construction), construction.dtype, construction.bound())
+        try:
+            built = artifact.build(construction)
+        except CompileError as reason:
+            if construction.dtype == "float32":
+                raise
+            yield Row(*told, refused=str(reason.reasons[0][1]))
+            continue
+        written = _written(built, seed, every=mode == "exhaustive") if experiment in WRITTEN else ()
+        yield _row(built, told, mode, samples, seed, written)
 
-        def scores(tokens: np.ndarray, stack=stack) -> np.ndarray:
-            with torch.no_grad():
-                return stack(torch.from_numpy(tokens)).numpy()
 
-        results = []
-        for task in construction.tasks():
-            mode = "exhaustive" if experiment in EXHAUSTIVE else "random"
-            _, batches = chosen_batches(task, mode, min(samples, task.most_random), seed, vocabulary)
-            results.append(check(scores, compiled.interpret, batches))
-        total = sum(results, start=Verification())
-        sizes = bare_sizes(compiled)
-        yield Row(
-            construction.target,
-            _parameters(construction),
-            total.accuracy,
-            total.bit_exact,
-            construction.bound(),
-            {name: max(getattr(size, name) for size in sizes) for name in ("d_model", "d_inner", "d_state")},
-            sum(compiled.context.target.state_entries(block) for block in compiled.blocks),
-            construction.information_bits(),
-        )
+def _row(built: artifact.Built, told: tuple, mode: str, samples: int, seed: int, written: tuple[dict, ...]) -> Row:
+    most = min(samples, *(task.most_random for task in built.construction.tasks()))
+    results = artifact.verify(built, built.bare_stack(), mode, most, seed, bare=True)
+    total, sizes = sum(results.values(), start=Verification()), bare_sizes(built.compiled)
+    return Row(
+        *told,
+        total.accuracy,
+        total.bit_exact,
+        total.queries,
+        {name: max(getattr(size, name) for size in sizes) for name in ("d_model", "d_inner", "d_state")},
+        sum(built.compiled.context.target.state_entries(block) for block in built.compiled.blocks),
+        built.construction.information_bits(),
+        written=written,
+    )
+
+
+def _written(built: artifact.Built, seed: int, every: bool) -> tuple[dict, ...]:
+    """What each runtime writes from a saved checkpoint, against the solver."""
+    with TemporaryDirectory() as directory:
+        checkpoint = Path(directory) / "checkpoint"
+        artifact.save(built, {}, checkpoint)
+        return tuple(artifact.generations(built, checkpoint, every))
 
 
 def _parameters(construction: Construction) -> str:

@@ -2,7 +2,9 @@
 
 The forced pass of a chain task proves what greedy decoding writes where forward and step agree; this is a sample of
 what really comes out: by stepping, and by transformers' `generate()` with and without its cache, prompts of different
-lengths in one batch padded to the left.
+lengths in one batch padded to the left. A chain that is too long to be run again for every token is run once by
+transformers without a cache: what scores highest at each position is what `generate(use_cache=False)` would write
+there, for no position sees a later one.
 """
 
 from __future__ import annotations
@@ -10,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
+
+import torch
 
 from compiler.artifact.dtype import in_dtype
 from compiler.artifact.generate import transformers_model
@@ -22,8 +25,10 @@ from verify.tasks.chain import ChainTask
 Case = tuple[list[int], list[int]]
 
 _CASES = 8
-_TOKENS = 2500  # of prompts and chains together, cached; at least one chain is written
+_TOKENS = 2500  # of prompts and chains together, cached; at least the longest chain is written
 _TOKENS_UNCACHED = 80  # of a chain with its prompt: the whole is run again for every token
+_UNCACHED, _UNCACHED_OF_EVERY = 3, 64  # chains
+_ROWS = 512  # of one batch
 
 
 @dataclass(frozen=True)
@@ -39,38 +44,55 @@ class GenerationRun:
         return asdict(self)
 
 
-def check_generation(task: ChainTask, directory: Path, seed: int) -> list[GenerationRun]:
-    """Corner prompts and random ones, as many as are soon written."""
+def check_generation(task: ChainTask, directory: Path, seed: int, every: bool = False) -> list[GenerationRun]:
+    """Corner prompts and random ones, as many as are soon written; every: all prompts of the task instead."""
     stack = load(directory)
     dtype = stack.manifest.dtype
-    cases = _chosen(task, seed)
-    short = [case for case in cases if len(case[0]) + len(case[1]) <= _TOKENS_UNCACHED][:3]
+    cases = [task.ids(prompt) for prompt in task.solver.prompts()] if every else _chosen(task, seed)
+    room = _UNCACHED_OF_EVERY if every else _UNCACHED
+    short = [case for case in cases if _size(case) <= _TOKENS_UNCACHED]
+    short = short[:: max(1, len(short) // room)][:room]
     hugging_face = transformers_model(directory, dtype)
     runs = [
         ("step", partial(by_stepping, in_dtype(stack, dtype)), cases),
         ("transformers", partial(by_transformers, hugging_face), cases),
         ("transformers without cache", partial(by_transformers, hugging_face, cached=False), short),
     ]
-    return [_compared(name, write, task, given) for name, write, given in runs if given]
+    found = [_compared(name, write, task, given) for name, write, given in runs if given]
+    return [*found, _in_one_pass(hugging_face, task, max(cases, key=_size))]
 
 
 def _chosen(task: ChainTask, seed: int) -> list[Case]:
-    corners = [task.ids(prompt) for _, prompt in task.solver.corners()]
-    candidates = [*islice(task.cases(_CASES, seed), _CASES), *corners]
-    chosen, room = candidates[:1], _TOKENS - sum(map(len, candidates[0]))
-    for case in candidates[1:]:
-        size = len(case[0]) + len(case[1])
-        if size <= room:
+    """The longest corner, random cases and the other corners, as many as there is room for."""
+    corners = sorted((task.ids(prompt) for _, prompt in task.solver.corners()), key=_size)
+    chosen, room = corners[-1:], _TOKENS - _size(corners[-1])
+    for case in [*task.cases(_CASES, seed), *corners[:-1]]:
+        if _size(case) <= room:
             chosen.append(case)
-            room -= size
+            room -= _size(case)
     return chosen
 
 
+def _size(case: Case) -> int:
+    return len(case[0]) + len(case[1])
+
+
 def _compared(name: str, write: Callable, task: ChainTask, cases: Sequence[Case]) -> GenerationRun:
-    prompts, chains = [prompt for prompt, _ in cases], [chain for _, chain in cases]
-    stop = chains[0][-1]
-    most = [task.language.max_length - len(prompt) for prompt in prompts]
-    written = write(prompts, stop, most)
-    wrong = next((prompt for prompt, chain, got in zip(prompts, chains, written, strict=True) if chain != got), None)
+    stop, wrong = cases[0][1][-1], None
+    for start in range(0, len(cases), _ROWS):
+        prompts, chains = zip(*cases[start : start + _ROWS], strict=True)
+        written = write(prompts, stop, [task.language.max_length - len(prompt) for prompt in prompts])
+        differing = (p for p, chain, got in zip(prompts, chains, written, strict=True) if chain != got)
+        wrong = wrong or next(differing, None)
     told = None if wrong is None else task.language.alphabet.decode(wrong)
-    return GenerationRun(name, len(cases), sum(map(len, chains)), told)
+    return GenerationRun(name, len(cases), sum(len(chain) for _, chain in cases), told)
+
+
+def _in_one_pass(hugging_face: Callable, task: ChainTask, case: Case) -> GenerationRun:
+    """The longest chain, forced: the highest score at each of its positions."""
+    prompt, chain = case
+    with torch.no_grad():
+        scores = hugging_face(torch.tensor([prompt + chain[:-1]]), use_cache=False).logits
+    right = scores[0, len(prompt) - 1 :].argmax(dim=-1).tolist() == chain
+    told = None if right else task.language.alphabet.decode(prompt)
+    return GenerationRun("transformers in one pass", 1, len(chain), told)

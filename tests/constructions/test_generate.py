@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from compiler import generate
 from compiler.artifact.generate import Writer
+from compiler.language.input_language import InputLanguage
 from constructions import artifact
 from constructions.cli import app
 from constructions.copy_dp.words import EditDistance
@@ -35,8 +36,21 @@ def test_a_batch_of_prompts_of_different_lengths(checkpoint, runtime):
 def test_chains_against_the_solver_on_every_runtime(checkpoint):
     built, directory = checkpoint
     runs = check_generation(built.construction.tasks()[0], directory, seed=0)
-    assert [run.runtime for run in runs] == ["step", "transformers", "transformers without cache"]
-    assert all(run.wrong is None and run.chains >= 3 for run in runs)
+    by = ["step", "transformers", "transformers without cache", "transformers in one pass"]
+    assert [run.runtime for run in runs] == by
+    assert all(run.wrong is None and run.chains >= 3 for run in runs[:3]) and runs[3].wrong is None
+    assert runs[3].tokens == 3 * 3 + 3, "three rows of three entries, each with a mark behind it"
+
+
+def test_every_chain_and_a_wrong_one(checkpoint, monkeypatch):
+    built, directory = checkpoint
+    task = built.construction.tasks()[0]
+    step, cached, *_ = check_generation(task, directory, seed=0, every=True)
+    assert step.chains == cached.chains == task.exhaustive_count() == 49 and not (step.wrong or cached.wrong)
+    right = task.solver.chain
+    monkeypatch.setattr(task.solver, "chain", lambda prompt: right(prompt)[::-1] if prompt[0] == "|" else right(prompt))
+    task.language = InputLanguage.everything(task.language.alphabet, task.language.max_length)
+    assert all(run.wrong for run in check_generation(task, directory, seed=0, every=True)[:2])
 
 
 def test_the_command_streams_what_the_function_returns(checkpoint):
