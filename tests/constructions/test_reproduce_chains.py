@@ -1,4 +1,4 @@
-"""`construct reproduce chains`: models are forced and write by themselves; what a short format refuses has a row too."""
+"""`construct reproduce chains`: models are forced, and write by themselves; refusals have rows too."""
 
 from __future__ import annotations
 
