@@ -1,6 +1,6 @@
 # make demo    build the MQAR construction and show its sizes, margin and domain
 # make test    run every test
-# make check   run ruff, which changes nothing here
+# make check   run ruff and mypy, which change nothing here
 # make bench   time the scan and the start of the command
 # make hostile N=10000   damage checkpoints at random and verify them, and kill processes that save
 # make fuzz N=100000 START=0   random programs over the whole language: exact or refused, from a seed on
@@ -28,6 +28,7 @@ test: $(VENV)/installed-test
 check: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 bench: $(VENV)/installed
 	$(BIN)/python benchmarks/scan.py

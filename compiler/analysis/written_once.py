@@ -308,7 +308,7 @@ def _path(came: dict[tuple, tuple], place: tuple) -> list[Step]:
 def _told(example: list[Step], domains: Domains) -> str:
     if domains.language is None or len(example) > domains.max_length:
         return ""
-    names = [domains.language.alphabet.tokens[step.token] for step in example]
+    names = [domains.language.alphabet.tokens[step.token] for step in example if step.token is not None]
     return f", as far as can be seen in {' '.join(names[:16])}{' …' if len(names) > 16 else ''}"
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from compiler.artifact.model import Stack
+from typing import TypeVar
+
+from torch import nn
+
 from compiler.formats import format_of
 
+_Model = TypeVar("_Model", bound=nn.Module)
 
-def in_dtype(stack: Stack, dtype: str) -> Stack:
+
+def in_dtype(stack: _Model, dtype: str) -> _Model:
     """The stack with its weights in the dtype; A_log and D stay in float32, as the kernels require."""
     if dtype == "float32":
         return stack

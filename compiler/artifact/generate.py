@@ -8,8 +8,9 @@ from functools import cached_property
 from pathlib import Path
 
 from compiler.artifact.dtype import in_dtype
+from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import MANIFEST
-from compiler.artifact.load import load
+from compiler.artifact.load import load_over_tokens
 from compiler.artifact.manifest import check_files, read_manifest
 from compiler.artifact.tokenizer import read_tokens
 from compiler.formats import format_of
@@ -52,21 +53,23 @@ class Writer:
         self.directory, self.runtime = Path(directory), runtime
         self.manifest = read_manifest(directory)
         check_files(self.directory, self.manifest)
-        self.tokens = read_tokens(self.directory)
+        if self.manifest.promise.language is None:
+            raise CheckpointError(f"{directory} holds a model over numbers, and only one over tokens writes.")
+        self.tokens, self._language = read_tokens(self.directory), self.manifest.promise.language
         self.ids = {name: i for i, name in enumerate(self.tokens)}
 
     @cached_property
     def language(self) -> InputLanguage:
         promise = self.manifest.promise
-        letters = Alphabet(tuple(self.tokens[: promise.language["tokens"]]))
-        data = {"language": promise.language, "length": promise.length, "description": promise.description}
+        letters = Alphabet(tuple(self.tokens[: self._language["tokens"]]))
+        data = {"language": self._language, "length": promise.length, "description": promise.description}
         return language_from_data(data, letters)
 
     @cached_property
     def _run(self) -> Callable[..., list[list[int]]]:
         dtype = self.manifest.dtype
         if self.runtime == "mamba-ssm":
-            stack = in_dtype(load(self.directory), dtype)
+            stack = in_dtype(load_over_tokens(self.directory), dtype)
             return lambda *arguments: by_stepping(stack, *arguments)
         model = transformers_model(self.directory, dtype)
         return lambda *arguments: by_transformers(model, *arguments)

@@ -49,6 +49,14 @@ def load(directory: str | Path, sealed: bool = True) -> Stack | NumericStack:
     return stack
 
 
+def load_over_tokens(directory: str | Path) -> Stack:
+    """`load`, and CheckpointError for a model over numbers."""
+    stack = load(directory)
+    if not isinstance(stack, Stack):
+        raise CheckpointError(f"{directory} holds a model over numbers, and one over tokens is needed.")
+    return stack
+
+
 def _over_numbers(directory: Path, manifest: Manifest, config: dict[str, Any]) -> NumericStack:
     from compiler.artifact.numeric import loaded_stack  # which imports the compiler
 

@@ -13,13 +13,17 @@ Letters: b batch, l length, d_model width of the residual stream.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from compiler.exactness.levels import NORM_EPSILON
 from compiler.runtime.block import Block
+
+if TYPE_CHECKING:
+    from compiler.artifact.manifest import Manifest
+    from compiler.layout import Layout
 
 BLOCK_KINDS = ("mamba", "mamba2")
 
@@ -50,8 +54,14 @@ class Stack(nn.Module):
     """embedding, then per block h <- [h +] block([norm](h)), then head([final_norm](h)).
 
     Attributes: `embedding` (vocab, d_model), `blocks`, `norms` and `final_norm` (None in a bare stack),
-    `head` (vocab, d_model) without bias, `residual`.
+    `head` (vocab, d_model) without bias, `residual`. What has made a stack hangs on it: `layout` where it was packaged,
+    `manifest`, `config` and `tokens` where it was loaded.
     """
+
+    layout: "Layout"
+    manifest: "Manifest"
+    config: dict[str, Any]
+    tokens: list[str]
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ import numpy as np
 from compiler.driver import Compiled
 from compiler.ir.coordinate import Coordinate, numbered
 from compiler.layout import Axis, Emission, Layout, axis
+from compiler.targets.family import Family
 
 
 def bare_layout(
@@ -26,7 +27,7 @@ def bare_layout(
 
 
 def language_model_layout(
-    compiled: Compiled, emitted: Sequence[Emission], d_model: int, tokens: Sequence[str], ballast: int
+    compiled: Compiled, emitted: Sequence[Emission], family: Family, d_model: int, tokens: Sequence[str], ballast: int
 ) -> Layout:
     """The layout of a language model, by Hugging Face's names of its tensors.
 
@@ -50,7 +51,7 @@ def language_model_layout(
     for number, emission in enumerate(emitted):
         prefix = f"backbone.layers.{number}"
         layout |= Layout({f"{prefix}.norm.weight": (lanes,)}) | emission.layout.prefixed(f"{prefix}.mixer.")
-        if compiled.context.target.family.inner_norm:
+        if family.inner_norm:
             layout |= Layout({f"{prefix}.mixer.norm.weight": (emission.layout.axes["out_proj.weight"][1],)})
     return layout
 

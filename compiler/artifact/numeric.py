@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -25,7 +26,11 @@ from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, OneHot
 from compiler.layout import Layout
+from compiler.runtime.block import Block
 from compiler.targets import target_of
+
+if TYPE_CHECKING:
+    from compiler.artifact.manifest import Manifest
 
 Inputs = Mapping[Stream, np.ndarray] | Mapping[str, np.ndarray]  # for each numeric input (batch, time, width)
 
@@ -34,7 +39,11 @@ class NumericStack(nn.Module):
     """Blocks and a linear head over float lanes: h ← [h +] block(h), then head(h).
 
     inputs: the input streams, in the circuit's order; constant: (d_model,) what every position starts from (`one` = 1).
+    `manifest` and `config` are there where it was loaded.
     """
+
+    manifest: Manifest
+    config: dict[str, Any]
 
     def __init__(self, stack: Stack, inputs: Sequence[NumberInput], streams: Sequence[Stream] = ()):
         super().__init__()
@@ -43,7 +52,7 @@ class NumericStack(nn.Module):
         self._streams = tuple(streams) or (None,) * len(self.inputs)
 
     @property
-    def blocks(self) -> nn.ModuleList:
+    def blocks(self) -> Sequence[Block]:
         return self.stack.blocks
 
     @property
@@ -61,6 +70,7 @@ class NumericStack(nn.Module):
         where nothing else tells it. ValueError where another input is missing or unknown, or a value outside its type.
         """
         known = {*self._streams, *(i.name for i in self.inputs)}
+        by_key: dict[object, np.ndarray] = dict(inputs.items())
         for given in inputs:
             if isinstance(given, str) and given not in known:
                 names = ", ".join(i.name for i in self.inputs)
@@ -70,7 +80,7 @@ class NumericStack(nn.Module):
         shape = shape or np.shape(next(iter(inputs.values())))[:2]
         lanes = self.constant.expand(*shape, -1).clone()
         for stream, record in zip(self._streams, self.inputs, strict=True):
-            values = inputs.get(stream, inputs.get(record.name)) if stream is not None else inputs.get(record.name)
+            values = by_key.get(stream, by_key.get(record.name))
             if values is None and record.name == POSITION:
                 values = positions(record, *shape)
             if values is None:
@@ -146,7 +156,7 @@ def loaded_stack(config: Mapping, tensors: Mapping[str, Tensor]) -> NumericStack
     return NumericStack(stack, [NumberInput(**record) for record in config["inputs"]])
 
 
-def reference(compiled: Compiled, inputs: Inputs) -> np.ndarray:
+def reference(compiled: Compiled, inputs: Mapping[Stream, np.ndarray]) -> np.ndarray:
     """What the circuit means, in Python integers and Fractions: (batch, time, outputs) objects."""
     return interpret(compiled.source, inputs=inputs)[compiled.source.output]
 

@@ -7,6 +7,7 @@ RMSNorm before every block and residual around it, with all blocks padded to one
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import frexp, prod
 
@@ -24,6 +25,7 @@ from compiler.errors import CompileError
 from compiler.exactness.ballast import Ballast, choose_ballast, with_norm_ballast
 from compiler.exactness.sums import largest_step
 from compiler.formats import FLOAT32, Format
+from compiler.ir.block import SelectiveBlock
 from compiler.language.arguments import instance
 from compiler.layout import Layout
 from compiler.targets import target_of
@@ -201,7 +203,8 @@ def language_model(compiled: Compiled) -> LanguageModel:
     tokens = with_special_tokens(list(alphabet.tokens), end)
     bounds, format = compiled.lane_bounds(), compiled.context.format
     special = _special_score(compiled, bounds)
-    blocks, inner_ballast = compiled.blocks, [None] * len(compiled.blocks)
+    blocks: Sequence[SelectiveBlock] = compiled.blocks
+    inner_ballast: Sequence[Ballast | None] = [None] * len(blocks)
     size = family.size(blocks, compiled.lanes.count)
     ends_with = None if end is None else alphabet.index(end)
     step = max(largest_step(block, bounds) for block in blocks)
@@ -225,11 +228,12 @@ def language_model(compiled: Compiled) -> LanguageModel:
         emitted.append(printer.emit(block, size, lane_of, lane_of))
         for name, tensor in emitted[-1].tensors.items():
             tensors[f"{prefix}.mixer.{name}"] = tensor
-        if inner_ballast[i] is not None:
+        inner = inner_ballast[i]
+        if inner is not None:
             seats = printer.seats(block, size)[: len(compiled.blocks[i].channels.names)]
-            tensors[f"{prefix}.mixer.norm.weight"] = _norm_weight(size.d_inner, seats, inner_ballast[i])
+            tensors[f"{prefix}.mixer.norm.weight"] = _norm_weight(size.d_inner, seats, inner)
     _check_representable(tensors, format)
-    layout = language_model_layout(compiled, emitted, size.d_model, tokens, len(ballast.factors))
+    layout = language_model_layout(compiled, emitted, family, size.d_model, tokens, len(ballast.factors))
     return LanguageModel(config, tensors, tokens, lane_of, ballast, special, alphabet.size, layout)
 
 

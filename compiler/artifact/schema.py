@@ -31,7 +31,7 @@ def _value(kind: Any, value: Any, where: str) -> Any:
         return value
     if isinstance(kind, UnionType):
         return _one_of(get_args(kind), value, where)
-    if dataclasses.is_dataclass(kind):
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
         return _record(kind, value, where)
     if get_origin(kind) is list:
         (member,) = get_args(kind)

@@ -12,6 +12,7 @@ taken for granted of a backend: sums and products round to nearest, exp, silu an
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from compiler.gadgets.scaled_sum import step_rate
 from compiler.ir.decay import fade_error
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
+from compiler.language.graph import operation_of
 from compiler.language.stream import Stream
 
 UNIT = 2.0**-24
@@ -133,10 +135,10 @@ Bounds = tuple[np.ndarray, np.ndarray]  # (errors, beyond) of a stream
 
 def _half(known: ErrorBound, stream: Stream) -> Bounds:
     """|silu(S·x̃)/S − silu(S·x)/S| ≤ 1.1·|x̃ − x|, and a relative error of the evaluation; relu is 0.2785/S away."""
-    (x,) = stream.inputs
-    error, away = known.error(x), np.full(stream.width, SILU_OFF / stream.operation.scale)
+    (x,), half = stream.inputs, operation_of(stream, ops.Half)
+    error, away = known.error(x), np.full(stream.width, SILU_OFF / half.scale)
     off = 1.1 * error + gamma(ELEMENTARY) * (known.size(x) + error)
-    return (off + away, 0 * away) if stream.operation.alone else (off, away)
+    return (off + away, 0 * away) if half.alone else (off, away)
 
 
 def _product(known: ErrorBound, stream: Stream) -> Bounds:
@@ -153,7 +155,7 @@ def _silu_product(known: ErrorBound, stream: Stream) -> Bounds:
     sum.
     """
     a, b = stream.inputs
-    scale = float(stream.operation.scale)
+    scale = float(operation_of(stream, ops.SiluProduct).scale)
     off, _ = _of_product(known, a, b, 0)
     reach = known.size(a) + known.error(a) + known.size(b) + known.error(b)
     rounded = scale * reach * (1 + reach / (2 * scale)) * gamma(12)
@@ -206,7 +208,8 @@ def _gated(known: ErrorBound, stream: Stream) -> Bounds:
     error = known.error(bank)
     off = error + gamma(ELEMENTARY + gate.width) * (known.size(bank) + error)
     weight = float(known.domains.of(gate).l1) * OUTWARD
-    return tuple(weight * part.reshape(gate.width, -1).max(axis=0) for part in (off, known.excess(bank)))
+    off, more = (weight * part.reshape(gate.width, -1).max(axis=0) for part in (off, known.excess(bank)))
+    return off, more
 
 
 def _dot(known: ErrorBound, stream: Stream) -> Bounds:
@@ -217,12 +220,15 @@ def _dot(known: ErrorBound, stream: Stream) -> Bounds:
 
 def _fading_sum(known: ErrorBound, stream: Stream) -> Bounds:
     (value,) = stream.inputs
-    return _faded(known, stream, known.size(value), known.error(value), known.excess(value), 0)
+    return _faded(
+        known, operation_of(stream, ops.FadingSum).decay, known.size(value), known.error(value), known.excess(value), 0
+    )
 
 
 def _memory(known: ErrorBound, stream: Stream) -> Bounds:
     """A memory that keeps everything: T times what is written at a position, and T more roundings."""
-    if stream.operation.policy not in ("sum", "once") or stream.operation.skip:
+    operation = operation_of(stream, ops.MemoryRead)
+    if operation.policy not in ("sum", "once") or operation.skip:
         raise Unbounded(stream.label)
     size, error, more, roundings = _written(known, *stream.inputs)
     length = known.domains.max_length
@@ -247,7 +253,7 @@ def _scaled_sum(known: ErrorBound, stream: Stream) -> Bounds:
 
 def _fading_memory(known: ErrorBound, stream: Stream) -> Bounds:
     """What is written at a position, in a state that fades."""
-    return _faded(known, stream, *_written(known, *stream.inputs))
+    return _faded(known, operation_of(stream, ops.FadingMemory).decay, *_written(known, *stream.inputs))
 
 
 def _written(known: ErrorBound, value: Stream, key: Stream, query: Stream) -> tuple:
@@ -262,14 +268,14 @@ def _written(known: ErrorBound, value: Stream, key: Stream, query: Stream) -> tu
     return size * met, off, beyond, key.width + 2 * ELEMENTARY
 
 
-def _faded(known: ErrorBound, stream: Stream, size, error, more, roundings: int) -> Bounds:
+def _faded(known: ErrorBound, factor: Fraction, size, error, more, roundings: int) -> Bounds:
     """Σ_k |d̃_k − d^k|·size + Σ_k d̃_k·error over k < T, where k steps leave d̃_k within d^k·(1 + η)^k·(1 + γ).
 
     With D = d(1 + η): Σ D^k ≤ min(1/(1 − D), T·(1 + η)^T), and Σ (D^k − d^k) is at most (D − d)/((1 − D)(1 − d)) and
     η·(1 + η)^T·T(T − 1)/2, for D^k − d^k ≤ k·η·(1 + η)^k. Where D ≥ 1 only the second of each is there.
     """
-    decay, length = float(stream.operation.decay), known.domains.max_length
-    step_off, rounded = fade_error(stream.operation.decay, known.chunk), gamma(ELEMENTARY + known.chunk + roundings)
+    decay, length = float(factor), known.domains.max_length
+    step_off, rounded = fade_error(factor, known.chunk), gamma(ELEMENTARY + known.chunk + roundings)
     grown = float(np.exp(min(length * step_off, 700.0)))
     left = 1 - decay * (1 + step_off)
     kept, off = length * grown, step_off * grown * length * (length - 1) / 2

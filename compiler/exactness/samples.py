@@ -15,7 +15,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.graph import with_operation
 from compiler.language.input_language import Edge, InputLanguage
 from compiler.language.stream import Stream
-from compiler.language.types import Bool, Code, OneHot, Type
+from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
 
 LONGEST_EXHAUSTIVE = 6
 UNBOUNDED = 2**10  # what stands for an open bound of a numeric input
@@ -125,6 +125,8 @@ def drawn(type: Type, shape: tuple[int, int], rng: np.random.Generator) -> np.nd
     if isinstance(type, Code):
         words = np.vstack([np.zeros((1, type.width)), type.book.words]).astype(np.int64)
         return words[rng.integers(0, len(words), shape)]
+    if not isinstance(type, (Int, Real)):
+        raise TypeError(f"no input is declared {type}")
     lo, hi = (float(b) if b is not None else s * UNBOUNDED for b, s in ((type.lo, -1), (type.hi, 1)))
     lanes = (*shape, type.width)
     bounds = np.where(rng.integers(0, 2, lanes) == 1, hi, lo)

@@ -15,6 +15,8 @@ from compiler.gadgets.parts import per_lane
 from compiler.gadgets.state import OneColumnState
 from compiler.ir.builder import BlockBuilder
 from compiler.ir.decay import Fade, fade_by
+from compiler.language import operations as ops
+from compiler.language.graph import operation_of
 from compiler.language.stream import Stream
 
 if TYPE_CHECKING:
@@ -25,9 +27,8 @@ LEAST_DECAY = Fraction(1, 2**64)  # below, powers of it soon leave float32, and 
 LARGEST_DECAY = 1 - Fraction(1, 2**18)  # above, 1/(1 − decay) is too much beside the rounding of each step
 
 
-def check_fading(stream: Stream, fitter: Fitter) -> None:
-    """NotImplementedError where no error of a fading state is proved."""
-    decay = stream.operation.decay
+def check_fading(decay: Fraction, fitter: Fitter) -> None:
+    """NotImplementedError where no error of a state that keeps this factor is proved."""
     if not LEAST_DECAY <= decay <= LARGEST_DECAY:
         raise NotImplementedError(f"its decay is {float(decay):.9g}, and float32 fades by 2^−64 to 1 − 2^−18")
     if fitter.context.format is not FLOAT32:
@@ -47,7 +48,7 @@ class FadingSum(OneColumnState):
         return [(stream.inputs[0], "written")]
 
     def fit(self, stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Stream:
-        check_fading(stream, fitter)
+        check_fading(operation_of(stream, ops.FadingSum).decay, fitter)
         return super().fit(stream, inputs, fitter)
 
     def carries(self, stream: Stream, number: int) -> tuple[Stream, int]:
@@ -56,7 +57,7 @@ class FadingSum(OneColumnState):
     def written(
         self, stream: Stream, at: np.ndarray, builder: BlockBuilder
     ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-        step = {"delta_bias": ON, "decay": fade_by(stream.operation.decay)}
+        step = {"delta_bias": ON, "decay": fade_by(operation_of(stream, ops.FadingSum).decay)}
         return *per_lane(builder, stream.inputs[0], at), step
 
 
@@ -66,12 +67,12 @@ class FadingMemory(OuterProduct):
     """
 
     def fit(self, stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Stream:
-        check_fading(stream, fitter)
+        check_fading(operation_of(stream, ops.FadingMemory).decay, fitter)
         return super().fit(stream, inputs, fitter)
 
     def column_group(self, stream: Stream) -> tuple:
         key, query = stream.inputs[1:3]
-        return ("fading memory", stream.operation.decay, id(key), id(query))
+        return ("fading memory", operation_of(stream, ops.FadingMemory).decay, id(key), id(query))
 
     def decay(self, stream: Stream) -> Fade:
-        return fade_by(stream.operation.decay)
+        return fade_by(operation_of(stream, ops.FadingMemory).decay)

@@ -35,7 +35,7 @@ class Latch(OneColumnState):
     def rows(self, stream: Stream, wanted: np.ndarray) -> list[np.ndarray]:
         value, when = stream.inputs
         table = wanted.reshape(when.width, value.width)
-        return [table.any(axis=0), table.any(axis=1)]
+        return [np.logical_or.reduce(table, axis) for axis in (0, 1)]
 
     def fit(self, stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Stream:
         value, when = inputs

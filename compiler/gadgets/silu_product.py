@@ -11,6 +11,8 @@ from compiler.formats import FLOAT32
 from compiler.gadgets.gadget import Gadget
 from compiler.gadgets.parts import places, targets
 from compiler.ir.builder import BlockBuilder
+from compiler.language import operations as ops
+from compiler.language.graph import operation_of
 from compiler.language.stream import Stream
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ class SiluProduct(Gadget):
     def lower(self, stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
         at = np.flatnonzero(wanted)
         a, b = (builder.on_lanes(source)[at] for source in stream.inputs)
-        scale = float(stream.operation.scale)
+        scale = float(operation_of(stream, ops.SiluProduct).scale)
         ids, target = np.full(len(at), builder.constant()), targets(stream, wanted, builder)
         for sign, row in ((1.0, a + b), (1.0, -a - b), (-1.0, a - b), (-1.0, b - a)):
             out = (target, np.full(len(at), sign * scale**2 / 2))

@@ -277,6 +277,7 @@ class BlockBuilder:
 
 
 def _only(channels: ChannelRows | None, wanted: np.ndarray) -> ChannelRows:
+    assert channels is not None, "fit has seen to it that one channel computes each row"
     rows = np.flatnonzero(wanted)
     return ChannelRows(channels.atoms, tuple(m[rows] for m in channels.rows), channels.taps[rows], channels.bias[rows])
 

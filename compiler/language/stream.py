@@ -73,7 +73,7 @@ class Stream:
         return Stream(ops.Linear((ops.scaled_identity(self.width),), type), (self,))
 
     # lanes -------------------------------------------------------------------------------------
-    def __getitem__(self, lanes: int | slice | Sequence[int]) -> Stream:
+    def __getitem__(self, lanes: int | slice | Sequence[int] | np.ndarray) -> Stream:
         index = _lanes(self, lanes)
         pick = sparse.csr_array((np.ones(len(index)), (range(len(index)), index)), shape=(len(index), self.width))
         return Stream(ops.Linear((pick,), ops.with_width(self.type, len(index))), (self,))
@@ -241,7 +241,7 @@ def _checked(operation: ops.Operation, inputs: Sequence[Stream]) -> tuple[Stream
     return tuple(inputs)
 
 
-def _lanes(stream: Stream, lanes: int | slice | Sequence[int]) -> np.ndarray:
+def _lanes(stream: Stream, lanes: int | slice | Sequence[int] | np.ndarray) -> np.ndarray:
     """The lanes that an index picks; IndexError outside the stream's."""
     try:
         index = np.atleast_1d(np.arange(stream.width)[lanes])

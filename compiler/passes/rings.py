@@ -72,8 +72,8 @@ def _far(circuit: Circuit, context: Context) -> dict[Stream, tuple[Stream, int]]
 
 def _unwound(stream: Stream) -> tuple[Stream, int]:
     lag = 0
-    while isinstance(stream.operation, ops.Shift):
-        stream, lag = stream.inputs[0], lag + stream.operation.k
+    while isinstance(operation := stream.operation, ops.Shift):
+        stream, lag = stream.inputs[0], lag + operation.k
     return stream, lag
 
 

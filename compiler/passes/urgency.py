@@ -98,7 +98,7 @@ class _Placing:
 def _urgency(reads: Reads) -> dict[Stream, int]:
     """How many blocks come after a stream's own on the longest chain of its readers."""
     found = dict.fromkeys(reads, 0)
-    for stream in reversed(reads):
+    for stream in reversed(list(reads)):
         for source, in_port in reads[stream]:
             found[source] = max(found[source], found[stream] + (not in_port))
     return found

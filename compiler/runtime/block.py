@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING, cast
 from torch import Tensor, nn
 
 
+class Convolution(nn.Conv1d):
+    """A convolution that has a bias, as ours always have."""
+
+    if TYPE_CHECKING:
+        bias: Tensor
+
+
 class Block(nn.Module):
     """What a real block has; some attributes are of one kind of block only, and `hasattr` asks for these first."""
 
     in_proj: nn.Linear
-    conv1d: nn.Conv1d
+    conv1d: Convolution
     out_proj: nn.Linear
     A_log: nn.Parameter
     D: nn.Parameter

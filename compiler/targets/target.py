@@ -117,8 +117,8 @@ class Target:
         """An empty module of this size (parameters on the meta device), block number `index` of its stack."""
         raise NotImplementedError
 
-    def seats(self, block: SelectiveBlock, module: nn.Module) -> np.ndarray:
-        """Where each channel of the block stands in d_inner of a module that holds it."""
+    def seats(self, block: SelectiveBlock, module: nn.Module | Sizes) -> np.ndarray:
+        """Where each channel of the block stands in d_inner of a module that holds it, or of one of this size."""
         return np.arange(len(block.channels.names))
 
     def state_entries(self, block: SelectiveBlock) -> int:

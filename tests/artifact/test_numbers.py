@@ -15,6 +15,7 @@ from compiler.artifact import CheckpointError
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import differences
 from compiler.artifact.files import CARD, MANIFEST, NUMBERS_FILES
+from compiler.artifact.load import load_over_tokens
 from compiler.artifact.manifest import sealed
 from compiler.artifact.numeric import numeric_stack
 
@@ -144,3 +145,11 @@ def test_values_are_given_by_name(tmp_path: Path) -> None:
         loaded.run({"x": x, "n": n / 2})
     with pytest.raises(ValueError, match="shape"):
         loaded.run({"x": n, "n": n})
+
+
+def test_a_model_over_numbers_writes_no_tokens(tmp_path: Path) -> None:
+    compiled("exact").save(tmp_path / "out")
+    with pytest.raises(CheckpointError, match="holds a model over numbers, and only one over tokens writes"):
+        compiler.generate(tmp_path / "out", "a")
+    with pytest.raises(CheckpointError, match="one over tokens is needed"):
+        load_over_tokens(tmp_path / "out")

@@ -111,12 +111,14 @@ def _state_bounds(found: Scan, language: InputLanguage) -> Lattice:
     """|h| ≤ Σ_a cap(a) · max |Δ x̂| · max |B| over windows with token a at a lag, for the best lag: (channels,
     columns).
     """
-    writes, bound = found.writes, None
+    writes = found.writes
+    bound: np.ndarray | None = None
     for lag in range(writes.windows.shape[1]):
         caps, tokens = occurrences(language, lag), writes.windows[:, lag] + 1
         charge, columns = (_largest(part, tokens, len(caps)) for part in (writes.charge, writes.columns))
         total = (caps[:, None] * charge).T @ columns
         bound = total if bound is None else np.minimum(bound, total)
+    assert bound is not None, "a window has at least the present position"
     charge, columns = (_finest(part) for part in (writes.charge, writes.columns))
     return Lattice(bound, charge[:, None] + columns)
 

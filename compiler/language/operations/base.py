@@ -47,7 +47,7 @@ def exact_matrix(matrix: Array | sparse.sparray) -> sparse.csr_array:
     if not sparse.issparse(matrix) and np.asarray(matrix).dtype == object:
         matrix = np.vectorize(exact_number, otypes=[float])(matrix)
     result = sparse.csr_array(matrix, dtype=np.float64)
-    _check_unrounded(matrix.data if sparse.issparse(matrix) else np.asarray(matrix))
+    _check_unrounded(np.asarray(matrix.data if sparse.issparse(matrix) else matrix))
     result.sum_duplicates()
     result.eliminate_zeros()
     if not np.isfinite(result.data).all():

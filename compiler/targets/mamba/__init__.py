@@ -37,7 +37,7 @@ class Mamba(Target):
         self.verify(block)
         return emit(block, size, lane_in, lane_out)
 
-    def module(self, size: MambaSizes, index: int):
+    def module(self, size, index):
         from compiler.artifact.model import real_block
 
         expand = (size.d_inner + 0.5) / size.d_model  # the half keeps int() from rounding down past d_inner

@@ -46,7 +46,8 @@ def _factored(matrix: sparse.csr_array) -> tuple[sparse.csr_array, sparse.csr_ar
     whichever are fewer.
     """
     known: dict[bytes, int] = {}
-    rows, of_row = [], []
+    rows: list[int] = []
+    of_row = []
     for i in range(matrix.shape[0]):
         span = slice(matrix.indptr[i], matrix.indptr[i + 1])
         if matrix.data[span].size:

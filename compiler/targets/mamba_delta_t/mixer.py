@@ -12,6 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from compiler.runtime.block import Convolution
 from compiler.runtime.cpu_layers import wide
 from compiler.runtime.streaming import convolved
 
@@ -28,7 +29,7 @@ class MambaDeltaT(nn.Module):
         super().__init__()
         self.d_inner, self.d_state, self.d_conv = d_inner, d_state, d_conv
         self.in_proj = nn.Linear(d_model, 2 * d_inner, bias=False)
-        self.conv1d = nn.Conv1d(d_inner, d_inner, d_conv, groups=d_inner, padding=d_conv - 1)
+        self.conv1d = Convolution(d_inner, d_inner, d_conv, groups=d_inner, padding=d_conv - 1)
         self.dt_proj = nn.Linear(d_inner, d_state)
         self.BC_proj = nn.Linear(d_inner, 2 * d_state, bias=False)
         self.A_log = nn.Parameter(torch.zeros(d_inner, d_state))

@@ -66,7 +66,7 @@ class S4D(Target):
         yield from column_steps(block)
         yield from steps_from_features(block)
         yield from steps_from_lanes(block)
-        varying = block.features.taps.any(axis=1)
+        varying = np.logical_or.reduce(block.features.taps, axis=1)
         for port, matrix in (("B", block.columns.write), ("C", block.columns.read)):
             if varying[matrix.indices].any():
                 yield f"a {port} that sees the input"
