@@ -49,6 +49,13 @@ class Table:
         some = [self.base] if len(self.ids) < self.size else []
         return np.unique(np.append(self.vals, some))
 
+    def classes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Distinct values, and which of them each letter has; the last may be nobody's."""
+        some, which = np.unique(self.vals, return_inverse=True)
+        labels = np.full(self.size, len(some))
+        labels[self.ids] = which.reshape(-1)
+        return np.append(some, self.base), labels
+
     @cached_property
     def values(self) -> tuple[Fraction, ...] | None:
         """Every value that the component takes, None if there are too many."""

@@ -113,8 +113,8 @@ def _component(world: World, root: int, lag: int, component: Table | Ramp, t: in
     if t is not None and t - place < 1:
         return _number(exact_float(component.start[place - t]))
     if isinstance(component, Table):
-        values, labels = np.unique(component.dense(), return_inverse=True)
-        return Letters({place: labels.reshape(-1)}, values)
+        values, labels = component.classes()
+        return Letters({place: labels}, values)
     made = world.roots[root]
     if made.kind == "form":
         inner = letters_of(world, made.parts[0], t, place)

@@ -1,0 +1,135 @@
+"""Recall: a key reads what was stored under it, whatever else was stored (lemma G)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from verify.checker.circuit import Lanes, Reader, read_number
+from verify.checker.formats import Rejected
+from verify.checker.readout import NOBODY, Heard, Readout, plus, product, times
+from verify.checker.scores import Scores
+from verify.checker.task_pairs import Pair, Sets
+
+_POLICIES = {"first": ("first",), "last": ("last",), "only": ("sum", "once", "first", "last")}
+_MOST_KINDS = 64
+
+
+def prove_recall(reader: Reader, keys: np.ndarray, values: np.ndarray, keeps: str, blank: int | None) -> Fraction:
+    """The least lead of the right letter, for the task of the same arguments (`task.Recall`)."""
+    scores = Scores.of(reader, "MemoryRead")
+    stream, sets = scores.state, Sets(reader.world.language, keys, values)
+    policy = stream["attributes"]["policy"]
+    if policy not in _POLICIES[keeps]:
+        raise Rejected(f"the memory keeps the {policy!r} of a key's values, and the task asks for the {keeps!r} one")
+    memory = Memory.of(reader, stream)
+    memory.check_writes(sets)
+    codes = np.stack([lane.alone(0, values, sets.mask(keys)) for lane in memory.values], axis=1)
+    heard = memory.heard(sets)
+    margin = NOBODY
+    for own, places in scores.own(keys):
+        readout = Readout(scores.head, own, values, codes)
+        kinds = {heard[i] for i in places}
+        if len(kinds) > _MOST_KINDS:
+            kinds = {Heard(min(h.low for h in kinds), max(h.high for h in kinds), max(h.others for h in kinds))}
+        margin = min([margin, *(readout.margin(h) for h in kinds)])
+        if blank is not None:
+            if any(h.others for h in kinds):
+                raise Rejected("where nothing is stored under a key, other pairs are read")
+            margin = min(margin, readout.empty(blank))
+    return margin
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """A read memory: its operands as functions of two neighbouring letters; when: none or one flag."""
+
+    adds: bool
+    values: list[Pair]
+    keys: list[Pair]
+    queries: list[Pair]
+    when: list[Pair]
+
+    @classmethod
+    def of(cls, reader: Reader, stream: dict) -> Memory:
+        known: dict[tuple, Pair] = {}
+
+        def pairs(lanes: Lanes) -> list[Pair]:
+            for lane in lanes:
+                if lane.key not in known:
+                    known[lane.key] = Pair(reader.world, lane)
+            return [known[lane.key] for lane in lanes]
+
+        if read_number(stream["attributes"].get("skip", 0)):
+            raise Rejected("the memory adds what it stores to what it reads")
+        value, key, query, *when = (pairs(reader.lanes(i)) for i in stream["inputs"])
+        if len(key) != len(query) or any(len(w) != 1 for w in when):
+            raise Rejected("the memory's operands are of different widths")
+        return cls(stream["attributes"]["policy"] in ("sum", "once"), value, key, query, [w[0] for w in when])
+
+    def check_writes(self, sets: Sets) -> None:
+        """A value right after a key is stored, and nothing else is."""
+        for is_key, _, before in [(False, False, None), *sets.kinds]:
+            for _, is_value, now in sets.kinds:
+                if is_key and is_value:
+                    if any((flag.on(before, now) != 1).any() for flag in self.when):
+                        raise Rejected("a value right after a key is not always stored")
+                elif not self._silent(before, now):
+                    raise Rejected("something is stored where no value follows a key")
+
+    def _silent(self, before: np.ndarray | None, now: np.ndarray) -> bool:
+        """Whether nothing is stored: the flag, all keys or all values are 0 (a value of 0 overwrites the last)."""
+        operands = [self.when, self.keys, *([self.values] if self.adds else [])]
+        return any(lanes and not any(lane.on(before, now).any() for lane in lanes) for lanes in operands)
+
+    def heard(self, sets: Sets) -> list[Heard]:
+        """For each key what its query reads: with which weight its own code, and how much of others."""
+        key, value = sets.mask(sets.keys), sets.mask(sets.values)
+        written = np.stack([lane.alone(1, sets.keys, value) for lane in self.keys])  # (columns, keys)
+        base = int(np.argmin(key)) if not key.all() else 0  # a letter that may stand before a query
+        asked = np.stack([_after(lane, base)[sets.keys] for lane in self.queries])  # (columns, keys)
+        leaks = [(n, lane) for n, lane in enumerate(self.queries) if lane.labels(1) is not None]
+        if not self.adds:
+            return self._exclusive(asked, (written != 0) * 1.0, bool(leaks))
+        weights = times(asked.T, written)  # (queries, keys)
+        own = np.diagonal(weights)
+        most, fewer, most_of_all = sets.most_pairs()
+        away = np.abs(weights - np.diag(own))
+        others = np.minimum(times(away, most[:, None])[:, 0], product(away.max(axis=1), np.array(most_of_all)))
+        low, high, leak = own.copy(), own.copy(), np.zeros(sets.size)
+        for n, lane in leaks:
+            more = _leaks(lane, base)  # (classes now, classes before)
+            rows = more[lane.labels(0)[sets.keys]] if lane.labels(0) is not None else more[np.zeros(len(own), int)]
+            mine = product(rows, written[n][:, None])
+            low, high = plus(low, mine.min(axis=1)), plus(high, mine.max(axis=1))
+            holders = np.flatnonzero(written[n])
+            strangers = np.delete(rows, holders, axis=0) if len(holders) == 1 else rows
+            worst = np.abs(strangers).max(axis=0, initial=0.0)
+            leak = plus(leak, product(worst, times(np.abs(written[n][None]), most[:, None])[0])[lane.labels(1)])
+            twice = product(product(np.abs(written[n]), plus(most, -fewer)), worst[lane.labels(1)[sets.keys]])
+            leak[sets.keys] = plus(leak[sets.keys], -twice)  # what its own key stands there for is no pair
+        others = plus(others, leak.max())
+        return [Heard(*row) for row in np.stack([low, high, others], axis=1).tolist()]
+
+    def _exclusive(self, asked: np.ndarray, written: np.ndarray, leaks: bool) -> list[Heard]:
+        """A memory that keeps one value for each column: a key's columns must be its own."""
+        strange = times(np.abs(asked).T, written)
+        np.fill_diagonal(strange, 0.0)
+        if leaks or strange.any():
+            raise Rejected("a query reads what another key stores")
+        return [Heard(w, w) for w in np.diagonal(times(asked.T, written)).tolist()]
+
+
+def _after(lane: Pair, before: int) -> np.ndarray:
+    """A query as a function of the present letter, after one letter: (letters,)."""
+    now, past = lane.labels(0), lane.labels(1)
+    column = lane.table[:, 0 if past is None else past[before]]
+    return column[now] if now is not None else np.full(len(past) if past is not None else 1, column[0])
+
+
+def _leaks(lane: Pair, base: int) -> np.ndarray:
+    """What a query differs by after other letters than `base`: (classes now, classes before)."""
+    column = lane.labels(1)[base]
+    return plus(lane.table, -lane.table[:, column : column + 1])
