@@ -21,8 +21,8 @@ from compiler.artifact.package import LanguageModel, bare
 from compiler.artifact.save import save as save_checkpoint
 from compiler.driver import Compiled, compile
 from constructions.construction import CircuitFamily
+from constructions.guarantee import NOT_ASKED, Proof, stated_task
 from constructions.requests import check_exhaustive
-from verify.certificates import Refused
 from verify.check import Scores, Verification, check, chosen_batches
 from verify.generation import check_generation
 from verify.numbers import check_numbers
@@ -30,7 +30,6 @@ from verify.probe import first_divergence
 from verify.tasks.chain import ChainTask
 
 EXACT, UNVERIFIED = "bit-exact", "unverified"
-NO_PROOF = (None, "not asked for")
 NO_PROGRESS = lambda name, count: lambda done: None
 
 
@@ -155,30 +154,6 @@ def passed(built: Built, results: dict[str, Verification]) -> bool:
     return total.within and (built.construction.promise() == "random" or total.passed)
 
 
-def certificate(built: Built, bare_stack: Stack) -> tuple[dict | None, str]:
-    """(the certificate, one sentence): a proof for every input of its domain, or why there is none.
-
-    Raises Violated when the weights fail a step of the proof.
-    """
-    if built.compiled.dtype != "float32":
-        return None, f"certificates are for float32, and the promise is for {built.compiled.dtype}"
-    if built.over_numbers:
-        return None, "the bounds on errors follow from the circuit, operation by operation; the answers are tested"
-    try:
-        found = built.construction.certificate(bare_stack, built.compiled)
-    except Refused as reason:
-        return None, str(reason)
-    if found is None:
-        return None, "this form of the construction has no certificate; its answers are tested"
-    if not found.holds:
-        return (
-            found.to_json(),
-            f"the certificate's margin is {found.margin:g}, which proves nothing: it is a lower bound",
-        )
-    margin = "" if found.margin is None else f" with margin {found.margin:g}"
-    return found.to_json(), f"every answer is right{margin}, on {found.domain}"
-
-
 def exact_rate_of_contrasts(built: Built, samples: int, seed: int) -> dict[str, float]:
     """The rate of sequences that each contrasting circuit's real module answers completely, on the construction's first
     task.
@@ -219,12 +194,12 @@ def report(
     results: dict[str, Verification],
     out: str | None,
     bare_results: dict[str, Verification] | None = None,
-    proof: tuple[dict | None, str] = NO_PROOF,
+    proof: Proof = NOT_ASKED,
 ) -> dict:
     """The JSON object of the command, which is also the manifest of the checkpoint.
 
     results: of the language model that the checkpoint holds; bare_results: of the bare form;
-    proof: what `certificate` returned.
+    proof: what `guarantee.proof_of` returned.
     """
     construction = built.construction
     total = sum(results.values(), start=Verification())
@@ -244,6 +219,7 @@ def report(
             "proof": proof[1],
             "domain": _domain(built),
         },
+        "task": stated_task(built, proof),
         "verification": _by_task(results) | ({"bare": _by_task(bare_results)} if bare_results else {}),
         "cuda_limits": cuda_limits(built.model.config) if built.model else [],
         "out": out,
@@ -275,7 +251,8 @@ def _by_task(results: dict[str, Verification]) -> dict:
 
 def claims(report: dict) -> dict:
     """The entries of a report that a construction adds to the manifest of its checkpoint."""
-    return {name: report[name] for name in ("construction", "theorem", "params", "bound", "guarantee", "verification")}
+    told = ("construction", "theorem", "params", "bound", "guarantee", "verification", "task")
+    return {name: report[name] for name in told if name != "task" or report[name]}
 
 
 def save(
@@ -283,7 +260,7 @@ def save(
     results: dict[str, Verification],
     out: Path,
     bare_results: dict | None = None,
-    proof: tuple[dict | None, str] = NO_PROOF,
+    proof: Proof = NOT_ASKED,
     overwrite: bool = False,
 ) -> None:
     """Write the checkpoint directory; its manifest tells what the report does, and the names in the weights."""

@@ -39,7 +39,7 @@ Runtime = Literal["mamba-ssm", "transformers"]
 Out = Annotated[Path | None, typer.Option(help="checkpoint directory [default: out/NAME]")]
 Verify = Annotated[Mode, typer.Option(help="auto: every sequence if few, else random ones (fewer if huge)")]
 Samples = Annotated[int, typer.Option(min=1, max=10**9, help="random sequences per task")]
-Certify = Annotated[bool, typer.Option(help="prove the answers for every input, where there is a certificate")]
+Certify = Annotated[bool, typer.Option(help="prove weights and answers for every input")]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 Force = Annotated[bool, typer.Option(help="replace an earlier checkpoint")]
 Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
@@ -74,7 +74,7 @@ def run(
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
             from compiler.artifact.save import check_target
-            from constructions import artifact
+            from constructions import artifact, guarantee
         check_target(directory, overwrite=overwrite)
         with bars.stage("compile"):
             built = artifact.build(construction)
@@ -89,8 +89,8 @@ def run(
         results = bare_results
         if stack is not None:
             results = artifact.verify(built, stack, mode, samples, construction.seed, bars.form("language model"))
-        with bars.stage("certificate"):
-            proof = artifact.certificate(built, bare) if certify else artifact.NO_PROOF
+        with bars.stage("proof"):
+            proof = guarantee.proof_of(built) if certify else guarantee.NOT_ASKED
         good = artifact.passed(built, results) and artifact.passed(built, bare_results)
         saved = good and stack is not None
         with bars.stage("save and report"):

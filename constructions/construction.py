@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from compiler.artifact.json_files import shown
+from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from verify.certificates.certificate import Certificate
 from verify.tasks.task import Task
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 
 LARGEST_PARAMETER = 1 << 53  # of any number that is no size
 LARGEST_ALPHABET = 1 << 20
+
+
+def ids_of(alphabet: Alphabet, group: str) -> list[int]:
+    """[first, last] of a group's ids, as a task names letters."""
+    ids = alphabet.ids(group)
+    return [ids[0], ids[-1]]
 
 
 def parameter(help: str, most: int = LARGEST_PARAMETER, option: str | None = None, **options: Any):
@@ -91,8 +98,13 @@ class CircuitFamily(ABC):
         """The rate of wrong answers to expect of a "random" promise, by the theory; 0 for "all"."""
         return 0.0
 
+    def asks(self, alphabet: Alphabet) -> dict[str, Any] | None:
+        """The task as the checker knows it (`verify/checker/task.py`): its name and parameters, letters as ids. None
+        where the checker has no proof of answers."""
+        return None
+
     def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
-        """A proof about the bare module for every input of a domain, or None where this construction has none.
+        """A proof about the bare module of a mixer that has no checkpoint, for which the checker speaks; or None.
 
         Raises Refused or Violated where the proof does not go through.
         """

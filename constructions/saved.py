@@ -16,8 +16,9 @@ from compiler.artifact.model import Stack
 from compiler.artifact.numeric import NumericStack
 from compiler.artifact.schema import parse
 from constructions import artifact
-from constructions.artifact import NO_PROOF, Built, build, certificate, claims, promised_level, report
+from constructions.artifact import Built, build, claims, promised_level, report
 from constructions.construction import NumericConstruction
+from constructions.guarantee import NOT_ASKED, Proof, proof_of
 from constructions.registry import families
 from constructions.saved_circuit import read_circuit
 from verify.check import Verification
@@ -25,14 +26,17 @@ from verify.check import Verification
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """What came out. complaints: a sentence for each difference; stack: the model, None where it cannot be run."""
+    """What came out. complaints: a sentence for each difference; stack: the model, None where it cannot be run.
+
+    proof: what is proved of what the circuit compiles to, and so of the checkpoint where nothing differs.
+    """
 
     built: Built
     stack: Stack | None
     complaints: list[str]
     damage: str | None
     results: dict[str, Verification]
-    proof: tuple[dict | None, str] = NO_PROOF
+    proof: Proof = NOT_ASKED
 
     @property
     def good(self) -> bool:
@@ -59,11 +63,12 @@ def verify_checkpoint(
     if transformers and built.over_numbers:
         raise ValueError("--runtime transformers: no library but ours loads a model over numbers; leave it out.")
     stack, damage = _load(directory)
+    proof = proof_of(built) if _asked(directory) else NOT_ASKED
+    differing = compare(directory, built, proof)
     complaints = [damage] if damage else []
-    found, proof = compare(directory, built)
-    complaints += [f"the checkpoint is not what its circuit compiles to: {sentence}" for sentence in found]
+    complaints += [f"the checkpoint is not what its circuit compiles to: {sentence}" for sentence in differing]
     if stack is None or (built.over_numbers and not _takes(stack, built)):
-        return Finding(built, None, complaints, damage, {})
+        return Finding(built, None, complaints, damage, {}, proof)
     stack = artifact.in_dtype(stack, built.compiled.dtype)
     model = artifact.hugging_face(directory, built.compiled.dtype) if transformers else stack
     results = artifact.verify(built, model, mode, samples, built.construction.seed + 1, progress)
@@ -116,17 +121,18 @@ def rebuild(directory: str | Path) -> Built:
     return build(construction)
 
 
-def compare(directory: str | Path, built: Built) -> tuple[list[str], tuple[dict | None, str]]:
-    """(where a checkpoint is not what its own circuit compiles to: every file, every claim, a proof it tells of;
-    that proof, found again).
-    """
+def _asked(directory: Path) -> bool:
+    """Whether a checkpoint tells of a proof, or tells nothing of it."""
+    guarantee = read_manifest(directory).guarantee
+    return guarantee is None or (guarantee.certificate, guarantee.proof) != NOT_ASKED
+
+
+def compare(directory: str | Path, built: Built, proof: Proof) -> list[str]:
+    """Where a checkpoint is not what its own circuit compiles to: every file and every claim, `proof` among them."""
     manifest = read_manifest(directory)
     told: dict = {}
-    proof = NO_PROOF
     if manifest.construction is not None and manifest.guarantee is not None:
-        if (manifest.guarantee.certificate, manifest.guarantee.proof) != NO_PROOF:
-            proof = certificate(built, built.bare_stack())
         told = claims(report(built, {}, None, None, proof))
         if manifest.guarantee.level == promised_level(built):  # a claim of what was run, which is run again
             told["guarantee"]["level"] = manifest.guarantee.level
-    return differences(directory, Artifact(built.compiled, built.model, told)), proof
+    return differences(directory, Artifact(built.compiled, built.model, told))

@@ -130,6 +130,7 @@ class Manifest:
     circuit: name of the circuit; arch: the compiler's target; lanes, blocks: the names in the weights;
     card: hash of the README.md that was written beside it (which the user may edit); versions: of what wrote it.
     The entries from `construction` on are those of a construction of a paper, and absent for any other circuit.
+    task: which function the answers are, by the name and parameters that the checker knows (`verify/checker/task.py`).
     """
 
     format: str
@@ -152,6 +153,7 @@ class Manifest:
     bound: dict[str, int] = field(default_factory=dict)
     guarantee: GuaranteeRecord | None = None
     verification: VerificationRecord | None = None
+    task: dict[str, Any] | None = None
 
 
 def sealed(manifest: Mapping[str, Any], directory: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ puts every count into the state and takes one real `step()` from it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
@@ -20,17 +20,12 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout_integer
 from compiler.language.source import Tokens
 from compiler.language.words import count
-from constructions.construction import Construction, parameter
+from constructions.construction import Construction, ids_of, parameter
 from verify.arguments import at_least
-from verify.certificates.certificate import Certificate
 from verify.tasks.count_in_row import CountInRow as Task
 
 if TYPE_CHECKING:
-    from compiler.artifact.model import Stack
-    from compiler.driver import Compiled
     from compiler.machines.polynomial_s6 import PolynomialNetwork
-
-_LONGEST_CERTIFIED = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -70,19 +65,12 @@ class CountInRow(Construction):
     def tasks(self) -> list[Task]:
         return [Task(self.length, self.largest), Task(self.length, self.largest, ones=0.5)]
 
+    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
+        return {"name": self.name, "one": alphabet.index("1"), "counts": ids_of(alphabet, "c")}
+
     def bound(self) -> dict[str, int]:
         """One layer with one state a channel; Mamba-2 counts from the start and subtracts, in two."""
         return {"d_state": 1, "layers": 1 if self.arch == "mamba" else 2}
-
-    def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
-        """Every run length that the input language allows (up to 2^17), through the real `step()`."""
-        from verify.certificates.runs import certify_runs
-
-        if self.arch != "mamba":
-            return None
-        alphabet = compiled.source.alphabet
-        answers = [alphabet.index(f"c{n}") for n in range(self.largest + 1)]
-        return certify_runs(stack, alphabet.encode("0 1"), answers, min(self.max_length, _LONGEST_CERTIFIED))
 
 
 def on_polynomial_s6() -> PolynomialNetwork:

@@ -11,7 +11,7 @@ at every length.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
@@ -19,14 +19,9 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout_integer
 from compiler.language.stream import constant
 from compiler.language.words import minimum
-from constructions.construction import Construction, parameter
-from verify.certificates.certificate import Certificate
+from constructions.construction import Construction, ids_of, parameter
 from verify.tasks.clock import Clock
 from verify.tasks.task import Task
-
-if TYPE_CHECKING:
-    from compiler.artifact.model import Stack
-    from compiler.driver import Compiled
 
 
 @dataclass(frozen=True)
@@ -69,13 +64,8 @@ class AbsoluteTime(Construction):
     def tasks(self) -> list[Task]:
         return [Clock(self.vocab, self.horizon, self.length)]
 
-    def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
-        """Every answer at every length, the saturated count included; for the Mamba form."""
-        from verify.certificates.clock import certify_clock
-
-        if self.arch != "mamba":
-            return None
-        return certify_clock(stack, compiled.source.alphabet.ids("t"), self.vocab)
+    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
+        return {"name": self.name, "times": ids_of(alphabet, "t")}
 
     def bound(self) -> dict[str, int]:
         """A channel that counts, then the ramp; lanes: the constant, the count, the ramp."""

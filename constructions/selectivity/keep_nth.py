@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log2
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
@@ -24,16 +24,11 @@ from compiler.language.output import readout
 from compiler.language.source import Tokens
 from compiler.language.stream import constant
 from compiler.language.words import latch
-from constructions.construction import Construction, parameter
+from constructions.construction import Construction, ids_of, parameter
 from verify.arguments import at_least
 from verify.bounds import keep_nth_bound
-from verify.certificates.certificate import Certificate
 from verify.tasks.keep import Keep
 from verify.tasks.task import Task
-
-if TYPE_CHECKING:
-    from compiler.artifact.model import Stack
-    from compiler.driver import Compiled
 
 
 @dataclass(frozen=True)
@@ -82,11 +77,8 @@ class KeepNth(Construction):
     def tasks(self) -> list[Task]:
         return [Keep(self.n, self.vocab, self.length or max(50, self.n))]
 
-    def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
-        """Every answer at every length, the saturated count included; for the two-block form."""
-        from verify.certificates.hold import certify_hold
-
-        return certify_hold(stack, self.n, self.vocab) if self.arch == "mamba" else None
+    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
+        return {"name": self.name, "letters": ids_of(alphabet, "v"), "n": self.n}
 
     def information_bits(self) -> float:
         """One token, and how many of the first n have come."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil, log2
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from scipy import sparse
 
@@ -28,7 +28,7 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
-from constructions.construction import Construction, parameter
+from constructions.construction import Construction, ids_of, parameter
 from verify.arguments import at_least
 from verify.bounds import (
     SizeBound,
@@ -38,13 +38,8 @@ from verify.bounds import (
     mqar_theorem4,
     random_code_failure,
 )
-from verify.certificates import Certificate, adjacent_pairs
 from verify.tasks.mqar import BenchmarkLayout, PaperLayout
 from verify.tasks.task import Task
-
-if TYPE_CHECKING:
-    from compiler.artifact.model import Stack
-    from compiler.driver import Compiled
 
 
 @dataclass(frozen=True)
@@ -150,6 +145,11 @@ class MQAR(Construction):
             )
         ]
 
+    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
+        """The value stored under the key; written "sum": where exactly one pair was."""
+        keys, values = ids_of(alphabet, "k"), ids_of(alphabet, "v")
+        return {"name": "mqar", "keys": keys, "values": values, "write": self.write}
+
     def bound(self) -> dict[str, int]:
         """The theorems' sizes; for what goes beyond the paper, those of theorems-input-selectivity A7."""
         kappa, p = self.kappa, balanced_length(self.vocab)
@@ -182,19 +182,6 @@ class MQAR(Construction):
         if self.guarantee == "all":
             return 0.0
         return random_code_failure(balanced_length(self.vocab), self.key_length, self.pairs or self.kappa)
-
-    def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
-        """Every answer, from the weights: sums by their kernel, the last write by latches, at every length."""
-        if self.write == "first" or self.guarantee == "random":
-            return None
-        from verify.certificates.certify import certify
-
-        alphabet = compiled.source.alphabet
-        return certify(
-            stack,
-            compiled,
-            adjacent_pairs(alphabet.ids("k"), alphabet.ids("v"), "last" if self.write == "last" else "once"),
-        )
 
     def contrasts(self) -> list[MQAR]:
         """On the benchmark's layout: what the other write policies make of the same data."""

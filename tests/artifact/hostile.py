@@ -34,6 +34,7 @@ from compiler.artifact.files import CIRCUIT, MANIFEST, SEALED_FILES, WEIGHTS
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import sealed
 from constructions import artifact
+from constructions.guarantee import proof_of
 from constructions.saved import verify_checkpoint
 from constructions.selectivity.mqar import MQAR
 from verify.certificates import Violated
@@ -51,7 +52,7 @@ VALUES: list[Any] = [
 def make(root: Path) -> list[Path]:
     """Two good checkpoints: a construction with a proof, and a circuit of one's own."""
     built = artifact.build(MQAR(kappa=2, vocab=3, length=16, max_length=64))
-    artifact.save(built, {}, root / "mqar", None, artifact.certificate(built, built.bare_stack()))
+    artifact.save(built, {}, root / "mqar", None, proof_of(built))
     letters = Alphabet.of("a", "b", *(str(n) for n in range(5)))
     x = Tokens(letters)
     answer = readout_integer(count(x.is_in("a"), reset=x.is_in("b")), letters, {str(n): n for n in range(5)})

@@ -15,6 +15,7 @@ from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, count, r
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import manifest_content, sealed
 from constructions import artifact
+from constructions.guarantee import proof_of
 from constructions.saved import verify_checkpoint
 from constructions.selectivity.mqar import MQAR
 
@@ -33,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A construction's checkpoint, one with a proof, and that of a circuit of one's own."""
     root = tmp_path_factory.mktemp("made")
     built = artifact.build(MQAR(kappa=3, vocab=6))
-    artifact.save(built, {}, root / "mqar", None, artifact.certificate(built, built.bare_stack()))
+    artifact.save(built, {}, root / "mqar", None, proof_of(built))
     compile(count_since()).save(root / "own")
     return {"mqar": root / "mqar", "own": root / "own"}
 

@@ -16,8 +16,6 @@ from compiler.language.words import count
 from constructions import artifact
 from constructions.polynomials.count_in_row import CountInRow, on_polynomial_s6
 from constructions.polynomials.degree_gap import last_output
-from verify.certificates import Violated
-from verify.certificates.runs import certify_runs
 from verify.tasks.count_in_row import run_lengths
 
 
@@ -46,48 +44,6 @@ def test_every_binary_sequence_of_ten_digits():
     built = artifact.build(CountInRow(largest=7, length=10, max_length=4096))
     (result, _) = artifact.verify(built, built.stack(), "exhaustive", 1, 0).values()
     assert result.passed and result.bit_exact and result.sequences >= 2**10
-
-
-def certified(construction, longest, spoil=lambda block: None):
-    compiled = compile(construction.circuit(), "mamba")
-    stack = bare(compiled)
-    spoil(stack.blocks[0])
-    alphabet = compiled.source.alphabet
-    return certify_runs(
-        stack,
-        alphabet.encode("0 1"),
-        alphabet.encode(" ".join(f"c{n}" for n in range(construction.largest + 1))),
-        longest,
-    )
-
-
-def test_certified_for_runs_of_twenty_thousand():
-    found = certified(CountInRow(largest=64), 20_000)
-    assert found.holds and found.longest_run == 20_000 and found.steps > 40_000
-
-
-def test_the_command_certifies_the_whole_language():
-    built = artifact.build(CountInRow(largest=8, max_length=5_000))
-    found, _ = artifact.certificate(built, built.bare_stack())
-    assert found["holds"] and found["longest_run"] == 5_000
-
-
-def test_mamba2_has_no_certificate():
-    built = artifact.build(CountInRow(largest=8, max_length=5_000, arch="mamba2"))
-    assert artifact.certificate(built, built.bare_stack())[0] is None
-
-
-SPOILERS = {
-    "a decay": lambda block: block.A_log.data.masked_fill_(block.A_log == -28, -18.0),  # exp(−32e−18) = 1 − 5e−7
-    "no erasure": lambda block: block.A_log.data.fill_(-200.0),
-    "a look back": lambda block: block.conv1d.weight.data[:, :, :-1].add_(1.0),
-}
-
-
-@pytest.mark.parametrize("spoiler", SPOILERS)
-def test_the_certificate_finds_planted_errors(spoiler):
-    with pytest.raises(Violated, match="does not lead to a run"):
-        certified(CountInRow(largest=64), 2_000, SPOILERS[spoiler])
 
 
 def test_a_run_of_twenty_thousand_through_the_module():

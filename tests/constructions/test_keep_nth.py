@@ -18,8 +18,6 @@ from compiler.language.words import concatenate, latch
 from compiler.runtime.streaming import stream_scores
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.keep_nth_position import keep_nth_with_position
-from verify.certificates.certificate import Refused, Violated
-from verify.certificates.hold import certify_hold
 from verify.tasks.keep import Keep, keep_oracle
 from verify.tasks.task import IGNORED
 
@@ -82,39 +80,6 @@ def test_block_ir_says_what_the_module_says():
     (batch,) = Keep(5, 6, 30).random(4, seed=1)
     logits = run_blocks(compiled, batch.tokens)[-1] @ compiled.head.toarray().T
     assert np.array_equal(logits, compiled.interpret(batch.tokens))
-
-
-@pytest.mark.parametrize("n, vocab", [(1, 2), (5, 128), (300, 9)])
-def test_certified_at_every_length(n, vocab):
-    certificate = certify_hold(built(n=n, vocab=vocab)[2], n, vocab)
-    assert certificate.holds and certificate.margin == 4 and certificate.frozen <= -104
-
-
-def test_the_certificate_sees_a_wrong_position():
-    stack = built(n=5, vocab=4)[2]
-    with pytest.raises(Violated, match="after position n"):
-        certify_hold(stack, 4, 4)
-    with pytest.raises(Violated, match="remembers"):
-        certify_hold(stack, 6, 4)
-
-
-def test_the_certificate_sees_broken_weights():
-    stack = built(n=5, vocab=4)[2]
-    stack.blocks[1].in_proj.weight.data[stack.blocks[1].x_proj.weight[0].nonzero()[0, 0]] *= -1
-    with pytest.raises((Violated, Refused)):
-        certify_hold(stack, 5, 4)
-
-
-def test_the_certificate_sees_a_head_that_reads_the_count():
-    stack = built(n=5, vocab=4)[2]
-    lane = stack.blocks[0].out_proj.weight.abs().sum(1).nonzero()[0, 0]
-    stack.head.weight.data[0, lane] = 2.0**-30
-    with pytest.raises(Refused, match="sees the count"):
-        certify_hold(stack, 5, 4)
-    stack.head.weight.data[0, lane] = 0
-    stack.blocks[0].A_log.data[:] = -20
-    with pytest.raises(Refused, match="forgets"):
-        certify_hold(stack, 5, 4)
 
 
 @pytest.mark.parametrize("count", [2.0**24 - 2, 2.0**24, 2.0**24 + 2048, 2.0**31, 2.0**40])

@@ -19,26 +19,12 @@ from compiler.artifact.model import Stack
 from compiler.artifact.package import bare
 from compiler.driver import compile
 from constructions.construction import Construction
-from constructions.polynomials.count_in_row import CountInRow
-from constructions.selectivity.absolute_time import AbsoluteTime
 from constructions.selectivity.induction_heads import InductionHeads
-from constructions.selectivity.keep_nth import KeepNth
-from constructions.selectivity.mqar import MQAR
 from verify.certificates import Certificate, Refused, Violated
 from verify.tasks.task import IGNORED, Batch
 
 CERTIFIED: dict[str, Callable[[], Construction]] = {
-    "mqar sum on mamba": lambda: MQAR(kappa=2, vocab=3, arch="mamba"),
-    "mqar sum on mamba2": lambda: MQAR(kappa=2, vocab=3, arch="mamba2"),
-    "mqar sum on s4d": lambda: MQAR(kappa=2, vocab=3, arch="s4d"),
-    "mqar last on mamba": lambda: MQAR(kappa=2, vocab=3, arch="mamba", write="last"),
-    "mqar last on mamba2": lambda: MQAR(kappa=2, vocab=3, arch="mamba2", write="last"),
-    "induction heads on mamba": lambda: InductionHeads(vocab=3),
-    "induction heads on mamba2": lambda: InductionHeads(vocab=3, arch="mamba2"),
     "induction heads on mamba-delta-t": lambda: InductionHeads(vocab=3, arch="mamba-delta-t"),
-    "keep-nth": lambda: KeepNth(n=3, vocab=3),
-    "absolute time": lambda: AbsoluteTime(horizon=4, vocab=2),
-    "count in row": lambda: CountInRow(),
 }
 
 CHANGES: dict[str, Callable[[np.float32], float]] = {

@@ -1,9 +1,8 @@
-"""Certificates: proofs about the weights of a real module, for every input of a stated domain.
+"""Certificates: proofs about the weights of modules that have no checkpoint, which the checker would need.
 
-`certify.certify` chooses among them; the modules that prove import torch, and this package does not.
+All else is proved by `verify/checker`. The modules that prove import torch, and this package does not.
 """
 
-from verify.certificates.ask import Ask, adjacent_pairs
 from verify.certificates.certificate import Certificate, Refused, Violated
 
-__all__ = ["Ask", "Certificate", "Refused", "Violated", "adjacent_pairs"]
+__all__ = ["Certificate", "Refused", "Violated"]

@@ -1,4 +1,4 @@
-"""What every certificate proves first: every number that a module computes is finite, for every sequence of tokens.
+"""What a certificate proves first: every number that Mamba-Δᵀ blocks compute is finite, for every sequence of tokens.
 
 No weight is NaN or infinite. Every number, read or not, is bounded from the weights: an interval for what goes through
 silu, a bound on the absolute value for the rest, each sum by the sum of its terms' bounds, so that it holds in every
@@ -13,7 +13,6 @@ gives 2^(k+25) again, and rounding is monotone. Up to 2^24 steps it holds in eve
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,8 +67,6 @@ class _Scan:
 
     x: (channels,); delta, write, read: anything that broadcasts to (channels, columns); decay: |A|, likewise; skip:
         (channels,) D.
-    terms: how many steps are summed up inside an exponential (a chunk of Mamba-2); scaled: whether Δ scales what is
-        written.
     """
 
     x: np.ndarray
@@ -78,8 +75,6 @@ class _Scan:
     read: np.ndarray
     decay: np.ndarray
     skip: np.ndarray
-    terms: int = 1
-    scaled: bool = True
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -119,70 +114,29 @@ class _Bounds:
 
     def out(self, rows: Range) -> Range:
         """From in_proj's rows to out_proj's."""
-        gate, scan = self._ports()(rows)
+        gate, scan = self._scan(rows)
         weight = _array(self.block.out_proj.weight)
         y = self._keep(self._y(scan) * gate, "the gated channels")
         return _sums(weight, Range(-y, y), f"out_proj of block {self.number}", _bias(self.block.out_proj))
 
     def _y(self, scan: _Scan) -> np.ndarray:
         """A bound on the read state and the D path, (channels,)."""
-        self._keep(scan.delta * scan.decay * scan.terms, "Δ·A")
+        self._keep(scan.delta * scan.decay, "Δ·A")
         x = scan.x[:, None]
-        parts = (scan.delta * x, scan.delta * scan.write) if scan.scaled else ()
-        for part in (*parts, x * scan.write, scan.write * scan.read):
-            self._keep(part, "a product of Δ, B, C and x")
-        added = x * scan.write * (scan.delta if scan.scaled else 1)
+        for part in (x * scan.write, scan.write * scan.read):
+            self._keep(part, "a product of B, C and x")
+        added = x * scan.write
         state = self._keep(SATURATED * added, "the state")
         read = self._keep((state * scan.read).sum(axis=1), "C·h")
         self._keep((scan.write * scan.read).sum(axis=-1), "C·B")
         return self._keep(read + np.abs(scan.skip) * scan.x, "y")
 
-    def _ports(self) -> Callable[[Range], tuple[np.ndarray, _Scan]]:
-        if hasattr(self.block, "headdim"):
-            return self._mamba2
-        if hasattr(self.block, "BC_proj"):
-            return self._mamba_delta_t
-        return self._mamba if hasattr(self.block, "x_proj") else self._s4d
-
-    def _mamba(self, rows: Range) -> tuple[np.ndarray, _Scan]:
-        block = self.block
-        x, gate = self._split(rows)
-        low, write, read = np.split(self._rows("x_proj", x).size, np.cumsum([block.dt_rank, block.d_state]))
-        delta = self._step(_sums(_array(block.dt_proj.weight), Range(-low, low), "Δ", _bias(block.dt_proj)))
-        decay, skip = self._decay(), _array(block.D)
-        return gate, _Scan(x.size, delta[:, None], write[None], read[None], decay, skip)
-
-    def _s4d(self, rows: Range) -> tuple[np.ndarray, _Scan]:
-        block = self.block
-        x, gate = self._split(rows)
-        bias = _array(block.dt_bias)
-        write, read = np.abs(_array(block.B)), np.abs(_array(block.C))
-        return gate, _Scan(x.size, self._step(Range(bias, bias))[:, None], write, read, self._decay(), _array(block.D))
-
-    def _mamba_delta_t(self, rows: Range) -> tuple[np.ndarray, _Scan]:
+    def _scan(self, rows: Range) -> tuple[np.ndarray, _Scan]:
         x, gate = self._split(rows)
         write, read = np.split(self._rows("BC_proj", x).size, 2)
         delta = self._step(self._rows("dt_proj", x))
         decay, skip = self._decay(), _array(self.block.D)
-        return gate, _Scan(x.size, delta[None], write[None], read[None], decay, skip, scaled=False)
-
-    def _mamba2(self, rows: Range) -> tuple[np.ndarray, _Scan]:
-        block = self.block
-        if block.rmsnorm or block.ngroups != 1 or block.d_inner != block.d_ssm or block.D_has_hdim:
-            raise Refused("the bounds are for Mamba-2 with rmsnorm=False, one group, one D per head and no MLP part")
-        if block.dt_limit != (0.0, float("inf")):
-            raise Refused(f"the bounds are for Mamba-2 without a limit on Δ, and here it is {block.dt_limit}")
-        inner, state = block.d_ssm, block.d_state
-        cuts = np.cumsum([inner, inner + 2 * state])
-        z, convolved, step = (Range(*ends) for ends in zip(np.split(rows.low, cuts), np.split(rows.high, cuts)))
-        features = self._convolved(convolved)
-        x, write, read = np.split(features.size, np.cumsum([inner, state]))
-        delta = self._step(self._sum(step, Range(*[_array(block.dt_bias)] * 2)))
-        delta, decay, skip = (
-            np.repeat(part, block.headdim, axis=0) for part in (delta, self._decay(), _array(block.D))
-        )
-        scan = _Scan(x, delta[:, None], write[None], read[None], decay[:, None], skip, terms=block.chunk_size)
-        return self._gate(z), scan
+        return gate, _Scan(x.size, delta[None], write[None], read[None], decay, skip)
 
     def _split(self, rows: Range) -> tuple[Range, np.ndarray]:
         """x̂ and a bound on the gate, from in_proj's two halves."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 from verify.checker.arithmetic import prove_arithmetic
 from verify.checker.circuit import compare
-from verify.checker.files import read, read_json
+from verify.checker.files import Checkpoint, read, read_json
 from verify.checker.formats import Rejected
+from verify.checker.language import Language
+from verify.checker.task import prove_task
 
 RESTS_ON = (
     "the equations of the transformers class named in config.json",
@@ -18,18 +21,30 @@ RESTS_ON = (
 )
 
 
+UNSTATED = "no task is stated"
+_UNKNOWN = "nothing is known of the values while the arithmetic is not proved"
+
+
 @dataclass(frozen=True)
 class Verdict:
     """For each part None if it is proved, else why it is not. domain: for which sequences, and in which dtype.
 
     arithmetic: every float operation gives the exact value. meaning: the exact values are the scores of circuit.json.
-    specials: no special token ever scores highest.
+    specials: no special token ever scores highest. task: these scores answer the task that the manifest names, each
+    right letter ahead by `margin` at least; `UNSTATED` where it names none, which is no reason to reject.
     """
 
     domain: str
     arithmetic: str | None
     meaning: str | None
     specials: str | None
+    task: str | None = UNSTATED
+    margin: Fraction | None = None
+
+    @property
+    def weights(self) -> str | None:
+        """The first part that is not proved of those that make the weights the circuit."""
+        return self.arithmetic or self.meaning or self.specials
 
     @property
     def accepted(self) -> bool:
@@ -38,17 +53,21 @@ class Verdict:
     @property
     def reason(self) -> str | None:
         """The first part that is not proved."""
-        return self.arithmetic or self.meaning or self.specials
+        return self.weights or (None if self.task == UNSTATED else self.task)
+
+    def parts(self) -> dict[str, str | None]:
+        return {name: getattr(self, name) for name in ("arithmetic", "meaning", "specials", "task")}
 
     def lines(self) -> list[str]:
         """The verdict for people."""
-        parts = {part: getattr(self, part) for part in ("arithmetic", "meaning", "specials")}
-        told = [f"  {part}: {'proved' if why is None else f'not proved: {why}'}" for part, why in parts.items()]
+        told = [f"  {part}: {'proved' if why is None else f'not proved: {why}'}" for part, why in self.parts().items()]
+        if self.margin is not None:
+            told[-1] += f": every right letter leads by {float(self.margin):g} or more"
         return [f"{'accepted' if self.accepted else 'rejected'} for {self.domain}", *told]
 
     def to_json(self) -> dict:
-        parts = {name: getattr(self, name) for name in ("arithmetic", "meaning", "specials")}
-        proved = {name: {"proved": reason is None, "reason": reason} for name, reason in parts.items()}
+        proved = {name: {"proved": reason is None, "reason": reason} for name, reason in self.parts().items()}
+        proved["task"]["margin"] = None if self.margin is None else float(self.margin)
         return {"version": 1, "accepted": self.accepted, "domain": self.domain, **proved, "rests_on": list(RESTS_ON)}
 
 
@@ -56,18 +75,34 @@ def check(directory: str | Path) -> Verdict:
     """Read a checkpoint's files and prove of them what can be proved."""
     try:
         checkpoint = read(directory)
-        domain = (
-            f"every sequence of the input language of at most {checkpoint.language.length} "
-            f"tokens, in {checkpoint.format.name}"
-        )
+        claim = read_json(Path(directory) / "construction.json").get("task")
+    except (Rejected, ArithmeticError, ValueError, IndexError) as reason:
+        return Verdict("none", str(reason), _UNKNOWN, _UNKNOWN)
+    try:
+        return prove(checkpoint, read_json(Path(directory) / "circuit.json"), claim)
+    except Rejected as reason:
+        return replace(prove(checkpoint, {}, None), meaning=str(reason))
+
+
+def prove(checkpoint: Checkpoint, circuit: dict, claim: object) -> Verdict:
+    """What can be proved of a checkpoint, its circuit.json and the task that its manifest names (None: none)."""
+    language = checkpoint.language
+    domain = f"every sequence of the input language of at most {language.length} tokens, in {checkpoint.format.name}"
+    task, margin = prove_answers(language, circuit, claim)
+    try:
         model = prove_arithmetic(checkpoint)
     except (Rejected, ArithmeticError, ValueError, IndexError) as reason:
-        nothing = "nothing is known of the values while the arithmetic is not proved"
-        return Verdict("none", str(reason), nothing, nothing)
+        return Verdict(domain, str(reason), _UNKNOWN, _UNKNOWN, task, margin)
     specials = None if model.silent else "a special token may score as high as every letter"
+    meaning = compare(model.world, circuit, model.lanes, model.head)
+    return Verdict(domain, None, meaning, specials, task, margin)
+
+
+def prove_answers(language: Language, circuit: dict, claim: object) -> tuple[str | None, Fraction | None]:
+    """(None, margin) where every answer of the circuit is proved right; else (why not, None)."""
+    if claim is None:
+        return UNSTATED, None
     try:
-        circuit = read_json(Path(directory) / "circuit.json")
-        meaning = compare(model.world, circuit, model.lanes, model.head)
-    except Rejected as reason:
-        meaning = str(reason)
-    return Verdict(domain, None, meaning, specials)
+        return None, prove_task(language, circuit, claim)
+    except (Rejected, ArithmeticError) as reason:
+        return str(reason), None

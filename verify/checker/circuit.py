@@ -51,18 +51,28 @@ class Reader:
         self._lanes: dict[int, Lanes] = {}
 
     def lanes(self, i: int) -> Lanes:
-        """The lanes of stream i; streams read earlier ones only."""
-        for j in range(i + 1):
+        """The lanes of stream i; streams read earlier ones only, and only those that i needs are read."""
+        needed = {i}
+        for j in range(i, -1, -1):
+            if j in needed and j not in self._lanes:
+                needed |= set(self.inputs(j))
+        for j in sorted(needed):
             if j not in self._lanes:
                 stream = self.data["streams"][j]
                 rule = RULES.get(stream["operation"])
                 if rule is None:
                     raise Unproved(f"no rule reads the operation {stream['operation']}")
-                inputs = [self._lanes[k] for k in stream["inputs"] if k < j]
-                self._lanes[j] = rule(self, stream, *inputs)
+                self._lanes[j] = rule(self, stream, *(self._lanes[k] for k in stream["inputs"]))
                 if len(self._lanes[j]) > _MOST_LANES:
                     raise Unproved(f"stream {j} has {len(self._lanes[j])} lanes")
         return self._lanes[i]
+
+    def inputs(self, i: int) -> list[int]:
+        """The streams that stream i reads."""
+        inputs = self.data["streams"][i]["inputs"]
+        if not all(type(k) is int and 0 <= k < i for k in inputs):
+            raise Unproved(f"stream {i} reads streams that do not stand before it")
+        return inputs
 
     def output(self) -> list[tuple[Matrix, Lanes]]:
         """The scores as a sum of matrix · lanes, without one value for each letter."""
@@ -131,21 +141,31 @@ def read_number(x: int | float | str) -> Fraction:
 
 
 def read_matrix(data: dict) -> Matrix:
-    """The three forms in which circuit.json writes matrices."""
+    """The three forms in which circuit.json writes matrices; Rejected where an entry is none, or stands twice."""
     if "diagonal" in data:
-        places = np.arange(data["size"])
-        return Matrix((data["size"],) * 2, places, places, np.full(data["size"], float(read_number(data["diagonal"]))))
+        places, entries = np.arange(data["size"]), [read_number(data["diagonal"])]
+        return _matrix((data["size"],) * 2, places, places, np.full(len(places), float(entries[0])), entries)
     shape = tuple(data["shape"])
     if "rows" in data:
-        entries = np.array(
-            [(r, c, float(read_number(v))) for r, row in enumerate(data["rows"]) for c, v in row], dtype=np.float64
-        ).reshape(-1, 3)
-        rows, cols = entries[:, 0].astype(np.int64), entries[:, 1].astype(np.int64)
-        return Matrix(shape, rows, cols, entries[:, 2])
-    counts, columns, values = (_integers(data[name]) for name in ("counts", "columns", "values"))
-    return Matrix(
-        shape, np.repeat(np.arange(shape[0]), counts), columns, np.ldexp(values.astype(float), data["exponent"])
-    )
+        listed = [(r, c, read_number(v)) for r, row in enumerate(data["rows"]) for c, v in row]
+        rows, cols = (np.array([entry[i] for entry in listed], dtype=np.int64) for i in (0, 1))
+        exact = [v for _, _, v in listed]
+        return _matrix(shape, rows, cols, np.array([float(v) for v in exact]), exact)
+    counts, cols, units = (_integers(data[name]) for name in ("counts", "columns", "values"))
+    if np.abs(units.astype(float)).max(initial=0.0) > 2.0**53:
+        raise Rejected("a matrix of circuit.json needs more than the 53 bits that the checker carries")
+    rows = np.repeat(np.arange(shape[0]), counts)
+    return _matrix(shape, rows, cols, np.ldexp(units.astype(float), data["exponent"]), [])
+
+
+def _matrix(shape: tuple, rows: np.ndarray, cols: np.ndarray, data: np.ndarray, exact: list[Fraction]) -> Matrix:
+    height, width = shape
+    inside = len(rows) == len(cols) == len(data) and (rows < height).all() and ((0 <= cols) & (cols < width)).all()
+    if not inside or len(rows) and (np.diff(rows * width + cols) <= 0).any():
+        raise Rejected("a matrix of circuit.json has an entry outside of it, or not in its order")
+    if any(Fraction(float(v)) != v for v in set(exact)):
+        raise Rejected("a matrix of circuit.json holds a number that 53 bits do not hold")
+    return Matrix((height, width), rows, cols, data)
 
 
 def _integers(data: dict) -> np.ndarray:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -70,19 +71,33 @@ class Checkpoint:
 def read(directory: str | Path) -> Checkpoint:
     """The files of a checkpoint; Rejected, in one sentence, where they are not what they must be."""
     directory = Path(directory)
-    manifest = read_json(directory / "construction.json")
-    promise = manifest.get("promise")
+    promise = read_json(directory / "construction.json").get("promise")
+    config, language, dtype = _stated(read_json(directory / "config.json"), promise)
+    tensors = read_tensors(directory / "model.safetensors", shapes(config), dtype)
+    return Checkpoint(config, tensors, language, dtype)
+
+
+def in_memory(config: dict, tensors: dict[str, np.ndarray], promise: dict) -> Checkpoint:
+    """The same of what is about to be saved: float32 arrays by name."""
+    config, language, dtype = _stated(config, promise)
+    expected = shapes(config)
+    if set(tensors) != set(expected) or any(tensors[name].shape != shape for name, shape in expected.items()):
+        raise Rejected("the tensors are not those of the config")
+    found = {name: _sparse(name, [tensors[name].reshape(-1)], shape, dtype) for name, shape in expected.items()}
+    return Checkpoint(config, found, language, dtype)
+
+
+def _stated(config: dict, promise: object) -> tuple[dict, Language, Format]:
+    """Config, input language and dtype, checked."""
     if not isinstance(promise, dict) or not isinstance(promise.get("language"), dict):
         raise Rejected("construction.json states no promise with an input language")
     name = promise.get("dtype")
     if name not in FORMATS:
         raise Rejected(f"the promise's dtype is {name!r}, expected one of {', '.join(FORMATS)}")
-    config = check_config(read_json(directory / "config.json"), name)
-    language = parse(promise)
+    config, language = check_config(config, name), parse(promise)
     if language.tokens > config["vocab_size"]:
         raise Rejected(f"the language has {language.tokens} letters, and the vocabulary {config['vocab_size']}")
-    tensors = read_tensors(directory / "model.safetensors", shapes(config), FORMATS[name])
-    return Checkpoint(config, tensors, language, FORMATS[name])
+    return config, language, FORMATS[name]
 
 
 def read_json(path: Path) -> dict:
@@ -237,13 +252,19 @@ def _tensor(name: str, entry: dict, shape: tuple[int, ...], raw: np.ndarray, dty
     if not (0 <= first <= last <= len(raw) and last - first == count * kind.itemsize):
         raise Rejected(f"{name} has {last - first} bytes at {first}, expected {count * kind.itemsize} within the file")
     flat = raw[first:last].view(kind)
-    places, values = [], []
-    for start in range(0, count, _CHUNK):
-        part = _as_float32(np.asarray(flat[start : start + _CHUNK]), entry["dtype"])
+    chunks = (flat[start : start + _CHUNK] for start in range(0, count, _CHUNK))
+    return _sparse(name, (_as_float32(np.asarray(chunk), entry["dtype"]) for chunk in chunks), shape, dtype)
+
+
+def _sparse(name: str, chunks: Iterable[np.ndarray], shape: tuple[int, ...], dtype: Format) -> Matrix:
+    """The entries that are not 0, from consecutive pieces of the flat float32 array."""
+    places, values, start = [np.zeros(0, np.int64)], [np.zeros(0, np.float32)], 0
+    for part in chunks:
         at = np.flatnonzero(part)
         places.append(at + start)
         values.append(part[at])
-    place, value = np.concatenate([np.zeros(0, np.int64), *places]), np.concatenate([np.zeros(0, np.float32), *values])
+        start += len(part)
+    place, value = np.concatenate(places), np.concatenate(values)
     _check_entries(name, value, dtype)
     two = (1 if len(shape) == 1 else shape[0], shape[-1])
     return Matrix(two, place // two[1], place % two[1], value.astype(np.float64))

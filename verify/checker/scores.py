@@ -21,11 +21,11 @@ _MOST_COLUMNS = 1 << 24
 class Scores:
     """score = head @ state + Σ matrix @ lanes, these functions of the present letter; letters beyond score 0.
 
-    state: the stream as data; head: (letters, width of the state).
+    state: the number of the stream; head: (letters, width of the state).
     """
 
     reader: Reader
-    state: dict
+    state: int
     head: np.ndarray
     rest: list[tuple[np.ndarray, Lanes]]
 
@@ -41,7 +41,7 @@ class Scores:
         rest = [(m, reader.lanes(k)) for m, k in parts if k != state]
         if any(m.shape[1] != len(lanes) for m, lanes in rest):
             raise Rejected("a matrix of the readout has another width than what it reads")
-        return cls(reader, streams[state], head, rest)
+        return cls(reader, state, head, rest)
 
     def own(self, ids: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """(what the rest adds to each score, which places of `ids` as present letters have it), each once."""
@@ -68,7 +68,7 @@ def readout_parts(reader: Reader) -> list[tuple[np.ndarray, int]]:
     if output["operation"] not in ("Linear", "Emit"):
         raise Rejected(f"the scores are the operation {output['operation']}, and the proof reads linear readouts")
     matrices = [dense(read_matrix(m), reader.world.language.tokens) for m in output["attributes"]["matrices"]]
-    return list(zip(matrices, output["inputs"], strict=True))
+    return list(zip(matrices, reader.inputs(reader.data["output"]), strict=True))
 
 
 def _at(part, ids: np.ndarray) -> np.ndarray:

@@ -40,7 +40,9 @@ class Recall:
         """The right letter at each position, None where nothing is asked."""
         found: list[int | None] = []
         for t, asked in enumerate(letters):
-            pairs = [b for a, b in zip(letters[:t], letters[1 : t + 1], strict=True) if a == asked and _in(b, self.values)]
+            pairs = [
+                b for a, b in zip(letters[:t], letters[1 : t + 1], strict=True) if a == asked and _in(b, self.values)
+            ]
             if not _in(asked, self.keys):
                 found.append(None)
             elif not pairs:

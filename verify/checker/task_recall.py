@@ -20,11 +20,11 @@ _MOST_KINDS = 64
 def prove_recall(reader: Reader, keys: np.ndarray, values: np.ndarray, keeps: str, blank: int | None) -> Fraction:
     """The least lead of the right letter, for the task of the same arguments (`task.Recall`)."""
     scores = Scores.of(reader, "MemoryRead")
-    stream, sets = scores.state, Sets(reader.world.language, keys, values)
+    stream, sets = reader.data["streams"][scores.state], Sets(reader.world.language, keys, values)
     policy = stream["attributes"]["policy"]
     if policy not in _POLICIES[keeps]:
         raise Rejected(f"the memory keeps the {policy!r} of a key's values, and the task asks for the {keeps!r} one")
-    memory = Memory.of(reader, stream)
+    memory = Memory.of(reader, scores.state)
     memory.check_writes(sets)
     codes = np.stack([lane.alone(0, values, sets.mask(keys)) for lane in memory.values], axis=1)
     heard = memory.heard(sets)
@@ -53,7 +53,7 @@ class Memory:
     when: list[Pair]
 
     @classmethod
-    def of(cls, reader: Reader, stream: dict) -> Memory:
+    def of(cls, reader: Reader, index: int) -> Memory:
         known: dict[tuple, Pair] = {}
 
         def pairs(lanes: Lanes) -> list[Pair]:
@@ -62,12 +62,13 @@ class Memory:
                     known[lane.key] = Pair(reader.world, lane)
             return [known[lane.key] for lane in lanes]
 
-        if read_number(stream["attributes"].get("skip", 0)):
+        attributes = reader.data["streams"][index]["attributes"]
+        if read_number(attributes.get("skip", 0)):
             raise Rejected("the memory adds what it stores to what it reads")
-        value, key, query, *when = (pairs(reader.lanes(i)) for i in stream["inputs"])
+        value, key, query, *when = (pairs(reader.lanes(i)) for i in reader.inputs(index))
         if len(key) != len(query) or any(len(w) != 1 for w in when):
             raise Rejected("the memory's operands are of different widths")
-        return cls(stream["attributes"]["policy"] in ("sum", "once"), value, key, query, [w[0] for w in when])
+        return cls(attributes["policy"] in ("sum", "once"), value, key, query, [w[0] for w in when])
 
     def check_writes(self, sets: Sets) -> None:
         """A value right after a key is stored, and nothing else is."""
