@@ -160,7 +160,7 @@ def read_matrix(data: dict) -> Matrix:
 
 def _matrix(shape: tuple, rows: np.ndarray, cols: np.ndarray, data: np.ndarray, exact: list[Fraction]) -> Matrix:
     height, width = shape
-    inside = len(rows) == len(cols) == len(data) and (rows < height).all() and ((0 <= cols) & (cols < width)).all()
+    inside = len(rows) == len(cols) == len(data) and (rows < height).all() and ((cols >= 0) & (cols < width)).all()
     if not inside or len(rows) and (np.diff(rows * width + cols) <= 0).any():
         raise Rejected("a matrix of circuit.json has an entry outside of it, or not in its order")
     if any(Fraction(float(v)) != v for v in set(exact)):

@@ -141,7 +141,8 @@ class Leads:
 
     @classmethod
     def of(cls, *parts: np.ndarray) -> Leads:
-        return cls(*np.unique(np.stack(parts), axis=1))
+        rows = np.stack(parts)[:, np.lexsort(parts)]
+        return cls(*rows[:, np.append(True, (rows[:, 1:] != rows[:, :-1]).any(axis=0))[: rows.shape[1]]])
 
     def least(self, heard: Heard) -> Fraction:
         found = NOBODY

@@ -14,6 +14,7 @@ import numpy as np
 from verify.checker.circuit import Reader, Unproved
 from verify.checker.formats import EXACT, Rejected
 from verify.checker.language import Language
+from verify.checker.readout import NOBODY
 from verify.checker.task_recall import prove_recall
 from verify.checker.task_steps import prove_clock, prove_keep, prove_runs
 from verify.checker.values import World
@@ -108,17 +109,17 @@ Task = Recall | Keep | Clock | Runs
 
 def read_task(claim: object, language: Language) -> Task:
     """The task that a claim names, {"name": …, its parameters}; Rejected where there is none."""
-    if not isinstance(claim, dict):
-        raise Rejected("the task is not an object")
+    if not isinstance(claim, dict) or not isinstance(claim.get("name"), str):
+        raise Rejected("the task is no object with a name")
     made = {
         "mqar": lambda c: Recall(_range(c, "keys"), _range(c, "values"), _KEEPS[c["write"]]),
         "induction-heads": lambda c: Recall(_range(c, "letters"), _range(c, "letters"), "last", _letter(c, "blank")),
         "keep-nth": lambda c: Keep(_range(c, "letters"), _number(c, "n")),
         "absolute-time": lambda c: Clock(_range(c, "times")),
         "count-in-row": lambda c: Runs(_letter(c, "one"), _range(c, "counts")),
-    }.get(claim.get("name"))
+    }.get(claim["name"])
     if made is None:
-        raise Rejected(f"no proof is known for the task {claim.get('name')!r}")
+        raise Rejected(f"no proof is known for the task {claim['name']!r}")
     try:
         task = made(claim)
     except (KeyError, TypeError, ValueError) as wrong:
@@ -134,8 +135,9 @@ def read_task(claim: object, language: Language) -> Task:
 _KEEPS = {"first": "first", "last": "last", "sum": "only"}
 
 
-def prove_task(language: Language, circuit: dict, claim: object) -> Fraction:
-    """The least lead of the right letter's score at every position that asks, in every sequence of the language.
+def prove_task(language: Language, circuit: dict, claim: object) -> Fraction | None:
+    """The least lead of the right letter's score at every position that asks, in every sequence of the language; None
+    where there is no other letter.
 
     Rejected, in one sentence, where it is not proved to be positive.
     """
@@ -148,7 +150,7 @@ def prove_task(language: Language, circuit: dict, claim: object) -> Fraction:
         raise Rejected(f"circuit.json is not a circuit: {reason!r}") from reason
     if margin <= 0:
         raise Rejected(f"the right letter is only proved to lead by {float(margin):g}")
-    return margin
+    return margin if margin < NOBODY else None
 
 
 def _in(letter: int, held: Range) -> bool:

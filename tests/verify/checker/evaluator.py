@@ -6,6 +6,7 @@ the data is no circuit.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -24,13 +25,13 @@ def evaluate(circuit: dict[str, Any], rows: np.ndarray) -> np.ndarray:
 
 def _matrix(data: dict[str, Any]) -> np.ndarray:
     if "diagonal" in data:
-        return float(data["diagonal"]) * np.eye(data["size"])
+        return float(Fraction(data["diagonal"])) * np.eye(data["size"])
     full = np.zeros(data["shape"])
     for r, row in enumerate(data["rows"]):
         for c, v in row:
-            if c < 0:
-                raise IndexError("a column below 0")
-            full[r, c] = float(v)
+            if c < 0 or full[r, c]:
+                raise IndexError("a column below 0, or one that stands twice")
+            full[r, c] = float(Fraction(v))
     return full
 
 

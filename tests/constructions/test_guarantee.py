@@ -1,0 +1,92 @@
+"""What a construction guarantees, in words and as data: proved where the checker proves it, and which part is not."""
+
+import json
+
+import pytest
+
+from compiler.artifact.manifest import manifest_content
+from constructions import artifact
+from constructions.guarantee import proof_of, sentence
+from constructions.registry import CONSTRUCTIONS
+from constructions.saved import verify_checkpoint
+from verify.checker.check import UNSTATED, Verdict, check
+
+PROVED = [
+    ("mqar", {"kappa": 3, "vocab": 6}, 62259200),
+    ("mqar", {"kappa": 3, "vocab": 6, "dtype": "bfloat16"}, 4),
+    ("mqar", {"kappa": 3, "vocab": 6, "write": "first"}, 4),
+    ("mqar", {"kappa": 3, "vocab": 6, "write": "last"}, 4),
+    ("mqar", {"kappa": 3, "vocab": 6, "arch": "mamba2"}, 4),
+    ("mqar", {"kappa": 3, "vocab": 6, "arch": "mamba2", "write": "first"}, 4),
+    ("mqar", {"kappa": 3, "vocab": 6, "arch": "mamba2", "write": "last"}, 4),
+    ("mqar", {"kappa": 4, "vocab": 6, "guarantee": "random", "key_code": 64}, 128),
+    ("induction-heads", {"vocab": 5}, 1),
+    ("induction-heads", {"vocab": 5, "codes": True}, 1),
+    ("induction-heads", {"vocab": 5, "arch": "mamba2"}, 1),
+    ("keep-nth", {"n": 3, "vocab": 8}, 4),
+    ("keep-nth", {"n": 3, "vocab": 8, "arch": "mamba2"}, 4),
+    ("absolute-time", {"horizon": 6}, 1),
+    ("absolute-time", {"horizon": 6, "arch": "mamba2"}, 1),
+    ("absolute-time", {"horizon": 6, "arch": "s4d"}, 1),
+    ("count-in-row", {"largest": 5}, 1),
+    ("count-in-row", {"largest": 5, "arch": "mamba2"}, 1),
+]
+
+
+def made(name: str, params: dict) -> artifact.Built:
+    return artifact.build(CONSTRUCTIONS[name](**params))
+
+
+@pytest.mark.parametrize("name, params, margin", PROVED, ids=str)
+def test_every_answer_is_proved_from_the_weights(name, params, margin):
+    found, said = proof_of(made(name, params))
+    assert found["holds"] and found["margin"] == margin and found["level"] == "bit-exact"
+    assert said.startswith(f"proved from the weights: every answer is right, with margin {margin:g}; it rests on")
+
+
+def test_what_is_only_tested_is_named():
+    found, said = proof_of(made("lis", {}))
+    assert not found["holds"] and not found["parts"]["task"] and "only tested" in said
+    codes = proof_of(made("mqar", {"kappa": 16, "vocab": 8, "guarantee": "random"}))
+    assert not codes[0]["holds"] and not codes[0]["parts"]["task"] and "only tested" in codes[1]
+
+
+def test_a_mixer_without_checkpoints_keeps_its_certificate():
+    found, said = proof_of(made("induction-heads", {"vocab": 3, "arch": "mamba-delta-t"}))
+    assert found["kind"] == "ColumnsCertificate" and found["holds"] and "every answer is right with margin 0.5" in said
+
+
+@pytest.mark.parametrize(
+    "verdict, said",
+    [
+        (Verdict("d", None, None, None), "every score is the circuit's; what they answer is only tested; it rests on"),
+        (Verdict("d", None, None, None, "why"), "what they answer is only tested (why)"),
+        (Verdict("d", None, "why", None, None), "proved of the circuit: every answer is right; that the weights"),
+        (Verdict("d", "why", "why", "why", UNSTATED), "only tested: that the scores are the circuit's (why)"),
+    ],
+)
+def test_the_words_claim_no_more_than_the_verdict(verdict, said):
+    assert said in sentence(verdict)
+
+
+def test_the_files_say_what_the_checker_proves(tmp_path):
+    """Manifest, card and `construct verify` have one sentence; the checker proves it of the files; a false one is
+    found."""
+    built = made("mqar", {"kappa": 2, "vocab": 3, "length": 16})
+    proof = proof_of(built)
+    artifact.save(built, {}, tmp_path / "c", None, proof)
+    manifest, verdict = manifest_content(tmp_path / "c"), check(tmp_path / "c")
+    assert verdict.accepted and verdict.task is None and float(verdict.margin) == proof[0]["margin"]
+    assert manifest["guarantee"]["proof"] == proof[1] == verify_checkpoint(tmp_path / "c", "none").proof[1]
+    assert proof[1] in (tmp_path / "c" / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("task", [{"write": "first"}, {"values": [4, 5]}, {"name": "sorting"}], ids=str)
+def test_another_task_than_the_circuit_s_is_rejected(task, tmp_path):
+    built = made("mqar", {"kappa": 2, "vocab": 3, "length": 16})
+    artifact.save(built, {}, tmp_path / "c", None, proof_of(built))
+    path = tmp_path / "c" / "construction.json"
+    manifest = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(manifest | {"task": manifest["task"] | task}), "utf-8")
+    verdict = check(tmp_path / "c")
+    assert verdict.weights is None and verdict.task and not verdict.accepted
