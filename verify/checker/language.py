@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -9,6 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from verify.checker.formats import Rejected, array_exponent
+
+_MOST_ROUNDS = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +33,20 @@ class Language:
     start: str
     edges: tuple[Edge, ...]
     length: int
+
+    @cached_property
+    def graph(self) -> Graph | None:
+        """Where walks lead; None where there is one state only, so that nothing depends on where a walk is."""
+        states = sorted({self.start, *(s for e in self.edges for s in (e.source, e.target))})
+        if len(states) == 1:
+            return None
+        place = {state: i for i, state in enumerate(states)}
+        ends = np.array([(place[e.source], place[e.target]) for e in self.edges]).reshape(-1, 2)
+        kinds = {e.letters.tobytes(): e.letters for e in self.edges}
+        at = {key: i for i, key in enumerate(kinds)}
+        kind = np.array([at[e.letters.tobytes()] for e in self.edges], dtype=np.int64)
+        repeats = np.array([e.repeats for e in self.edges], dtype=bool)
+        return Graph(len(states), place[self.start], ends, list(kinds.values()), kind, repeats, self.length)
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -59,6 +76,77 @@ class Language:
         return min(total, largest * self.length)
 
 
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """The states of a language and its edges, for bounds at each edge: arrays (2, edges) of (least, largest).
+
+    ends: (edges, 2), the states that an edge leads from and to; kinds: the sets of letters, as masks; kind: of each
+    edge, which of them; repeats: whether a walk can take it twice.
+    """
+
+    states: int
+    start: int
+    ends: np.ndarray
+    kinds: list[np.ndarray]
+    kind: np.ndarray
+    repeats: np.ndarray
+    length: int
+
+    @cached_property
+    def _order(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Edges by where they lead, where each such group begins, and the state it leads to."""
+        order = np.argsort(self.ends[:, 1], kind="stable")
+        states, first = np.unique(self.ends[order, 1], return_index=True)
+        return order, first, states
+
+    def of_letters(self, dense: np.ndarray) -> np.ndarray:
+        """Of a function of the letter."""
+        found = [(dense[letters].min(), dense[letters].max()) for letters in self.kinds]
+        return np.array(found).T[:, self.kind]
+
+    def _arrived(self, here: np.ndarray, known: np.ndarray) -> np.ndarray:
+        """At each state, by any edge; known: (2, states), what else may be there."""
+        order, first, states = self._order
+        found = known.copy()
+        found[0, states] = np.minimum(found[0, states], np.minimum.reduceat(here[0, order], first))
+        found[1, states] = np.maximum(found[1, states], np.maximum.reduceat(here[1, order], first))
+        return found
+
+    def before(self, here: np.ndarray, start: tuple[float, float]) -> np.ndarray:
+        """What stood one position back; start: before the first letter."""
+        return self._arrived(here, self._only_start(start))[:, self.ends[:, 0]]
+
+    def _only_start(self, start: tuple[float, float]) -> np.ndarray:
+        known = np.repeat([[np.inf], [-np.inf]], self.states, axis=1)
+        known[:, self.start] = start
+        return known
+
+    def followed(self, step: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | None:
+        """What a state that starts at 0 is at each edge, `step` giving it behind an edge from before it (lemma G).
+
+        None where that is not found in a few rounds.
+        """
+        known = self._only_start((0.0, 0.0))
+        for positions in range(1, min(self.length, _MOST_ROUNDS) + 1):
+            here = step(known[:, self.ends[:, 0]])
+            arrived = self._arrived(here, known)
+            if (arrived == known).all() or positions == self.length:
+                return np.where(here[0] <= here[1], here, 0.0)  # edges that no walk reaches: any bounds are true
+            known = arrived
+        return None
+
+    def heaviest(self, weights: np.ndarray) -> float:
+        """The largest sum of the edges' weights ≥ 0 along a walk of at most `length` edges; ∞ where it is not found."""
+        found = self.added(np.stack([weights, weights]))
+        return np.inf if found is None else float(found[1].max())
+
+    def added(self, steps: np.ndarray) -> np.ndarray | None:
+        """What sums to `steps` at each edge; None where it grows for too long."""
+        if self.length > _MOST_ROUNDS and steps[:, self.repeats].any():
+            return None
+        return self.followed(lambda before: before + steps)
+
+
 def _sum_above(values: np.ndarray) -> Fraction:
     """The sum, or a little more: whole units add exactly in float64 below 2^53; beyond, 2^-20 covers the rounding."""
     e = array_exponent(values) or 0
@@ -78,13 +166,15 @@ def parse(promise: dict) -> Language:
             raise Rejected(f"the language has {tokens!r} tokens, expected 1 to {1 << 24}")
         if type(length) is not int or not 1 <= length <= 1 << 60:
             raise Rejected(f"the language's length is {length!r}, expected 1 to 2^60")
-        raw = [(str(e["from"]), str(e["to"]), e["tokens"], e["distinct"] is True) for e in data["edges"]]
+        raw = [(str(e["from"]), str(e["to"]), e["tokens"], e["distinct"] is True) for e in data["edges"] if e["tokens"]]
     except (KeyError, TypeError) as missing:
         raise Rejected(f"the promise's language is not one: {missing!r}") from missing
     reach = _reachable([(s, t) for s, t, _, _ in raw])
+    live = reach.get(str(start), set()) | {str(start)}
     edges = tuple(
         Edge(s, t, _letters(ranges, tokens), distinct, s in reach.get(t, set()) or s == t)
         for s, t, ranges, distinct in raw
+        if s in live
     )
     return Language(tokens, str(start), edges, length)
 

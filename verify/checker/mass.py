@@ -10,7 +10,7 @@ from itertools import permutations
 import numpy as np
 
 from verify.checker.tables import Ramp, Table
-from verify.checker.values import ZERO, Component, Key, Value, World, bounds, largest, single
+from verify.checker.values import ZERO, Component, Key, Value, World, along, bounds, corners, largest, single
 
 Phi = Callable[[Fraction], Fraction]  # a non-decreasing function
 Number = Callable[[Table], Fraction]
@@ -38,7 +38,23 @@ def _mass(world: World, value: Value) -> Fraction:
         for table in m.letters.values():
             total += world.language.mass(table.dense()) + sum(table.start)
         best = min(best, total)
-    return best
+    graph, here = world.language.graph, along(world, value)
+    if graph is None or here is None:
+        return best
+    size, best = np.abs(here).max(axis=0), min(best, _over_edges(world, here))
+    total = np.inf if best <= largest(world, value) else graph.heaviest(size)
+    return best if total == np.inf else min(best, _rounded(total))
+
+
+def _over_edges(world: World, here: np.ndarray) -> Fraction:
+    """The mass of what is within `here` at each edge, by how often a walk takes an edge."""
+    times = np.array([float(world.language.length) if e.repeats else 1.0 for e in world.language.edges])
+    return _rounded(float((np.abs(here).max(axis=0) * times).sum()))
+
+
+def _rounded(total: float) -> Fraction:
+    """A sum of float64 numbers: exact if they are whole, and what rounding may have taken away else."""
+    return Fraction(total) if total.is_integer() and total < 2.0**53 else Fraction(total) * (1 + Fraction(1, 1 << 20))
 
 
 def sorted_majorants(world: World, value: Value) -> list[Majorant]:
@@ -62,7 +78,8 @@ def mass_of_product(world: World, b: Value, x: Value) -> Fraction:
             terms = world.language.counts[table.ids] * table.vals * x_there
             total += Fraction(float(terms.sum())) * (1 + Fraction(1, 1 << 20)) + sum(table.start) * top
         best = min(best, total)
-    return best
+    at, by = along(world, b), along(world, x)
+    return best if at is None or by is None else min(best, _over_edges(world, corners(at, by)))
 
 
 def _given_letter(world: World, value: Value) -> dict[int, np.ndarray]:

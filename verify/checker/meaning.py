@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from functools import reduce
 from hashlib import blake2b
 from itertools import product as iterproduct
+from math import ceil, floor
 
 import numpy as np
 
@@ -26,14 +28,30 @@ from verify.checker.values import (
     bounds,
     combine,
     constant,
+    divided,
+    later,
     normalised,
+    of_root,
     product,
     relu,
+    values_of,
 )
-from verify.checker.windows import Letters, is_window, is_window_root, pieces, plus, reach, times, window_key
+from verify.checker.windows import (
+    Letters,
+    is_window,
+    is_window_root,
+    letters_of,
+    pieces,
+    plus,
+    reach,
+    times,
+    window_key,
+)
 
+ONE = Fraction(1)
 Factors = tuple[Value, ...]
 Terms = list[tuple[Fraction, Factors]]
+Line = tuple[Fraction, dict[Fraction, Fraction], tuple[Fraction, ...]]  # first level, bends, values before the start
 
 
 def digest(key: object) -> str:
@@ -46,59 +64,96 @@ class Meaning:
     def __init__(self, world: World):
         self.world = world
         self._keys: dict[tuple, tuple] = {}
+        self._opened: dict[tuple, Value] = {}
+        self._split_parts: dict[tuple, Terms] = {}
+        self._axes: dict[int, tuple[int, Fraction, str]] = {}
 
     def key(self, value: Value) -> tuple:
         if value.key not in self._keys:
-            self._keys[value.key] = self._key(value)
+            window, items = self._gathered(value)
+            self._keys[value.key] = self._sum([(ONE, (window,))]), items.key()
         return self._keys[value.key]
 
-    def _straightened(self, value: Value) -> Value:
-        """Bent forms without their first slope, in which they are linear; those that tell the top alone as products."""
-        terms = []
-        for (root, lag), ramp in value.ramps.items():
-            made = self.world.roots[root]
-            if lag or made.kind != "form" or is_window_root(self.world, made):
-                continue
-            top = self._all_at_top(made, ramp)
-            if top is not None:
-                terms += [(Fraction(-1), Value(ZERO, {(root, lag): ramp})), (ramp.ys[-1], top)]
-            elif ramp.slopes and ramp.slopes[0]:
-                line = Ramp([made.lo, made.hi], [ramp.slopes[0] * made.lo, ramp.slopes[0] * made.hi])
-                terms += [(Fraction(-1), Value(ZERO, {(root, lag): line})), (ramp.slopes[0], made.parts[0])]
-        return self._straightened(combine([(Fraction(1), value), *terms])) if terms else value
-
-    def _all_at_top(self, form: Root, ramp: Ramp) -> Value | None:
-        """[x = hi] as a product, where that is what the ramp tells: a sum is at its top where all its parts are."""
-        if len(ramp.xs) < 2 or any(ramp.ys[:-1]) or ramp.xs[-1] - ramp.xs[-2] != 1:
-            return None
-        pure, rest = self._split(form.parts[0])
-        if any(lag for _, lag in rest) or sum((c.hi for c in form.parts[0].terms.values()), ZERO) != form.hi:
-            return None
-        if pure.unit < 0:
-            return None
-        result = relu(self.world, combine([(Fraction(1), pure)], 1 - sum((c.hi for c in pure.terms.values()), ZERO)))
-        for place, component in rest.items():
-            result = product(self.world, Value(ZERO, {place: _top(component)}), result)
-        return result
+    def _gathered(self, value: Value) -> tuple[Value, _Items]:
+        """A value as a window and what is no window."""
+        value = self.opened(value)
+        window, rest = self._split(value)
+        const, items = value.const, _Items(self)
+        for (root, lag), ramp in rest.items():
+            const += items.add(self.world.roots[root], lag, ramp)
+        return Value(const, window.terms), items
 
     def _split(self, value: Value) -> tuple[Value, dict[Key, Ramp]]:
         """The part that is a window, without the constant, and the other components."""
         rest = {k: c for k, c in value.ramps.items() if not is_window_root(self.world, self.world.roots[k[0]])}
         return Value(ZERO, {k: c for k, c in value.terms.items() if k not in rest}), rest
 
-    def _key(self, value: Value) -> tuple:
-        value = self._straightened(value)
-        window, rest = self._split(value)
-        const, items = value.const, _Items(self)
-        for (root, lag), ramp in rest.items():
-            const += items.add(self.world.roots[root], lag, ramp)
-        return self._sum([(Fraction(1), (Value(const, window.terms),))]), items.key()
+    def opened(self, value: Value) -> Value:
+        """Bent sums that a flag switches as products, and others without the slope that their parts carry."""
+        if value.key not in self._opened:
+            self._opened[value.key] = self._open(value)
+        return self._opened[value.key]
+
+    def _open(self, value: Value) -> Value:
+        terms = []
+        for (root, lag), ramp in value.ramps.items():
+            form = self.world.roots[root]
+            if form.kind != "form" or is_window_root(self.world, form):
+                continue
+            gated = None if lag else self._gated(form.parts[0], ramp)
+            slope = self.slope(form, ramp)
+            if gated is not None:
+                terms += [(-ONE, Value(ZERO, {(root, lag): ramp})), (ONE, gated)]
+            elif slope:
+                line = Ramp([form.lo, form.hi], [slope * form.lo, slope * form.hi], (ZERO,) * lag)
+                shape = later(form.parts[0], lag, self.world.language.tokens)
+                terms += [(-ONE, Value(ZERO, {(root, lag): line})), (slope, shape)]
+        return self.opened(combine([(ONE, value), *terms])) if terms else value
+
+    def _gated(self, shape: Value, ramp: Ramp) -> Value | None:
+        """φ(u + v) with a part v of two values, at one of which φ(u + v) does not depend on u: a product (lemma P)."""
+        window, rest = self._split(shape)
+        parts = [Value(ZERO, {place: c}) for place, c in rest.items()] + ([] if window.constant else [window])
+        for part in parts if len(parts) > 1 else ():
+            both = values_of(self.world, part)
+            if both is None or len(both) != 2:
+                continue
+            others = Value(shape.const, {place: c for place, c in shape.terms.items() if place not in part.terms})
+            lo, hi = bounds(self.world, others)
+            for off, on in (both, both[::-1]):
+                low, high = ramp.between(floor(lo + off), ceil(hi + off))
+                if low == high:
+                    flag = divided(combine([(ONE, part)], -off), on - off)
+                    bent = self._applied(ramp, combine([(ONE, others)], on))
+                    return combine([(ONE, product(self.world, combine([(ONE, bent)], -low), flag))], low)
+        return None
+
+    def _applied(self, ramp: Ramp, x: Value) -> Value:
+        slopes = ramp.slopes or [ZERO]
+        bends = [(b - a, at) for at, a, b in zip(ramp.xs[1:], slopes, slopes[1:], strict=False)]
+        bent = [(bend, relu(self.world, combine([(ONE, x)], Fraction(-at)))) for bend, at in bends]
+        return combine([(slopes[0], x), *bent], ramp.ys[0] - slopes[0] * ramp.xs[0])
+
+    def axis(self, root: Root) -> tuple[int, Fraction, str]:
+        """(sign, shift, key) of what bends: x of the root is sign · y + shift, and y has the key."""
+        if root.id not in self._axes:
+            value = root.parts[0] if root.kind == "form" else of_root(root, ONE)
+            window, _ = self._gathered(value)
+            far = letters_of(self.world, window, None)
+            shift = Fraction(float(far.table[tuple(far.axes[lag][0] for lag in sorted(far.axes))]))
+            up, down = (digest(self.key(combine([(s, value)], -s * shift))) for s in (ONE, -ONE))
+            self._axes[root.id] = (1, shift, up) if up <= down else (-1, shift, down)
+        return self._axes[root.id]
+
+    def slope(self, root: Root, ramp: Ramp) -> Fraction:
+        """The slope of a ramp before its first bend."""
+        return (ramp.slopes or [ZERO])[0 if ramp.linear or self.axis(root)[0] > 0 else -1]
 
     def _sum(self, terms: Iterable[tuple[Fraction, Factors]]) -> tuple:
         """The normal form of a sum of products."""
         windows: Terms = []
         others: Terms = []
-        for weight, factors in self._expanded(list(terms)):
+        for weight, factors in self.expanded(list(terms)):
             pure = all(is_window(self.world, f) for f in factors)
             (windows if pure else others).append((weight, factors))
         depth = max((reach(self.world, f) for _, factors in windows for f in factors), default=0)
@@ -110,46 +165,62 @@ class Meaning:
             total = plus(total, part, weight)
         return window_key(total), tuple(sorted(self._products(others)))
 
-    def _expanded(self, terms: list[tuple[Fraction, Factors]]) -> Iterator[tuple[Fraction, Factors]]:
+    def expanded(self, terms: list[tuple[Fraction, Factors]]) -> Iterator[tuple[Fraction, Factors]]:
         """Products of sums as sums of products: each factor a window, or one component that is 0 where its root is."""
         for weight, factors in terms:
             split: list[Terms] = [[(weight, ())], *(self._parts(f) for f in factors)]
             for choice in iterproduct(*split):
-                total = Fraction(1)
+                total = ONE
                 for w, _ in choice:
                     total *= w
                 yield total, tuple(f for _, part in choice for f in part)
 
-    def _parts(self, value: Value) -> list[tuple[Fraction, Factors]]:
+    def _parts(self, value: Value) -> Terms:
+        if value.key not in self._split_parts:
+            self._split_parts[value.key] = self._split_up(value)
+        return self._split_parts[value.key]
+
+    def _split_up(self, value: Value) -> Terms:
         if is_window(self.world, value):
-            return [(Fraction(1), (value,))]
-        value = self._straightened(value)
+            return [(ONE, (value,))]
+        value = self.opened(value)
         window, others = self._split(value)
-        rest: Terms = []
+        found: Terms = []
         const = value.const
         for place, component in others.items():
             slope = component.slopes[0] if component.slopes else ZERO
             base = component.ys[0] - slope * component.xs[0]
             const += base
-            scale, shape = normalised(Value(ZERO, {place: component.affine(Fraction(1), -base)}))
-            rest.append((scale, (shape,)))
+            root = self.world.roots[place[0]]
+            if root.kind == "product" and component.linear and not place[1]:
+                scale, a, b = root.parts
+                found += self.expanded([(slope * scale, (a, b))])
+                continue
+            scale, shape = normalised(Value(ZERO, {place: component.affine(ONE, -base)}))
+            found.append((scale, (shape,)))
         pure = Value(const, window.terms)
-        return [*([] if pure.zero else [(Fraction(1), (pure,))]), *rest]
+        return [*([] if pure.zero else [(ONE, (pure,))]), *found]
 
     def _products(self, terms: list[tuple[Fraction, Factors]]) -> list[tuple[str, str]]:
         """Products that are no windows: their windows added up for each product of the other factors."""
         groups: dict[str, list] = {}
         for weight, factors in terms:
             pure = [f for f in factors if is_window(self.world, f)]
-            rest = sorted(digest(self.key(f)) for f in factors if not is_window(self.world, f))
+            rest = self._factors([f for f in factors if not is_window(self.world, f)])
             groups.setdefault(digest(rest), []).append((weight, tuple(pure)))
         found = [(rest, self._sum(group)) for rest, group in groups.items()]
         return [(rest, digest(key)) for rest, key in found if key != self._sum([])]
 
+    def _factors(self, factors: list[Value]) -> list[str]:
+        """The normal forms of factors; a flag times itself is the flag."""
+        keys = [(digest(self.key(f)), set(values_of(self.world, f) or (2,)) <= {0, 1}) for f in factors]
+        flags = {key for key, flag in keys if flag}
+        return sorted([*flags, *(key for key, flag in keys if not flag)])
+
     def gate(self, value: Value) -> tuple[Fraction, tuple]:
         """(scale, key) of a gate or a query."""
         if not is_window(self.world, value):
-            return Fraction(1), self.key(value)
+            return ONE, self.key(value)
         scale, part = _unit(pieces(self.world, value, reach(self.world, value)))
         return scale, window_key(part)
 
@@ -166,7 +237,7 @@ def _unit(parts: list[Letters]) -> tuple[Fraction, list[Letters]]:
         if len(found):
             scale = Fraction(2) ** exponent(found[0]) * (1 if found[0] > 0 else -1)
             return scale, [times([p], [Letters({}, np.array(float(1 / scale)))])[0] for p in parts]
-    return Fraction(1), parts
+    return ONE, parts
 
 
 class _Items:
@@ -177,21 +248,26 @@ class _Items:
         self.sums: dict[tuple, list] = {}  # what is added up, by (lag, query): None for no query
         self.latches: dict[tuple, list] = {}  # by (lag, query, flag)
         self.products: dict[tuple, list] = {}  # by lag
-        self.lines: dict[tuple, list] = {}  # other components, by root and lag: piecewise linear parts to add
+        self.lines: dict[tuple[int, str], list[Line]] = {}  # what bends, by lag and what it is a function of
 
     def add(self, root: Root, lag: int, ramp: Ramp) -> Fraction:
         """Gather a component; returns the constant that is left of it."""
-        slope = ramp.slopes[0] if ramp.slopes else ZERO
-        at_zero = ramp.ys[0] - slope * ramp.xs[0]
-        plain = ramp.linear and all(s == at_zero for s in ramp.start) and (not lag or not at_zero)
-        if plain and self._linear(root, slope, (lag, None)):
-            return at_zero
-        key = (lag, self._root_key(root))
-        self.lines.setdefault(key, []).append(ramp)
-        return ZERO
+        slope = self.meaning.slope(root, ramp)
+        if slope:
+            self._linear(root, slope, (lag, None))
+        sign, shift, key = self.meaning.axis(root) if not ramp.linear else (1, ZERO, "")
+        first = (0 if sign > 0 else -1) if ramp.xs else 0
+        level = ramp.ys[first] - slope * ramp.xs[first]
+        if ramp.linear and not lag:
+            return level
+        slopes = ramp.slopes
+        bends = zip(ramp.xs[1:], slopes, slopes[1:], strict=False)
+        line = level if lag else ZERO, {sign * (x - shift): after - before for x, before, after in bends}, ramp.start
+        self.lines.setdefault((lag, key), []).append(line)
+        return ZERO if lag else level
 
-    def _linear(self, root: Root, slope: Fraction, place: tuple) -> bool:
-        """slope · root, an operation linear in its operand, taken apart; False for other roots."""
+    def _linear(self, root: Root, slope: Fraction, place: tuple) -> None:
+        """slope · root, an operation linear in its operand, taken apart. place: (lag, query or None)."""
         if root.kind == "sum":
             unit, shape = root.parts
             self.sums.setdefault(place, []).append((slope / unit, (shape,)))
@@ -205,47 +281,35 @@ class _Items:
             self.latches.setdefault((*place, self.meaning.key(flag)), []).append((slope / unit, (shape, flag)))
         elif root.kind == "product":
             scale, a, b = root.parts
-            state, gate = (a, b) if is_window(self.meaning.world, b) else (b, a)
-            if place[1] is not None:
-                return False
-            if not is_window(self.meaning.world, gate) or not self._all_states(state):
-                self.products.setdefault(place, []).append((slope * scale, (a, b)))
-                return True
-            weight, query = self.meaning.gate(gate)
-            for key, component in state.ramps.items():
-                slope_in = component.slopes[0] if component.slopes else ZERO
-                inner = self.meaning.world.roots[key[0]]
-                self._linear(inner, slope * scale * weight * slope_in, (place[0], query))
+            for weight, factors in self.meaning.expanded([(slope * scale, (a, b))]):
+                self._product(weight, factors, place)
         elif root.kind == "count":  # since the last reset: all that was counted, without all that was counted by then
-            unit, shape, step = root.parts
-            flag, total = _flag(self.meaning.world, step), running_sum(self.meaning.world, shape, "a count")
+            unit, shape, flag = root.parts
+            total = running_sum(self.meaning.world, shape, "a count")
             self.sums.setdefault(place, []).append((slope / unit, (shape,)))
             latches = self.latches.setdefault((*place, self.meaning.key(flag)), [])
             latches.append((-slope / unit, (total, flag)))
         else:
-            return False
-        return True
+            raise TypeError(f"no rule for the slope of a {root.kind}")
 
-    def _all_states(self, value: Value) -> bool:
-        """Whether a value is a sum of states that are 0 at first, without a constant or delay."""
-        for (root, lag), c in value.ramps.items():
-            if lag or not c.linear or self.meaning.world.roots[root].kind not in ("sum", "latch"):
-                return False
-        at_zero = sum((c.ys[0] - (c.slopes[0] if c.slopes else ZERO) * c.xs[0] for c in value.ramps.values()), ZERO)
-        return not value.tables and value.const == -at_zero
-
-    def _root_key(self, root: Root) -> tuple:
-        """What a root is."""
-        meaning = self.meaning
-        if root.kind == "memory":
-            columns = sorted(digest((meaning.gate(c), meaning.key(b))) for b, c in root.parts[2])
-            return root.kind, root.parts[0], meaning.key(root.parts[1]), tuple(columns)
-        if root.kind == "product":
-            return root.kind, root.parts[0], tuple(sorted(digest(meaning.key(v)) for v in root.parts[1:]))
-        if root.kind == "count":
-            unit, shape, step = root.parts
-            return root.kind, unit, meaning.key(shape), meaning.key(_flag(meaning.world, step))
-        return (root.kind, *(meaning.key(p) if isinstance(p, Value) else p for p in root.parts))
+    def _product(self, weight: Fraction, factors: Factors, place: tuple) -> None:
+        """A product of windows and one state is the state, read with a query; others are kept as they are."""
+        world = self.meaning.world
+        states = [f for f in factors if not is_window(world, f)]
+        if len(states) == 1 and len(factors) > 1 and place[1] is None:
+            ((key, ramp),) = states[0].ramps.items()
+            root, slope = world.roots[key[0]], (ramp.slopes or [ZERO])[0]
+            if (
+                not key[1]
+                and ramp.linear
+                and root.kind in ("sum", "latch")
+                and states[0].const == -(ramp.ys[0] - slope * ramp.xs[0])
+            ):
+                pure = reduce(lambda a, b: product(world, a, b), (f for f in factors if is_window(world, f)))
+                scale, query = self.meaning.gate(pure)
+                self._linear(root, weight * slope * scale, (place[0], query))
+                return
+        self.products.setdefault(place, []).append((weight, factors))
 
     def key(self) -> tuple:
         found: list[tuple[str, tuple, tuple | None]] = []
@@ -261,28 +325,14 @@ class _Items:
         return tuple(sorted(digest(f) for f in found if f[2] not in (empty, None)))
 
 
-def _top(ramp: Ramp) -> Ramp:
-    """Where a ramp has its largest value."""
-    xs = sorted({min(max(x + d, ramp.xs[0]), ramp.xs[-1]) for x in ramp.xs for d in (-1, 0, 1)})
-    return Ramp(xs, [Fraction(ramp.at(x) == ramp.hi) for x in xs])
-
-
-def _flag(world: World, step: Value) -> Value:
-    """Whether a step is its largest: the reset of a count."""
-    lo, hi = bounds(world, step)
-    return combine([(1 / (hi - lo), step)], -lo / (hi - lo))
-
-
-def _line_key(ramps: list[Ramp]) -> tuple | None:
-    """The sum of piecewise linear functions, without the ends of their ranges; None for 0."""
-    slope, value, start = ZERO, ZERO, [ZERO] * len(ramps[0].start)
-    bends: dict[int, Fraction] = {}
-    for ramp in ramps:
-        slopes = ramp.slopes or [ZERO]
-        slope += slopes[0]
-        value += ramp.ys[0] - slopes[0] * ramp.xs[0]
-        start = [a + b for a, b in zip(start, ramp.start, strict=True)]
-        for x, before, after in zip(ramp.xs[1:-1], slopes, slopes[1:], strict=False):
-            bends[x] = bends.get(x, ZERO) + after - before
-    left = tuple(sorted((x, b) for x, b in bends.items() if b))
-    return (slope, value, left, tuple(start)) if slope or value or left or any(start) else None
+def _line_key(lines: list[Line]) -> tuple | None:
+    """The sum of piecewise linear functions that are flat before their first bend; None for 0."""
+    level, start = ZERO, [ZERO] * len(lines[0][2])
+    bends: dict[Fraction, Fraction] = {}
+    for at_first, own, past in lines:
+        level += at_first
+        start = [a + b for a, b in zip(start, past, strict=True)]
+        for x, bend in own.items():
+            bends[x] = bends.get(x, ZERO) + bend
+    left = tuple(sorted((x, bend) for x, bend in bends.items() if bend))
+    return (level, left, tuple(start)) if level or left or any(start) else None

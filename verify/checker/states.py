@@ -16,9 +16,11 @@ from verify.checker.once import written
 from verify.checker.sums import check_range, exact_sum
 from verify.checker.values import (
     ZERO,
+    Along,
     Root,
     Value,
     World,
+    along,
     bounds,
     combine,
     constant,
@@ -121,6 +123,7 @@ def _kind(world: World, step: Step, x: Value, a: tuple[Fraction, Fraction], what
             big
             and len(big) + len(small) == len(step.positive)
             and len(small) == 1
+            and bounds(world, step.value)[0] > 0  # where Δ is 0, nothing is counted
             and zero_where(world, x, step.value, min(big))
         ):
             return "counted"
@@ -141,8 +144,9 @@ def _state(world: World, kind: str, step: Step, driven: Value, what: str) -> Val
             raise Rejected(f"{what}: it is written with steps of several sizes")
         (on,) = step.positive
         return latch(world, scaled(driven, on), divided(step.value, on))
-    small = min(step.positive or ())
-    return counted(world, scaled(driven, small), step.value, what)
+    small, (lo, hi) = min(step.positive or ()), bounds(world, step.value)
+    reset = combine([(1 / (hi - lo), step.value)], -lo / (hi - lo))
+    return counted(world, scaled(driven, small), reset, what)
 
 
 def running_sum(world: World, drive: Value, what: str) -> Value:
@@ -165,10 +169,19 @@ def running_sum(world: World, drive: Value, what: str) -> Value:
             )
         exact, top = world.format.units, top + top // 8
     check_range(world, abs(scale) * unit * top, drive.unit, f"{what}: its running sum")
-    root = world.root("sum", (shape.key, exact), (-top if lo < 0 else 0, top, None), (unit, shape), exact)
+    facts = (-top if lo < 0 else 0, top, None)
+    root = world.root("sum", (shape.key, exact), facts, (unit, shape), exact, _summed(world, shape, exact))
     value = of_root(root, scale * unit)
     value.upto = exact
     return value
+
+
+def _summed(world: World, shape: Value, exact: int | None) -> Along:
+    """A running sum in units of the shape, at each edge."""
+    graph, here = world.language.graph, along(world, shape)
+    if graph is None or here is None or exact is not None:
+        return None
+    return graph.added(here / float(Fraction(2) ** shape.unit))
 
 
 def latch(world: World, value: Value, flag: Value) -> Value:
@@ -181,19 +194,57 @@ def latch(world: World, value: Value, flag: Value) -> Value:
     found = values_of(world, shape)
     values = None if found is None else tuple(sorted({0} | {int(v / unit) for v in found}))
     facts = (min(0, int(lo / unit)), max(0, int(hi / unit)), values)
-    root = world.root("latch", (shape.key, flag.key), facts, (unit, shape, flag))
+    graph, here, when = world.language.graph, along(world, shape), along(world, flag)
+    kept = None
+    if graph is not None and here is not None and when is not None:
+        new = here / float(unit)
+        hull = lambda old: np.stack([np.minimum(old[0], new[0]), np.maximum(old[1], new[1])])
+        kept = graph.followed(lambda old: np.where(when[0] >= 1, new, np.where(when[1] < 1, old, hull(old))))
+    root = world.root("latch", (shape.key, flag.key), facts, (unit, shape, flag), along=kept)
+    _difference_of_sums(world, root)
     return of_root(root, scale * unit)
 
 
-def counted(world: World, drive: Value, step: Value, what: str) -> Value:
-    """What was driven since the last reset: at most the mass of it."""
+def _difference_of_sums(world: World, latched: Root) -> None:
+    """A running sum of what is never negative, less what it was when the flag last held, counts since then."""
+    unit, shape, flag = latched.parts
+    ((total, line),) = shape.ramps.items() if len(shape.terms) == len(shape.ramps) == 1 else [((0, 1), None)]
+    summed = world.roots[total[0]]
+    if (latched.id, 0) in world.zeros or line is None or total[1] or summed.kind != "sum" or summed.exact is not None:
+        return
+    drive = summed.parts[1]
+    if line.linear and shape.const + line.at(summed.lo) == line.slopes[0] * summed.lo and bounds(world, drive)[0] >= 0:
+        facts, since = (0, summed.hi, None), _since(world, drive, flag)
+        counted = world.root("count", (drive.key, flag.key), facts, (summed.parts[0], drive, flag), along=since)
+        terms = [(Fraction(1), of_root(summed, Fraction(1))), (-unit / line.slopes[0], of_root(latched, Fraction(1)))]
+        world.zeros[latched.id, 0] = total, combine([*terms, (Fraction(-1), of_root(counted, Fraction(1)))])
+
+
+def counted(world: World, drive: Value, reset: Value, what: str) -> Value:
+    """What was driven since the last reset, where that is 1: at most the mass of it. Elsewhere it is less than 1."""
     scale, shape = (drive.const, constant(1)) if drive.constant else normalised(drive)
     unit = Fraction(2) ** shape.unit
-    top = int(mass(world, shape) / unit)
+    top, here = int(mass(world, shape) / unit), _since(world, shape, reset)
+    if here is not None:
+        top = min(top, int(np.abs(here).max()))
     _representable(world, unit * abs(scale) * top, drive.unit, f"{what}: its count")
     lo = -top if bounds(world, shape)[0] < 0 else 0
-    root = world.root("count", (shape.key, step.key), (lo, top, None), (unit, shape, step))
+    root = world.root("count", (shape.key, reset.key), (lo, top, None), (unit, shape, reset), along=here)
     return of_root(root, scale * unit)
+
+
+def _since(world: World, shape: Value, reset: Value) -> Along:
+    """A count of what is never negative since a reset, in units of the shape, at each edge."""
+    graph, here, when = world.language.graph, along(world, shape), along(world, reset)
+    if graph is None or here is None or when is None or here[0].min() < 0:
+        return None
+    added = here / float(Fraction(2) ** shape.unit)
+    never, certain = when[1] <= 0, when[0] >= 1
+
+    def after(before: np.ndarray) -> np.ndarray:
+        return np.stack([np.where(never, before[0] + added[0], 0.0), np.where(certain, 0.0, before[1] + added[1])])
+
+    return graph.followed(after)
 
 
 def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what: str) -> Value:
@@ -247,23 +298,36 @@ def _over(world: World, value: Value, size: Fraction) -> Value:
 def _read_bound(world: World, queries: list[Value], tops: list[Fraction]) -> Fraction:
     """A bound on Σ_n |C_n| · top_n: letter by letter at each lag."""
     total = ZERO
-    letters: dict[int, np.ndarray] = {}
-    starts: dict[int, list[Fraction]] = {}
+    letters: dict[tuple, np.ndarray] = {}
+    starts: dict[tuple, list[Fraction]] = {}
     for query, top in zip(queries, tops, strict=True):
+        since, query, top = _latched(world, query, top)
         m = sorted_majorants(world, query)[0]
         total += m.const * top
         for lag, table in m.letters.items():
             rounded_up = float(top * (1 + Fraction(1, 1 << 40)))
-            dense = letters.setdefault(lag, np.zeros(world.language.tokens))
+            dense = letters.setdefault((since, lag), np.zeros(world.language.tokens))
             if table.base:
                 dense += table.dense() * rounded_up
             else:
                 dense[table.ids] += table.vals * rounded_up
-            old = starts.setdefault(lag, [ZERO] * lag)
-            starts[lag] = [a + b * top for a, b in zip(old, table.start, strict=True)]
-    for lag, dense in letters.items():
-        total += max([Fraction(float(dense.max())) * (1 + Fraction(1, 1 << 20)), *starts[lag]])
+            old = starts.setdefault((since, lag), [ZERO] * lag)
+            starts[since, lag] = [a + b * top for a, b in zip(old, table.start, strict=True)]
+    for place, dense in letters.items():
+        total += max([Fraction(float(dense.max())) * (1 + Fraction(1, 1 << 20)), *starts[place]])
     return total
+
+
+def _latched(world: World, query: Value, top: Fraction) -> tuple[tuple | None, Value, Fraction]:
+    """A query that is a latch: (its flag, what it stores, the factor): latches of one flag are of one position."""
+    for (root, lag), ramp in query.ramps.items():
+        latched = world.roots[root]
+        if len(query.terms) == 1 and not lag and latched.kind == "latch" and ramp.linear:
+            slope = ramp.slopes[0]
+            if query.const + ramp.at(latched.lo) == slope * latched.lo:
+                unit, shape, flag = latched.parts
+                return flag.key, shape, top * abs(slope) / unit
+    return None, query, top
 
 
 def merged(world: World, value: Value) -> Value:

@@ -25,7 +25,7 @@ def exact_sum(world: World, terms: Iterable[tuple[Fraction, Value]], what: str) 
     if rounded:
         return _falling_sum(world, rounded, [t for t in live if t[1].upto is None], what)
     unit = min(exponent(w) + v.unit for w, v in live)
-    reach = _absolute(world, live)
+    reach = _partial_sums(world, live)
     _check_reach(world, reach, unit, what)
     return combine(live)
 
@@ -49,26 +49,34 @@ def check_range(world: World, reach: Fraction, unit: int, what: str) -> None:
         raise Rejected(f"{what} needs multiples of 2^{unit}, and {form.name} keeps those of 2^{form.least}")
 
 
-def _absolute(world: World, terms: Terms) -> Fraction:
-    """A bound on the sum of |weight · value|: values that are functions of one letter alone count letter by letter."""
-    total = ZERO
+def _partial_sums(world: World, terms: Terms) -> Fraction:
+    """A bound on |every sum of some of the terms|: it lies between the sum of those below 0 and that of those above.
+
+    Values that are functions of one letter alone count letter by letter.
+    """
+    low = high = ZERO
     letters: dict[int, list[tuple[Fraction, Table]]] = {}
     for weight, value in terms:
         if len(value.terms) == len(value.tables) == 1 and len(terms) > 1:
             ((lag, table),) = value.tables.items()
-            letters.setdefault(lag, []).append((abs(weight), table.affine(Fraction(1), value.const)))
+            letters.setdefault(lag, []).append((weight, table.affine(Fraction(1), value.const)))
         else:
-            total += abs(weight) * largest(world, value)
-    return total + sum((_worst_letter(world, lag, group) for lag, group in letters.items()), ZERO)
+            ends = [weight * end for end in bounds(world, value)]
+            low, high = low + max(ZERO, -min(ends)), high + max(ZERO, *ends)
+    for lag, group in letters.items():
+        low += _worst_letter(world, lag, [(-w, t) for w, t in group])
+        high += _worst_letter(world, lag, group)
+    return max(low, high)
 
 
 def _worst_letter(world: World, lag: int, tables: list[tuple[Fraction, Table]]) -> Fraction:
-    starts = [sum((w * abs(t.start[j]) for w, t in tables), ZERO) for j in range(lag)]
+    """The largest sum of the positive terms for one letter."""
+    starts = [sum((max(w * t.start[j], ZERO) for w, t in tables), ZERO) for j in range(lag)]
     unit = min(exponent(w) + t.unit for w, t in tables)
     dense = np.zeros(world.language.tokens)
     for w, t in tables:
         # units are whole numbers: exact below 2^53 and at least 2^53 beyond, which no format allows
-        dense += np.abs(t.dense()) * float(w / Fraction(2) ** unit)
+        dense += np.maximum(t.dense() * float(w / Fraction(2) ** unit), 0.0)
     return max([Fraction(float(dense.max())) * Fraction(2) ** unit, *starts])
 
 
@@ -81,7 +89,7 @@ def _falling_sum(world: World, rounded: Terms, others: Terms, what: str) -> Valu
     slope = weight * ramp.slopes[0]
     if not (is_power(weight) and is_power(slope)):
         raise Rejected(f"{what} multiplies a count that outgrows {world.format.name} by {weight}, no power of two")
-    rest = _absolute(
+    rest = _partial_sums(
         world, [*others, (weight, combine([(Fraction(1), value), (Fraction(-1), Value(ZERO, {key: ramp}))]))]
     )
     unit = min([exponent(slope), *(exponent(w) + v.unit for w, v in [*others, (weight, value)])])

@@ -7,7 +7,7 @@ component has no start.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
@@ -170,6 +170,14 @@ class Ramp:
         if self.xs[i] == x or len(self.xs) == 1:
             return self.ys[i]
         return self.ys[i] + (self.ys[i + 1] - self.ys[i]) * (x - self.xs[i]) / (self.xs[i + 1] - self.xs[i])
+
+    def between(self, lo: int, hi: int) -> tuple[Fraction, Fraction]:
+        """The least and the largest value on lo … hi within the range (on the whole range where it lies outside)."""
+        lo, hi = max(lo, self.xs[0]), min(hi, self.xs[-1])
+        if lo > hi:
+            lo, hi = self.xs[0], self.xs[-1]
+        found = [self.at(lo), self.at(hi), *self.ys[bisect_right(self.xs, lo) : bisect_left(self.xs, hi)]]
+        return min(found), max(found)
 
     def segments(self) -> list[tuple[int, Fraction, int, Fraction]]:
         points = list(zip(self.xs, self.ys, strict=True))

@@ -10,17 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
-from math import gcd
+from functools import cached_property, reduce
+from math import ceil, floor, gcd
 from typing import Any
 
 import numpy as np
 
 from verify.checker.formats import Format, Rejected, exponent
-from verify.checker.language import Language
+from verify.checker.language import Graph, Language
 from verify.checker.tables import MOST_VALUES, Ramp, Table, ramp_sum, table_sum
 
 Component = Table | Ramp
+Along = np.ndarray | None  # (2, edges): bounds of a number at the positions where a walk takes each edge
 Facts = tuple[int, int, tuple[int, ...] | None]  # lo, hi and the values, of a root
 
 TOKEN = -1
@@ -34,6 +35,7 @@ class Root:
 
     kind and parts say what it is: "form" (a sum of components), or an operation on values. exact: up to this x the
     module's number is x itself; beyond it is only known to be at least `exact` (a count that outgrew its format).
+    along: bounds at each edge of the input language, None where nothing depends on that.
     """
 
     id: int
@@ -43,6 +45,7 @@ class Root:
     values: tuple[int, ...] | None
     parts: tuple
     exact: int | None = None
+    along: np.ndarray | None = None
 
 
 class Value:
@@ -96,11 +99,20 @@ class World:
     roots: list[Root] = field(default_factory=list)
     known: dict[tuple, Root] = field(default_factory=dict)
     rescaled: dict[tuple, tuple[Value, Value]] = field(default_factory=dict)
+    zeros: dict[Key, tuple[Key, Value]] = field(default_factory=dict)  # by latch: (running sum, a value that is 0)
 
-    def root(self, kind: str, key: tuple, facts: Facts, parts: tuple, exact: int | None = None) -> Root:
+    def root(
+        self, kind: str, key: tuple, facts: Facts, parts: tuple, exact: int | None = None, along: Along = None
+    ) -> Root:
         """The root with this definition; new ones get the next number."""
         if (kind, key) not in self.known:
-            root = Root(len(self.roots), kind, *facts, parts, exact)
+            lo, hi, values = facts
+            if self.language.graph is not None:
+                everywhere = np.repeat([[below(lo)], [above(hi)]], len(self.language.edges), axis=1)
+                along = everywhere if along is None else _both(along, everywhere)
+                lo, hi = max(lo, floor(along[0].min())), min(hi, ceil(along[1].max()))
+            values = None if values is None else tuple(v for v in values if lo <= v <= hi)
+            root = Root(len(self.roots), kind, lo, hi, values, parts, exact, along)
             self.roots.append(root)
             self.known[kind, key] = root
         return self.known[kind, key]
@@ -186,8 +198,25 @@ def later(value: Value, k: int, letters: int) -> Value:
 
 def bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
     """(lo, hi) over all sequences and positions. Exclusive gates count once: see `_gated`."""
-    if value.range is not None:
-        return value.range
+    if value.range is None:
+        found = [_bounds(world, v) for v in (value, *_rewritten(world, value))]
+        value.range = (max(lo for lo, _ in found), min(hi for _, hi in found))
+    return value.range
+
+
+def _rewritten(world: World, value: Value) -> list[Value]:
+    """The value with each c · (sum − latch of it) as what is counted since."""
+    found = []
+    for latched in value.ramps.keys() & world.zeros.keys():
+        total, zero = world.zeros[latched]
+        a, b = (v.slopes[0] if (v := value.ramps.get(k)) and v.linear and v.slopes else ZERO for k in (total, latched))
+        per = -zero.ramps[latched].slopes[0]
+        if a * b * per < 0:
+            found.append(combine([(Fraction(1), value), (-min(a, -b / per, key=abs), zero)]))
+    return found
+
+
+def _bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
     lo = hi = value.const
     gated: dict[Key, list[tuple[Root, Ramp]]] = {}
     for key, component in value.terms.items():
@@ -199,8 +228,62 @@ def bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
     for parts in gated.values():
         low, high = _gated_bounds(world, parts)
         lo, hi = lo + low, hi + high
-    value.range = (lo, hi)
-    return value.range
+    return lo, hi
+
+
+def along(world: World, value: Value) -> Along:
+    """Bounds at each edge of the input language (lemma G); None where there is one state only."""
+    graph = world.language.graph
+    if graph is None:
+        return None
+    if "along" not in value.facts:
+        value.facts["along"] = reduce(_both, (_along(world, graph, v) for v in (value, *_rewritten(world, value))))
+    return value.facts["along"]
+
+
+def _along(world: World, graph: Graph, value: Value) -> np.ndarray:
+    found, size = np.full((2, len(world.language.edges)), float(value.const)), abs(value.const)
+    for (root, lag), component in value.terms.items():
+        here = _component_along(world, graph, component, root)
+        for _ in range(lag):
+            here = graph.before(here, (below(min(component.start)), above(max(component.start))))
+        found = found + here
+        size += max(abs(component.lo), abs(component.hi))
+    if size >= Fraction(2) ** (52 + value.unit):  # where float64 may round
+        found += np.array([[-1.0], [1.0]]) * above(size) * 2.0**-40
+    return found
+
+
+def _component_along(world: World, graph: Graph, component: Component, root: int) -> np.ndarray:
+    if isinstance(component, Table):
+        return graph.of_letters(component.dense())
+    known = world.roots[root].along
+    if known is None:
+        raise TypeError("a root without bounds along the walks of its language")
+    ends, at = np.unique(known, axis=1, return_inverse=True)
+    found = [component.between(floor(lo), ceil(hi)) for lo, hi in ends.T.tolist()]
+    return np.array([[below(lo), above(hi)] for lo, hi in found]).T[:, at.reshape(-1)]
+
+
+def _both(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.stack([np.maximum(a[0], b[0]), np.minimum(a[1], b[1])])
+
+
+def below(x: Fraction | int) -> float:
+    """A float64 at most x."""
+    return -above(-x)
+
+
+def above(x: Fraction | int) -> float:
+    """A float64 at least x: x itself where it is one."""
+    return float(x) if Fraction(float(x)) >= x else float(np.nextafter(float(x), np.inf))
+
+
+def corners(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Bounds of a product at each edge; a little more where float64 may round."""
+    found = np.stack([x * y for x in a for y in b])
+    slack = np.abs(found) * 2.0**-50 * (np.abs(found) >= 2.0**52)
+    return np.stack([(found - slack).min(axis=0), (found + slack).max(axis=0)])
 
 
 def _gated(root: Root, component: Ramp, lag: int) -> Key | None:
@@ -265,7 +348,7 @@ def single(world: World, value: Value) -> tuple[Key, Component]:
     low, high = bounds(world, shape)
     values = _sums([c.values for c in shape.terms.values()])
     facts = (int(low), int(high), None if values is None else tuple(int(v) for v in values))
-    root = world.root("form", shape.key, facts, (shape,))
+    root = world.root("form", shape.key, facts, (shape,), along=along(world, shape))
     return (root.id, 0), Ramp(*_line(root, divisor, value.const))
 
 
@@ -356,12 +439,15 @@ def product(world: World, a: Value, b: Value) -> Value:
             return _normal({key: Ramp(xs, [f.at(x) * g.at(x) for x in xs], start)}, ZERO)
     scale, a = normalised(a)
     unit = Fraction(2) ** (a.unit + b.unit)
-    corners = [x * y / unit for x in bounds(world, a) for y in bounds(world, b)]
+    ends = [x * y / unit for x in bounds(world, a) for y in bounds(world, b)]
     sets = values_of(world, a), values_of(world, b)
     values = None
     if sets[0] is not None and sets[1] is not None and len(sets[0]) * len(sets[1]) <= MOST_VALUES:
         values = tuple(sorted({int(x * y / unit) for x in sets[0] for y in sets[1]}))
-    root = world.root("product", (a.key, b.key), (int(min(corners)), int(max(corners)), values), (unit**-1, a, b))
+    facts = (int(min(ends)), int(max(ends)), values)
+    at, by = along(world, a), along(world, b)
+    walks = None if at is None or by is None else corners(at, by) / float(unit)
+    root = world.root("product", (a.key, b.key), facts, (unit**-1, a, b), along=walks)
     return of_root(root, unit * scale)
 
 

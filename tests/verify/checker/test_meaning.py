@@ -34,6 +34,12 @@ CONSTRUCTED = [
     ("keep-nth", {"n": 3, "vocab": 8}),
     ("absolute-time", {"horizon": 6}),
     ("count-in-row", {"largest": 5}),
+    ("copy", {"n": 3, "vocab": 2}),
+    ("copy", {"n": 3, "vocab": 2, "form": "pointer"}),
+    ("copy", {"n": 3, "vocab": 2, "form": "place", "arch": "mamba2"}),
+    ("edit-distance", {"length": 2}),
+    ("fibonacci", {}),
+    ("selective-copy", {}),
 ]
 
 
@@ -52,7 +58,8 @@ def test_proves_every_circuit(case, target, tmp_path):
 
 @pytest.mark.parametrize("name, params", CONSTRUCTED, ids=str)
 def test_proves_constructions(name, params, tmp_path):
-    verdict = check(write(tmp_path / "c", CONSTRUCTIONS[name](**params).circuit(), "mamba"))
+    construction = CONSTRUCTIONS[name](**params)
+    verdict = check(write(tmp_path / "c", construction.circuit(), construction.target))
     assert verdict.accepted, verdict.reason
 
 
