@@ -36,6 +36,7 @@ from verify.checker.windows import TooLarge
 
 ONE = Fraction(1)
 _MOST_LANES = 1 << 16
+_MOST_WEIGHTS = 4  # powers of two that are tried
 Lanes = list[Value]
 
 
@@ -74,13 +75,25 @@ class Reader:
             raise Unproved(f"stream {i} reads streams that do not stand before it")
         return inputs
 
-    def output(self) -> list[tuple[Matrix, Lanes]]:
-        """The scores as a sum of matrix · lanes, without one value for each letter."""
-        stream = self.data["streams"][self.data["output"]]
+    def output(self, place: int, weight: Fraction | None = None) -> list[tuple[Matrix, Lanes]]:
+        """The scores of a stream as a sum of matrix · lanes, without one value for each letter.
+
+        weight: W of its rules; a rule adds 2^(number of rules behind it) · W to the score of its token.
+        """
+        stream = self.data["streams"][place]
+        if stream["operation"] == "Decide":
+            parts, tokens = self.output(stream["inputs"][0]), stream["attributes"]["tokens"]
+            shape = (parts[0][0].shape[0], 1)
+            for i, (token, flag) in enumerate(zip(tokens, stream["inputs"][1:], strict=True)):
+                (lane,) = self.lanes(flag)
+                size = np.array([float((weight or ONE) * 2 ** (len(tokens) - 1 - i))])
+                rule = Matrix(shape, np.array([token]), np.array([0]), size)
+                parts.append((rule, [self.flag(lane, "the condition of a rule")]))
+            return parts
         if stream["operation"] in ("Linear", "Emit"):
             matrices = [read_matrix(m) for m in stream["attributes"]["matrices"]]
             return [(m, self.lanes(k)) for m, k in zip(matrices, stream["inputs"], strict=True)]
-        lanes = self.lanes(self.data["output"])
+        lanes = self.lanes(place)
         places = np.arange(len(lanes))
         return [(Matrix((len(lanes), len(lanes)), places, places, np.ones(len(lanes))), lanes)]
 
@@ -105,6 +118,10 @@ class Reader:
             return product(self.world, a, b)
         a, b = self.flag(a, "an operand of `and`"), self.flag(b, "an operand of `and`")
         return relu(self.world, combine([(ONE, a), (ONE, b)], -ONE))
+
+    def same(self, a: Value, b: Value) -> bool:
+        """Whether two values are shown to be the same function of the sequence."""
+        return self.meaning.key(a) == self.meaning.key(b)
 
     def literals(self, i: int) -> Lanes:
         """The flags whose conjunction stream i is."""
@@ -402,7 +419,9 @@ def scores_differ(reader: Reader, lanes: Lanes, head: Matrix, letters: int) -> s
     """None if every score of the weights is the circuit's, as a function of the sequence; else the first that is not
     shown.
     """
-    parts = reader.output()
+    place = reader.data["output"]
+    weight = _rule_weight(reader, reader.data["streams"][place], lanes, head)
+    parts = reader.output(place, weight)
     width = parts[0][0].shape[0]
     if width > letters:
         return f"the circuit gives {width} numbers, and there are {letters} letters"
@@ -410,14 +429,32 @@ def scores_differ(reader: Reader, lanes: Lanes, head: Matrix, letters: int) -> s
         return None
     if letters > 4096:
         return "the head is not the circuit's, lane by lane"
-    key = reader.meaning.key
-    tables = [_times(matrix, inputs) for matrix, inputs in parts]
     for row in range(letters):
-        written = combine([t for table in tables for t in table[row]]) if row < width else constant(0)
-        read = combine([(w, lanes[c]) for c, w in head.row(row)])
-        if key(written) != key(read):
+        if not reader.same(_score(parts, row), _score([(head, lanes)], row)):
             return f"the score of letter {row} is not shown to be the circuit's"
     return None
+
+
+def _score(parts: list[tuple[Matrix, Lanes]], row: int) -> Value:
+    return combine([(w, lanes[c]) for matrix, lanes in parts if row < matrix.shape[0] for c, w in matrix.row(row)])
+
+
+def _rule_weight(reader: Reader, stream: dict, lanes: Lanes, head: Matrix) -> Fraction | None:
+    """The W of rules: a power of two above every lead of a score over that of a token with a rule; any will do."""
+    if stream["operation"] != "Decide":
+        return None
+    tokens, scores = stream["attributes"]["tokens"], reader.output(stream["inputs"][0])
+    found = [bounds(reader.world, _score(scores, row)) for row in range(scores[0][0].shape[0])]
+    lead = max(hi for _, hi in found) - min(found[t][0] for t in tokens)
+    weight = ONE
+    while weight <= lead:
+        weight *= 2
+    read = _score([(head, lanes)], tokens[0])
+    for _ in range(_MOST_WEIGHTS):
+        if reader.same(_score(reader.output(reader.data["output"], weight), tokens[0]), read):
+            return weight
+        weight *= 2
+    raise Unproved(f"no power of two from {weight / 2**_MOST_WEIGHTS} on is shown to be the weight of the rules")
 
 
 def _same_matrices(left: list[tuple[Matrix, Lanes]], right: list[tuple[Matrix, Lanes]]) -> bool:

@@ -42,8 +42,8 @@ def _mass(world: World, value: Value) -> Fraction:
     if graph is None or here is None:
         return best
     size, best = np.abs(here).max(axis=0), min(best, _over_edges(world, here))
-    total = np.inf if best <= largest(world, value) else graph.heaviest(size)
-    return best if total == np.inf else min(best, _rounded(total))
+    heaviest = np.inf if best <= largest(world, value) else graph.heaviest(size)
+    return best if heaviest == np.inf else min(best, _rounded(heaviest))
 
 
 def _over_edges(world: World, here: np.ndarray) -> Fraction:

@@ -12,7 +12,6 @@ from fractions import Fraction
 from functools import reduce
 from hashlib import blake2b
 from itertools import product as iterproduct
-from math import ceil, floor
 
 import numpy as np
 
@@ -21,11 +20,11 @@ from verify.checker.states import running_sum
 from verify.checker.tables import Ramp
 from verify.checker.values import (
     ZERO,
+    Component,
     Key,
     Root,
     Value,
     World,
-    bounds,
     combine,
     constant,
     divided,
@@ -98,6 +97,13 @@ class Meaning:
         terms = []
         for (root, lag), ramp in value.ramps.items():
             form = self.world.roots[root]
+            if form.kind == "product" and ramp.linear and not lag and not is_window_root(self.world, form):
+                scale, a, b = form.parts
+                line = Ramp([form.lo, form.hi], [ramp.slopes[0] * form.lo, ramp.slopes[0] * form.hi])
+                monomials = [(w, self._multiplied(f)) for w, f in self.expanded([(ramp.slopes[0] * scale, (a, b))])]
+                if any((root, 0) in m.terms for _, m in monomials) and len(monomials) == 1:
+                    continue
+                terms += [(-ONE, Value(ZERO, {(root, lag): line})), *monomials]
             if form.kind != "form" or is_window_root(self.world, form):
                 continue
             gated = None if lag else self._gated(form.parts[0], ramp)
@@ -110,8 +116,14 @@ class Meaning:
                 terms += [(-ONE, Value(ZERO, {(root, lag): line})), (slope, shape)]
         return self.opened(combine([(ONE, value), *terms])) if terms else value
 
+    def _multiplied(self, factors: Factors) -> Value:
+        """The product, windows and then others, each in the order of their normal forms."""
+        order = sorted(factors, key=lambda f: (not is_window(self.world, f), digest(self.key(f))))
+        return reduce(lambda a, b: product(self.world, a, b), order)
+
     def _gated(self, shape: Value, ramp: Ramp) -> Value | None:
         """φ(u + v) with a part v of two values, at one of which φ(u + v) does not depend on u: a product (lemma P)."""
+        shape = self.opened(shape)
         window, rest = self._split(shape)
         parts = [Value(ZERO, {place: c}) for place, c in rest.items()] + ([] if window.constant else [window])
         for part in parts if len(parts) > 1 else ():
@@ -119,10 +131,13 @@ class Meaning:
             if both is None or len(both) != 2:
                 continue
             others = Value(shape.const, {place: c for place, c in shape.terms.items() if place not in part.terms})
-            lo, hi = bounds(self.world, others)
+            lo, hi = (others.const + sum((end(c) for c in others.terms.values()), ZERO) for end in (_lo, _hi))
             for off, on in (both, both[::-1]):
-                low, high = ramp.between(floor(lo + off), ceil(hi + off))
-                if low == high:
+                ends = lo + off, hi + off
+                found = {*(y for x, y in zip(ramp.xs[1:-1], ramp.ys[1:-1], strict=True) if ends[0] < x < ends[1])}
+                found |= {ramp.at(int(x)) for x in ends}
+                if len(found) == 1:
+                    (low,) = found
                     flag = divided(combine([(ONE, part)], -off), on - off)
                     bent = self._applied(ramp, combine([(ONE, others)], on))
                     return combine([(ONE, product(self.world, combine([(ONE, bent)], -low), flag))], low)
@@ -223,6 +238,14 @@ class Meaning:
             return ONE, self.key(value)
         scale, part = _unit(pieces(self.world, value, reach(self.world, value)))
         return scale, window_key(part)
+
+
+def _lo(component: Component) -> Fraction:
+    return component.lo
+
+
+def _hi(component: Component) -> Fraction:
+    return component.hi
 
 
 def _unit(parts: list[Letters]) -> tuple[Fraction, list[Letters]]:

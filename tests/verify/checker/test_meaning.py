@@ -34,12 +34,8 @@ CONSTRUCTED = [
     ("keep-nth", {"n": 3, "vocab": 8}),
     ("absolute-time", {"horizon": 6}),
     ("count-in-row", {"largest": 5}),
-    ("copy", {"n": 3, "vocab": 2}),
     ("copy", {"n": 3, "vocab": 2, "form": "pointer"}),
     ("copy", {"n": 3, "vocab": 2, "form": "place", "arch": "mamba2"}),
-    ("edit-distance", {"length": 2}),
-    ("fibonacci", {}),
-    ("selective-copy", {}),
 ]
 
 
