@@ -47,8 +47,13 @@ def graft(
     from compiler.graft.directory import check_directory
 
     check_directory(out, force)
+    if mode == "branch":
+        _check_branch(tokens, width)
     with working("graft", quiet=as_json):
-        report, good = _direct_sum(host, _circuit(circuit), out, tokens, width, samples, force)
+        if mode == "branch":
+            report, good = _branch(host, _circuit(circuit), out, token_map(tokens, host), force)
+        else:
+            report, good = _direct_sum(host, _circuit(circuit), out, tokens, width, samples, force)
     if as_json:
         typer.echo(json.dumps(report))
     else:
@@ -77,6 +82,42 @@ def _direct_sum(
     return grafted.report | {"measured": measured, "directory": str(out)}, not (found.wrong or found.intruding)
 
 
+def _check_branch(tokens: Path | None, width: int | None) -> None:
+    if tokens is None:
+        raise ValueError("a side branch reads tokens of the host; lead letters to them by --tokens MAP.json.")
+    if width is not None:
+        raise ValueError(f"--width {width}: a side branch leaves the host's width as it is; leave out --width.")
+
+
+def _branch(
+    host: Path, circuit: Circuit, out: Path, tokens: dict[str, int | list[int]], force: bool
+) -> tuple[dict[str, Any], bool]:
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    from compiler.graft.directory import save_branch
+    from compiler.graft.measure import random_text
+    from compiler.graft.side import branch
+
+    _quiet()
+    model = AutoModelForCausalLM.from_pretrained(host, dtype="auto")
+    joined = branch(model, circuit, tokens, where="both")
+    ids = random_text(model.get_input_embeddings().weight.shape[0])
+    with torch.no_grad():
+        before, after = model(ids).logits.float(), joined(ids).logits.float()
+    worst, size = float((before - after).abs().max()), float(before.abs().max())
+    report = {
+        "mode": "branch",
+        "circuit": circuit.name,
+        "host": {"class": type(model).__name__},
+        "letters": tokens,
+        "trainable": int(joined.write.numel() + joined.say.numel()),
+        "measured": {"host": {"positions": ids.numel(), "worst": worst, "size": size}},
+    }
+    save_branch(joined, host, out, report, force)
+    return report | {"directory": str(out)}, worst == 0
+
+
 def _quiet() -> None:
     """transformers on its own PyTorch code, without bars and advice."""
     from transformers.utils.logging import disable_progress_bar, set_verbosity_error
@@ -94,31 +135,45 @@ def _circuit(what: str) -> Circuit:
     return compiled_of(what, "mamba", "float32").source
 
 
-def token_map(path: Path | None, host: Path) -> dict[str, int]:
-    """Letters and the ids of the host's tokens; names are looked up in the host's tokenizer."""
+def token_map(path: Path | None, host: Path) -> dict[str, Any]:
+    """Letters and the id of the host's token, or for a list the ids; names are looked up in the host's tokenizer."""
     if path is None:
         return {}
     try:
         content = json.loads(path.read_text("utf-8"))
     except ValueError as reason:
         raise ValueError(f"--tokens {path} is no JSON: {reason}.") from reason
-    if not isinstance(content, dict) or not all(type(v) in (int, str) for v in content.values()):
+    listed = (
+        [v for value in content.values() for v in (value if isinstance(value, list) else [value])]
+        if isinstance(content, dict)
+        else [None]
+    )
+    if not all(type(v) in (int, str) for v in listed):
         raise ValueError(f'--tokens {path} must hold an object such as {{"v0": 17, "v1": "the"}}.')
     names: dict[str, int] = {}
-    if any(isinstance(value, str) for value in content.values()):
+    if any(isinstance(value, str) for value in listed):
         from transformers import AutoTokenizer
 
         names = AutoTokenizer.from_pretrained(host).get_vocab()
-        missing = next((v for v in content.values() if isinstance(v, str) and v not in names), None)
+        missing = next((v for v in listed if isinstance(v, str) and v not in names), None)
         if missing is not None:
             raise ValueError(f"--tokens {path} names {missing!r}, which is no token of the host.")
-    return {letter: names[value] if isinstance(value, str) else value for letter, value in content.items()}
+    return {
+        letter: [names.get(v, v) for v in value] if isinstance(value, list) else names.get(value, value)
+        for letter, value in content.items()
+    }
 
 
 def _tell(report: dict[str, Any], out: Path) -> None:
-    host, result, measured = report["host"], report["result"], report["measured"]
+    host, measured = report["host"], report["measured"]
     worst = measured["host"]["worst"]
     equal = "bit for bit equal" if worst == 0 else f"within {worst:.3g} of values up to {measured['host']['size']:.3g}"
+    if report["mode"] == "branch":
+        console.print(f"{report['circuit']} beside {host['class']}: {report['trainable']:,} numbers to train")
+        console.print(f"host logits on {measured['host']['positions']} positions: {equal}")
+        console.print(f"checkpoint: {out}")
+        return
+    result = report["result"]
     console.print(
         f"{report['circuit']} in {host['class']}: {host['layers']} layers of width {host['d_model']} became "
         f"{result['layers']} of width {result['d_model']}"

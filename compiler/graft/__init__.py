@@ -3,6 +3,8 @@
 union(a, b)            several circuits as one circuit: the union of their alphabets, shared lanes, one head
 graft(host, circuit)   a circuit beside the layers of a Mamba or Mamba-2 language model, in a plain checkpoint
 save(grafted, dir)     as a directory that AutoModelForCausalLM.from_pretrained opens
+branch(host, circuit, tokens)     a frozen circuit beside a host of any class, with a trainable projection
+reader(circuit, tokens, vocab)    the same circuit as a module, for the forward of any other
 """
 
 from typing import TYPE_CHECKING
@@ -14,14 +16,17 @@ from compiler.lazy import lazy_names
 if TYPE_CHECKING:
     from compiler.graft.directory import save
     from compiler.graft.grafted import Grafted, graft
+    from compiler.graft.side import branch, reader
 
 __getattr__ = lazy_names(
     __name__,
     {
+        "branch": "compiler.graft.side",
+        "reader": "compiler.graft.side",
         "Grafted": "compiler.graft.grafted",
         "graft": "compiler.graft.grafted",
         "save": "compiler.graft.directory",
     },
 )
 
-__all__ = ["GraftError", "Grafted", "graft", "save", "union"]
+__all__ = ["GraftError", "Grafted", "branch", "graft", "reader", "save", "union"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,20 +69,43 @@ def save(
     measured: Mapping[str, Any] | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write the directory: first beside it, then in its place."""
-    directory = Path(directory)
+    """Write a direct sum."""
+    report = grafted.report | {"measured": dict(measured or {})}
+
+    def write(place: Path) -> None:
+        grafted.model.save_pretrained(place)
+        if tokenizer is not None:
+            tokenizer.save_pretrained(place)
+        (place / "README.md").write_text(graft_card(report), "utf-8", newline="\n")
+
+    _exchange(Path(directory), overwrite, write, report)
+
+
+def save_branch(
+    model: Any, host: Path, directory: str | Path, report: Mapping[str, Any], overwrite: bool = False
+) -> None:
+    """Write a model with a side branch, the host's tokenizer and graft.json."""
+
+    def write(place: Path) -> None:
+        model.save_pretrained(place)
+        if any((host / name).is_file() for name in TOKENIZER):
+            from transformers import AutoTokenizer
+
+            AutoTokenizer.from_pretrained(host).save_pretrained(place)
+
+    _exchange(Path(directory), overwrite, write, report)
+
+
+def _exchange(directory: Path, overwrite: bool, write: Callable[[Path], None], report: Mapping[str, Any]) -> None:
+    """Write the files beside the directory, then put them in its place."""
     check_directory(directory, overwrite)
     partial = directory.with_name(f".{directory.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
-        grafted.model.save_pretrained(partial)
-        if tokenizer is not None:
-            tokenizer.save_pretrained(partial)
-        report = grafted.report | {"measured": dict(measured or {})}
-        (partial / "README.md").write_text(graft_card(report), "utf-8", newline="\n")
-        report["files"] = {path.name: _sha256(path) for path in sorted(partial.iterdir())}
-        text = json.dumps(report, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+        write(partial)
+        files = {path.name: _sha256(path) for path in sorted(partial.iterdir())}
+        text = json.dumps(dict(report) | {"files": files}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
         (partial / GRAFT).write_text(text, "utf-8", newline="\n")
         shutil.rmtree(directory, ignore_errors=True)
         partial.rename(directory)

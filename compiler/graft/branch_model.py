@@ -1,0 +1,222 @@
+"""A language model with a frozen circuit beside it: what a saved side branch is loaded by.
+
+This file imports torch and transformers only. `save_pretrained` copies it into the directory, so that
+`AutoModelForCausalLM.from_pretrained(DIR, trust_remote_code=True)` opens it where this project is not installed.
+
+The circuit reads token ids (`symbols`: the letter of each token of the host, the guest for those that are none), in
+float32 and without gradients. Its answer is the letter that leads, as a one-hot row: zeros where none leads and after
+the guest. What the answer changes is trainable: `write` (letters × d_model) is added to the host's input embeddings,
+`say` (letters × vocabulary) to its logits. One cache holds the states of both: the circuit's layers stand behind the
+host's. With a cache the circuit reads token by token, so that a prompt in several pieces is right as well.
+"""
+
+import inspect
+
+import torch
+from torch import nn
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    DynamicCache,
+    GenerationMixin,
+    PreTrainedConfig,
+    PreTrainedModel,
+)
+from transformers.modeling_outputs import CausalLMOutputWithPast
+
+_MARK = "holds_a_circuit"  # on a cache that has layers for the circuit
+
+
+class CircuitBranchConfig(PreTrainedConfig):
+    """host, circuit: the configurations of both as dicts. letters: how many the circuit answers with; the guest is
+    letter number `letters`. where: "embeddings", "logits" or "both".
+    """
+
+    model_type = "circuit_branch"
+    has_no_defaults_at_init = True
+
+    def __init__(self, host=None, circuit=None, letters=0, where="embeddings", use_cache=True, **kwargs):
+        self.use_cache = use_cache
+        self.host, self.circuit, self.letters, self.where = host or {}, circuit or {}, letters, where
+        self.vocab_size = self.host.get("vocab_size", 0)
+        self.hidden_size = self.host.get("hidden_size", 0)
+        self.num_hidden_layers = self.host.get("num_hidden_layers", 0) + self.circuit.get("num_hidden_layers", 0)
+        super().__init__(**({"tie_word_embeddings": False} | kwargs))
+
+
+def _model(told):
+    arguments = dict(told)
+    return AutoModelForCausalLM.from_config(AutoConfig.for_model(arguments.pop("model_type"), **arguments))
+
+
+def _frozen(model):
+    """The model with its parameters as buffers: saved and moved like them, and seen by no optimiser."""
+    for module in model.modules():
+        for name, parameter in list(module.named_parameters(recurse=False)):
+            delattr(module, name)
+            module.register_buffer(name, parameter.data)
+    return model
+
+
+class Reader(nn.Module):
+    """The frozen circuit: token ids of the host (batch, time) to answers (batch, time, letters)."""
+
+    symbols: torch.Tensor
+
+    def __init__(self, config, vocab, letters, first_layer=0):
+        super().__init__()
+        self.letters = letters
+        self.circuit = _frozen(_model(config))
+        for layer in self.circuit.backbone.layers:
+            layer.layer_idx += first_layer
+            layer.mixer.layer_idx += first_layer
+        self.register_buffer("symbols", torch.full((vocab,), letters))
+
+    def new_layers(self):
+        """Empty states of the circuit's layers, for a cache."""
+        return DynamicCache(config=self.circuit.config).layers
+
+    @torch.no_grad()
+    def forward(self, ids, mask=None, cache=None):
+        """mask: (batch, time), 0 where padding stands; cache: one whose layers from `first_layer` on are the circuit's,
+        which is written to.
+        """
+        symbols = self.symbols[ids]
+        if cache is None or self._is_empty(cache):
+            scores = self._scores(symbols, mask, cache)
+        else:
+            steps = (self._scores(symbols[:, t : t + 1], None, cache) for t in range(ids.shape[1]))
+            scores = torch.cat(list(steps), dim=1)
+        scores = scores[..., : self.letters].float()
+        best, answer = scores.max(-1)
+        alone = (scores == best[..., None]).sum(-1) == 1
+        clear = alone & (symbols < self.letters)
+        return nn.functional.one_hot(answer, self.letters).float() * clear[..., None]
+
+    def _scores(self, symbols, mask, cache):
+        return self.circuit(symbols, attention_mask=mask, cache_params=cache, use_cache=cache is not None).logits
+
+    def _is_empty(self, cache):
+        return not cache.has_previous_state(self.circuit.backbone.layers[0].mixer.layer_idx)
+
+
+class CircuitBranchForCausalLM(PreTrainedModel, GenerationMixin):
+    """A host of any class that `AutoModelForCausalLM` knows, with a circuit beside it."""
+
+    config_class = CircuitBranchConfig
+    base_model_prefix = "host"
+    main_input_name = "input_ids"
+    _is_stateful = True
+    _keep_in_fp32_modules_strict = ["circuit"]  # exact weights are rounded in narrower formats
+    _no_split_modules = ["Reader"]
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.host = _model(config.host)
+        self.reader = Reader(config.circuit, config.vocab_size, config.letters, config.host["num_hidden_layers"])
+        self.write = nn.Parameter(torch.zeros(config.letters, config.hidden_size))
+        self.say = nn.Parameter(torch.zeros(config.letters, config.vocab_size))
+        self.write.requires_grad_(config.where != "logits")
+        self.say.requires_grad_(config.where != "embeddings")
+        self.post_init()
+
+    def _init_weights(self, module):
+        """Nothing: host and circuit come with their weights."""
+
+    def get_input_embeddings(self):
+        return self.host.get_input_embeddings()
+
+    def get_output_embeddings(self):
+        return self.host.get_output_embeddings()
+
+    def new_cache(self):
+        """An empty cache for host and circuit."""
+        cache = DynamicCache(config=self.host.config)
+        cache.layers.extend(self.reader.new_layers())
+        vars(cache)[_MARK] = True
+        return cache
+
+    def forward(
+        self,
+        input_ids=None,
+        attention_mask=None,
+        past_key_values=None,
+        use_cache=None,
+        labels=None,
+        logits_to_keep=0,
+        **kwargs,
+    ):
+        """Like the host's; attention_mask: (batch, all tokens so far), 0 at padding on the left."""
+        if input_ids is None:
+            raise ValueError("a circuit reads token ids, and input_ids is None")
+        cache = self._cache(past_key_values, use_cache)
+        length = input_ids.shape[1]
+        new = None if attention_mask is None else attention_mask[:, -length:]
+        answers = self.reader(input_ids, new, cache).to(self.write.dtype)
+        embedded = self.host.get_input_embeddings()(input_ids)
+        if self.config.where != "logits":
+            embedded = embedded + answers @ self.write
+        output = self.host(inputs_embeds=embedded, **self._told(attention_mask, length, cache))
+        logits = output.logits
+        if self.config.where != "embeddings":
+            logits = logits + answers @ self.say
+        if isinstance(logits_to_keep, int) and logits_to_keep:
+            logits = logits[:, -logits_to_keep:]
+        loss = None
+        if labels is not None:
+            loss = nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1).float(), labels[:, 1:].flatten())
+        return CausalLMOutputWithPast(loss=loss, logits=logits, past_key_values=cache)
+
+    def _cache(self, given, use_cache):
+        if given is None:
+            wanted = self.config.use_cache if use_cache is None else use_cache
+            return self.new_cache() if wanted and not self.training else None
+        if _MARK in vars(given):
+            return given
+        if given.get_seq_length():
+            raise ValueError("the cache holds no state of the circuit; start from model.new_cache() or from None")
+        return self.new_cache()
+
+    def _told(self, mask, length, cache):
+        """The host's arguments, by the names that it has for them."""
+        names = inspect.signature(self.host.forward).parameters
+        told = {"use_cache": cache is not None}
+        if "cache_params" in names:  # Mamba and its kin: a mask for the new tokens, and none for a single step
+            stepping = cache is not None and cache.has_previous_state(0)
+            return told | {
+                "cache_params": cache,
+                "attention_mask": None if mask is None or stepping else mask[:, -length:],
+            }
+        told |= {"past_key_values": cache, "attention_mask": mask}
+        if mask is not None and "position_ids" in names:
+            told["position_ids"] = (mask.long().cumsum(-1) - 1).clamp(min=0)[:, -length:]
+        return told
+
+    def prepare_inputs_for_generation(
+        self,
+        input_ids,
+        next_sequence_length=None,
+        past_key_values=None,
+        attention_mask=None,
+        inputs_embeds=None,
+        is_first_iteration=False,
+        **kwargs,
+    ):
+        if inputs_embeds is not None:
+            raise ValueError("a circuit reads token ids, and inputs_embeds were given")
+        if next_sequence_length is not None:
+            input_ids = input_ids[:, -next_sequence_length:]
+        kept = kwargs.get("logits_to_keep", 0)
+        return {
+            "input_ids": input_ids.contiguous(),
+            "attention_mask": attention_mask,
+            "past_key_values": past_key_values,
+            "use_cache": kwargs.get("use_cache"),
+            "logits_to_keep": kept or 0,
+        }
+
+
+AutoConfig.register("circuit_branch", CircuitBranchConfig, exist_ok=True)
+AutoModelForCausalLM.register(CircuitBranchConfig, CircuitBranchForCausalLM, exist_ok=True)
+CircuitBranchConfig.register_for_auto_class()
+CircuitBranchForCausalLM.register_for_auto_class("AutoModelForCausalLM")
