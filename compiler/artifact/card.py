@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from compiler.artifact.numbers_config import is_numbers
+from compiler.targets import family_of
 
 _FRONT = """---
 library_name: transformers
@@ -148,10 +149,6 @@ def _warnings(manifest: Mapping[str, Any], config: Mapping[str, Any]) -> str:
         "`save_pretrained` writes weights, config and tokenizer, not `construction.json` and `circuit.json`: copy "
         "those only beside unchanged files, or compile again.",
     ]
-    if config["model_type"] == "mamba":
-        lines.append(
-            "Continue a sequence token by token or compute it in one pass: continuing from a cache with several tokens "
-            "at once is wrong for Mamba in transformers itself, whatever the weights."
-        )
+    lines += family_of(config["model_type"]).warnings
     lines += [f"Not for the CUDA kernels of mamba_ssm: {sentence}" for sentence in manifest["cuda_limits"]]
     return "\n".join(["## Warnings", "", *(f"- {line}" for line in lines)])

@@ -19,13 +19,14 @@ import torch
 from torch import Tensor, nn
 
 from compiler.exactness.levels import NORM_EPSILON
+from compiler.runtime import real_block
 from compiler.runtime.block import Block
+from compiler.targets import family_of, target_running
+from compiler.targets.family import EMBEDDING, FINAL_NORM, HEAD, mixer_prefix, norm_name
 
 if TYPE_CHECKING:
     from compiler.artifact.manifest import Manifest
     from compiler.layout import Layout
-
-BLOCK_KINDS = ("mamba", "mamba2")
 
 State = list[tuple[Tensor, Tensor]]
 
@@ -128,14 +129,15 @@ class Stack(nn.Module):
         needed key and for a missing, foreign or misshapen tensor.
         """
         try:
-            kind, arguments = config["model_type"], _block_arguments(config)
+            family = family_of(config["model_type"])
             d_model, vocab, layers = (config[k] for k in ("hidden_size", "vocab_size", "num_hidden_layers"))
             eps = config["layer_norm_epsilon"]
+            blocks = [family.module(config, i) for i in range(layers)]
         except KeyError as missing:
             raise ValueError(f"the config has no entry {missing}.") from missing
         stack = cls(
             _empty_embedding(vocab, d_model),
-            [real_block(kind, d_model, i, arguments) for i in range(layers)],
+            blocks,
             _empty_head(vocab, d_model),
             residual=True,
             norms=[RMSNorm(d_model, eps, device="meta") for _ in range(layers)],
@@ -236,10 +238,9 @@ class Stack(nn.Module):
 def _empty_cache(block: Block, batch: int) -> tuple[Tensor, Tensor]:
     """(batch, channels of the convolution, d_conv) and the recurrent state of a real block, all zeros."""
     weight = block.conv1d.weight
-    heads = (block.nheads, block.headdim) if hasattr(block, "headdim") else (block.d_inner,)
     window = weight.new_zeros(batch, weight.shape[0], block.d_conv)
     precision = torch.promote_types(weight.dtype, torch.float32)
-    return window, weight.new_zeros(batch, *heads, block.d_state, dtype=precision)
+    return window, weight.new_zeros(batch, *target_running(block).state_shape(block), dtype=precision)
 
 
 def _empty_embedding(vocab: int, d_model: int) -> nn.Embedding:
@@ -250,35 +251,17 @@ def _empty_head(vocab: int, d_model: int) -> nn.Linear:
     return nn.Linear(d_model, vocab, bias=False, device="meta")
 
 
-def real_block(kind: str, d_model: int, index: int, arguments: Mapping) -> nn.Module:
-    """A real block of this kind without values (parameters on the meta device)."""
-    if kind not in BLOCK_KINDS:
-        raise ValueError(f"unknown block kind {kind!r}: expected one of {list(BLOCK_KINDS)}.")
-    from compiler.runtime import block_classes  # imports mamba_ssm, which takes seconds: only when a block is built
-
-    return block_classes()[kind](d_model, layer_idx=index, device="meta", **arguments)
-
-
-def _block_arguments(config: Mapping) -> dict:
-    """The arguments of the real class that mean what this Hugging Face config means."""
-    common = {
-        "d_state": config["state_size"],
-        "d_conv": config["conv_kernel"],
-        "expand": config["expand"],
-        "conv_bias": config["use_conv_bias"],
-        "bias": config["use_bias"],
-    }
-    if config["model_type"] != "mamba2":
-        return common | {"dt_rank": config["time_step_rank"]}
-    return common | {"headdim": config["head_dim"], "ngroups": config["n_groups"], "chunk_size": config["chunk_size"]}
+def _pattern(name: str) -> re.Pattern[str]:
+    """Of names with a number at 0."""
+    return re.compile(re.escape(name).replace("0", r"(\d+)"))
 
 
 _NAMES = (
-    (re.compile(r"backbone\.embeddings\.weight"), r"embedding.weight"),
-    (re.compile(r"backbone\.layers\.(\d+)\.mixer\.(.+)"), r"blocks.\1.\2"),
-    (re.compile(r"backbone\.layers\.(\d+)\.norm\.weight"), r"norms.\1.weight"),
-    (re.compile(r"backbone\.norm_f\.weight"), r"final_norm.weight"),
-    (re.compile(r"lm_head\.weight"), r"head.weight"),
+    (_pattern(EMBEDDING), r"embedding.weight"),
+    (re.compile(_pattern(mixer_prefix(0)).pattern + "(.+)"), r"blocks.\1.\2"),
+    (_pattern(norm_name(0)), r"norms.\1.weight"),
+    (_pattern(FINAL_NORM), r"final_norm.weight"),
+    (_pattern(HEAD), r"head.weight"),
 )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from compiler.driver import Compiled
 from compiler.ir.coordinate import Coordinate, numbered
 from compiler.layout import Axis, Emission, Layout, axis
-from compiler.targets.family import Family
+from compiler.targets.family import EMBEDDING, FINAL_NORM, HEAD, Family, mixer_prefix, norm_name
 
 
 def bare_layout(
@@ -43,16 +43,16 @@ def language_model_layout(
     scores = replace(vocabulary, kind="score", places={**vocabulary.places, **_scores(compiled).places})
     layout = Layout(
         {
-            "backbone.embeddings.weight": (vocabulary, lanes),
-            "backbone.norm_f.weight": (lanes,),
-            "lm_head.weight": (scores, lanes),
+            EMBEDDING: (vocabulary, lanes),
+            FINAL_NORM: (lanes,),
+            HEAD: (scores, lanes),
         }
     )
     for number, emission in enumerate(emitted):
-        prefix = f"backbone.layers.{number}"
-        layout |= Layout({f"{prefix}.norm.weight": (lanes,)}) | emission.layout.prefixed(f"{prefix}.mixer.")
+        prefix = mixer_prefix(number)
+        layout |= Layout({norm_name(number): (lanes,)}) | emission.layout.prefixed(prefix)
         if family.inner_norm:
-            layout |= Layout({f"{prefix}.mixer.norm.weight": (emission.layout.axes["out_proj.weight"][1],)})
+            layout |= Layout({f"{prefix}norm.weight": (emission.layout.axes["out_proj.weight"][1],)})
     return layout
 
 

@@ -13,7 +13,6 @@ from compiler.artifact.schema import parse
 MODEL_TYPE = "compiled-numbers"
 POSITION = "position"  # an input of this name counts by itself where it is not given
 LARGEST_SIZE = 1 << 20
-MIXERS = ("mamba", "mamba2")
 
 
 @dataclass(frozen=True)
@@ -83,10 +82,11 @@ def is_numbers(config: Any) -> bool:
 def check_numbers_config(config: Mapping) -> None:
     """CheckpointError, in one sentence, unless `numbers_config` could have given it."""
     from compiler.formats import FORMATS
+    from compiler.targets import shipped
 
     read = parse(NumbersConfig, dict(config), "config.json")
-    if read.mixer not in MIXERS:
-        raise CheckpointError(f"config.json: mixer is {shown(read.mixer)}, expected one of {', '.join(MIXERS)}.")
+    if read.mixer not in shipped():
+        raise CheckpointError(f"config.json: mixer is {shown(read.mixer)}, expected one of {', '.join(shipped())}.")
     if read.dtype not in FORMATS:
         raise CheckpointError(f"config.json: dtype is {shown(read.dtype)}, expected one of {', '.join(FORMATS)}.")
     sizes = [("d_model", read.d_model), ("outputs", read.outputs)]

@@ -27,7 +27,7 @@ from compiler.language.stream import Stream
 from compiler.language.types import Bool, OneHot
 from compiler.layout import Layout
 from compiler.runtime.block import Block
-from compiler.targets import target_of
+from compiler.targets import shipped, target_of
 
 if TYPE_CHECKING:
     from compiler.artifact.manifest import Manifest
@@ -130,7 +130,7 @@ def numeric_model(compiled: Compiled) -> NumericModel:
         reason = f"two of its inputs are called {twice[0]!r}, and a saved model is given values by name; rename one"
     elif not records:
         reason = "it reads no input, so that there is nothing to give to a saved model"
-    elif mixer not in ("mamba", "mamba2"):
+    elif mixer not in shipped():
         reason = f"no library ships {target.name}, so there is no saved form of it; compile it for mamba"
     else:
         stack = bare(compiled)

@@ -29,6 +29,7 @@ from compiler.ir.block import SelectiveBlock
 from compiler.language.arguments import instance
 from compiler.layout import Layout
 from compiler.targets import target_of
+from compiler.targets.family import EMBEDDING, FINAL_NORM, HEAD, mixer_prefix, norm_name
 from compiler.targets.sizes import Sizes
 from compiler.targets.target import Target
 from compiler.targets.tensors import exact_float32
@@ -216,22 +217,22 @@ def language_model(compiled: Compiled) -> LanguageModel:
         blocks, inner_ballast = with_norm_ballast(blocks, one, size.d_inner, bounds, format)
     lane_of = np.arange(compiled.lanes.count)
     tensors = {
-        "backbone.embeddings.weight": _embedding(compiled, size.d_model, len(tokens), ballast),
-        "backbone.norm_f.weight": _norm_weight(size.d_model, lane_of, ballast),
-        "lm_head.weight": _head(compiled, lane_of, size.d_model, len(tokens), special),
+        EMBEDDING: _embedding(compiled, size.d_model, len(tokens), ballast),
+        FINAL_NORM: _norm_weight(size.d_model, lane_of, ballast),
+        HEAD: _head(compiled, lane_of, size.d_model, len(tokens), special),
     }
-    tensors["backbone.norm_f.weight"][-1] = 1 / ballast.factors[-1]  # K divides a·K; what the special rows read is 1
+    tensors[FINAL_NORM][-1] = 1 / ballast.factors[-1]  # K divides a·K; what the special rows read is 1
     emitted = []
     for i, block in enumerate(blocks):
-        prefix = f"backbone.layers.{i}"
-        tensors[f"{prefix}.norm.weight"] = _norm_weight(size.d_model, lane_of, ballast)
+        prefix = mixer_prefix(i)
+        tensors[norm_name(i)] = _norm_weight(size.d_model, lane_of, ballast)
         emitted.append(printer.emit(block, size, lane_of, lane_of))
         for name, tensor in emitted[-1].tensors.items():
-            tensors[f"{prefix}.mixer.{name}"] = tensor
+            tensors[f"{prefix}{name}"] = tensor
         inner = inner_ballast[i]
         if inner is not None:
             seats = printer.seats(block, size)[: len(compiled.blocks[i].channels.names)]
-            tensors[f"{prefix}.mixer.norm.weight"] = _norm_weight(size.d_inner, seats, inner)
+            tensors[f"{prefix}norm.weight"] = _norm_weight(size.d_inner, seats, inner)
     _check_representable(tensors, format)
     layout = language_model_layout(compiled, emitted, family, size.d_model, tokens, len(ballast.factors))
     return LanguageModel(config, tensors, tokens, lane_of, ballast, special, alphabet.size, layout)

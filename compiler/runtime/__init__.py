@@ -2,7 +2,7 @@
 
 from compiler.runtime.huggingface import torch_only_transformers
 from compiler.runtime.precision import exact_float32
-from compiler.runtime.real_modules import block_classes, has_mamba_ssm, mamba_classes
+from compiler.runtime.real_modules import block_classes, has_mamba_ssm, is_real_block, mamba_classes, real_block
 from compiler.runtime.selective_scan import selective_scan
 from compiler.runtime.ssd import ssd_scan
 
@@ -10,7 +10,9 @@ __all__ = [
     "block_classes",
     "exact_float32",
     "has_mamba_ssm",
+    "is_real_block",
     "mamba_classes",
+    "real_block",
     "selective_scan",
     "ssd_scan",
     "torch_only_transformers",

@@ -6,8 +6,12 @@ names are replaced, once, where they are looked up, by a dispatcher on the devic
 
 import functools
 import importlib
+import sys
 import threading
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from torch import nn
 
 from compiler.runtime import cpu_layers, fake_triton, own_modules
 from compiler.runtime.selective_scan import selective_scan
@@ -37,6 +41,20 @@ def block_classes() -> dict[str, type]:
     """{"mamba", "mamba2"}: the real classes of mamba_ssm where it is installed, else ours with the same arithmetic."""
     found = mamba_classes() if has_mamba_ssm() else own_modules
     return {"mamba": found.Mamba, "mamba2": found.Mamba2}
+
+
+def real_block(kind: str, d_model: int, index: int, arguments: Mapping[str, Any]) -> nn.Module:
+    """A real block of this kind without values (parameters on the meta device); ValueError for another kind."""
+    classes = block_classes()  # imports mamba_ssm, which takes seconds: only when a block is built
+    if kind not in classes:
+        raise ValueError(f"unknown block kind {kind!r}: expected one of {list(classes)}.")
+    return classes[kind](d_model, layer_idx=index, device="meta", **arguments)
+
+
+def is_real_block(module: nn.Module, kind: str) -> bool:
+    """Whether a module is of this class, of mamba_ssm's where some module of it can exist, or of ours."""
+    classes = [own_modules] + ([mamba_classes()] if "mamba_ssm" in sys.modules else [])
+    return any(isinstance(module, {"mamba": found.Mamba, "mamba2": found.Mamba2}[kind]) for found in classes)
 
 
 def mamba_classes():

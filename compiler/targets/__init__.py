@@ -11,6 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from torch import nn
+
+    from compiler.targets.family import Family
     from compiler.targets.target import Target
 
 _TARGETS: dict[str, str | Callable[[], Target]] = {
@@ -32,6 +35,33 @@ def target_of(name: str) -> Target:
         raise ValueError(f"{name!r} is no target; there are {', '.join(_TARGETS)}")
     found = _TARGETS[name]
     return import_module(found).TARGET if isinstance(found, str) else found()
+
+
+def families() -> dict[str, Family]:
+    """The families of language models that some target can be packaged as, by the model_type of their configs."""
+    found = [target_of(name).family for name in _TARGETS]
+    return {family.model_type: family for family in found if family is not None}
+
+
+def family_of(model_type: object) -> Family:
+    """The family that configs call so; ValueError for a name that is none."""
+    known = families()
+    if not isinstance(model_type, str) or model_type not in known:
+        raise ValueError(f"model_type {model_type!r:.60} is no family of ours, expected {' or '.join(map(repr, known))}")
+    return known[model_type]
+
+
+def shipped() -> tuple[str, ...]:
+    """The names of the targets whose own class a library has."""
+    return tuple(dict.fromkeys(family.printer for family in families().values()))
+
+
+def target_running(module: nn.Module) -> Target:
+    """The target of which a module is a mixer; ValueError for another module."""
+    for name in _TARGETS:
+        if target_of(name).runs(module):
+            return target_of(name)
+    raise ValueError(f"a {type(module).__name__} is the mixer of no target; there are {', '.join(_TARGETS)}")
 
 
 def register(name: str, where: str | Callable[[], Target]) -> None:

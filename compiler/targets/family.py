@@ -1,26 +1,55 @@
-"""What a family of language models is: a library's model around the blocks of a target, described by a config."""
+"""What a family of language models is: a library's model around the blocks of a target, described by a config.json.
+
+Everything that depends on the family stands here and in the folders of the targets: the config, the names and shapes
+of the tensors, the arguments of the module's class. The rest of the package asks `family_of(model_type)`.
+
+Configs are written by hand because the defaults are traps for hand-built weights: a Hugging Face config without
+explicit ids stops `generate()` at our token 0, the default `time_step_limit` cannot be read back by older versions,
+and `tie_word_embeddings` defaults to true for one family and to false for the other. `bos_token_id` is null: nothing
+may put a token in front of a circuit's input (left out, it would be 0, a letter). The vocabulary includes the special
+tokens, which are its last ids; `end` is the id of the letter that ends a generation, if one does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from compiler.artifact.errors import CheckpointError
+from compiler.artifact.json_files import shown
+from compiler.artifact.tokenizer import special_ids
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from compiler.ir.block import SelectiveBlock
     from compiler.targets.sizes import Sizes
+
+LARGEST_SIZE = 1 << 31
+
+Config = Mapping[str, Any]  # of config.json
+Shape = tuple[int, ...]
+
+EMBEDDING = "backbone.embeddings.weight"
+FINAL_NORM = "backbone.norm_f.weight"
+HEAD = "lm_head.weight"
 
 
 class Family:
     """Language models with one size for all blocks.
 
     model_type: what their config.json calls them.
+    class_name: the library's class.
     printer:    the target that prints their blocks.
     inner_norm: whether each block normalises its gated output once more (`mixer.norm`).
+    warnings:   what a model card must say of them, beyond what it says of all.
     """
 
     model_type: ClassVar[str]
+    class_name: ClassVar[str]
     printer: ClassVar[str]
     inner_norm: ClassVar[bool] = False
+    warnings: ClassVar[tuple[str, ...]] = ()
 
     def size(self, blocks: Sequence[SelectiveBlock], n_lanes: int) -> Sizes:
         """The least size that holds every block: d_model a power of two (the norm's mean is then exact), d_inner = 2 ·
@@ -28,9 +57,113 @@ class Family:
         """
         raise NotImplementedError
 
-    def config(self, size: Sizes, vocab: int, layers: int, end: int | None, largest_step: float) -> dict:
+    def config(self, size: Sizes, vocab: int, layers: int, end: int | None, largest_step: float) -> dict[str, Any]:
         """config.json; end: the id of the letter that ends a generation; largest_step bounds every Δ of the weights."""
         raise NotImplementedError
+
+    def rewritten(self, config: Config) -> dict[str, Any]:
+        """The config that we would write for the sizes of this one; CheckpointError or KeyError where there is none."""
+        raise NotImplementedError
+
+    def mixer_shapes(self, config: Config) -> dict[str, Shape]:
+        """Shape of every tensor of a block, by its name in the mixer."""
+        raise NotImplementedError
+
+    def convolved(self, config: Config) -> int:
+        """How many channels its convolution has."""
+        raise NotImplementedError
+
+    def module(self, config: Config, index: int) -> nn.Module:
+        """An empty block of this config (parameters on the meta device), number `index` of its model."""
+        raise NotImplementedError
+
+    # Around the blocks every family is the same ------------------------------------------------------------------
+
+    def tensor_shapes(self, config: Config) -> dict[str, Shape]:
+        """Shape of every tensor of the model, by its name."""
+        mixer = self.mixer_shapes(config)
+        width, vocab = config["hidden_size"], config["vocab_size"]
+        shapes: dict[str, Shape] = {EMBEDDING: (vocab, width)}
+        for i in range(config["num_hidden_layers"]):
+            shapes |= {f"{mixer_prefix(i)}{name}": shape for name, shape in mixer.items()}
+            shapes[norm_name(i)] = (width,)
+        return shapes | {FINAL_NORM: (width,), HEAD: (vocab, width)}
+
+
+def norm_name(layer: int) -> str:
+    """The tensor of the norm before a block."""
+    return f"backbone.layers.{layer}.norm.weight"
+
+
+def mixer_prefix(layer: int) -> str:
+    """What the names of a block's tensors begin with."""
+    return f"backbone.layers.{layer}.mixer."
+
+
+def common_config(
+    family: Family, vocab: int, d_model: int, d_state: int, layers: int, d_conv: int, expand: int, end: int | None
+) -> dict[str, Any]:
+    """The entries that the configs of all families have; CheckpointError for a size that is no positive integer."""
+    ids = special_ids(checked_size("vocab", vocab), end)
+    return {
+        "architectures": [family.class_name],
+        "bos_token_id": None,
+        "conv_kernel": checked_size("d_conv", d_conv),
+        "dtype": "float32",
+        "eos_token_id": ids["eos"],
+        "expand": checked_size("expand", expand),
+        "hidden_act": "silu",
+        "hidden_size": checked_size("d_model", d_model),
+        "intermediate_size": expand * d_model,
+        "layer_norm_epsilon": 1e-5,
+        "model_type": family.model_type,
+        "num_hidden_layers": checked_size("layers", layers),
+        "pad_token_id": ids["pad"],
+        "pad_vocab_size_multiple": 1,
+        "residual_in_fp32": True,
+        "state_size": checked_size("d_state", d_state),
+        "tie_word_embeddings": False,
+        "use_bias": False,
+        "use_cache": True,
+        "use_conv_bias": True,
+        "vocab_size": vocab,
+    }
+
+
+def common_sizes(config: Config) -> dict[str, Any]:
+    """What `common_config` was given, read off a config: KeyError for what it lacks."""
+    vocab, eos = checked_size("vocab", config["vocab_size"]), config["eos_token_id"]
+    if type(eos) is not int:
+        raise CheckpointError(f"the config has eos_token_id = {shown(eos)}, expected an integer.")
+    return {
+        "vocab": vocab,
+        "d_model": config["hidden_size"],
+        "d_state": config["state_size"],
+        "layers": config["num_hidden_layers"],
+        "d_conv": config["conv_kernel"],
+        "expand": config["expand"],
+        "end": None if eos == vocab - 3 else eos,
+    }
+
+
+def common_arguments(config: Config) -> dict[str, Any]:
+    """The arguments that the classes of all families have."""
+    return {
+        "d_state": config["state_size"],
+        "d_conv": config["conv_kernel"],
+        "expand": config["expand"],
+        "conv_bias": config["use_conv_bias"],
+        "bias": config["use_bias"],
+    }
+
+
+def checked_size(name: str, value: int) -> int:
+    """A size from a config; CheckpointError for one that is no positive integer, or too large for any machine."""
+    if type(value) is not int or value < 1:
+        raise CheckpointError(f"{name} must be a positive integer, not {shown(value)}.")
+    if value > LARGEST_SIZE:
+        raise CheckpointError(f"{name} must be at most {LARGEST_SIZE}, not {shown(value)}.")
+    return value
 
 
 def power_of_two(n: int) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from compiler.gadgets.gadget import Gadget, Port, gadget_of
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
     from compiler.ir.block import SelectiveBlock
     from compiler.language.circuit import Circuit
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from compiler.language.stream import Stream
     from compiler.layout import Emission
     from compiler.passes.fit_ports import Fitter
+    from compiler.runtime.block import Block
     from compiler.targets.family import Family
     from compiler.targets.sizes import Sizes
 
@@ -116,6 +117,22 @@ class Target:
     def module(self, size: Sizes, index: int) -> nn.Module:
         """An empty module of this size (parameters on the meta device), block number `index` of its stack."""
         raise NotImplementedError
+
+    def convolved(self, size: Sizes) -> int:
+        """How many channels the convolution of a module of this size has."""
+        return size.d_inner
+
+    def runs(self, module: nn.Module) -> bool:
+        """Whether a module is its mixer."""
+        raise NotImplementedError
+
+    def state_shape(self, module: Block) -> tuple[int, ...]:
+        """The shape of what the module carries from one position to the next, for one sequence."""
+        return module.d_inner, module.d_state
+
+    def advance(self, module: Block, u: Tensor, window: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The next positions u (b, l, d_model) through a module: its output, and its window and state after them."""
+        return module.chunk(u, window, state)
 
     def seats(self, block: SelectiveBlock, module: nn.Module | Sizes) -> np.ndarray:
         """Where each channel of the block stands in d_inner of a module that holds it, or of one of this size."""

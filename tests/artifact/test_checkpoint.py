@@ -13,12 +13,14 @@ from safetensors.torch import load_file
 
 from compiler import load
 from compiler.artifact import CheckpointError, read_manifest
-from compiler.artifact.config import cuda_limits, mamba2_config, mamba_config
+from compiler.artifact.config import cuda_limits
 from compiler.artifact.files import CARD, CONFIG, MANIFEST, SEALED_FILES, WEIGHTS, tensor_shapes
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import manifest_content, sealed
 from compiler.artifact.save import write
 from compiler.artifact.tokenizer import check_tokens, special_ids, special_tokens, with_special_tokens
+from compiler.targets.mamba.family import mamba_config
+from compiler.targets.mamba2.family import mamba2_config
 
 KINDS = ("mamba", "mamba2")
 TOKENS = with_special_tokens(["_", "k0", "k1", "v3", "v17"])

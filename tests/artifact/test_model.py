@@ -6,10 +6,11 @@ import pytest
 import torch
 from torch import nn
 
-from compiler.artifact.config import mamba2_config, mamba_config
 from compiler.artifact.files import tensor_shapes
 from compiler.artifact.model import RMSNorm, Stack
 from compiler.runtime import mamba_classes, torch_only_transformers
+from compiler.targets.mamba.family import mamba_config
+from compiler.targets.mamba2.family import mamba2_config
 
 KINDS = ("mamba", "mamba2")
 VOCAB, D_MODEL, LAYERS = 11, 16, 2
@@ -295,7 +296,7 @@ def test_configs_that_do_not_fit_are_refused():
     tensors = random_tensors(config)
     with pytest.raises(ValueError, match="no entry 'state_size'"):
         Stack.from_language_model({k: v for k, v in config.items() if k != "state_size"}, tensors)
-    with pytest.raises(ValueError, match="unknown block kind 's4'"):
+    with pytest.raises(ValueError, match="model_type 's4' is no family of ours, expected 'mamba' or 'mamba2'"):
         Stack.from_language_model(config | {"model_type": "s4"}, tensors)
     with pytest.raises(ValueError, match="2 blocks but 1 block configurations"):
         Stack.bare(

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from compiler.artifact.config import mamba2_config, mamba_config
 from compiler.artifact.files import tensor_shapes
 from compiler.artifact.model import Stack
 from compiler.artifact.package import bare, language_model
 from compiler.driver import compile
 from compiler.runtime.streaming import advance, stream_scores
+from compiler.targets.mamba.family import mamba_config
+from compiler.targets.mamba2.family import mamba2_config
 from constructions.selectivity.induction_heads import InductionHeads
 
 CHUNKS = (1, 7, 64, 3, 25)

@@ -38,11 +38,21 @@ class Mamba(Target):
         return emit(block, size, lane_in, lane_out)
 
     def module(self, size, index):
-        from compiler.artifact.model import real_block
+        from compiler.runtime import real_block
 
         expand = (size.d_inner + 0.5) / size.d_model  # the half keeps int() from rounding down past d_inner
         arguments = {"d_state": size.d_state, "d_conv": size.d_conv, "expand": expand, "dt_rank": size.dt_rank}
         return real_block("mamba", size.d_model, index, arguments)
+
+    def runs(self, module):
+        from compiler.runtime import is_real_block
+
+        return is_real_block(module, "mamba")
+
+    def advance(self, module, u, window, state):
+        from compiler.targets.mamba.chunk import mamba_chunk
+
+        return mamba_chunk(module, u, window, state)
 
     @property
     def family(self):

@@ -70,7 +70,7 @@ class Mamba2(Target):
         return emit(block, size, lane_in, lane_out)
 
     def module(self, size, index):
-        from compiler.artifact.model import real_block
+        from compiler.runtime import real_block
 
         arguments = {"d_state": size.d_state, "d_conv": size.d_conv, "expand": size.d_inner // size.d_model}
         return real_block("mamba2", size.d_model, index, arguments | {"headdim": size.headdim, "rmsnorm": False})
@@ -79,6 +79,23 @@ class Mamba2(Target):
         from compiler.targets.mamba2.emit import channel_seats
 
         return channel_seats(block, module.headdim)
+
+    def convolved(self, size):
+        """B and C are convolved as x is."""
+        return size.d_inner + 2 * size.d_state
+
+    def runs(self, module):
+        from compiler.runtime import is_real_block
+
+        return is_real_block(module, "mamba2")
+
+    def state_shape(self, module):
+        return module.nheads, module.headdim, module.d_state
+
+    def advance(self, module, u, window, state):
+        from compiler.targets.mamba2.chunk import mamba2_chunk
+
+        return mamba2_chunk(module, u, window, state)
 
     @property
     def family(self):

@@ -99,6 +99,11 @@ class MambaDeltaTTarget(Target):
         with torch.device("meta"):
             return MambaDeltaT(size.d_model, size.d_inner, size.d_state, size.d_conv)
 
+    def runs(self, module):
+        from compiler.targets.mamba_delta_t.mixer import MambaDeltaT
+
+        return isinstance(module, MambaDeltaT)
+
     def state_entries(self, block):
         """Every channel has every column."""
         return len(block.channels.names) * block.d_state

@@ -90,6 +90,11 @@ class S4D(Target):
         with torch.device("meta"):
             return S4DMixer(size.d_model, size.d_inner, size.d_state, size.d_conv)
 
+    def runs(self, module):
+        from compiler.targets.s4d.mixer import S4DMixer
+
+        return isinstance(module, S4DMixer)
+
     @property
     def family(self):
         from compiler.targets.mamba.family import FAMILY
