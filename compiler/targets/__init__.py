@@ -47,7 +47,9 @@ def family_of(model_type: object) -> Family:
     """The family that configs call so; ValueError for a name that is none."""
     known = families()
     if not isinstance(model_type, str) or model_type not in known:
-        raise ValueError(f"model_type {model_type!r:.60} is no family of ours, expected {' or '.join(map(repr, known))}")
+        raise ValueError(
+            f"model_type {model_type!r:.60} is no family of ours, expected {' or '.join(map(repr, known))}"
+        )
     return known[model_type]
 
 
