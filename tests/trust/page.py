@@ -1,1 +1,2 @@
-
+def page(numbers: dict) -> str:
+    return ""

@@ -54,8 +54,8 @@ PARTS = {
         Part("forms", 3000, 100, _forms, FORMS_START),
         Part("hostile", 10_000, 500, _counted("tests.artifact.hostile")),
         Part("kills", 500, 250, _counted("tests.artifact.kills")),
-        Part("plants", 6000, 250, _counted("tests.verify.checker.evidence")),
-        Part("mutation", 300, 10, _counted("benchmarks.mutation_guard")),
+        Part("plants", 9750, 250, _counted("tests.verify.checker.evidence")),
+        Part("mutation", 300, 50, _counted("benchmarks.mutation_guard")),
         Part("times", 4, 1, _counted("tests.trust.times")),
     )
 }

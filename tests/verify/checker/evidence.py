@@ -1,81 +1,133 @@
-"""The checker against thousands of mutants: python -m tests.verify.checker.evidence COUNT [SEED]
+"""The checker against changed weights and claims: python -m tests.verify.checker.evidence [count] [first] [--json]
 
-Compiles every circuit and construction at small sizes for both mixers and all dtypes, and then
+Every circuit and construction at small sizes, for both mixers and all dtypes, is one checkpoint; each gets PLANTS
+plants, and they are numbered through. Of each checkpoint
 
-- mutates the weights: what the checker accepts must run bit for bit as exact arithmetic says (`fuzz`);
-- plants one change: none that changes a logit may be accepted (`plants`).
+- mutants: several weights changed; what the checker accepts must run bit for bit as exact arithmetic says (`fuzz`);
+- plants: one weight changed; none that changes a score of a letter may be accepted (`plants`);
+- claims: one value of its promise, circuit or config changed; what is accepted must still be true (`claims`).
 
-COUNT mutants and COUNT plants, shared out evenly. Prints one JSON object; exit code 1 if anything was unsound or
-missed.
+A checkpoint that is not accepted as it is gets no plants and no claims, which would say nothing: it is counted as not
+proved, and named. Exit code 1 if anything was unsound or missed.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from compiler.errors import CompileError
+from compiler.language.circuit import Circuit
 from constructions.registry import CONSTRUCTIONS
 from tests.circuits import CASES
 from tests.verify.checker.checkpoints import write
+from tests.verify.checker.claims import claims
 from tests.verify.checker.fuzz import fuzz
 from tests.verify.checker.plants import plant
 from verify.checker.check import check
 
-DTYPES = ("float32", "bfloat16", "float16")
-SMALL = {
+PLANTS, MUTANTS, CLAIMS = 25, 5, 10  # of each checkpoint
+TARGETS, DTYPES = ("mamba", "mamba2"), ("float32", "bfloat16", "float16")
+SMALL: dict[str, list[dict]] = {
     "mqar": [{"kappa": 3, "vocab": 6, "write": w} for w in ("sum", "first", "last")],
     "induction-heads": [{"vocab": 5, "codes": codes} for codes in (False, True)],
     "keep-nth": [{"n": 3, "vocab": 8}],
     "absolute-time": [{"horizon": 6}],
     "count-in-row": [{"largest": 5}],
+    "copy": [{"form": form, "n": 4, "vocab": 2} for form in ("string", "delay", "pointer", "place")],
+    "selective-copy": [{"n": 2, "vocab": 2, "length": 6}],
+    "phonebook": [{"names": 3, "entries": 2, "digits": 2}],
+    "edit-distance": [{"length": 3, "distinct_letters": 2}],
+    "lcs": [{"length": 3, "distinct_letters": 2}],
+    "lis": [{"length": 4, "values": 4}],
+    "max-subarray": [{"length": 4, "values": 3}],
+    "knapsack": [{"items": 2, "capacity": 3, "values": 2}],
+    "fibonacci": [{"modulus": 5, "length": 8}],
+    "coin-change": [{"amount": 6}],
+    "shortest-path": [{"nodes": 3, "lengths": 2}],
+    "matrix-chain": [{"matrices": 2, "largest": 2}],
 }
+Job = tuple[str, Callable[[], Circuit], str, str]
+"""Name, circuit, target, dtype."""
 
 
-def checkpoints(root: Path) -> Iterator[Path]:
-    """Every checkpoint that compiles, written below root."""
-    jobs = [(c.name, c.build, target) for c in CASES for target in ("mamba", "mamba2") if target in c.targets]
+def jobs() -> list[Job]:
+    """Every checkpoint that there may be, in one order."""
+    found: list[Job] = []
+    for case in CASES:
+        found += [(case.name, case.build, t, d) for t in TARGETS if t in case.targets for d in DTYPES]
     for name, sizes in SMALL.items():
-        for i, params in enumerate(sizes):
-            for target in ("mamba", "mamba2"):
-                jobs.append(
-                    (f"{name}-{i}", lambda n=name, p=params, a=target: CONSTRUCTIONS[n](**p, arch=a).circuit(), target)
-                )
-    for name, build, target in jobs:
-        for dtype in DTYPES:
-            try:
-                yield write(root / f"{name}-{target}-{dtype}", build(), target, dtype)
-            except CompileError:
-                continue
+        for number, params in enumerate(sizes):
+            for target in TARGETS:
+                found += [(f"{name}-{number}", _construction(name, params, target), target, d) for d in DTYPES]
+    return found
 
 
-def main() -> None:
-    count, seed = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    rng, verdicts, fuzzed, planted, problems = random.Random(seed), Counter(), Counter(), Counter(), []
+def _construction(name: str, params: dict, target: str) -> Callable[[], Circuit]:
+    return lambda: CONSTRUCTIONS[name](**params, arch=target).circuit()
+
+
+def examine(job: Job, directory: Path, plants: int) -> dict:
+    """What became of one checkpoint, its plants, mutants and claims."""
+    name, build, target, dtype = job
+    title = f"{name}-{target}-{dtype}"
+    rng, failures = random.Random(title), []
+    try:
+        write(directory / title, build(), target, dtype)
+    except CompileError:
+        return {"checkpoints": {"refused by the compiler": 1}}
+    except TypeError as error:  # a construction for one mixer only
+        if "arch" not in str(error):
+            raise
+        return {"checkpoints": {"of one mixer": 1}}
+    verdict = check(directory / title)
+    found: dict = {"checkpoints": {"proved" if verdict.accepted else "not proved": 1}}
+    if verdict.arithmetic is None:
+        found["mutants"], unsound = fuzz(directory / title, min(MUTANTS, plants), rng)
+        failures += unsound
+    if verdict.accepted:
+        found["plants"], missed = plant(directory / title, plants, rng)
+        failures += missed
+        found["claims"], believed = claims(directory / title, min(CLAIMS, plants), rng)
+        failures += believed
+    else:
+        found["not proved"] = {title: verdict.reason[:160]}
+    return found | {"failures": [line[:400] for line in failures]}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", type=int, nargs="?", default=PLANTS * len(jobs()), help="plants, of all checkpoints")
+    parser.add_argument("first", type=int, nargs="?", default=0, help="number of the first plant")
+    parser.add_argument("--json", action="store_true", help="print one object and nothing else")
+    options = parser.parse_args()
+    total: dict = {"failures": []}
     with tempfile.TemporaryDirectory() as root:
-        directories = list(checkpoints(Path(root)))
-        for directory in directories:
-            verdict = check(directory)
-            for part in ("arithmetic", "meaning", "specials"):
-                verdicts[part] += getattr(verdict, part) is None
-            if verdict.arithmetic:
-                problems.append(f"{directory.name} is rejected: {verdict.arithmetic}")
-        share = max(1, count // len(directories))
-        for directory in directories:
-            tally, found = fuzz(directory, share, rng)
-            fuzzed, problems = fuzzed + tally, problems + found
-            tally, missed = plant(directory, share, rng)
-            planted, problems = planted + tally, problems + missed
-    print(json.dumps({"checkpoints": len(directories), "proved": verdicts, "mutants": fuzzed, "plants": planted}))
-    for problem in problems[:20]:
-        print(problem[:400], file=sys.stderr)
-    sys.exit(1 if problems else 0)
+        first, last = options.first // PLANTS, (options.first + options.count - 1) // PLANTS
+        for job in jobs()[first : last + 1]:
+            found = examine(job, Path(root), min(PLANTS, options.count))
+            _add(total, found)
+            if not options.json:
+                print(job[0], *job[2:], json.dumps(found), flush=True)
+    print(json.dumps(total, ensure_ascii=False))
+    return 1 if total["failures"] else 0
+
+
+def _add(total: dict, found: dict) -> None:
+    for key, value in found.items():
+        if isinstance(value, list):
+            total[key] = total.get(key, []) + value
+        elif key == "not proved":
+            total[key] = total.get(key, {}) | value
+        else:
+            total[key] = dict(Counter(total.get(key, {})) + Counter(value))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
