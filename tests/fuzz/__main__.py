@@ -17,6 +17,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--programs", type=int, default=300, help="how many programs")
     parser.add_argument("--start", type=int, default=0, help="the seed of the first; the others follow it")
+    parser.add_argument("--seeds", nargs="+", type=int, help="these programs instead")
     parser.add_argument("--targets", nargs="+", choices=TARGETS, default=["mamba", "mamba2"])
     parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=["float32"])
     parser.add_argument("--forms", nargs="+", choices=FORMS, default=["bare"])
@@ -24,7 +25,7 @@ def main() -> int:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     started = time.perf_counter()
-    seeds = range(arguments.start, arguments.start + arguments.programs)
+    seeds = arguments.seeds or range(arguments.start, arguments.start + arguments.programs)
     report = fuzz(
         seeds, arguments.targets, arguments.dtypes, arguments.forms, lambda f: None if arguments.json else _tell(f)
     )

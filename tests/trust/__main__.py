@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.trust.page import page
 from tests.trust.parts import PARTS
-from tests.trust.store import ROOT, collect, run
+from tests.trust.store import ROOT, again, collect, run
 
 NUMBERS, PAGE = ROOT / "docs" / "trust.json", ROOT / "docs" / "trust.md"
 
@@ -34,7 +34,9 @@ def main() -> int:
             parser.error(f"{name!r} is none of {', '.join(PARTS)}")
     for name in () if options.page else options.parts or PARTS:
         run(PARTS[name], options.store, options.share, lambda line: print(line, flush=True))
-    write(collect(options.store, PARTS))
+    if not options.page:
+        again(PARTS, options.store, lambda line: print(line, flush=True))
+    write(collect(options.store, (*PARTS, "again")))
     return 0
 
 

@@ -1,2 +1,176 @@
-def page(numbers: dict) -> str:
-    return ""
+"""docs/trust.md from its numbers: what was asked, what was run, what came out, what fell short."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.trust.parts import PARTS
+
+HEAD = """# What was tried against it
+
+`make trust` runs what is counted here and writes this page from `docs/trust.json`; it is not edited by hand. It can be
+stopped and goes on where it was; `make trust SHARE=0.01` runs a hundredth of everything. Cases are numbered: the same
+number is the same case on every machine.
+
+What is *proved* of a checkpoint, and on what the proof rests, stands in [proofs](proofs.md). This page is about the
+programs themselves: does the compiler ever give weights that say something else, and does the checker ever believe them?
+"""
+WHAT = {
+    "fuzz": "random programs over the whole language, on Mamba and Mamba-2, float32",
+    "forms": "random programs on four targets, three dtypes, four forms of a model",
+    "hostile": "checkpoints with one file damaged at random",
+    "kills": "processes killed while they replace a checkpoint",
+    "plants": "one weight of a checkpoint changed",
+    "mutation": "one place of the compiler's source changed",
+    "times": "checkpoints proved within the time that is promised",
+}
+OUTCOMES = {
+    "comparison": "found by the comparison at compile time",
+    "checker": "compiled, and rejected by the checker",
+    "refused": "the compiler refuses what it took, or stops with an error",
+    "proved": "other weights, which the checker proves as well",
+    "sampled": "other weights, right on every sample; there is no proof of the unchanged ones either",
+    "HOLE": "other weights, wrong on a sample, and nobody objected",
+    "same weights": "no circuit that goes through it has other weights",
+    "not reached": "no circuit of the list goes through it",
+}
+REASONS = 30
+
+
+def page(numbers: dict[str, Any]) -> str:
+    """The text of docs/trust.md."""
+    sections = [HEAD, _summary(numbers), _short(numbers)]
+    sections += [write(numbers[name]["result"]) for name, write in SECTIONS.items() if name in numbers]
+    return "\n".join(sections)
+
+
+def table(head: tuple[str, ...], rows: list[tuple]) -> str:
+    """A table; all columns but the first are numbers where the first row's second cell is one."""
+    number = bool(rows) and isinstance(rows[0][1], int | float)
+    lines = ["| " + " | ".join(head) + " |", "| --- |" + (" ---: |" if number else " --- |") * (len(head) - 1)]
+    lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def _summary(numbers: dict) -> str:
+    rows = []
+    for name, part in PARTS.items():
+        found = numbers.get(name, {"cases": 0, "commits": [], "result": {}})
+        failures = len(found["result"].get("failures", ()))
+        rows.append((WHAT[name], part.cases, found["cases"], failures, ", ".join(found["commits"])))
+    return table(("what", "asked", "run", "failures", "at commit"), rows)
+
+
+def _short(numbers: dict) -> str:
+    """What was not run, what failed, what is not proved: from the numbers alone."""
+    lines = []
+    for name, part in PARTS.items():
+        ran = numbers.get(name, {}).get("cases", 0)
+        if ran < part.cases:
+            lines.append(f"- {WHAT[name]}: {part.cases - ran:,} of {part.cases:,} were not run.")
+        for failure in numbers.get(name, {}).get("result", {}).get("failures", ()):
+            lines.append(f"- {WHAT[name]}: {_failure(failure)}")
+    again = numbers.get("again")
+    if again:
+        still = [f["seed"] for f in again["result"]["failures"]]
+        told = f"{len(still)} still fail: {', '.join(map(str, still))}" if still else "none fails any more"
+        where = ", ".join(again["commits"])
+        lines.append(f"- The {again['cases']} failing programs were run again at commit {where}: {told}.")
+    unproved = numbers.get("plants", {}).get("result", {}).get("not proved", {})
+    lines += [f"- not proved: `{name}`: {reason}" for name, reason in sorted(unproved.items())]
+    return "## What fell short\n\n" + ("\n".join(lines) or "Nothing.") + "\n"
+
+
+def _failure(failure: str | dict) -> str:
+    if isinstance(failure, str):
+        return failure
+    return f"seed {failure['seed']}: {failure['verdict']} ({' '.join(failure['where'])}): {failure['reason']}"
+
+
+def _programs(title: str, note: str, result: dict) -> str:
+    verdicts: dict[str, dict[str, int]] = {}
+    for key, count in result["verdicts"].items():
+        where, verdict = key.rsplit(": ", 1)
+        verdicts.setdefault(where, {})[verdict] = count
+    names = sorted({verdict for counts in verdicts.values() for verdict in counts})
+    rows = [(where, *(counts.get(name, 0) for name in names)) for where, counts in sorted(verdicts.items())]
+    reasons: dict[str, list[int]] = {}
+    for entry in result["reasons"]:
+        known = reasons.setdefault(entry["reason"], [0, entry["seed"]])
+        known[0] += entry["count"]
+    most = sorted(reasons.items(), key=lambda item: (-item[1][0], item[0]))
+    told = [(count, seed, reason) for reason, (count, seed) in most[:REASONS]]
+    rest = sum(count for _, (count, _) in most[REASONS:])
+    return (
+        f"## {title}\n\n{note} {result['programs']:,} programs, {result['compiled']:,} of them exact somewhere.\n\n"
+        + table(("where", *names), rows)
+        + "\n*accepted*: the program mixes kinds that the documentation does not, so only a crash would count.\n"
+        + "\nThe most frequent reasons of refusals, and the seed of one program each:\n\n"
+        + table(("refused", "seed", "reason"), told)
+        + (f"\nAnd {len(most) - REASONS:,} other reasons, {rest:,} times.\n" if rest else "")
+    )
+
+
+def _fuzz(result: dict) -> str:
+    note = "Their meaning is computed by an evaluator in fractions that shares no code with the compiler."
+    return _programs("Random programs", note, result)
+
+
+def _forms(result: dict) -> str:
+    note = "Every target, dtype and form: bare modules, language models, step by step, and transformers' own code."
+    return _programs("Random programs in every form", note, result)
+
+
+def _hostile(result: dict) -> str:
+    note = (
+        "Bytes, JSON values, sizes, tensors, missing files, pipes; half of them sealed again. `construct verify` and the\n"
+        "checker read each. It must end within ten seconds of processor time, without a traceback, and may be accepted\n"
+        "only if every file that a program reads is what it was.\n"
+    )
+    return f"## Damaged checkpoints\n\n{note}\n" + table(("verdict", "checkpoints"), sorted(result["verdicts"].items()))
+
+
+def _plants(result: dict) -> str:
+    note = (
+        "Every circuit and construction at small sizes, both mixers, all dtypes. *Plants* change one weight (sign, 1 ulp,\n"
+        "double, half, 0, 2^100, NaN, …): none that changes a score on a sampled input may be accepted. *Mutants* change\n"
+        "several: what is accepted must run bit for bit as exact arithmetic says. *Claims* change a value of the promise,\n"
+        "the circuit or the config: what is accepted must still be true of the weights; *no circuit* is what the\n"
+        "compiler refuses to read. Plants and claims count on proved checkpoints only.\n"
+    )
+    rows = [
+        (f"{what}: {name}", count)
+        for what in ("checkpoints", "plants", "mutants", "claims")
+        for name, count in sorted(result.get(what, {}).items())
+    ]
+    return f"## Changed weights and claims\n\n{note}\n" + table(("what", "how many"), rows)
+
+
+def _mutation(result: dict) -> str:
+    note = (
+        "Constants and rules of `compiler/gadgets`, `targets` and `passes`, one at a time. The shared circuits that go\n"
+        "through the place are compiled, without any test of theirs.\n"
+    )
+    rows = [(name, result["outcomes"].get(name, 0), told) for name, told in OUTCOMES.items()]
+    text = f"## Mutants of the compiler\n\n{note}\n" + table(("outcome", "mutants", "meaning"), rows)
+    survivors = [(f"`{entry['mutant']}`", OUTCOMES[entry["outcome"]]) for entry in result["survivors"]]
+    if survivors:
+        text += "\nThose that change weights and are not stopped, with the reason:\n\n"
+        text += table(("mutant", "why it stays"), survivors)
+    return text
+
+
+def _times(result: dict) -> str:
+    rows = [(name, t["seconds"], t["allowed"], t["proved"]) for name, t in result["times"].items()]
+    return "## Time of a proof\n\nProcessor seconds of `python -m verify.checker`, one core.\n\n" + table(
+        ("checkpoint", "seconds", "allowed", "proved"), rows
+    )
+
+
+SECTIONS = {
+    "fuzz": _fuzz, "forms": _forms, "plants": _plants, "mutation": _mutation, "hostile": _hostile, "times": _times,
+}  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from tests.fuzz.run import DTYPES, FORMS, TARGETS
 from tests.trust.parts import Part
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,6 +48,26 @@ def run(part: Part, store: Path, share: float, tell: Callable[[str], None]) -> N
         tell(f"{part.name} {start}–{start + count - 1}: {len(result.get('failures', ()))} failures")
 
 
+def again(names: Iterable[str], store: Path, tell: Callable[[str], None]) -> None:
+    """Run the programs of random parts that failed once more, with today's compiler; kept under the name "again"."""
+    failed = [f for n in names for f in collect(store, [n]).get(n, {}).get("result", {}).get("failures", ())]
+    programs = [f for f in failed if isinstance(f, dict)]
+    if not programs:
+        return
+    targets, dtypes, forms = ({f["where"][i] for f in programs} for i in range(3))
+    command = [sys.executable, "-m", "tests.fuzz", "--json", "--seeds", *sorted({str(f["seed"]) for f in programs})]
+    for option, values, known in (
+        ("--targets", targets, TARGETS), ("--dtypes", dtypes, DTYPES), ("--forms", forms, FORMS),
+    ):  # fmt: skip
+        chosen = sorted(values & set(known))
+        command += [option, *chosen] if chosen else []
+    at, child = commit(), subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    result = json.loads(child.stdout)
+    (store / "again").mkdir(parents=True, exist_ok=True)
+    keep(store / "again" / "0.json", {"commit": at, "cases": result["programs"], "seconds": 0, "result": result})
+    tell(f"again: {len(result['failures'])} of {result['programs']} programs still fail")
+
+
 def keep(path: Path, content: dict) -> None:
     """All of the file or nothing."""
     partial = path.with_suffix(".partial")
@@ -58,7 +79,7 @@ def collect(store: Path, parts: Iterable[str]) -> dict[str, Any]:
     """The sum of the chunks of each part that has any: commits, cases, result."""
     found: dict[str, Any] = {}
     for name in parts:
-        files = sorted((store / name).glob("*.json"), key=lambda path: int(path.name.split("-")[0]))
+        files = sorted((store / name).glob("*.json"), key=lambda path: int(path.stem.split("-")[0]))
         chunks = [json.loads(path.read_text("utf-8")) for path in files]
         if chunks:
             found[name] = {

@@ -1,6 +1,7 @@
 """How long the checker takes for the sizes that the project promises: python -m tests.trust.times count first [--json]
 
-Processor time of `python -m verify.checker DIR`, start of the program and reading of the files included.
+Processor time of `python -m verify.checker DIR`, start of the program and reading of the files included. It is stopped
+after four times what is allowed.
 """
 
 from __future__ import annotations
@@ -26,9 +27,16 @@ def measured(kappa: int, vocab: int, arch: str, allowed: float) -> dict:
         directory = Path(folder) / "made"
         construction = MQAR(kappa=kappa, vocab=vocab, arch=arch)
         compile(construction.circuit(), construction.target).save(directory)
-        before = _spent()
-        run = subprocess.run([sys.executable, "-m", "verify.checker", str(directory), "--json"], capture_output=True)
+        before, most = _spent(), 4 * int(allowed)
+        run = subprocess.run(
+            [sys.executable, "-m", "verify.checker", str(directory), "--json"],
+            capture_output=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (most, most)),
+        )
         seconds = _spent() - before
+    if run.returncode not in (0, 1):
+        entry = {"seconds": round(seconds, 1), "allowed": allowed, "proved": "stopped"}
+        return {"times": {name: entry}, "failures": [f"{name}: stopped after {most} s, and {allowed} s are allowed"]}
     verdict = json.loads(run.stdout)
     parts = {part: verdict[part]["proved"] for part in ("arithmetic", "meaning", "specials")}
     failures = [f"{name}: {part} is not proved" for part, proved in parts.items() if not proved]
