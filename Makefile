@@ -5,6 +5,7 @@
 # make hostile N=10000   damage checkpoints at random and verify them, and kill processes that save
 # make fuzz N=100000 START=0   random programs over the whole language: exact or refused, from a seed on
 # make proofs N=5000     mutate checkpoints and hold the checker to its word
+# make trust SHARE=1     all of these and the mutants, into docs/trust.md; stopped, it goes on where it was
 # make clean   remove caches and outputs, keep .venv
 # The first of these also makes .venv with everything in it; PYTHON chooses the interpreter (3.11 or newer).
 
@@ -17,7 +18,7 @@ INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt --no-build-is
 # One thread: with several, OpenMP threads that spin on a shared machine make every small product slower.
 export OMP_NUM_THREADS := 1
 
-.PHONY: demo test check bench hostile fuzz proofs clean
+.PHONY: demo test check bench hostile fuzz proofs trust clean
 
 demo: $(VENV)/installed
 	$(BIN)/construct mqar --kappa 16 --vocab 512
@@ -43,6 +44,9 @@ fuzz: $(VENV)/installed-test
 
 proofs: $(VENV)/installed-test
 	$(BIN)/python -m tests.verify.checker.evidence $(or $(N),5000)
+
+trust: $(VENV)/installed-test
+	$(BIN)/python -m tests.trust --share $(or $(SHARE),1)
 
 $(VENV)/installed: $(INPUTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

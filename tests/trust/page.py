@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tests.trust.parts import PARTS
@@ -13,7 +14,7 @@ stopped and goes on where it was; `make trust SHARE=0.01` runs a hundredth of ev
 number is the same case on every machine.
 
 What is *proved* of a checkpoint, and on what the proof rests, stands in [proofs](proofs.md). This page is about the
-programs themselves: does the compiler ever give weights that say something else, and does the checker ever believe them?
+programs themselves: does the compiler ever give weights that say something else, and would the checker believe them?
 """
 WHAT = {
     "fuzz": "random programs over the whole language, on Mamba and Mamba-2, float32",
@@ -45,9 +46,9 @@ def page(numbers: dict[str, Any]) -> str:
 
 
 def table(head: tuple[str, ...], rows: list[tuple]) -> str:
-    """A table; all columns but the first are numbers where the first row's second cell is one."""
-    number = bool(rows) and isinstance(rows[0][1], int | float)
-    lines = ["| " + " | ".join(head) + " |", "| --- |" + (" ---: |" if number else " --- |") * (len(head) - 1)]
+    """A table; what is a number in the first row is set to the right."""
+    sides = [" ---: |" if isinstance(cell, int | float) else " --- |" for cell in rows[0]] if rows else []
+    lines = ["| " + " | ".join(head) + " |", "|" + "".join(sides or [" --- |"] * len(head))]
     lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in rows]
     return "\n".join(lines) + "\n"
 
@@ -98,19 +99,21 @@ def _programs(title: str, note: str, result: dict) -> str:
         verdicts.setdefault(where, {})[verdict] = count
     names = sorted({verdict for counts in verdicts.values() for verdict in counts})
     rows = [(where, *(counts.get(name, 0) for name in names)) for where, counts in sorted(verdicts.items())]
-    reasons: dict[str, list[int]] = {}
+    reasons: dict[str, tuple[int, int, set[str]]] = {}
     for entry in result["reasons"]:
-        known = reasons.setdefault(entry["reason"], [0, entry["seed"]])
-        known[0] += entry["count"]
+        target, _, reason = entry["reason"].partition(": ")
+        reason = re.sub("('…' → '…', )+", "", reason)
+        count, seed, targets = reasons.get(reason, (0, entry["seed"], set()))
+        reasons[reason] = count + entry["count"], min(seed, entry["seed"]), targets | {target or "the language"}
     most = sorted(reasons.items(), key=lambda item: (-item[1][0], item[0]))
-    told = [(count, seed, reason) for reason, (count, seed) in most[:REASONS]]
-    rest = sum(count for _, (count, _) in most[REASONS:])
+    told = [(n, f"seed {seed}", ", ".join(sorted(by)), reason) for reason, (n, seed, by) in most[:REASONS]]
+    rest = sum(count for _, (count, *_) in most[REASONS:])
     return (
-        f"## {title}\n\n{note} {result['programs']:,} programs, {result['compiled']:,} of them exact somewhere.\n\n"
+        f"## {title}\n\n{note}\n{result['programs']:,} programs, {result['compiled']:,} of them exact somewhere.\n\n"
         + table(("where", *names), rows)
         + "\n*accepted*: the program mixes kinds that the documentation does not, so only a crash would count.\n"
         + "\nThe most frequent reasons of refusals, and the seed of one program each:\n\n"
-        + table(("refused", "seed", "reason"), told)
+        + table(("refused", "for example", "by", "reason"), told)
         + (f"\nAnd {len(most) - REASONS:,} other reasons, {rest:,} times.\n" if rest else "")
     )
 
@@ -127,20 +130,20 @@ def _forms(result: dict) -> str:
 
 def _hostile(result: dict) -> str:
     note = (
-        "Bytes, JSON values, sizes, tensors, missing files, pipes; half of them sealed again. `construct verify` and the\n"
-        "checker read each. It must end within ten seconds of processor time, without a traceback, and may be accepted\n"
-        "only if every file that a program reads is what it was.\n"
+        "Bytes, JSON values, sizes, tensors, missing files, pipes; half of them sealed again. `construct verify`\n"
+        "and the checker read each. It must end within ten seconds of processor time, without a traceback, and may\n"
+        "be accepted only if every file that a program reads is what it was.\n"
     )
     return f"## Damaged checkpoints\n\n{note}\n" + table(("verdict", "checkpoints"), sorted(result["verdicts"].items()))
 
 
 def _plants(result: dict) -> str:
     note = (
-        "Every circuit and construction at small sizes, both mixers, all dtypes. *Plants* change one weight (sign, 1 ulp,\n"
-        "double, half, 0, 2^100, NaN, …): none that changes a score on a sampled input may be accepted. *Mutants* change\n"
-        "several: what is accepted must run bit for bit as exact arithmetic says. *Claims* change a value of the promise,\n"
-        "the circuit or the config: what is accepted must still be true of the weights; *no circuit* is what the\n"
-        "compiler refuses to read. Plants and claims count on proved checkpoints only.\n"
+        "Every circuit and construction at small sizes, both mixers, all dtypes. *Plants* change one weight (sign,\n"
+        "1 ulp, double, half, 0, 2^100, NaN, …): none that changes a score on a sampled input may be accepted.\n"
+        "*Mutants* change several: what is accepted must run bit for bit as exact arithmetic says. *Claims* change a\n"
+        "value of the promise, the circuit or the config: what is accepted must still be true of the weights; *no\n"
+        "circuit* is what the compiler refuses to read. Plants and claims count on proved checkpoints only.\n"
     )
     rows = [
         (f"{what}: {name}", count)
@@ -152,8 +155,8 @@ def _plants(result: dict) -> str:
 
 def _mutation(result: dict) -> str:
     note = (
-        "Constants and rules of `compiler/gadgets`, `targets` and `passes`, one at a time. The shared circuits that go\n"
-        "through the place are compiled, without any test of theirs.\n"
+        "Constants and rules of `compiler/gadgets`, `targets` and `passes`, one at a time. The shared circuits that\n"
+        "go through the place are compiled, without any test of theirs.\n"
     )
     rows = [(name, result["outcomes"].get(name, 0), told) for name, told in OUTCOMES.items()]
     text = f"## Mutants of the compiler\n\n{note}\n" + table(("outcome", "mutants", "meaning"), rows)
