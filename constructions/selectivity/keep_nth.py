@@ -24,7 +24,7 @@ from compiler.language.output import readout
 from compiler.language.source import Tokens
 from compiler.language.stream import constant
 from compiler.language.words import latch
-from constructions.construction import Construction, ids_of, parameter
+from constructions.construction import Construction, parameter
 from verify.arguments import at_least
 from verify.bounds import keep_nth_bound
 from verify.tasks.keep import Keep
@@ -78,7 +78,7 @@ class KeepNth(Construction):
         return [Keep(self.n, self.vocab, self.length or max(50, self.n))]
 
     def asks(self, alphabet: Alphabet) -> dict[str, Any]:
-        return {"name": self.name, "letters": ids_of(alphabet, "v"), "n": self.n}
+        return {"name": self.name, "n": self.n}
 
     def information_bits(self) -> float:
         """One token, and how many of the first n have come."""

@@ -66,7 +66,9 @@ class Verdict:
         return [f"{'accepted' if self.accepted else 'rejected'} for {self.domain}", *told]
 
     def to_json(self) -> dict:
-        proved = {name: {"proved": reason is None, "reason": reason} for name, reason in self.parts().items()}
+        proved: dict[str, dict] = {
+            name: {"proved": reason is None, "reason": reason} for name, reason in self.parts().items()
+        }
         proved["task"]["margin"] = None if self.margin is None else float(self.margin)
         return {"version": 1, "accepted": self.accepted, "domain": self.domain, **proved, "rests_on": list(RESTS_ON)}
 

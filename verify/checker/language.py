@@ -49,6 +49,11 @@ class Language:
         return Graph(len(states), place[self.start], ends, list(kinds.values()), kind, repeats, self.length)
 
     @cached_property
+    def used(self) -> np.ndarray:
+        """The letters that a sequence can hold, as ids."""
+        return np.flatnonzero(np.any([np.zeros(self.tokens, dtype=bool), *(e.letters for e in self.edges)], axis=0))
+
+    @cached_property
     def counts(self) -> np.ndarray:
         """How often each letter can stand in a sequence, at most: (V,) float64."""
         found = np.zeros(self.tokens)

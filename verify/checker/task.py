@@ -5,7 +5,7 @@ A manifest's claim says only which function is asked; what that function is stan
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -62,14 +62,13 @@ class Recall:
 class Keep:
     """From position n on (the first is 1): the letter that stood at n."""
 
-    letters: Range
     n: int
 
     def answers(self, letters: Sequence[int]) -> list[int | None]:
         return [letters[self.n - 1] if t >= self.n else None for t in range(1, len(letters) + 1)]
 
     def prove(self, reader: Reader) -> Fraction:
-        return prove_keep(reader, _ids(self.letters), self.n)
+        return prove_keep(reader, self.n)
 
 
 @dataclass(frozen=True)
@@ -111,17 +110,10 @@ def read_task(claim: object, language: Language) -> Task:
     """The task that a claim names, {"name": …, its parameters}; Rejected where there is none."""
     if not isinstance(claim, dict) or not isinstance(claim.get("name"), str):
         raise Rejected("the task is no object with a name")
-    made = {
-        "mqar": lambda c: Recall(_range(c, "keys"), _range(c, "values"), _KEEPS[c["write"]]),
-        "induction-heads": lambda c: Recall(_range(c, "letters"), _range(c, "letters"), "last", _letter(c, "blank")),
-        "keep-nth": lambda c: Keep(_range(c, "letters"), _number(c, "n")),
-        "absolute-time": lambda c: Clock(_range(c, "times")),
-        "count-in-row": lambda c: Runs(_letter(c, "one"), _range(c, "counts")),
-    }.get(claim["name"])
-    if made is None:
+    if claim["name"] not in _TASKS:
         raise Rejected(f"no proof is known for the task {claim['name']!r}")
     try:
-        task = made(claim)
+        task = _TASKS[claim["name"]](claim)
     except (KeyError, TypeError, ValueError) as wrong:
         raise Rejected(f"the task {claim['name']} has other parameters than it needs: {wrong}") from wrong
     ids = [i for v in vars(task).values() if isinstance(v, tuple) for i in v] + [
@@ -133,6 +125,13 @@ def read_task(claim: object, language: Language) -> Task:
 
 
 _KEEPS = {"first": "first", "last": "last", "sum": "only"}
+_TASKS: dict[str, Callable[[dict], Task]] = {
+    "mqar": lambda c: Recall(_range(c, "keys"), _range(c, "values"), _KEEPS[c["write"]]),
+    "induction-heads": lambda c: Recall(_range(c, "letters"), _range(c, "letters"), "last", _letter(c, "blank")),
+    "keep-nth": lambda c: Keep(_number(c, "n")),
+    "absolute-time": lambda c: Clock(_range(c, "times")),
+    "count-in-row": lambda c: Runs(_letter(c, "one"), _range(c, "counts")),
+}
 
 
 def prove_task(language: Language, circuit: dict, claim: object) -> Fraction | None:

@@ -25,15 +25,15 @@ class Sets:
     def size(self) -> int:
         return self.language.tokens
 
-    @cached_property
-    def used(self) -> np.ndarray:
-        """Which letters a sequence can hold."""
-        return np.any([np.zeros(self.size, dtype=bool), *(e.letters for e in self.language.edges)], axis=0)
-
     @property
     def apart(self) -> bool:
         """Whether no letter is both a key and a value."""
         return not np.intersect1d(self.keys, self.values).size
+
+    @property
+    def another(self) -> int:
+        """A letter, no key if there is one."""
+        return int(np.argmin(self.mask(self.keys)))
 
     def mask(self, ids: np.ndarray) -> np.ndarray:
         held = np.zeros(self.size, dtype=bool)
@@ -44,7 +44,11 @@ class Sets:
     def kinds(self) -> list[tuple[bool, bool, np.ndarray]]:
         """(are they keys, are they values, which letters) for each of the at most four kinds that sequences hold."""
         key, value = self.mask(self.keys), self.mask(self.values)
-        found = [(k, v, (key == k) & (value == v) & self.used) for k in (False, True) for v in (False, True)]
+        found = [
+            (k, v, (key == k) & (value == v) & self.mask(self.language.used))
+            for k in (False, True)
+            for v in (False, True)
+        ]
         return [kind for kind in found if kind[2].any()]
 
     def most_pairs(self) -> tuple[np.ndarray, np.ndarray, float]:
@@ -76,9 +80,12 @@ class Pair:
             return part.table
         return part.table.reshape((-1, 1) if 0 in part.axes else (1, -1))
 
-    def labels(self, lag: int) -> np.ndarray | None:
-        """The class of each letter at a lag; None where it does not matter."""
-        return self.far.axes.get(lag)
+    def varies(self, lag: int) -> bool:
+        return lag in self.far.axes
+
+    def classes(self, lag: int, letters: np.ndarray) -> np.ndarray:
+        """The place in the table of each of these letters at a lag."""
+        return self.far.axes[lag][letters] if self.varies(lag) else np.zeros(len(letters), dtype=np.int64)
 
     def on(self, before: np.ndarray | None, now: np.ndarray) -> np.ndarray:
         """All its values over two sets of letters; before: None for the first position."""
@@ -92,13 +99,10 @@ class Pair:
 
     def alone(self, lag: int, ids: np.ndarray, others: np.ndarray) -> np.ndarray:
         """As a function of the letter at one lag, whichever of `others` stands at the other lag: (ids,)."""
-        table = self.table
-        if (labels := self.labels(1 - lag)) is not None:
-            present = np.zeros(table.shape[1 - lag], dtype=bool)
-            present[labels[others]] = True
-            table = table.compress(present, axis=1 - lag)
-        table = np.moveaxis(table, lag, 0)
-        chosen = table[np.zeros(len(ids), dtype=np.int64) if (own := self.labels(lag)) is None else own[ids]]
+        present = np.zeros(self.table.shape[1 - lag], dtype=bool)
+        present[self.classes(1 - lag, others)] = True
+        table = np.moveaxis(self.table.compress(present, axis=1 - lag), lag, 0)
+        chosen = table[self.classes(lag, ids)]
         if (chosen != chosen[:, :1]).any():
             raise Rejected("what a pair stores is not a function of its key times one of its value")
         return chosen[:, 0]

@@ -26,7 +26,7 @@ def prove_recall(reader: Reader, keys: np.ndarray, values: np.ndarray, keeps: st
         raise Rejected(f"the memory keeps the {policy!r} of a key's values, and the task asks for the {keeps!r} one")
     memory = Memory.of(reader, scores.state)
     memory.check_writes(sets)
-    codes = np.stack([lane.alone(0, values, sets.mask(keys)) for lane in memory.values], axis=1)
+    codes = np.stack([lane.alone(0, values, keys) for lane in memory.values], axis=1)
     heard = memory.heard(sets)
     margin = NOBODY
     for own, places in scores.own(keys):
@@ -87,11 +87,10 @@ class Memory:
 
     def heard(self, sets: Sets) -> list[Heard]:
         """For each key what its query reads: with which weight its own code, and how much of others."""
-        key, value = sets.mask(sets.keys), sets.mask(sets.values)
-        written = np.stack([lane.alone(1, sets.keys, value) for lane in self.keys])  # (columns, keys)
-        base = int(np.argmin(key)) if not key.all() else 0  # a letter that may stand before a query
-        asked = np.stack([_after(lane, base)[sets.keys] for lane in self.queries])  # (columns, keys)
-        leaks = [(n, lane) for n, lane in enumerate(self.queries) if lane.labels(1) is not None]
+        written = np.stack([lane.alone(1, sets.keys, sets.values) for lane in self.keys])  # (columns, keys)
+        base = sets.another  # a letter that may stand before a query
+        asked = np.stack([_after(lane, base)[lane.classes(0, sets.keys)] for lane in self.queries])  # (columns, keys)
+        leaks = [(n, lane) for n, lane in enumerate(self.queries) if lane.varies(1)]
         if not self.adds:
             return self._exclusive(asked, (written != 0) * 1.0, bool(leaks))
         weights = times(asked.T, written)  # (queries, keys)
@@ -99,17 +98,19 @@ class Memory:
         most, fewer, most_of_all = sets.most_pairs()
         away = np.abs(weights - np.diag(own))
         others = np.minimum(times(away, most[:, None])[:, 0], product(away.max(axis=1), np.array(most_of_all)))
-        low, high, leak = own.copy(), own.copy(), np.zeros(sets.size)
+        low, high, leak, everything = own.copy(), own.copy(), np.zeros(sets.size), np.arange(sets.size)
         for n, lane in leaks:
-            more = _leaks(lane, base)  # (classes now, classes before)
-            rows = more[lane.labels(0)[sets.keys]] if lane.labels(0) is not None else more[np.zeros(len(own), int)]
+            more = plus(lane.table, -_after(lane, base)[:, None])  # (classes now, classes before)
+            rows = more[lane.classes(0, sets.keys)]
             mine = product(rows, written[n][:, None])
             low, high = plus(low, mine.min(axis=1)), plus(high, mine.max(axis=1))
             holders = np.flatnonzero(written[n])
             strangers = np.delete(rows, holders, axis=0) if len(holders) == 1 else rows
             worst = np.abs(strangers).max(axis=0, initial=0.0)
-            leak = plus(leak, product(worst, times(np.abs(written[n][None]), most[:, None])[0])[lane.labels(1)])
-            twice = product(product(np.abs(written[n]), plus(most, -fewer)), worst[lane.labels(1)[sets.keys]])
+            leak = plus(
+                leak, product(worst, times(np.abs(written[n][None]), most[:, None])[0])[lane.classes(1, everything)]
+            )
+            twice = product(product(np.abs(written[n]), plus(most, -fewer)), worst[lane.classes(1, sets.keys)])
             leak[sets.keys] = plus(leak[sets.keys], -twice)  # what its own key stands there for is no pair
         others = plus(others, leak.max())
         return [Heard(*row) for row in np.stack([low, high, others], axis=1).tolist()]
@@ -124,13 +125,5 @@ class Memory:
 
 
 def _after(lane: Pair, before: int) -> np.ndarray:
-    """A query as a function of the present letter, after one letter: (letters,)."""
-    now, past = lane.labels(0), lane.labels(1)
-    column = lane.table[:, 0 if past is None else past[before]]
-    return column[now] if now is not None else np.full(len(past) if past is not None else 1, column[0])
-
-
-def _leaks(lane: Pair, base: int) -> np.ndarray:
-    """What a query differs by after other letters than `base`: (classes now, classes before)."""
-    column = lane.labels(1)[base]
-    return plus(lane.table, -lane.table[:, column : column + 1])
+    """A query as a function of the class of the present letter, after one letter."""
+    return lane.table[:, lane.classes(1, np.array([before]))[0]]

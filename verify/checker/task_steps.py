@@ -75,14 +75,13 @@ def prove_clock(reader: Reader, times_: np.ndarray) -> Fraction:
 def prove_runs(reader: Reader, one: int, counts: np.ndarray) -> Fraction:
     """`task.Runs`: a count since the last reset, which every other letter of the language is."""
     world = reader.world
-    letters = np.flatnonzero(np.any([e.letters for e in world.language.edges], axis=0))
 
     def run(root: Root) -> int:
         if root.kind != "count" or any(not is_window(world, v) or reach(world, v) for v in root.parts[1:]):
             raise Rejected(f"the readout reads a {root.kind} where a count of the present letter's run is needed")
         unit, shape, step = root.parts
         driven, reset = (_by_letter(world, v) for v in (shape, step))
-        others = letters[letters != one]
+        others = world.language.used[world.language.used != one]
         if driven[others].any() or not (reset[others] > 0).all() or reset[one] != 0:
             raise Rejected("the count does not start again at exactly the other letters")
         return _whole(Fraction(float(driven[one])) / unit)
@@ -113,7 +112,7 @@ def _integer(reader: Reader, scale_of: Callable[[Root], int], answers: np.ndarra
     return least(lead)
 
 
-def prove_keep(reader: Reader, letters: np.ndarray, n: int) -> Fraction:
+def prove_keep(reader: Reader, n: int) -> Fraction:
     """`task.Keep`: a latch that is open exactly up to position n holds the letter of position n from then on."""
     world, scores = reader.world, Scores.of(reader, "Latch")
     value, when = (reader.lanes(k) for k in reader.inputs(scores.state))
@@ -125,6 +124,7 @@ def prove_keep(reader: Reader, letters: np.ndarray, n: int) -> Fraction:
     points = sorted({*points, n, n + 1})
     if (open_.at(points)[0] != np.array([p <= n for p in points])).any():
         raise Rejected(f"the latch is not open exactly up to position {n}")
+    letters = world.language.used
     codes = np.stack([_by_letter(world, v)[letters] for v in value], axis=1)
     margin = NOBODY
     for own, _ in scores.own(np.arange(world.language.tokens)):
