@@ -26,11 +26,23 @@ class Savings:
     masks: bool = False
 
 
+@dataclass(frozen=True)
+class ColumnLimit:
+    """How many state columns a block may have at most (None: any number), and whether the author asked for that.
+
+    What cannot be split keeps its columns where the limit is only the default.
+    """
+
+    most: int | None = None
+    asked: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Context:
     """target, format: what is compiled for; domains: what streams can hold.
 
-    forms: their linear forms, found once each; savings: what may be spent for fewer blocks.
+    forms: their linear forms, found once each; savings: what may be spent for fewer blocks;
+    columns: how many columns a state may have.
     """
 
     target: Target
@@ -38,13 +50,15 @@ class Context:
     domains: Domains
     forms: dict[Stream, Form] = field(default_factory=dict, repr=False)
     savings: Savings = Savings()
+    columns: ColumnLimit = ColumnLimit()
 
     @classmethod
-    def of(cls, circuit: Circuit, target: Target, format: Format = FLOAT32) -> Context:
+    def of(cls, circuit: Circuit, target: Target, format: Format = FLOAT32, max_d_state: int | None = None) -> Context:
         """The context of a circuit as written; CompileError where the author declared a type that cannot be shown."""
         domains = Domains(circuit.language, circuit.max_length)
         domains.all(circuit.streams)
-        return cls(target, format, domains)
+        columns = ColumnLimit(max_d_state or target.max_d_state, max_d_state is not None)
+        return cls(target, format, domains, columns=columns)
 
     def form(self, stream: Stream) -> Form:
         """The stream as Σ matrix · atom(t − lag)."""

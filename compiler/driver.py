@@ -15,13 +15,14 @@ from compiler.analysis.linear_form import ONE
 from compiler.artifact.formats import HUGGING_FACE, writer_of
 from compiler.context import Context, Savings
 from compiler.errors import CompileError
+from compiler.exactness.columns import check_columns
 from compiler.exactness.compare import compare
 from compiler.exactness.error_bound import error_bound
 from compiler.exactness.sums import check_exact, lane_bounds
 from compiler.formats import format_of
 from compiler.interpreter import interpret
 from compiler.ir.block import SelectiveBlock
-from compiler.language.arguments import instance
+from compiler.language.arguments import instance, integer
 from compiler.language.circuit import Circuit
 from compiler.passes.allocate import Lanes, allocate
 from compiler.passes.check import check
@@ -33,6 +34,7 @@ from compiler.passes.rings import rings
 from compiler.passes.schedule import Schedule, schedule
 from compiler.passes.skip_path import use_skip_path
 from compiler.passes.split_reals import split_reals
+from compiler.passes.two_digits import two_digits
 from compiler.passes.weigh_rules import weigh_rules
 from compiler.targets import target_of
 
@@ -60,6 +62,11 @@ class Compiled:
     @property
     def dtype(self) -> str:
         return self.context.format.name
+
+    @property
+    def max_d_state(self) -> int | None:
+        """The columns that a state may have, where the author said so."""
+        return self.context.columns.most if self.context.columns.asked else None
 
     @property
     def domains(self) -> Domains:
@@ -115,10 +122,14 @@ class Compiled:
         write(Artifact.of(self), Path(directory), overwrite)
 
 
-def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> Compiled:
+def compile(
+    circuit: Circuit, target: str = "mamba", dtype: str = "float32", max_d_state: int | None = None
+) -> Compiled:
     """Lower a circuit to blocks of a target: "mamba", "mamba2", "s4d" or "mamba-delta-t".
 
     dtype: the arithmetic that the promise of exactness is made for ("float32", "bfloat16", "float16").
+    max_d_state: how many columns the state of a block may have; keyed memories with more slots are kept in two digits.
+        None: what the CUDA kernels take (256 of Mamba and Mamba-2), for memories that can be split.
 
     Raises CompileError with every reason found when the circuit is ill-typed, does not fit
     the target, or could leave the exact range.
@@ -126,9 +137,12 @@ def compile(circuit: Circuit, target: str = "mamba", dtype: str = "float32") -> 
     instance(circuit, Circuit, "what is compiled", "a Circuit")
     mixer, format = target_of(target), format_of(dtype)
     check(circuit)
-    context = Context.of(circuit, mixer, format)
+    if max_d_state is not None:
+        integer(max_d_state, "max_d_state", 1)
+    context = Context.of(circuit, mixer, format, max_d_state)
     weighed = weigh_rules(circuit, context)
     core = common(weighed, context)
+    core = two_digits(core, context)
     core = rings(core, context)
     compiled = _fewest_blocks(weighed, core, context)
     compare(compiled, circuit)
@@ -157,6 +171,7 @@ def _lowered(weighed: Circuit, core: Circuit, context: Context) -> Compiled:
     lanes = allocate(plan)
     blocks, head = lower(plan, lanes, context)
     check_exact(plan, lanes, blocks, context)
+    check_columns(blocks, context)
     return Compiled(weighed, context, plan, lanes, blocks, head)
 
 

@@ -17,7 +17,7 @@ from compiler.artifact.generate import transformers_model
 from compiler.artifact.model import Stack
 from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.numeric import NumericModel, NumericStack, interpret_named, loaded_stack
-from compiler.artifact.package import LanguageModel, bare
+from compiler.artifact.package import LanguageModel, bare, packaged_sizes
 from compiler.artifact.save import save as save_checkpoint
 from compiler.driver import Compiled, compile
 from constructions.construction import CircuitFamily
@@ -75,7 +75,7 @@ def build(construction: CircuitFamily) -> Built:
                 f"length = {task.length} is beyond max_length = {longest}, so nothing is promised there; the "
                 f"largest length that works is {longest}"
             )
-    compiled = compile(circuit, construction.target, construction.dtype)
+    compiled = compile(circuit, construction.target, construction.dtype, construction.columns())
     savable = compiled.context.target.family or circuit.alphabet is None
     return Built(construction, compiled, packaged(compiled) if savable else None)
 
@@ -160,7 +160,7 @@ def exact_rate_of_contrasts(built: Built, samples: int, seed: int) -> dict[str, 
     """
     task, rates = built.construction.tasks()[0], {}
     for other in built.construction.contrasts():
-        circuit = compile(other.circuit(), other.target, other.dtype)
+        circuit = compile(other.circuit(), other.target, other.dtype, other.columns())
         scores = module_scores(in_dtype(bare(circuit), circuit.dtype))
         result = check(scores, circuit.interpret, task.random(samples, seed, batch_size=64))
         changed = {k: v for k, v in other.params().items() if built.construction.params()[k] != v}
@@ -211,6 +211,7 @@ def report(
         "dtype": built.compiled.dtype,
         "sizes": sizes(built.compiled, built.model),
         "bound": construction.bound(),
+        "state": state_numbers(built),
         "guarantee": {
             "level": promised_level(built) if total.sequences and total.within else UNVERIFIED,
             "answers": construction.promise(),
@@ -224,6 +225,17 @@ def report(
         "cuda_limits": cuda_limits(built.model.config) if built.model else [],
         "out": out,
     } | ({"promise": Artifact(built.compiled, built.model).promise} if built.over_numbers and built.model else {})
+
+
+def state_numbers(built: Built) -> dict[str, int]:
+    """How many numbers the state holds: those that the circuit writes, and all of the bare and the packaged modules."""
+    compiled, whole = built.compiled, sizes(built.compiled, built.model)
+    bare_form = sum(size.d_inner * size.d_state for size in packaged_sizes(compiled))
+    found = {"in use": sum(map(compiled.context.target.state_entries, compiled.blocks)), "bare": bare_form}
+    packaged = whole["packaged"]
+    if packaged:
+        found["language model"] = packaged["layers"] * packaged["d_inner"] * packaged["d_state"]
+    return found
 
 
 def _domain(built: Built) -> str:

@@ -114,6 +114,10 @@ class CircuitFamily(ABC):
         """Other constructions whose circuits are run on the same data, to show what goes wrong without this one."""
         return ()
 
+    def columns(self) -> int | None:
+        """How many columns the state of a block may have; None: what the CUDA kernels take."""
+        return None
+
     def params(self) -> dict[str, Any]:
         """The parameters by name, as the manifest records them."""
         return asdict(self)
@@ -154,3 +158,24 @@ class NumericConstruction(CircuitFamily):
     @abstractmethod
     def tasks(self) -> Sequence[NumberTask]:
         """Independent oracles: what the outputs must be."""
+
+
+@dataclass(frozen=True)
+class WithMemory(Construction):
+    """A construction whose keyed memories may be kept in two digits."""
+
+    max_d_state: int = parameter(
+        "columns that the state of a block may have (0: what the CUDA kernels take)", default=0, kw_only=True
+    )
+
+    def columns(self) -> int | None:
+        return self.max_d_state or None
+
+    def check_sizes(self) -> None:
+        super().check_sizes()
+        if self.max_d_state < 0:
+            raise ValueError(f"max_d_state = {self.max_d_state} is no number of columns; the smallest is 1")
+
+    def params(self) -> dict[str, Any]:
+        """Without the limit where it is the default, as checkpoints are that know none."""
+        return {name: value for name, value in super().params().items() if name != "max_d_state" or value}

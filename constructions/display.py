@@ -96,6 +96,9 @@ def _sizes_table(report: dict) -> Table:
         packaged = [str(sizes["packaged"][name])] if sizes["packaged"] else []
         used = str(len(sizes["blocks"]) if name == "layers" else max(block[name] for block in sizes["blocks"]))
         table.add_row(name, *stated, used, str(sizes[name]), *packaged)
+    if "state" in bound:
+        held = [f"{numbers:,}" for numbers in report["state"].values()]
+        table.add_row("state", f"{bound['state']:,}", *held)
     if sizes["parameters"] is not None:
         blank = [""] * (len(table.columns) - 2)
         table.add_row("parameters", *blank, f"{sizes['parameters']:,}")

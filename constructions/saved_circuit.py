@@ -25,10 +25,10 @@ def read_circuit(directory: Path, manifest: Manifest) -> SavedCircuit | SavedNum
     except (DataError, ValueError, TypeError) as reason:
         raise CheckpointError(f"{directory / CIRCUIT} holds no circuit of ours: {str(reason).rstrip('.')}.") from reason
     if circuit.alphabet is None:
-        return SavedNumbers(circuit, manifest.arch, manifest.dtype)
+        return SavedNumbers(circuit, manifest.arch, manifest.dtype, manifest.max_d_state)
     if circuit.language is None:
         raise CheckpointError(f"{directory / CIRCUIT} has no input language, and a language model needs one.")
-    return SavedCircuit(circuit, manifest.arch, dtype=manifest.dtype)
+    return SavedCircuit(circuit, manifest.arch, manifest.max_d_state, dtype=manifest.dtype)
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,14 @@ class SavedCircuit(Construction):
 
     source: Circuit = parameter("the circuit")
     arch: str = parameter("the compiler's target")
+    limit: int | None = parameter("columns that the state of a block may have, where its author said so", default=None)
 
     @property
     def target(self) -> str:
         return self.arch
+
+    def columns(self) -> int | None:
+        return self.limit
 
     def circuit(self) -> Circuit:
         return self.source
@@ -81,10 +85,14 @@ class SavedNumbers(CircuitFamily):
     source: Circuit = parameter("the circuit")
     arch: str = parameter("the compiler's target")
     arithmetic: str = parameter("the arithmetic of the promise")
+    limit: int | None = parameter("columns that the state of a block may have, where its author said so", default=None)
 
     @property
     def target(self) -> str:
         return self.arch
+
+    def columns(self) -> int | None:
+        return self.limit
 
     @property
     def dtype(self) -> str:

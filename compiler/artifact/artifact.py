@@ -80,7 +80,13 @@ class Artifact:
             "blocks": block_names(self.compiled, self.model),
             "cuda_limits": cuda_limits(self.model.config),
             "versions": {"compiler": compiler_version()},
-        } | dict(self.claims)
+        } | (dict(self.claims) or self._limit)
+
+    @property
+    def _limit(self) -> dict[str, Any]:
+        """What a circuit that is no construction of ours was compiled with, where that is not the default."""
+        limit = self.compiled.max_d_state
+        return {} if limit is None else {"max_d_state": limit}
 
 
 def packaged(compiled: Compiled) -> LanguageModel | NumericModel:

@@ -8,6 +8,7 @@ from compiler.artifact.numbers_config import check_numbers_config, is_numbers
 from compiler.formats import FORMATS
 from compiler.targets import family_of, target_of
 from compiler.targets.family import Family
+from compiler.targets.target import KERNEL_COLUMNS
 
 # Entries of a config that change nothing that is computed or written, and why.
 HARMLESS = {"transformers_version": "a note of the version that wrote the file"}
@@ -54,7 +55,7 @@ def cuda_limits(config: Mapping) -> list[str]:
 def _kernel_limits(taps: int, states: int, channels: int) -> list[str]:
     reasons = [
         (not 2 <= taps <= 4, f"conv_kernel is {taps}, the kernels take 2 to 4."),
-        (states > 256, f"state_size is {states}, the kernels take at most 256."),
+        (states > KERNEL_COLUMNS, f"state_size is {states}, the kernels take at most {KERNEL_COLUMNS}."),
         (channels % 8 != 0, f"there are {channels} convolved channels, the kernels want a multiple of 8."),
     ]
     return [sentence for applies, sentence in reasons if applies]

@@ -128,7 +128,8 @@ class Manifest:
     """The typed content of construction.json.
 
     circuit: name of the circuit; arch: the compiler's target; lanes, blocks: the names in the weights;
-    card: hash of the README.md that was written beside it (which the user may edit); versions: of what wrote it.
+    card: hash of the README.md that was written beside it (which the user may edit); versions: of what wrote it;
+    max_d_state: how many columns a state may have, where the author of a circuit of their own said so.
     The entries from `construction` on are those of a construction of a paper, and absent for any other circuit.
     task: which function the answers are, by the name and parameters that the checker knows (`verify/checker/task.py`).
     """
@@ -147,6 +148,7 @@ class Manifest:
     blocks: list[BlockNames]
     cuda_limits: list[str]
     versions: dict[str, str]
+    max_d_state: int | None = None
     construction: str | None = None
     theorem: str | None = None
     params: dict[str, int | float | str | bool | None] = field(default_factory=dict)

@@ -117,7 +117,7 @@ def _out_of_range(plan: Schedule, bounds: np.ndarray, lanes: Lanes, context: Con
     for stream in (s for operations in plan.blocks for s in operations):
         domain = domains.of(stream)
         sizes[stream] = max(sizes.get(stream, 0.0), float(domain.bound))
-        if isinstance(stream.operation, ops.MemoryRead):
+        if isinstance(stream.operation, (ops.MemoryRead, ops.GatedRead)):
             value = domains.of(stream.inputs[0])
             scale = max(Fraction(1), HALF / value.step) if value.step else Fraction(HALF)
             sizes[stream] = max(sizes[stream], float(domains.cell_bound(stream) * scale))

@@ -6,6 +6,7 @@ Importing this registers them, and fails where a core operation has none.
 from compiler.gadgets.counter import Counter
 from compiler.gadgets.fading import FadingMemory, FadingSum
 from compiler.gadgets.gadget import operations_with_gadgets, register
+from compiler.gadgets.gated_memory import GatedMemory
 from compiler.gadgets.gated_state import GatedState
 from compiler.gadgets.inner_product import InnerProduct
 from compiler.gadgets.latch import Latch
@@ -28,6 +29,7 @@ for _operation, _gadget in (
     (ops.SumWhere, Latch()),
     (ops.GateSum, GatedState()),
     (ops.MemoryRead, OuterProductMemory()),
+    (ops.GatedRead, GatedMemory()),
     (ops.FadingMemory, FadingMemory()),
     (ops.FadingSum, FadingSum()),
     (ops.ScaledSum, ScaledSum()),

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from compiler.targets.target import Target
 
 
+def memory_group(key: Stream, query: Stream, policy: str = "sum") -> tuple:
+    """The column group of memories under a key and a query."""
+    return ("memory", policy, id(key), id(query))
+
+
 class OuterProduct(Gadget):
     """Σ_{s≤t} v_s <k_s, q_t>, whatever a step leaves of it: x̂ = S·v, B = k/128, C = q/32, Δ = 128.
 
@@ -75,8 +80,7 @@ class OuterProductMemory(OuterProduct):
         return operation_of(stream, ops.MemoryRead).skip
 
     def column_group(self, stream: Stream) -> tuple:
-        key, query = stream.inputs[1:3]
-        return ("memory", operation_of(stream, ops.MemoryRead).policy, id(key), id(query))
+        return memory_group(*stream.inputs[1:3], operation_of(stream, ops.MemoryRead).policy)
 
     def with_skip(self, stream: Stream, skip: Fraction) -> Stream:
         """The memory that also adds skip · value, by the D path."""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from compiler.targets.family import Family
     from compiler.targets.sizes import Sizes
 
+KERNEL_COLUMNS = 256  # d_state, at most, of mamba_ssm's CUDA kernels
+
 
 class Target:
     """One mixer. Subclasses set the ports and print blocks; the rest has defaults.
@@ -40,6 +42,7 @@ class Target:
         latched copy.
     chunk:   over how many steps its scan adds up the exponents of the decays before it forms their exp; 0: one by one.
     reals:   whether real numbers and scaled sums are lowered.
+    max_d_state: the most state columns that the kernels of its modules take; None where there is no limit.
     lacks:   operations that cannot be had, each with the reason.
     gadgets: gadgets of its own, for operations that it computes differently.
     printed_by: the targets whose modules hold its blocks, the usual one first; () stands for itself alone.
@@ -53,6 +56,7 @@ class Target:
     counts: ClassVar[bool] = False
     chunk: ClassVar[int] = 0
     reals: ClassVar[bool] = False
+    max_d_state: ClassVar[int | None] = None
     lacks: ClassVar[Mapping[type[Operation], str]] = {}
     gadgets: ClassVar[Mapping[type[Operation], Gadget]] = {}
     printed_by: ClassVar[tuple[str, ...]] = ()

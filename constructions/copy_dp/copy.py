@@ -27,7 +27,7 @@ from compiler.language.output import _logits
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream, constant
 from compiler.language.words import count, present
-from constructions.construction import Construction, parameter
+from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, PAPER, leaving, repeated
 from verify.arguments import at_least
 from verify.tasks.chain import ChainTask
@@ -39,7 +39,7 @@ BAR = "|"
 
 
 @dataclass(frozen=True)
-class Copy(Construction):
+class Copy(WithMemory):
     name: ClassVar[str] = "copy"
     theorem: ClassVar[str] = f"{PAPER}, Theorem 2"
 
@@ -54,6 +54,8 @@ class Copy(Construction):
     def __post_init__(self) -> None:
         at_least("n", self.n, 1, "there must be a place to copy from")
         at_least("vocab", self.vocab, 1, "there must be a token to copy")
+        if self.max_d_state and self.form == "delay":
+            raise ValueError(f"max_d_state = {self.max_d_state} has no effect on a delay, which keeps no keyed memory")
 
     @property
     def target(self) -> str:
@@ -88,6 +90,7 @@ class Copy(Construction):
             edges += leaving(first, "asking", "ask") + [("asking", "asking", "ask")]
             text = f"at most {self.n} tokens, then places to copy from"
         else:
+            edges = edges if self.longest() > self.n else [("start", "start", "ask")]  # the length counts them
             text = f"at most {self.n} tokens with places to copy from"
         return InputLanguage.of(self.alphabet(), "start", edges, self.longest(), text)
 
@@ -132,5 +135,5 @@ class Copy(Construction):
         return [CopyAt(self.form, self.n, self.vocab, self.longest())]
 
     def bound(self) -> dict[str, int]:
-        """One column of the state for each place."""
-        return {"d_state": self.n}
+        """One column of the state for each place; in all N·d numbers for tokens of d entries."""
+        return {"d_state": self.n, "state": self.n * self.vocab}

@@ -18,7 +18,7 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.words import count, latch, present
-from constructions.construction import parameter
+from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, numbers, repeated, written
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
@@ -28,7 +28,7 @@ BAR, ROW = "|", ";"
 
 
 @dataclass(frozen=True)
-class Knapsack(ChainConstruction):
+class Knapsack(WithMemory, ChainConstruction):
     """The best value of some of the items within a capacity: `2 3 | 4 5 | 4 ;` has weights, values and the capacity."""
 
     name: ClassVar[str] = "knapsack"

@@ -21,7 +21,7 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream, constant
 from compiler.language.words import count, latch, present, running_max, select
-from constructions.construction import parameter
+from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, numbers, repeated, written
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
@@ -31,7 +31,7 @@ ASK = ";"
 
 
 @dataclass(frozen=True)
-class NumberList(ChainConstruction):
+class NumberList(WithMemory, ChainConstruction):
     """Prompts `3 1 2 ;`; an entry for each number, then the answer."""
 
     theorem: ClassVar[str] = f"{PAPER}, Theorem 3"

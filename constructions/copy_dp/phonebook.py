@@ -22,7 +22,7 @@ from compiler.language.output import readout_one_hot
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream, constant
 from compiler.language.words import count, latch, present
-from constructions.construction import parameter
+from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, repeated
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
@@ -32,7 +32,7 @@ ENTRY, ASK = ";", "?"
 
 
 @dataclass(frozen=True)
-class Phonebook(ChainConstruction):
+class Phonebook(WithMemory, ChainConstruction):
     name: ClassVar[str] = "phonebook"
     theorem: ClassVar[str] = f"{PAPER}, Theorem 2"
     group: ClassVar[str] = ""

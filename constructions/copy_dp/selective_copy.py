@@ -19,7 +19,7 @@ from compiler.language.output import readout_one_hot
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream, constant
 from compiler.language.words import count, present
-from constructions.construction import parameter
+from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, repeated
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
@@ -29,7 +29,7 @@ BAR, NOISE = "|", "_"
 
 
 @dataclass(frozen=True)
-class SelectiveCopy(ChainConstruction):
+class SelectiveCopy(WithMemory, ChainConstruction):
     name: ClassVar[str] = "selective-copy"
     theorem: ClassVar[str] = f"{PAPER}, Theorem 2"
     group: ClassVar[str] = ""

@@ -26,7 +26,7 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.words import concatenate, count, minimum, present
-from constructions.construction import parameter
+from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, numbers, repeated, written
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
@@ -37,7 +37,7 @@ _MOST_STATES, _MOST_COST = 8, 64
 
 
 @dataclass(frozen=True)
-class Viterbi(ChainConstruction):
+class Viterbi(WithMemory, ChainConstruction):
     """The cheapest path of hidden states: `o0 o2 ;` is answered by a row of costs for each observation, then the path.
 
     A state costs its start or the transition to it, and what is seen there; the path comes last state first.

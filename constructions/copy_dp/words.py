@@ -25,7 +25,7 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.words import concatenate, count, latch, maximum, minimum, present, select
-from constructions.construction import parameter
+from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, numbers, repeated, written
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
@@ -35,7 +35,7 @@ BAR, ROW = "|", ";"
 
 
 @dataclass(frozen=True)
-class TwoWords(ChainConstruction):
+class TwoWords(WithMemory, ChainConstruction):
     """Prompts `a b | b c ;`; the table with its borders is written by rows, and its last number is the answer."""
 
     theorem: ClassVar[str] = f"{PAPER}, Theorem 3"

@@ -28,7 +28,7 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
-from constructions.construction import Construction, ids_of, parameter
+from constructions.construction import LARGEST_PARAMETER, WithMemory, ids_of, parameter
 from verify.arguments import at_least
 from verify.bounds import (
     SizeBound,
@@ -43,7 +43,7 @@ from verify.tasks.task import Task
 
 
 @dataclass(frozen=True)
-class MQAR(Construction):
+class MQAR(WithMemory):
     name: ClassVar[str] = "mqar"
     theorem: ClassVar[str] = "Understanding Input Selectivity in Mamba, Theorems 2-4"
 
@@ -58,6 +58,9 @@ class MQAR(Construction):
     layout: Literal["paper", "benchmark"] = parameter("which data to verify on", default="paper")
     pairs: int = parameter("pairs in a sequence (0: as many as keys)", default=0)
     length: int = parameter("tokens in a sequence (0: 100, or 4 per pair)", most=1 << 24, default=0)
+    max_d_state: int = parameter(
+        "columns that the state of a block may have (0: one for each key)", default=0, kw_only=True
+    )
 
     def __post_init__(self) -> None:
         at_least("kappa", self.kappa, 1, "there must be a key")
@@ -80,7 +83,12 @@ class MQAR(Construction):
     def printed(self) -> bool:
         """Whether this is the circuit of Theorem 2 as printed (its scores need the 24 bits of float32); otherwise the
         memory of the language is used, whose keys and queries stand on channels of their own."""
-        return (self.arch, self.write, self.guarantee, self.dtype) == ("mamba", "sum", "all", "float32")
+        split = 0 < self.max_d_state < self.kappa
+        return (self.arch, self.write, self.guarantee, self.dtype, split) == ("mamba", "sum", "all", "float32", False)
+
+    def columns(self) -> int:
+        """A column for each key, unless fewer are asked for: the theorem's bound, and what its certificate reads."""
+        return self.max_d_state or LARGEST_PARAMETER
 
     def letters(self) -> int:
         """The blank, keys and values."""

@@ -64,7 +64,7 @@ class Domains:
         elif isinstance(stream.operation, ops.Lti):
             gain = sum((abs(k) for k in stream.operation.kernel), _ZERO)
             steps.append(in_units(times(self.of(stream.inputs[0]).bounds, gain), domain.units))
-        elif isinstance(stream.operation, ops.MemoryRead):
+        elif isinstance(stream.operation, (ops.MemoryRead, ops.GatedRead)):
             value, key = (self.of(s) for s in stream.inputs[:2])
             steps.append(self.cell_bound(stream) / (value.step * key.step) if value.step * key.step else _ZERO)
         elif isinstance(stream.operation, ops.ScaledSum):
@@ -181,6 +181,8 @@ class Domains:
     def cell_bound(self, stream: Stream) -> Fraction:
         """A bound on every entry of a memory's state."""
         value, key = (self.of(s) for s in stream.inputs[:2])
+        if isinstance(stream.operation, ops.GatedRead):
+            return stream.operation.cell(value, key)
         if operation_of(stream, ops.MemoryRead).policy != "sum":
             return value.bound * key.bound
         return Fraction(float(self.cells(stream).max()))

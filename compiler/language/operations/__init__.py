@@ -21,6 +21,7 @@ from compiler.language.operations.base import (
     scaled_identity,
     with_width,
 )
+from compiler.language.operations.digits import GatedRead, TwoDigitRead
 from compiler.language.operations.division import FloorDivide, Modulo
 from compiler.language.operations.linear import Emit, Linear, Lti, Shift
 from compiler.language.operations.memories import (
@@ -72,6 +73,7 @@ __all__ = [
     "Emit",
     "FloorDivide",
     "GateSum",
+    "GatedRead",
     "Half",
     "Latch",
     "Linear",
@@ -99,6 +101,7 @@ __all__ = [
     "SiluProduct",
     "Shift",
     "SumWhere",
+    "TwoDigitRead",
     "apply",
     "copies",
     "exact_matrix",

@@ -26,10 +26,10 @@ from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.language.circuit import Circuit
 from compiler.passes.fold_masks import MaskFolding
-from compiler.passes.represent import arithmetic, flags, memories, thresholds
+from compiler.passes.represent import arithmetic, digits, flags, memories, thresholds
 from compiler.passes.represent.rewriter import Rewriter, Rules
 
-RULES: Rules = {**arithmetic.RULES, **flags.RULES, **thresholds.RULES, **memories.RULES}
+RULES: Rules = {**arithmetic.RULES, **flags.RULES, **thresholds.RULES, **memories.RULES, **digits.RULES}
 
 
 def represent(circuit: Circuit, context: Context) -> Circuit:

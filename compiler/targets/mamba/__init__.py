@@ -5,13 +5,14 @@ from __future__ import annotations
 from compiler.ir.block import SelectiveBlock
 from compiler.targets.refuse import column_steps, refuse, steps_from_lanes
 from compiler.targets.sizes import MambaSizes
-from compiler.targets.target import Target
+from compiler.targets.target import KERNEL_COLUMNS, Target
 
 
 class Mamba(Target):
     name = "mamba"
     step = "linear"
     column = "linear"
+    max_d_state = KERNEL_COLUMNS
     counts = True
     reals = True
 

@@ -13,13 +13,14 @@ import numpy as np
 from compiler.ir.block import SelectiveBlock
 from compiler.language import operations as ops
 from compiler.targets.refuse import column_steps, refuse, steps_from_features
-from compiler.targets.target import Target
+from compiler.targets.target import KERNEL_COLUMNS, Target
 
 
 class Mamba2(Target):
     name = "mamba2"
     step = "lanes"
     column = "written"
+    max_d_state = KERNEL_COLUMNS
     chunk = 256
     lacks = {ops.Dot: "its B and C are not linear in x̂; write (a * b).sum()"}
 

@@ -1,0 +1,196 @@
+"""Pass 4, two digits: a memory with more slots than a state may have columns keeps them by two digits.
+
+Slot p = D·h + l of N has the high digit h < ⌈N/D⌉ and the low digit l < D. What is written under p is stored by the
+channels of h, under column l; a read opens the gates of its own h and asks for column l. The state is still N·w
+numbers for values of w, in D columns instead of N. D is the power of two next to √N, so that channels and columns are
+both few, or what the limit leaves.
+
+The digits of a key are linear in the one-hot of p, so every key that is shown to be one-hot has them. Where it is the
+one-hot of a number x, they come from the number itself, in ⌈N/D⌉ + D ramps and not N:
+
+    h = Σ_j [x ≥ j·D] (its one-hot: differences of the comparisons),  l = x − D·h.
+
+A query of several slots is the sum of reads that ask for one each. Keys and queries of which that is not shown, and
+values off every lattice, are refused where the limit was asked for; where it is the default they keep their columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import floor, isqrt
+
+import numpy as np
+from scipy import sparse
+
+from compiler.context import Context
+from compiler.errors import CompileError
+from compiler.language import operations as ops
+from compiler.language.circuit import Circuit
+from compiler.language.graph import operation_of
+from compiler.language.stream import Stream, constant
+from compiler.language.types import OneHot
+from compiler.passes.conditions import is_one_hot, need_one_hot, need_whole
+
+
+@dataclass(frozen=True, eq=False)
+class _Digits:
+    """One-hot digits of a one-hot, and flags without which there is none."""
+
+    high: Stream
+    low: Stream
+    conditions: tuple[Stream, ...] = ()
+
+    def shifted(self, k: int) -> _Digits:
+        return _Digits(self.high.shift(k), self.low.shift(k), tuple(flag.shift(k) for flag in self.conditions))
+
+
+def two_digits(circuit: Circuit, context: Context) -> Circuit:
+    """The same circuit; no keyed memory that can be split has more columns than the context allows."""
+    limit = context.columns
+    if limit.most is None or not any(_is_wide(s, limit.most) for s in circuit.streams):
+        return circuit
+    kept: dict[Stream, Stream] = {}
+    reasons: list[tuple[Stream | None, str]] = []
+    for stream in circuit.streams:
+        inputs = tuple(kept[s] for s in stream.inputs)
+        new = stream
+        if any(a is not b for a, b in zip(inputs, stream.inputs, strict=True)):
+            new = Stream(stream.operation, inputs, stream.name)
+        if _is_wide(stream, limit.most):
+            try:
+                new = _split(new, limit.most, context)
+            except NotImplementedError as reason:
+                if limit.asked:
+                    reasons.append((stream, _refusal(stream, limit.most, str(reason))))
+        if new is not stream:
+            new.name, new.origin = new.name or stream.label, stream.origin
+            context.domains.meet(new, context.domains.of(stream))
+        kept[stream] = new
+    if reasons:
+        raise CompileError(reasons)
+    return replace(circuit, output=kept[circuit.output])
+
+
+def _is_wide(stream: Stream, most: int) -> bool:
+    """Whether it is a memory with a column for each of more than so many slots ("last" has channels instead)."""
+    operation = stream.operation
+    return isinstance(operation, ops.MemoryRead) and operation.policy != "last" and stream.inputs[1].width > most
+
+
+def _refusal(stream: Stream, most: int, reason: str) -> str:
+    slots = stream.inputs[1].width
+    return f"it has {slots} slots, max_d_state is {most}, and it cannot be split: {reason}; {slots} columns would do"
+
+
+def _split(stream: Stream, most: int, context: Context) -> Stream:
+    """A memory read in two digits: the sum of a read for each slot that its query asks for."""
+    operation, (value, key, query, *when) = operation_of(stream, ops.MemoryRead), stream.inputs
+    domains = context.domains
+    if ops.GatedRead in context.target.lacks:
+        raise NotImplementedError(f"{context.target.name} has no gated memories: {context.target.lacks[ops.GatedRead]}")
+    if not domains.of(value).step:
+        raise NotImplementedError("its value is a real number")
+    if operation.skip:
+        raise NotImplementedError("its value is added to what it reads")
+    need_one_hot(domains, key)
+    size = min(most, 1 << (isqrt(key.width - 1)).bit_length())
+    held = _digits(key, size, context)
+    writes = floor(domains.of(key).mass) if operation.writes is None else operation.writes
+    if operation.policy == "once":
+        writes = 1
+    core = ops.TwoDigitRead("first" if operation.policy == "first" else "sum", writes)
+    reads = []
+    for part in _parts(query, context):
+        asked = _digits(part, size, context)
+        high = asked.high
+        for flag in asked.conditions:
+            high = high & flag
+        reads.append(Stream(core, (value, held.high, held.low, high, asked.low, *held.conditions, *when)))
+    result = sum(reads[1:], start=reads[0])
+    return Stream(ops.Linear((ops.scaled_identity(result.width),), stream.type), (result,), stream.name)
+
+
+def _parts(query: Stream, context: Context) -> Iterator[Stream]:
+    """One-hot streams of which a query is the sum."""
+    if is_one_hot(context.domains, query):
+        yield query
+        return
+    if isinstance(query.operation, ops.Linear) and len(query.inputs) > 1:
+        for matrix, source in zip(query.operation.matrices, query.inputs, strict=True):
+            yield from _parts(Stream(ops.Linear((matrix,)), (source,)), context)
+        return
+    need_one_hot(context.domains, query)
+
+
+# Digits ---------------------------------------------------------------------------------------------------
+
+
+def _digits(key: Stream, size: int, context: Context) -> _Digits:
+    """The digits of a stream that is shown to be one-hot."""
+    operation = key.operation
+    if isinstance(operation, ops.Shift):
+        return _digits(key.inputs[0], size, context).shifted(operation.k)
+    if isinstance(operation, ops.And):
+        wide, flags = _wide_and_flags(key)
+        if wide is not None and is_one_hot(context.domains, wide):
+            found = _digits(wide, size, context)
+            return replace(found, conditions=(*found.conditions, *flags))
+    numbered = _one_hot_of_a_number(key)
+    if numbered is not None:
+        return _of_number(*numbered, key.width, size, context)
+    places = np.arange(key.width)
+    return _Digits(_summed(places // size, key), _summed(places % size, key))
+
+
+def _wide_and_flags(key: Stream) -> tuple[Stream | None, list[Stream]]:
+    wide = [s for s in key.inputs if s.width == key.width]
+    return (wide[0], [s for s in key.inputs if s.width == 1]) if len(wide) == 1 else (None, [])
+
+
+def _summed(digit: np.ndarray, key: Stream) -> Stream:
+    """The one-hot of a digit: the sum over the slots that have it. Of a token it is a table of its own."""
+    count = int(digit.max()) + 1
+    add = ops.exact_matrix(
+        sparse.csr_array((np.ones(len(digit)), (digit, range(len(digit)))), shape=(count, len(digit)))
+    )
+    if isinstance(key.operation, ops.Embed):
+        table = ops.exact_matrix(key.operation.table @ add.T)
+        return Stream(ops.Embed(key.operation.alphabet, table, OneHot(count)), (), f"digit of {key.label}")
+    return Stream(ops.Linear((add,), OneHot(count)), (key,))
+
+
+def _one_hot_of_a_number(key: Stream) -> tuple[Stream, int, int] | None:
+    """(x, n, offset) where slot offset + j is on exactly where x = j < n; None where the key is no such one-hot."""
+    operation, offset = key.operation, 0
+    if isinstance(operation, ops.Linear) and len(key.inputs) == 1:
+        coo = operation.matrices[0].tocoo()
+        inner = key.inputs[0]
+        if not isinstance(inner.operation, ops.OneHotOf) or coo.nnz != inner.width or (coo.data != 1).any():
+            return None
+        offset = int((coo.row - coo.col).min())
+        if (coo.row - coo.col != offset).any():
+            return None
+        key, operation = inner, inner.operation
+    return (key.inputs[0], operation.n, offset) if isinstance(operation, ops.OneHotOf) else None
+
+
+def _of_number(number: Stream, n: int, offset: int, slots: int, size: int, context: Context) -> _Digits:
+    """The digits of offset + x for 0 ≤ x < n; no high digit for other x."""
+    need_whole(context.domains, number)
+    edges = np.clip(np.arange(0, slots + size, size) - offset, 0, n)
+    known = context.domains.of(number)
+    asked = np.array([e for e in np.unique(edges) if known.lo < e <= known.hi], dtype=int)
+    difference = sparse.diags_array([1.0, -1.0], offsets=[0, 1], shape=(len(edges) - 1, len(edges)), format="csr")
+    sure = np.array([[float(e <= known.lo)] for e in edges])
+    terms = [(difference @ sure, constant(1))]
+    if len(asked):
+        levels = Stream(ops.Constant(tuple(Fraction(int(e)) for e in asked)))
+        reached = np.ones((len(asked), 1)) @ number >= levels
+        terms.append((difference @ (edges[:, None] == asked).astype(float), reached))
+    high = Stream(
+        ops.Linear(tuple(ops.exact_matrix(m) for m, _ in terms), OneHot(len(edges) - 1)), [s for _, s in terms]
+    )
+    place = size * np.arange(len(edges) - 1, dtype=float)[None, :] @ high
+    return _Digits(high, (number + offset - place).one_hot(size))
