@@ -36,7 +36,7 @@ from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.keep_nth_position import keep_nth_with_position
 from constructions.selectivity.mqar import MQAR
-from tests.circuits import ABC, CASES, Case, abc, is_a, over_abc, token
+from tests.circuits import ABC, CASES, FILES, Case, abc, is_a, over_abc, token
 
 
 def _through_text(circuit: Circuit) -> Circuit:
@@ -106,7 +106,7 @@ def test_the_same_circuit_has_the_same_text() -> None:
 
 def test_source_files_stand_without_directories() -> None:
     data = to_data(over_abc("flag", is_a.shift(1)))
-    assert {tuple(s["source"])[0] for s in data["streams"]} <= {"circuits.py", "test_data.py"}
+    assert {tuple(s["source"])[0] for s in data["streams"]} <= {*FILES, "test_data.py"}
 
 
 def test_equal_codebooks_are_written_once() -> None:

@@ -23,40 +23,16 @@ from compiler.language.operations.base import (
 )
 from compiler.language.operations.digits import GatedRead, TwoDigitRead
 from compiler.language.operations.division import FloorDivide, Modulo
+from compiler.language.operations.fading import FadingMemory, FadingSum
+from compiler.language.operations.flags import And, Compare, Not, Or, SameSymbol, Select
 from compiler.language.operations.linear import Emit, Linear, Lti, Shift
-from compiler.language.operations.memories import (
-    Count,
-    Cumsum,
-    FadingMemory,
-    FadingSum,
-    GateSum,
-    Latch,
-    MemoryRead,
-    RunningMax,
-    ScaledSum,
-    SumWhere,
-)
-from compiler.language.operations.pointwise import (
-    And,
-    Clip,
-    Compare,
-    Decode,
-    Dot,
-    Half,
-    Lookup,
-    Max,
-    Min,
-    Multiply,
-    Not,
-    OneHotOf,
-    Or,
-    Relu,
-    SameSymbol,
-    Select,
-    SiluProduct,
-)
+from compiler.language.operations.memories import GateSum, Latch, MemoryRead, SumWhere
+from compiler.language.operations.products import Dot, Multiply, SiluProduct
+from compiler.language.operations.rectifiers import Clip, Half, Max, Min, Relu
 from compiler.language.operations.rules import Decide, rule_columns
 from compiler.language.operations.sources import Constant, Embed, Numbers, Position
+from compiler.language.operations.sums import Count, Cumsum, RunningMax, ScaledSum
+from compiler.language.operations.tables import Decode, Lookup, OneHotOf
 
 __all__ = [
     "And",

@@ -1,4 +1,4 @@
-"""Operations that remember: running sums, latches, keyed memories, counts."""
+"""Operations that keep what was written: latches, banks of them, keyed memories."""
 
 from __future__ import annotations
 
@@ -11,115 +11,10 @@ import numpy as np
 from compiler.language.operations.base import (
     Array,
     Operation,
-    grouped,
     needs,
     same_width,
 )
 from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
-
-
-@dataclass(frozen=True)
-class Cumsum(Operation):
-    """The running sum, the present position included (a state column with A = 0)."""
-
-    core: ClassVar[bool] = True
-
-    def written(self, x: str) -> str:
-        return f"{grouped(x)}.cumsum()"
-
-    def result_type(self, x: Type) -> Type:
-        return Int(width=x.width) if x.integral else Real(width=x.width)
-
-    def evaluate(self, x: Array) -> Array:
-        return np.cumsum(x, axis=1)
-
-
-@dataclass(frozen=True)
-class FadingSum(Operation):
-    """Σ_{s≤t} decay^(t−s) · value_s: a state that keeps this factor of itself at every step (paper B, Theorem 1).
-
-    decay: between 0 and 1, both excluded. The module keeps the nearest factor that a float32 A_log gives, so
-    the result is a real number with a bounded error, whatever the value is.
-    """
-
-    core: ClassVar[bool] = True
-
-    decay: Fraction
-
-    @property
-    def symbol(self) -> str:
-        return "fading_sum"
-
-    def written(self, value: str) -> str:
-        return f"fading_sum({value}, {self.decay})"
-
-    def result_type(self, value: Type) -> Type:
-        return Real(width=value.width)
-
-    def problems(self, value: Type) -> list[str]:
-        return no_fading(self.decay)
-
-    def evaluate(self, value: Array) -> Array:
-        decay = self.decay if value.dtype == object else float(self.decay)
-        out = np.empty_like(value)
-        state = np.zeros_like(value[:, 0])
-        for t in range(value.shape[1]):
-            state = decay * state + value[:, t]
-            out[:, t] = state
-        return out
-
-
-@dataclass(frozen=True)
-class FadingMemory(Operation):
-    """Σ_{s≤t} decay^(t−s) · value_s · <key_s, query_t>: the outer-product state of paper B, (6), with one decay.
-
-    inputs: value (w lanes), key (n), query (n). With `decay` as for FadingSum.
-    """
-
-    core: ClassVar[bool] = True
-
-    decay: Fraction
-
-    @property
-    def symbol(self) -> str:
-        return "fading_memory"
-
-    def result_type(self, value: Type, key: Type, query: Type) -> Type:
-        return Real(width=value.width)
-
-    def problems(self, value: Type, key: Type, query: Type) -> list[str]:
-        return same_width(key, query) + no_fading(self.decay)
-
-    def evaluate(self, value: Array, key: Array, query: Array) -> Array:
-        entries = value[..., None, :] * key[..., None]
-        batch, length = value.shape[:2]
-        held = FadingSum(self.decay).evaluate(entries.reshape(batch, length, -1)).reshape(entries.shape)
-        return (query[..., None] * held).sum(axis=2)
-
-
-def no_fading(decay: Fraction) -> list[str]:
-    """The complaint about a factor by which no state fades; [] for one between 0 and 1."""
-    if 0 < decay < 1:
-        return []
-    instead = "a state without decay" if decay == 1 else "a factor between them"
-    return [f"its decay is {decay}, and a state fades by a factor between 0 and 1, both excluded; use {instead}"]
-
-
-@dataclass(frozen=True)
-class ScaledSum(Operation):
-    """gate_t · Σ_{s≤t} value_s · weight_s, lane by lane: a state column written through Δ and read through the gate."""
-
-    core: ClassVar[bool] = True
-
-    def result_type(self, value: Type, weight: Type, gate: Type) -> Type:
-        whole = value.integral and weight.integral and gate.integral
-        return Int(width=value.width) if whole else Real(width=value.width)
-
-    def problems(self, value: Type, weight: Type, gate: Type) -> list[str]:
-        return same_width(value, weight, gate)
-
-    def evaluate(self, value: Array, weight: Array, gate: Array) -> Array:
-        return gate * np.cumsum(value * weight, axis=1)
 
 
 def _stored(value: Array, when: Array, t: int, bank: Array) -> Array:
@@ -288,64 +183,3 @@ class MemoryRead(Operation):
         here = (key != 0)[:, :, None]
         taken = here & ~written if self.policy == "first" else here
         return np.where(taken, value[:, None, :], state), written | here
-
-
-@dataclass(frozen=True)
-class Count(Operation):
-    """How often the first flag held since the second last did (a reset itself counts 0)."""
-
-    core: ClassVar[bool] = True
-
-    def written(self, when: str, reset: str) -> str:
-        return f"count({when}, reset={reset})"
-
-    def result_type(self, when: Type, reset: Type) -> Type:
-        return Int(0, None)
-
-    def problems(self, when: Type, reset: Type) -> list[str]:
-        found = needs(Bool, "a Bool", when, reset)
-        return (
-            found
-            if when.width == reset.width == 1
-            else [*found, "it counts single flags, and its inputs have more lanes"]
-        )
-
-    def evaluate(self, when: Array, reset: Array) -> Array:
-        out = np.empty_like(when)
-        running = np.zeros_like(when[:, 0])
-        for t in range(when.shape[1]):
-            running = (running + when[:, t]) * (1 - reset[:, t])
-            out[:, t] = running
-        return out
-
-
-@dataclass(frozen=True)
-class RunningMax(Operation):
-    """The largest value so far at positions where the flag holds; 0 before there is one."""
-
-    @property
-    def symbol(self) -> str:
-        return "running_max"
-
-    def written(self, value: str, when: str) -> str:
-        return f"running_max({value}, when={when})"
-
-    def result_type(self, value: Type, when: Type) -> Type:
-        if isinstance(value, (Bool, OneHot)):
-            return Bool(value.width)
-        return Int(width=value.width) if value.integral else Real(width=value.width)
-
-    def problems(self, value: Type, when: Type) -> list[str]:
-        found = needs(Bool, "a Bool condition", when)
-        return found if when.width in (1, value.width) else found + same_width(value, when)
-
-    def evaluate(self, value: Array, when: Array) -> Array:
-        out = np.empty_like(value)
-        best = np.zeros_like(value[:, 0])
-        seen = np.zeros(best.shape, dtype=bool)
-        for t in range(value.shape[1]):
-            flag = np.broadcast_to(when[:, t] != 0, best.shape)
-            best = np.where(flag & (~seen | (value[:, t] > best)), value[:, t], best)
-            seen = seen | flag
-            out[:, t] = best
-        return out

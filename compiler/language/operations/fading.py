@@ -1,0 +1,87 @@
+"""States that keep a factor of themselves at every step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from compiler.language.operations.base import (
+    Array,
+    Operation,
+    same_width,
+)
+from compiler.language.types import Real, Type
+
+
+@dataclass(frozen=True)
+class FadingSum(Operation):
+    """Σ_{s≤t} decay^(t−s) · value_s: a state that keeps this factor of itself at every step (paper B, Theorem 1).
+
+    decay: between 0 and 1, both excluded. The module keeps the nearest factor that a float32 A_log gives, so
+    the result is a real number with a bounded error, whatever the value is.
+    """
+
+    core: ClassVar[bool] = True
+
+    decay: Fraction
+
+    @property
+    def symbol(self) -> str:
+        return "fading_sum"
+
+    def written(self, value: str) -> str:
+        return f"fading_sum({value}, {self.decay})"
+
+    def result_type(self, value: Type) -> Type:
+        return Real(width=value.width)
+
+    def problems(self, value: Type) -> list[str]:
+        return no_fading(self.decay)
+
+    def evaluate(self, value: Array) -> Array:
+        decay = self.decay if value.dtype == object else float(self.decay)
+        out = np.empty_like(value)
+        state = np.zeros_like(value[:, 0])
+        for t in range(value.shape[1]):
+            state = decay * state + value[:, t]
+            out[:, t] = state
+        return out
+
+
+@dataclass(frozen=True)
+class FadingMemory(Operation):
+    """Σ_{s≤t} decay^(t−s) · value_s · <key_s, query_t>: the outer-product state of paper B, (6), with one decay.
+
+    inputs: value (w lanes), key (n), query (n). With `decay` as for FadingSum.
+    """
+
+    core: ClassVar[bool] = True
+
+    decay: Fraction
+
+    @property
+    def symbol(self) -> str:
+        return "fading_memory"
+
+    def result_type(self, value: Type, key: Type, query: Type) -> Type:
+        return Real(width=value.width)
+
+    def problems(self, value: Type, key: Type, query: Type) -> list[str]:
+        return same_width(key, query) + no_fading(self.decay)
+
+    def evaluate(self, value: Array, key: Array, query: Array) -> Array:
+        entries = value[..., None, :] * key[..., None]
+        batch, length = value.shape[:2]
+        held = FadingSum(self.decay).evaluate(entries.reshape(batch, length, -1)).reshape(entries.shape)
+        return (query[..., None] * held).sum(axis=2)
+
+
+def no_fading(decay: Fraction) -> list[str]:
+    """The complaint about a factor by which no state fades; [] for one between 0 and 1."""
+    if 0 < decay < 1:
+        return []
+    instead = "a state without decay" if decay == 1 else "a factor between them"
+    return [f"its decay is {decay}, and a state fades by a factor between 0 and 1, both excluded; use {instead}"]

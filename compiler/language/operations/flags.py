@@ -1,0 +1,164 @@
+"""Comparisons and logic of one position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from compiler.language.operations.base import (
+    Array,
+    Operation,
+    Sees,
+    grouped,
+    needs,
+    same_width,
+)
+from compiler.language.types import Bool, Int, OneHot, Real, Type
+
+_COMPARISONS = {
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
+}
+
+
+@dataclass(frozen=True)
+class Compare(Operation):
+    """Whether a ∘ b, lane by lane, for integers."""
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
+
+    relation: str
+
+    @property
+    def symbol(self) -> str:
+        return f"compare[{self.relation}]"
+
+    def written(self, a: str, b: str) -> str:
+        return f"{grouped(a)} {self.relation} {grouped(b)}"
+
+    def result_type(self, a: Type, b: Type) -> Type:
+        return Bool(a.width)
+
+    def problems(self, a: Type, b: Type) -> list[str]:
+        found = same_width(a, b)
+        if not (a.integral and b.integral):
+            found.append(
+                f"it compares {a} with {b}; comparisons are exact on integers only; of "
+                "real numbers use exceeds(a, b, gap)"
+            )
+        return found
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return _COMPARISONS[self.relation](a, b).astype(np.int64).astype(a.dtype)
+
+
+@dataclass(frozen=True)
+class SameSymbol(Operation):
+    """1 where two OneHots of the same alternatives are both present and equal: Σ_i a_i·b_i."""
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
+
+    def written(self, a: str, b: str) -> str:
+        return f"{grouped(a)} == {grouped(b)}"
+
+    def result_type(self, a: Type, b: Type) -> Type:
+        return Bool()
+
+    def problems(self, a: Type, b: Type) -> list[str]:
+        return needs(OneHot, "a OneHot", a, b) + same_width(a, b)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return (a * b).sum(axis=-1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class And(Operation):
+    """Both flags; a single flag is shared by all lanes of the other operand. Some of a one-hot is one-hot."""
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
+
+    def written(self, a: str, b: str) -> str:
+        return f"{grouped(a)} & {grouped(b)}"
+
+    def result_type(self, a: Type, b: Type) -> Type:
+        width = max(a.width, b.width)
+        some_of_one_hot = any(isinstance(t, OneHot) and t.width == width for t in (a, b))
+        return OneHot(width) if some_of_one_hot else Bool(width)
+
+    def problems(self, a: Type, b: Type) -> list[str]:
+        found = needs((Bool, OneHot), "a Bool or a OneHot", a, b)
+        return found if 1 in (a.width, b.width) else found + same_width(a, b)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return a * b
+
+
+@dataclass(frozen=True)
+class Or(Operation):
+    """Either flag, lane by lane."""
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
+
+    def written(self, a: str, b: str) -> str:
+        return f"{grouped(a)} | {grouped(b)}"
+
+    def result_type(self, a: Type, b: Type) -> Type:
+        return Bool(a.width)
+
+    def problems(self, a: Type, b: Type) -> list[str]:
+        return needs((Bool, OneHot), "a Bool or a OneHot", a, b) + same_width(a, b)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return np.maximum(a, b)
+
+
+@dataclass(frozen=True)
+class Not(Operation):
+    """1 − flag at every position of the sequence."""
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
+
+    def written(self, a: str) -> str:
+        return f"~{grouped(a)}"
+
+    def result_type(self, a: Type) -> Type:
+        return Bool(a.width)
+
+    def problems(self, a: Type) -> list[str]:
+        return needs((Bool, OneHot), "a Bool or a OneHot", a)
+
+    def evaluate(self, a: Array) -> Array:
+        return 1 - a
+
+
+@dataclass(frozen=True)
+class Select(Operation):
+    """The second input where the condition holds, else the third."""
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
+
+    def result_type(self, condition: Type, yes: Type, no: Type) -> Type:
+        flags = (Bool, OneHot)
+        if isinstance(yes, flags) and isinstance(no, flags):
+            whole = isinstance(yes, OneHot) and isinstance(no, OneHot) and condition.width == 1
+            return OneHot(yes.width) if whole else Bool(yes.width)
+        return Int(width=yes.width) if yes.integral and no.integral else Real(width=yes.width)
+
+    def problems(self, condition: Type, yes: Type, no: Type) -> list[str]:
+        found = needs(Bool, "a Bool condition", condition) + same_width(yes, no)
+        if condition.width not in (1, yes.width):
+            found.append(f"its condition has {condition.width} lanes, and 1 or {yes.width} are needed")
+        return found
+
+    def evaluate(self, condition: Array, yes: Array, no: Array) -> Array:
+        return no + condition * (yes - no)

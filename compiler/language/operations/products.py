@@ -1,0 +1,95 @@
+"""Products of one position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from compiler.language.operations.base import (
+    Array,
+    Operation,
+    Sees,
+    grouped,
+    is_dyadic,
+    same_width,
+)
+from compiler.language.types import Int, Real, Type
+
+if TYPE_CHECKING:
+    from compiler.analysis.domain import Domain
+
+
+@dataclass(frozen=True)
+class Multiply(Operation):
+    """The product, lane by lane; a single lane multiplies all lanes of the other operand."""
+
+    core: ClassVar[bool] = True
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
+
+    def written(self, a: str, b: str) -> str:
+        return f"{grouped(a)} * {grouped(b)}"
+
+    def result_type(self, a: Type, b: Type) -> Type:
+        width = max(a.width, b.width)
+        return Int(width=width) if a.integral and b.integral else Real(width=width)
+
+    def problems(self, a: Type, b: Type) -> list[str]:
+        return [] if 1 in (a.width, b.width) else same_width(a, b)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return a * b
+
+
+@dataclass(frozen=True)
+class SiluProduct(Operation):
+    """The product by four values of silu (paper B, Lemma 1), right within (|a| + |b|)⁴/(48·scale²) and rounding.
+
+    With f(z) = silu(z) + silu(−z) = z·tanh(z/2) it is g = (λ²/2)·(f((a + b)/λ) − f((a − b)/λ)), λ the scale, a power of
+    two. f(z) lies between z²/2 − z⁴/24 and z²/2. `Multiply` is exact and as small; this is what the paper does.
+    """
+
+    core: ClassVar[bool] = True
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
+    foldable: ClassVar[bool] = False  # it is asked for to be computed so
+
+    scale: Fraction
+
+    @property
+    def symbol(self) -> str:
+        return "silu_product"
+
+    def result_type(self, a: Type, b: Type) -> Type:
+        return Real(width=a.width)
+
+    def problems(self, a: Type, b: Type) -> list[str]:
+        if self.scale <= 0 or self.scale.numerator & (self.scale.numerator - 1) or not is_dyadic(self.scale):
+            return [f"its scale is {self.scale}, and a power of two is needed, such as 128"]
+        return same_width(a, b)
+
+    def bounds(self, a: Domain, b: Domain, length: int) -> tuple[Fraction, Fraction, Fraction]:
+        reach = a.bound * b.bound
+        return Fraction(0), -reach if min(a.lo, b.lo) < 0 else Fraction(0), reach
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return a * b
+
+
+@dataclass(frozen=True)
+class Dot(Operation):
+    """Σ_n a_n · b_n over the lanes of one position: one number. Quadratic forms xᵀQx are dot(x, Qx)."""
+
+    core: ClassVar[bool] = True
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
+
+    def result_type(self, a: Type, b: Type) -> Type:
+        return Int() if a.integral and b.integral else Real()
+
+    def problems(self, a: Type, b: Type) -> list[str]:
+        return same_width(a, b)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return (a * b).sum(axis=-1, keepdims=True)

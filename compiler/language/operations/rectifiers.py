@@ -1,0 +1,94 @@
+"""Rectifiers of one position, and what they bound: cuts, minima, maxima."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from compiler.language.operations.base import (
+    Array,
+    Operation,
+    Sees,
+    grouped,
+    same_width,
+)
+from compiler.language.types import Int, Real, Type
+
+
+@dataclass(frozen=True)
+class Relu(Operation):
+    """max(x, 0) on every lane."""
+
+    core: ClassVar[bool] = True
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
+
+    def written(self, x: str) -> str:
+        return f"{grouped(x)}.{self.symbol}()"
+
+    def result_type(self, x: Type) -> Type:
+        return Int(0, None, x.width) if x.integral else Real(0, None, x.width)
+
+    def evaluate(self, x: Array) -> Array:
+        return np.maximum(x, 0)
+
+
+@dataclass(frozen=True)
+class Half(Relu):
+    """silu(Sx)/S, which is within 0.2785/S of relu(x): what a block makes of real numbers.
+
+    As a pair half(x) − half(−x) = x it carries a number exactly (exact-arithmetic E3); alone it stands for relu of a
+    real number, within that error. The split_reals pass alone makes these, and chooses the scale S.
+    """
+
+    scale: float = 128.0
+    alone: bool = False  # whether it stands for relu, or is one of a pair of which only the difference is read
+
+
+@dataclass(frozen=True)
+class Clip(Operation):
+    """min(max(x, lo), hi) on every lane."""
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
+
+    lo: int
+    hi: int
+
+    def written(self, x: str) -> str:
+        return f"{grouped(x)}.clip({self.lo}, {self.hi})"
+
+    def result_type(self, x: Type) -> Type:
+        return Int(self.lo, self.hi, x.width) if x.integral else Real(self.lo, self.hi, x.width)
+
+    def problems(self, x: Type) -> list[str]:
+        return [f"clip({self.lo}, {self.hi}) has its bounds the wrong way round"] if self.lo > self.hi else []
+
+    def evaluate(self, x: Array) -> Array:
+        return np.minimum(np.maximum(x, self.lo), self.hi)
+
+
+@dataclass(frozen=True)
+class Min(Operation):
+    """The smaller of two integers, lane by lane."""
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    zero_preserving: ClassVar[bool] = True
+
+    def result_type(self, a: Type, b: Type) -> Type:
+        return Int(width=a.width) if a.integral and b.integral else Real(width=a.width)
+
+    def problems(self, a: Type, b: Type) -> list[str]:
+        return same_width(a, b)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return np.minimum(a, b)
+
+
+@dataclass(frozen=True)
+class Max(Min):
+    """The larger of two integers, lane by lane."""
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return np.maximum(a, b)
