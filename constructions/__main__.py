@@ -26,8 +26,11 @@ def main() -> None:
 
 
 def _run() -> int:
+    starting = _show_life()
     from constructions.cli import app
 
+    if starting:
+        sys.stderr.write(_CLEAR)
     try:
         return app(standalone_mode=False) or 0
     except BrokenPipeError:
@@ -40,6 +43,18 @@ def _run() -> int:
         if not hasattr(error, "format_message"):
             raise
         return _misused(error)
+
+
+_CLEAR = "\r\x1b[2K"
+
+
+def _show_life() -> bool:
+    """Say at once, on a terminal, that the program has started: its own libraries take most of a second to import."""
+    shown = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb" and len(sys.argv) > 1
+    if shown:
+        sys.stderr.write("starting …")
+        sys.stderr.flush()
+    return shown
 
 
 def _refused(error: Exception) -> int:
@@ -63,7 +78,8 @@ def _misused(error) -> int:
         error.show()
         return 2
     path = context.command_path if context else "construct"
-    print(f"{error.format_message().rstrip('.')}; `{path} --help` shows what there is.", file=sys.stderr)
+    said = error.format_message().rstrip(".").replace("Value error, ", "")
+    print(f"{said}; `{path} --help` shows what there is.", file=sys.stderr)
     return error.exit_code
 
 

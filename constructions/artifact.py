@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from compiler.artifact.artifact import Artifact, packaged, sizes
+from compiler.artifact.artifact import Artifact, packaged, savable, sizes
 from compiler.artifact.config import cuda_limits
 from compiler.artifact.dtype import in_dtype
 from compiler.artifact.generate import transformers_model
@@ -76,8 +76,10 @@ def build(construction: CircuitFamily) -> Built:
                 f"largest length that works is {longest}"
             )
     compiled = compile(circuit, construction.target, construction.dtype, construction.columns())
-    savable = compiled.context.target.family or circuit.alphabet is None
-    return Built(construction, compiled, packaged(compiled) if savable else None)
+    if not compiled.context.target.family and circuit.alphabet is not None:
+        return Built(construction, compiled, None)
+    compiled = savable(compiled)
+    return Built(construction, compiled, packaged(compiled))
 
 
 def hugging_face(directory: Path, dtype: str) -> Callable[[torch.Tensor], torch.Tensor]:

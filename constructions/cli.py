@@ -36,7 +36,10 @@ app = typer.Typer(
 
 Mode = Literal["auto", "exhaustive", "random", "none"]
 Runtime = Literal["mamba-ssm", "transformers"]
-Out = Annotated[Path | None, typer.Option(help="checkpoint directory [default: out/NAME]")]
+Out = Annotated[
+    Path | None,
+    typer.Option(parser=requests.directory, metavar="PATH", help="checkpoint directory [default: out/NAME]"),
+]
 Verify = Annotated[Mode, typer.Option(help="auto: every sequence if few, else random ones (fewer if huge)")]
 Samples = Annotated[int, typer.Option(min=1, max=10**9, help="random sequences per task")]
 Certify = Annotated[bool, typer.Option(help="prove weights and answers for every input")]
@@ -222,7 +225,8 @@ def show(
     from constructions.show import compiled_of, explained
 
     compiled = compiled_of(what, target, dtype)
-    typer.echo(printer.show(compiled, stage).rstrip("\n") if weight is None else explained(compiled, weight))
+    said = printer.show(compiled, stage) if weight is None else explained(compiled, weight)
+    typer.echo(display.wrapped(said))
 
 
 @app.command()

@@ -142,6 +142,8 @@ class Construction(CircuitFamily):
 
     def check_sizes(self) -> None:
         super().check_sizes()
+        if self.letters() < 1:
+            raise ValueError(f"{self.name} would have no token at all, and at least one is needed")
         if self.letters() > LARGEST_ALPHABET:
             raise ValueError(
                 f"{self.name} would have {shown(self.letters())} tokens, and at most {LARGEST_ALPHABET} work"

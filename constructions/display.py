@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -191,22 +192,43 @@ def show_list(rows: list[dict]) -> None:
 
 
 def show_manifest(manifest: dict) -> None:
-    """A checkpoint: sizes, promise, and the names that its weights carry."""
+    """A checkpoint: sizes, promise, and the names that its weights carry, with what stands there."""
     show_report(manifest | {"out": None})
-    table = Table("part", "count", "names", title="names in the weights")
-    table.add_row("lanes", str(len(manifest["lanes"])), _shortened(manifest["lanes"]))
-    for number, block in enumerate(manifest["blocks"], start=1):
+    table = Table("part", "name", "what it holds", title="names in the weights")
+    meanings = manifest.get("meanings") or {"lanes": [], "blocks": [{}] * len(manifest["blocks"])}
+    _add_names(table, "lanes", manifest["lanes"], meanings["lanes"])
+    for number, (block, said) in enumerate(zip(manifest["blocks"], meanings["blocks"], strict=True), start=1):
         for part in ("channels", "columns"):
-            table.add_row(f"block {number} {part}", str(len(block[part])), _shortened(block[part]))
+            _add_names(table, f"block {number} {part}", block[part], said.get(part, []))
     console.print(table)
 
 
-def _shortened(names: list[str], most: int = 60) -> str:
-    """The names in a line; neighbours that differ in a last index only stand as one: `recalled[0 … 11]`."""
+def _add_names(table: Table, part: str, names: list[str], meanings: list[str], most: int = 40) -> None:
+    """A row for each run of names; neighbours that differ in a last index only stand as one: `recalled[0 … 11]`."""
+    meanings = meanings or [""] * len(names)
     runs = _runs(names)
-    shown = ", ".join(text for text, _ in runs[:most])
+    for number, (text, count) in enumerate(runs[:most]):
+        start = sum(count for _, count in runs[:number])
+        said = _together(meanings[start : start + count])
+        table.add_row(f"{part} ({len(names)})" if not number else "", Text(text), Text(said))
     hidden = sum(count for _, count in runs[most:])
-    return f"{shown}, … ({hidden} more; all in --json)" if hidden else shown
+    if hidden:
+        table.add_row("", f"… ({hidden} more; all in --json)", "")
+
+
+def _together(meanings: list[str]) -> str:
+    """What a run of names holds: the first and the last of it, what they share told once."""
+    first, last = meanings[0].split(), meanings[-1].split()
+    if first == last:
+        return meanings[0]
+    if len(first) != len(last):
+        return f"{meanings[0]} … {meanings[-1]}"
+    words = [a if a == b else f"{_bare(a)} … {b}" for a, b in zip(first, last, strict=True)]
+    return " ".join(words)
+
+
+def _bare(word: str) -> str:
+    return word.rstrip(",")
 
 
 def _runs(names: list[str]) -> list[tuple[str, int]]:
@@ -224,6 +246,17 @@ def _runs(names: list[str]) -> list[tuple[str, int]]:
         (run[0][0] if len(run) == 1 else f"{run[0][1]}[{run[0][2]} … {run[-1][2]}]{run[0][3]}", len(run))
         for run in runs
     ]
+
+
+def wrapped(text: str) -> str:
+    """Lines no wider than the terminal, each continued under its own text."""
+    lines = []
+    for line in text.splitlines():
+        indent = " " * (len(line) - len(line.lstrip()) + 4)
+        lines += textwrap.wrap(
+            line, console.width, subsequent_indent=indent, break_on_hyphens=False, drop_whitespace=True
+        ) or [""]
+    return "\n".join(lines)
 
 
 def failure_sentence(built, name: str, result: Verification) -> str:

@@ -12,12 +12,16 @@ import typer
 
 from compiler.artifact.manifest import read_manifest
 from compiler.artifact.numbers_config import POSITION, NumberInput
+from constructions.requests import directory
 
 if TYPE_CHECKING:
     from constructions.construction import NumericConstruction
     from constructions.display import Bars
 
-Out = Annotated[Path | None, typer.Option(help="save the model over numbers in this directory")]
+Out = Annotated[
+    Path | None,
+    typer.Option(parser=directory, metavar="PATH", help="save the model over numbers in this directory"),
+]
 Force = Annotated[bool, typer.Option(help="replace an earlier checkpoint")]
 SAMPLES = 128
 

@@ -14,6 +14,13 @@ MOST_EXHAUSTIVE = 10_000_000
 PICTURES = (".png", ".pdf", ".svg")
 
 
+def directory(text: str) -> Path:
+    """The path of a directory to write; ValueError for an empty one, which Path would take for the present one."""
+    if not text.strip():
+        raise ValueError("--out is empty, and a checkpoint needs a directory of its own, such as --out out/mine")
+    return Path(text)
+
+
 def checkpoint_directory(construction: Construction, out: Path | None, force: bool) -> tuple[Path, bool]:
     """(where the checkpoint goes, whether it may replace what is there): --out, or out/NAME.
 

@@ -147,9 +147,11 @@ def _opened_by(query: Stream, vocab: int) -> np.ndarray:
 def _answers(compiled: Compiled, stream: Stream, values: np.ndarray, places: np.ndarray) -> tuple[str, ...] | None:
     """The strictly best token for the content of an entry, by the head alone.
 
-    None where the head does not read the stream.
+    None where the head does not read the stream, or reads other streams too.
     """
     form = linear_form(compiled.core.output)
+    if any(atom is not stream and not _is_constant(atom) for atom, _ in form):
+        return None  # the answer is not this entry's alone
     if (
         (stream, 0) not in form
         or compiled.source.alphabet is None
@@ -158,8 +160,12 @@ def _answers(compiled: Compiled, stream: Stream, values: np.ndarray, places: np.
         return None
     scores = values @ form[(stream, 0)].toarray()[:, places].T
     for (atom, lag), matrix in form.items():
-        if lag == 0 and (atom is ONE or atom.label == "one"):
+        if lag == 0 and _is_constant(atom):
             scores = scores + matrix.toarray()[:, 0]
     best, second = np.sort(scores, axis=1)[:, -1], np.sort(scores, axis=1)[:, -2] if scores.shape[1] > 1 else -np.inf
     tokens = compiled.source.alphabet.tokens
     return tuple(tokens[i] if clear else "" for i, clear in zip(scores.argmax(axis=1), best > second, strict=True))
+
+
+def _is_constant(atom: Stream) -> bool:
+    return atom is ONE or atom.label == "one"

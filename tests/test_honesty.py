@@ -23,7 +23,6 @@ from compiler import (
     bare,
     compile,
     concatenate,
-    language_model,
     memory,
     present,
     readout_integer,
@@ -119,11 +118,6 @@ def test_unknown_dtype_and_empty_input_get_a_sentence() -> None:
         compile(scores(X.is_in("a")), dtype="fp16")
     with pytest.raises(ValueError, match="hold no token"):
         bare(compile(scores(X.is_in("a").cumsum())))(torch.zeros(1, 0, dtype=torch.int64))
-
-
-def test_a_circuit_without_blocks_is_no_language_model() -> None:
-    with pytest.raises(CompileError, match="needs no block"):
-        language_model(compile(Circuit("identity", readout_one_hot(X.one_hot(), ALPHABET), LANGUAGE)))
 
 
 # Checkpoints whose manifest was written anew around other files --------------------------------------

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
+from typing import TypeVar
+
+Number = TypeVar("Number", int, Fraction)
 
 
-def haar_of(samples: Sequence[int]) -> list[int]:
+def haar_of(samples: Sequence[Number]) -> list[Number]:
     """The T = 2^J coefficients without factors: Σ x, then for each scale and shift the left half of the support minus
     the right.
     """

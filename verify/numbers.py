@@ -47,7 +47,7 @@ def _check(model: Run, reference: Run, batch: NumberBatch, bound: float) -> Veri
         asked = ~np.isnan(batch.expected)
         slack = 0.0 if batch.slack is None else batch.slack
         wrong = asked & ~(np.abs(outputs - np.where(asked, batch.expected, 0)) <= bound + slack)
-    failure = None
+    failure: tuple[str, list[int], int] | None = None
     if (apart | wrong).any():
         row, position = np.argwhere((apart | wrong).any(axis=-1))[0]
         failure = (_shown(batch, int(row), int(position)), [], int(position))

@@ -14,8 +14,16 @@ from typing import Any
 from compiler.artifact.config import cuda_limits
 from compiler.artifact.numbers_config import NumberInput, numbers_example
 from compiler.artifact.numeric import NumericModel, numeric_model
-from compiler.artifact.package import LanguageModel, bare_sizes, language_model, packaged_sizes, size_fields
+from compiler.artifact.package import (
+    LanguageModel,
+    bare_sizes,
+    language_model,
+    packaged_sizes,
+    size_fields,
+    with_a_block,
+)
 from compiler.driver import Compiled
+from compiler.ir.coordinate import Coordinate
 from compiler.language import operations as ops
 from compiler.language.data import language_to_data, to_data
 
@@ -36,6 +44,7 @@ class Artifact:
     @classmethod
     def of(cls, compiled: Compiled, claims: Mapping[str, Any] | None = None) -> Artifact:
         """Package a compiled circuit; CompileError where there is no model of it that could be saved."""
+        compiled = savable(compiled)
         return cls(compiled, packaged(compiled), claims or {})
 
     @cached_property
@@ -67,7 +76,7 @@ class Artifact:
                 return language.alphabet.decode(language.sample(1, length, seed=0)[0])
         return ""
 
-    @property
+    @cached_property
     def manifest(self) -> dict[str, Any]:
         """The content of construction.json before it is sealed."""
         return {
@@ -78,6 +87,7 @@ class Artifact:
             "sizes": sizes(self.compiled, self.model),
             "lanes": list(self.compiled.lanes.names),
             "blocks": block_names(self.compiled, self.model),
+            "meanings": meanings(self.compiled, self.model),
             "cuda_limits": cuda_limits(self.model.config),
             "versions": {"compiler": compiler_version()},
         } | (dict(self.claims) or self._limit)
@@ -87,6 +97,11 @@ class Artifact:
         """What a circuit that is no construction of ours was compiled with, where that is not the default."""
         limit = self.compiled.max_d_state
         return {} if limit is None else {"max_d_state": limit}
+
+
+def savable(compiled: Compiled) -> Compiled:
+    """The same circuit as it is saved: a language model has a layer, even an idle one."""
+    return compiled if compiled.source.alphabet is None else with_a_block(compiled)
 
 
 def packaged(compiled: Compiled) -> LanguageModel | NumericModel:
@@ -122,12 +137,26 @@ def block_names(compiled: Compiled, model: LanguageModel | NumericModel) -> list
     """For each block the names of all channels in use, those that only feed ports included, and of the state
     columns.
     """
+    return [
+        {"channels": [c.name for c in channels], "columns": list(block.columns.names)}
+        for channels, block in zip(_channels(compiled, model), compiled.blocks, strict=True)
+    ]
+
+
+def meanings(compiled: Compiled, model: LanguageModel | NumericModel) -> dict[str, Any]:
+    """What every named lane, channel and column holds, in words: stream, token or bit, and scale."""
+    blocks = [
+        {"channels": [c.said for c in channels], "columns": [c.said for c in block.columns.coordinates]}
+        for channels, block in zip(_channels(compiled, model), compiled.blocks, strict=True)
+    ]
+    return {"lanes": [c.said for c in compiled.lanes.coordinates], "blocks": blocks}
+
+
+def _channels(compiled: Compiled, model: LanguageModel | NumericModel) -> list[list[Coordinate]]:
+    """The channels of each block that have a name, in order."""
     prefix = "blocks.{}" if isinstance(model, NumericModel) else "backbone.layers.{}.mixer"
     axes = [model.layout.axes[f"{prefix.format(i)}.out_proj.weight"][1] for i in range(len(compiled.blocks))]
-    return [
-        {"channels": [name for name in axis.names if name], "columns": list(block.columns.names)}
-        for axis, block in zip(axes, compiled.blocks, strict=True)
-    ]
+    return [[axis.places[i] for i, name in enumerate(axis.names) if name] for axis in axes]
 
 
 def sizes(compiled: Compiled, model: LanguageModel | NumericModel | None) -> dict[str, Any]:

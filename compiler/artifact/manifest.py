@@ -72,6 +72,14 @@ class BlockNames:
 
 
 @dataclass(frozen=True)
+class Meanings:
+    """What the named lanes, channels and columns hold, in the same order: stream, token or bit, and scale."""
+
+    lanes: list[str]
+    blocks: list[BlockNames]
+
+
+@dataclass(frozen=True)
 class SizesRecord:
     """Sizes of the bare stack as it runs, what each block uses of them, and those of the language model."""
 
@@ -127,7 +135,8 @@ class VerificationRecord(FormRecord):
 class Manifest:
     """The typed content of construction.json.
 
-    circuit: name of the circuit; arch: the compiler's target; lanes, blocks: the names in the weights;
+    circuit: name of the circuit; arch: the compiler's target; lanes, blocks: the names in the weights; meanings: what
+    these hold;
     card: hash of the README.md that was written beside it (which the user may edit); versions: of what wrote it;
     max_d_state: how many columns a state may have, where the author of a circuit of their own said so.
     The entries from `construction` on are those of a construction of a paper, and absent for any other circuit.
@@ -149,6 +158,7 @@ class Manifest:
     cuda_limits: list[str]
     versions: dict[str, str]
     max_d_state: int | None = None
+    meanings: Meanings | None = None
     construction: str | None = None
     theorem: str | None = None
     params: dict[str, int | float | str | bool | None] = field(default_factory=dict)

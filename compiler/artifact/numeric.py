@@ -194,8 +194,8 @@ def _record(stream: Stream, lanes: list[int]) -> NumberInput:
     flags = isinstance(type, (Bool, OneHot))
     lo, hi = (0, 1) if flags else (getattr(type, "lo", None), getattr(type, "hi", None))
     plain = int if type.integral else float
-    ends = (None if end is None else plain(end) for end in (lo, hi))
-    return NumberInput(stream.label, type.integral, *ends, lanes)
+    low, high = (None if end is None else plain(end) for end in (lo, hi))
+    return NumberInput(stream.label, type.integral, low, high, lanes)
 
 
 def _checked(record: NumberInput, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -8,7 +8,7 @@ RMSNorm before every block and residual around it, with all blocks padded to one
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import frexp, prod
 
 import numpy as np
@@ -26,6 +26,7 @@ from compiler.exactness.ballast import Ballast, choose_ballast, with_norm_ballas
 from compiler.exactness.sums import largest_step
 from compiler.formats import FLOAT32, Format
 from compiler.ir.block import SelectiveBlock
+from compiler.ir.builder import BlockBuilder
 from compiler.language.arguments import instance
 from compiler.layout import Layout
 from compiler.targets import target_of
@@ -98,8 +99,9 @@ def bare(compiled: Compiled, mixer: str | None = None) -> Stack:
         for i, (block, size) in enumerate(zip(compiled.blocks, sizes, strict=True))
     ]
     tensors = [emission.tensors for emission in emitted]
-    for i, state in enumerate(tensors):
-        _check_representable({f"block {i}: {name}": tensor for name, tensor in state.items()}, compiled.context.format)
+    for i, state in enumerate(tensors, start=1):
+        named = {f"block {i}: {name}": tensor for name, tensor in state.items()}
+        _check_representable(named, compiled.context.format)
     modules = [printer.module(size, i) for i, size in enumerate(sizes)]
     stack = Stack.without_norms(embedding, modules, tensors, head, needs_residual(compiled))
     stack.layout = bare_layout(compiled, emitted, d_model, lane_in, lane_out)
@@ -190,15 +192,7 @@ def language_model(compiled: Compiled) -> LanguageModel:
             f"no library ships {name}, so there is no language model of it; the bare stack (`package.bare`) runs it"
         )
         raise CompileError([(None, reason)])
-    if not compiled.blocks:
-        raise CompileError(
-            [
-                (
-                    compiled.source.output,
-                    "it is a function of the present token alone and needs no block; package it with bare()",
-                )
-            ]
-        )
+    compiled = with_a_block(compiled)
     alphabet, end = compiled.source.token_alphabet, compiled.source.end
     printer = target_of(family.printer)
     tokens = with_special_tokens(list(alphabet.tokens), end)
@@ -236,6 +230,18 @@ def language_model(compiled: Compiled) -> LanguageModel:
     _check_representable(tensors, format)
     layout = language_model_layout(compiled, emitted, family, size.d_model, tokens, len(ballast.factors))
     return LanguageModel(config, tensors, tokens, lane_of, ballast, special, alphabet.size, layout)
+
+
+def with_a_block(compiled: Compiled) -> Compiled:
+    """The same circuit with one idle block where it needs none: every language model has a layer.
+
+    A function of the present token alone is a linear map of its embedding. The idle block has no channel, so it adds 0.
+    """
+    if compiled.blocks:
+        return compiled
+    idle = BlockBuilder(compiled.lanes, compiled.context).build()
+    idle.verify()
+    return replace(compiled, blocks=(idle,), schedule=replace(compiled.schedule, blocks=[[]]))
 
 
 def _check_size(config: dict) -> None:

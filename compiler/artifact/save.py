@@ -95,6 +95,7 @@ def checkpoint_texts(
 
 def check_target(target: Path, overwrite: bool) -> None:
     """Raise CheckpointError where `save` must not write: anything there but, with `overwrite`, a checkpoint of ours."""
+    _check_parents(target)
     recover(target)
     if not os.path.lexists(target):
         return
@@ -102,6 +103,15 @@ def check_target(target: Path, overwrite: bool) -> None:
         raise CheckpointError(f"{target} exists and is not a checkpoint of ours, so it is left alone.")
     if not overwrite:
         raise CheckpointError(f"{target} holds a checkpoint already: pass overwrite=True (--force) to replace it.")
+
+
+def _check_parents(target: Path) -> None:
+    """Raise CheckpointError where a file stands in the way of the directories above a target."""
+    for parent in target.parents:
+        if parent.is_dir():
+            return
+        if os.path.lexists(parent):
+            raise CheckpointError(f"{target} cannot be made, for {parent} is a file, and a directory is needed there.")
 
 
 def _is_ours(target: Path) -> bool:

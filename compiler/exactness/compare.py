@@ -179,8 +179,8 @@ def _first_lane(compiled, tokens, numbers, stream: np.ndarray) -> str | None:
     atoms = [s for s in lanes.index if s is not ONE]
     numbers = _read_by(compiled.core.streams, numbers)
     expected = interpret(compiled.core, tokens, numbers, keep=atoms, dtype=np.float64)
-    for number, operations in enumerate(compiled.schedule.blocks):
-        stream = stream + compiled.blocks[number].run(stream)
+    for number, operations in enumerate(compiled.schedule.blocks, start=1):
+        stream = stream + compiled.blocks[number - 1].run(stream)
         for atom in operations:
             held = np.flatnonzero(lanes.index[atom] >= 0)
             at = lanes.index[atom][held]

@@ -55,7 +55,7 @@ def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[SelectiveBlock, ...]
         if claim.steps > limit and claim.stream not in saturated
     ]
     bounds = lane_bounds(plan, lanes, domains)
-    for number, block in enumerate(blocks):
+    for number, block in enumerate(blocks, start=1):
         reasons += [(None, reason) for reason in _too_large(block, bounds, number, format)]
     reasons += _out_of_range(plan, bounds, lanes, context)
     named = {stream for stream, _ in reasons}

@@ -58,9 +58,13 @@ class Coordinate:
     def _served(self) -> Stream | None:
         return self.stream if self.reader is None else self.reader
 
+    @property
+    def said(self) -> str:
+        """Meaning and scale, such as "1 where the token is a, else 0, times 32"."""
+        return ", ".join(filter(None, [self.meaning, "" if self.unit == 1 else f"times {self.unit:g}"]))
+
     def __str__(self) -> str:
-        scale = "" if self.unit == 1 else f", times {self.unit:g}"
-        return f"{self.name} ({self.meaning}{scale})" if self.meaning or scale else self.name
+        return f"{self.name} ({self.said})" if self.said else self.name
 
 
 def numbered(stream: Stream, numbers: Iterable[int], lag: int = 0, unit: float = 1.0) -> list[Coordinate]:

@@ -20,6 +20,7 @@ from compiler.language.output import readout_integer
 from compiler.language.stream import constant
 from compiler.language.words import minimum
 from constructions.construction import Construction, ids_of, parameter
+from verify.arguments import at_least
 from verify.tasks.clock import Clock
 from verify.tasks.task import Task
 
@@ -36,6 +37,10 @@ class AbsoluteTime(Construction):
     max_length: int = parameter(
         "longest sequence that the promise covers (0: 2^40, for mamba2 2^20)", default=0, kw_only=True
     )
+
+    def __post_init__(self):
+        at_least("horizon", self.horizon, 1, "a clock shows a time")
+        at_least("vocab", self.vocab, 1, "something must be read")
 
     @property
     def target(self) -> str:

@@ -25,6 +25,7 @@ from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.words import decode
 from constructions.construction import Construction, ids_of, parameter
+from verify.arguments import at_least
 from verify.bounds import induction_heads_bound, induction_heads_information_bits
 from verify.certificates import Certificate
 from verify.tasks.induction import Induction
@@ -47,6 +48,9 @@ class InductionHeads(Construction):
     codes: bool = parameter("previous tokens as codes: dt_rank = ⌈log2 V⌉ + 1 rather than V", default=False)
     length: int = parameter("tokens in a sequence", most=1 << 24, default=100)
     max_length: int = parameter("longest sequence that the guarantee covers", default=2**40, kw_only=True)
+
+    def __post_init__(self):
+        at_least("vocab", self.vocab, 1, "there must be a token to recall")
 
     @property
     def target(self) -> str:

@@ -47,6 +47,7 @@ class KeepNth(Construction):
     def __post_init__(self):
         if self.n < 1:
             raise ValueError(f"n = {self.n} is no position; the first one is n = 1")
+        at_least("vocab", self.vocab, 1, "there must be a token to keep")
         if self.length:
             at_least("length", self.length, self.n, "the token to keep must stand in the sequence")
 

@@ -1,6 +1,7 @@
 """What reports say of circuits of one's own, and how long lists of names are shown."""
 
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, readout_one_hot
+from compiler.artifact.artifact import Artifact
 from constructions import display
 from constructions.artifact import build, report, verify
 from constructions.saved_circuit import SavedCircuit
@@ -22,9 +23,32 @@ def test_a_circuit_of_ones_own_is_called_by_its_name_and_claims_no_answers(capsy
 
 def test_names_that_count_up_are_shown_as_one():
     lanes = ["one", *(f"max(n)[{i}]" for i in range(10)), *(f"max(n)[{i}]#2" for i in range(3)), "a[1]", "b[2]", "b[4]"]
-    assert display._shortened(lanes) == "one, max(n)[0 … 9], max(n)[0 … 2]#2, a[1], b[2], b[4]"
-    assert display._shortened(lanes, most=2) == "one, max(n)[0 … 9], … (6 more; all in --json)"
+    shown = [("one", 1), ("max(n)[0 … 9]", 10), ("max(n)[0 … 2]#2", 3), ("a[1]", 1), ("b[2]", 1), ("b[4]", 1)]
+    assert display._runs(lanes) == shown
 
 
 def test_names_of_weights_may_be_anything():
-    assert display._shortened(["[0]", "x[0][1]", "x[0][2]", "\n[3]"]) == "[0], x[0][1 … 2], \n[3]"
+    shown = [text for text, _ in display._runs(["[0]", "x[0][1]", "x[0][2]", "\n[3]"])]
+    assert shown == ["[0]", "x[0][1 … 2]", "\n[3]"]
+
+
+def test_what_a_run_of_names_holds_is_told_once():
+    tokens = [f"20 where the token is k{i}, else 0" for i in range(3)]
+    assert display._together(tokens) == "20 where the token is k0 … k2, else 0"
+    assert display._together(["the same", "the same"]) == "the same"
+    assert display._together(["one", "two words"]) == "one … two words"
+
+
+def test_names_in_the_weights_come_with_their_meaning(capsys):
+    built = build(SavedCircuit(CIRCUIT, "mamba"))
+    display.show_manifest(Artifact(built.compiled, built.model).manifest)
+    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "1 where the token is a" in shown and "block 1 channels" in shown
+
+
+def test_what_is_printed_is_no_wider_than_the_terminal(monkeypatch):
+    monkeypatch.setattr(display.console, "_width", 40)
+    text = "block 1\n  " + "word " * 30 + "\n\n    deep " + "x" * 30
+    lines = display.wrapped(text).splitlines()
+    assert max(map(len, lines)) <= 40 and "".join("".join(lines).split()) == "".join(text.split())
+    assert lines[0] == "block 1" and lines[2].startswith("      word")

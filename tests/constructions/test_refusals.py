@@ -188,3 +188,21 @@ def test_a_closed_pipe_is_no_traceback(tmp_path: Path) -> None:
     process.stdout.close()
     assert process.wait(timeout=120) in (0, 1)
     assert b"Traceback" not in process.stderr.read()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("keep-nth", "--vocab", "0"), "the smallest vocab that works is 1"),
+        (("induction-heads", "--vocab", "0"), "the smallest vocab that works is 1"),
+        (("absolute-time", "--horizon", "0"), "the smallest horizon that works is 1"),
+        (("keep-nth", "--dtype", "float8"), "'--dtype': 'float8' is not one of"),
+        (("keep-nth", "--out", ""), "--out is empty"),
+        (("haar", "--out", ""), "--out is empty"),
+        (("keep-nth", "--out", "afile/x"), "afile is a file"),
+        (("haar", "--levels", "1", "--samples", "4", "--out", "afile/x/y"), "afile is a file"),
+    ],
+)
+def test_the_sentence_names_what_is_wrong(arguments, sentence: str, refused, tmp_path: Path) -> None:
+    (tmp_path / "afile").write_text("mine")
+    assert sentence in refused(*arguments)

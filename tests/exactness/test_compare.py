@@ -135,7 +135,7 @@ def test_the_lane_that_leaves_first_is_named(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(RunningSum, "written", doubled)
     with pytest.raises(
-        Miscompiled, match=r"the first lane that leaves its stream is steps of steps \(test_compare.py:\d+\), block 0"
+        Miscompiled, match=r"the first lane that leaves its stream is steps of steps \(test_compare.py:\d+\), block 1"
     ):
         compiler.compile(over_abc("planted", (is_a.cumsum().named("steps") > 2) & is_b))
 

@@ -87,7 +87,7 @@ def check_finite(stack: Stack) -> None:
             raise Refused(f"{name} holds a number that is not finite")
     embedding = _array(stack.embedding.weight)
     stream = Range(embedding.min(axis=0), embedding.max(axis=0))
-    for number, block in enumerate(stack.blocks):
+    for number, block in enumerate(stack.blocks, start=1):
         rows = _sums(_array(block.in_proj.weight), stream, f"in_proj of block {number}", _bias(block.in_proj))
         out = _Bounds(block, number).out(rows)
         stream = stream.plus(out) if stack.residual else out
@@ -107,7 +107,7 @@ def lead(scores: Tensor, right: Tensor) -> float:
 
 
 class _Bounds:
-    """Bounds on what one block computes; number: its place in the stack."""
+    """Bounds on what one block computes; number: its place in the stack, from 1."""
 
     def __init__(self, block: Block, number: int):
         self.block, self.number = block, number

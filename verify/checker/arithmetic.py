@@ -39,7 +39,7 @@ def prove_arithmetic(checkpoint: Checkpoint) -> Proved:
     lanes = [of_letters(embedding.dense_row(i)[:letters]) for i in range(config["hidden_size"])]
     epsilon = config["layer_norm_epsilon"]
     for b in range(config["num_hidden_layers"]):
-        what, prefix = f"block {b}", f"backbone.layers.{b}."
+        what, prefix = f"block {b + 1}", f"backbone.layers.{b}."
         u = normed(world, lanes, tensors[prefix + "norm.weight"].dense_row(0), epsilon, f"{what}: norm")
         mixer = {name.removeprefix(prefix + "mixer."): t for name, t in tensors.items() if name.startswith(prefix)}
         added = BLOCKS[config["model_type"]](world, u, mixer, config, what)
