@@ -232,8 +232,11 @@ def show(
 @app.command()
 def reproduce(
     experiment: Annotated[
-        Literal["figure-2", "table-1", "figure-3", "chains", "every-chain"],
-        typer.Argument(help="three of paper A; of paper B all programs at full size, or every prompt of small ones"),
+        Literal["figure-2", "table-1", "figure-3", "chains", "every-chain", "graft"],
+        typer.Argument(
+            help="three of paper A; of paper B all programs at full size, or every prompt of small ones; a circuit "
+            "in a language model of real text"
+        ),
     ],
     samples: Samples = 100,
     seed: Annotated[int, typer.Option(min=0, help="seed of the sequences")] = 0,
@@ -245,6 +248,9 @@ def reproduce(
         raise ValueError(f"--plot {plot}: {experiment} has no figure; leave out --plot.")
     if plot is not None:
         requests.picture_path(plot, "--plot")
+    if experiment == "graft":
+        grafting.reproduce(seed, plot, as_json)
+        return
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
             from constructions import reproduce as experiments

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from rich.table import Table
 
-from constructions.display import console, working
+from constructions.display import console, progress, working
 
 if TYPE_CHECKING:
     from compiler.language.circuit import Circuit
@@ -217,4 +218,31 @@ def compose(
             console.print(f"{name}: {row['sequences']} sequences, bit-exact: {'yes' if row['bit_exact'] else 'no'}")
         console.print(f"checkpoint: {out}; `construct prove {out}` proves it")
     if not found.good:
+        raise typer.Exit(1)
+
+
+def reproduce(seed: int, plot: Path | None, as_json: bool) -> None:
+    """Train and measure the models of `graft_experiment`; exit code 1 where grafting changed the host or forgot."""
+    with progress(quiet=as_json) as bars:
+        with bars.stage("start PyTorch"):
+            from constructions import graft_experiment as experiment
+        _quiet()
+        seeds = range(seed, seed + experiment.SEEDS)
+        advance = bars("graft", 2 * experiment.SEEDS * experiment.STEPS)
+        found = list(experiment.points(seeds, experiment.STEPS, advance))
+    if plot is not None:
+        from constructions.graft_plot import draw_learning
+
+        draw_learning(found, plot)
+    if as_json:
+        typer.echo(json.dumps([asdict(point) for point in found]))
+    else:
+        table = Table("model", "seed", "steps", "nats a character", "right recalls")
+        for point in found:
+            table.add_row(
+                point.model, str(point.seed), str(point.step), f"{point.text:.4f}", f"{100 * point.recall:.1f} %"
+            )
+        console.print(table)
+    if not experiment.kept(found):
+        typer.echo("grafting changed what the host says of its text, or the circuit's answers are wrong", err=True)
         raise typer.Exit(1)

@@ -30,7 +30,6 @@ from scipy import sparse
 from torch import Tensor
 
 from compiler.analysis.linear_form import ONE
-from compiler.artifact.config import NO_LARGE_STEP_LIMIT
 from compiler.driver import Compiled, compile
 from compiler.exactness.ballast import Ballast, choose_ballast, with_constant_channels, with_norm_ballast
 from compiler.exactness.levels import CONSTANT
@@ -42,6 +41,7 @@ from compiler.ir.coordinate import Coordinate
 from compiler.language.circuit import Circuit
 from compiler.targets import target_of
 from compiler.targets.mamba2.emit import channel_seats
+from compiler.targets.mamba2.family import NO_LARGE_STEP_LIMIT
 
 FAINT = 2.0**-40
 LOUDEST = 2.0**20

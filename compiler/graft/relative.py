@@ -1,0 +1,116 @@
+"""`trainable(model)`: how a compiled checkpoint can be trained at all.
+
+Adam's steps are absolute, and exact weights are not: x_proj holds 2^-12 beside zeros that multiply 128. Here each
+weight is w = w₀ + s·θ with its own s: |w₀|, and for a zero the smallest nonzero of its row (of the tensor, where the
+row has none). θ starts at zero and is what an optimiser moves, so steps are relative. Constants that everything else
+rests on stay as they are: norms, A_log, D, the steps' biases, and the ballast lanes. The head can be scaled to a
+moderate lead: one of 10^7 has no gradient, and one below 1 is pushed apart at the cost of all else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+
+from compiler.graft.direct_sum import FAINT
+from compiler.graft.errors import GraftError
+from compiler.graft.hosts import CLASSES
+
+FIXED = ("norm", "A_log", "dt_bias", "dt_proj.bias", "D")
+
+
+class Relative(nn.Module):
+    """w₀ + s·θ for a parameter θ. rows, columns: which stay as they are."""
+
+    def __init__(self, weight: Tensor, rows: Tensor | None = None, columns: Tensor | None = None):
+        super().__init__()
+        step = relative_steps(weight.detach())
+        if rows is not None:
+            step[rows] = 0
+        if columns is not None:
+            step[:, columns] = 0
+        self.register_buffer("start", weight.detach().clone())
+        self.register_buffer("step", step)
+
+    start: Tensor
+    step: Tensor
+
+    def forward(self, theta: Tensor) -> Tensor:
+        return self.start + self.step * theta
+
+    def right_inverse(self, weight: Tensor) -> Tensor:
+        """θ of the weights at the start: 0."""
+        return torch.zeros_like(weight)
+
+
+def relative_steps(weight: Tensor) -> Tensor:
+    """|w|, and for zeros the smallest nonzero of their row, or of the tensor."""
+    rows = weight.abs().reshape(weight.shape[0], -1)
+    infinite = torch.where(rows > 0, rows, torch.inf)
+    least = infinite.min(dim=1, keepdim=True).values
+    whole = infinite.min()
+    least = torch.where(least.isinf(), whole, least)
+    steps = torch.where(rows > 0, rows, least.expand_as(rows))
+    return torch.where(steps.isinf(), torch.zeros_like(steps), steps).reshape(weight.shape)
+
+
+def trainable(model: nn.Module, head_scale: float = 1.0) -> nn.Module:
+    """Make a compiled language model trainable by relative steps, in place; returns it.
+
+    model: a `MambaForCausalLM` or `Mamba2ForCausalLM` with compiled weights. head_scale: what the scores are multiplied
+    by first; a lead of a few nats has gradients, one of 10^7 has none.
+
+    Train `parameters_to_train(model)`, with Adam at about 1e-2; then `finished(model)` leaves plain parameters.
+    Raises GraftError for a model of another class, and for a direct sum: beside lanes of 2^-40 no common rate trains a
+    host. Put the circuit beside it as a side branch instead.
+    """
+    lm: Any = model
+    if type(model).__name__ not in CLASSES.values():
+        known = " and ".join(CLASSES.values())
+        raise GraftError(f"the model is {type(model).__name__}, and relative steps are for {known}.")
+    if (lm.backbone.norm_f.weight == 1 / FAINT).any():
+        raise GraftError("the model is a direct sum of host and circuit, which is frozen; train a side branch instead.")
+    with torch.no_grad():
+        lm.lm_head.weight.mul_(head_scale)
+    closed = _closed_lanes(lm)
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    for name, module in list(model.named_modules()):
+        if "parametrizations" in name or not _is_trained(name):
+            continue
+        for key, parameter in list(module.named_parameters(recurse=False)):
+            if _is_trained(f"{name}.{key}"):
+                columns = closed if module is lm.backbone.embeddings else None
+                rows = closed if name.endswith("out_proj") else None
+                parameter.requires_grad_(True)
+                parametrize.register_parametrization(module, key, Relative(parameter, rows, columns))
+    return model
+
+
+def _is_trained(name: str) -> bool:
+    last = name.split(".")
+    return not any(part in FIXED or part.startswith("norm") for part in last) and not name.endswith("dt_proj.bias")
+
+
+def _closed_lanes(model: Any) -> Tensor:
+    """Lanes that no layer's norm lets through: the ballast, and padding."""
+    weights = torch.stack([layer.norm.weight.detach() for layer in model.backbone.layers])
+    return (weights == 0).all(0).nonzero().flatten()
+
+
+def parameters_to_train(model: nn.Module) -> Iterator[nn.Parameter]:
+    """The θ of every tensor that is trained."""
+    return (parameter for parameter in model.parameters() if parameter.requires_grad)
+
+
+def finished(model: nn.Module) -> nn.Module:
+    """The model with plain parameters again, at the trained values."""
+    for module in model.modules():
+        if parametrize.is_parametrized(module):
+            for name in list(module.parametrizations):  # type: ignore[arg-type]
+                parametrize.remove_parametrizations(module, name, leave_parametrized=True)
+    return model
