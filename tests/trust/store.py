@@ -33,7 +33,7 @@ def run(part: Part, store: Path, share: float, tell: Callable[[str], None]) -> N
     folder.mkdir(parents=True, exist_ok=True)
     for start, count in part.chunks(share):
         path = folder / f"{start}-{count}.json"
-        if path.is_file():
+        if any(first <= start and start + count <= last for first, last, _ in kept(folder)):
             continue
         began, at = time.monotonic(), commit()
         child = subprocess.run(
@@ -64,7 +64,7 @@ def again(names: Iterable[str], store: Path, tell: Callable[[str], None]) -> Non
     at, child = commit(), subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     result = json.loads(child.stdout)
     (store / "again").mkdir(parents=True, exist_ok=True)
-    keep(store / "again" / "0.json", {"commit": at, "cases": result["programs"], "seconds": 0, "result": result})
+    keep(store / "again" / "0-1.json", {"commit": at, "cases": result["programs"], "seconds": 0, "result": result})
     tell(f"again: {len(result['failures'])} of {result['programs']} programs still fail")
 
 
@@ -75,12 +75,24 @@ def keep(path: Path, content: dict) -> None:
     partial.replace(path)
 
 
+def kept(folder: Path) -> list[tuple[int, int, Path]]:
+    """(first case, one past the last, file) of every chunk, the longer before the shorter."""
+    found = []
+    for path in folder.glob("*.json"):
+        first, count = map(int, path.stem.split("-"))
+        found.append((first, first + count, path))
+    return sorted(found, key=lambda entry: (entry[0], -entry[1]))
+
+
 def collect(store: Path, parts: Iterable[str]) -> dict[str, Any]:
     """The sum of the chunks of each part that has any: commits, cases, result."""
     found: dict[str, Any] = {}
     for name in parts:
-        files = sorted((store / name).glob("*.json"), key=lambda path: int(path.stem.split("-")[0]))
-        chunks = [json.loads(path.read_text("utf-8")) for path in files]
+        chunks, end = [], 0
+        for first, last, path in kept(store / name):
+            if first >= end:  # a smaller share may have left a part of a chunk
+                chunks.append(json.loads(path.read_text("utf-8")))
+                end = last
         if chunks:
             found[name] = {
                 "commits": sorted({chunk["commit"] for chunk in chunks}),
