@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.fuzz.kinds import Draw, Kind
 from tests.fuzz.language import draw_language
 from tests.fuzz.program import Node, Program
-from tests.fuzz.words import READOUTS, SOURCES, STEPS, WORDS
+from tests.fuzz.words import DECISIONS, READOUTS, REALS, SOURCES, STEPS, WORDS
 from tests.fuzz.words.word import compared, fits
 
 ALPHABETS = ("a", "ab", "abc", "abc", "abc", "abcd", "abcde", "abcdefg")
@@ -18,6 +18,8 @@ FIRST_CHOICE = {
     "code": "code",
 }
 WIDEST = 40
+MORE = 4_000_000
+"""Programs from this number on also draw real words and decisions; those before stay what they were when counted."""
 CARELESS = (
     "any",
     "one",
@@ -87,12 +89,16 @@ def generate(seed: int) -> Program:
     growing = Growing(draw)
     for _ in range(1 + draw.below(3)):
         growing.source("any")
+    steps = list(STEPS) if seed < MORE else list(STEPS) + 3 * list(REALS)
     for _ in range(draw.one((1, 2, 3, 4, 5, 6, 8, 10))):
-        growing.step(list(STEPS))
+        growing.step(steps)
     read = {i for node in growing.nodes for i in node.inputs}
     outputs = tuple(i for i in range(len(growing.nodes)) if i not in read)
     if draw.chance(0.25):
         logits = growing.step(list(READOUTS))
+        if logits is not None and seed >= MORE and draw.chance(0.5):
+            decided = growing.step(list(DECISIONS))
+            logits = logits if decided is None else decided
         outputs = outputs if logits is None else (logits,)
     widest = draw.one((WIDEST, len(draw.letters)))  # a language model has a score for each letter and no more
     while sum(growing.nodes[i].kind.width for i in outputs) > widest and len(outputs) > 1:

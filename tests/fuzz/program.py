@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tests.fuzz.kinds import Kind, shown
 from tests.fuzz.language import Language
 from tests.fuzz.words import WORDS
+from tests.fuzz.words.reals import APPROXIMATE
 from tests.fuzz.words.word import Column, compared, fits
 
 HEADER = (
@@ -59,6 +60,16 @@ class Program:
             inputs = [columns[i] for i in node.inputs]
             columns.append(WORDS[node.word].means(node.params, list(letters), *inputs))
         return [sum(rows, ()) for rows in zip(*(columns[i] for i in self.outputs), strict=True)]
+
+    @property
+    def decides(self) -> bool:
+        """Whether only the largest score is meant."""
+        return any(self.nodes[i].kind.name == "decision" for i in self.outputs)
+
+    @property
+    def approximate(self) -> bool:
+        """Whether a model gives it within a bound only."""
+        return any(node.word in APPROXIMATE for node in self.nodes)
 
     @property
     def well_typed(self) -> bool:

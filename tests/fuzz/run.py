@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ DTYPES = ("float32", "bfloat16", "float16")
 FORMS = ("bare", "language model", "steps", "transformers")
 SECONDS = 10
 WIDEST = 400  # lanes of a model that is run
+INTERPRETED = 2.0**-40  # of the largest value
 COMPILER = str(Path(__file__).parents[2] / "compiler")
 Scores = Callable[[torch.Tensor], torch.Tensor]
 
@@ -95,13 +97,22 @@ def _batch(program: Program, words: Sequence[tuple[str, ...]]) -> Expected:
     return Expected(np.array(ids, dtype=np.int64), tuple(map(len, words)), [program.meaning(word) for word in words])
 
 
-def difference(expected: Expected, scores: np.ndarray) -> str | None:
-    """The first position where the scores are not the numbers that they should be; a float equals one number."""
+def difference(expected: Expected, scores: np.ndarray, decides: bool = False, within: float = 0.0) -> str | None:
+    """The first position where the scores are not the numbers that they should be; a float equals one number.
+
+    decides: only the largest score is meant. within: how far the numbers may be off.
+    """
     for word, length, wanted, given in zip(
         expected.tokens, expected.lengths, expected.values, scores.tolist(), strict=True
     ):
         for t, (row, found) in enumerate(zip(wanted, given[:length], strict=True)):
-            if list(row) != found:
+            if decides:
+                right = list(row).index(max(row)) == found.index(max(found))
+            elif within:
+                right = all(abs(Fraction(a) - Fraction(b)) <= within for a, b in zip(row, found, strict=True))
+            else:
+                right = list(row) == found
+            if not right:
                 return f"{word[: t + 1].tolist()}: it should be {[str(v) for v in row]}, and it is {found}"
     return None
 
@@ -188,18 +199,31 @@ def outcomes(
                 found.append(Outcome("too wide to run", target, dtype, "compile"))
                 continue
             expected = expected or expectations(program, seed)
-            found += [_form(compiled, expected, target, dtype, form) for form in ("interpreter", *forms)]
+            found += [_form(program, compiled, expected, target, dtype, form) for form in ("interpreter", *forms)]
     return found
 
 
-def _form(compiled: Compiled, expected: list[Expected], target: str, dtype: str, form: str) -> Outcome:
+def _error(compiled: Compiled, form: str) -> float:
+    """How far real numbers may be off: by the bound that the compiler proves; the interpreter rounds to float64."""
+    bound = compiled.error_bound
+    if bound is None:
+        raise CompileError([(None, "no bound of its error is known")])
+    return INTERPRETED * max(1.0, float(compiled.domains.of(compiled.source.output).bound)) + (
+        0.0 if form == "interpreter" else bound
+    )
+
+
+def _form(
+    program: Program, compiled: Compiled, expected: list[Expected], target: str, dtype: str, form: str
+) -> Outcome:
     """Whether a compiled program says what it should in one form."""
 
     def run() -> str:
+        within = _error(compiled, form) if program.approximate else 0.0
         scores = None if form == "interpreter" else PACKAGES[form](compiled)
         for batch in expected:
             given = compiled.interpret(batch.tokens) if scores is None else _run(scores, batch.tokens)
-            wrong = difference(batch, given[..., : compiled.source.output.width])
+            wrong = difference(batch, given[..., : compiled.source.output.width], program.decides, within)
             if wrong:
                 return wrong
         return ""

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from compiler import CompileError
 from tests.fuzz import report
-from tests.fuzz.generate import generate
-from tests.fuzz.kinds import FLAG, INT, Draw, Kind, Matrix, Written
+from tests.fuzz.generate import MORE, generate
+from tests.fuzz.kinds import FLAG, INT, REAL, Draw, Kind, Matrix, Written
 from tests.fuzz.language import Language, continued, everything, sequences
 from tests.fuzz.program import Node, Program
-from tests.fuzz.run import DTYPES, FORMS, TARGETS, classified, expectations, outcomes, refusal
+from tests.fuzz.run import (
+    DTYPES,
+    FORMS,
+    TARGETS,
+    Expected,
+    classified,
+    difference,
+    expectations,
+    outcomes,
+    refusal,
+)
 from tests.fuzz.words import WORDS
 
 ABC = ("a", "b", "c")
@@ -37,6 +48,7 @@ SYMBOL = ("one_hot", (), {"members": list(ABC)}, Kind("symbol", 3))
         (("mamba2",), ("float32",), ("bare",), range(160, 220)),
         (TARGETS, DTYPES, ("bare",), range(220, 230)),
         (("mamba", "mamba2"), ("float32", "bfloat16"), FORMS, range(230, 236)),
+        (("mamba", "mamba2"), ("float32",), ("bare",), range(MORE, MORE + 60)),
     ],
 )
 def test_programs_are_exact_or_refused(targets, dtypes, forms, seeds):
@@ -51,7 +63,8 @@ def test_a_seed_is_a_program():
 
 
 def test_every_word_is_met():
-    met = {node.word for seed in range(3000) for node in generate(seed).nodes}
+    seeds = [*range(3000), *range(MORE, MORE + 1000)]
+    met = {node.word for seed in seeds for node in generate(seed).nodes}
     assert met == set(WORDS)
 
 
@@ -69,6 +82,11 @@ def test_every_word_is_met():
         ((NUMBER, SYMBOL, ("memory", (1, 0, 1), {}, INT)), "aabca", [2, 4, -1, 0, 6]),
         ((("position", (), {}, INT), SYMBOL, ("memory first", (1, 0, 1), {}, INT)), "abab", [1, 2, 1, 2]),
         ((("position", (), {}, INT), SYMBOL, ("memory last", (1, 0, 1), {}, INT)), "abab", [1, 2, 3, 4]),
+        ((NUMBER, ("fading_sum", (0,), {"decay": 0.5}, REAL)), "abc", [2, 0, 0]),
+        ((NUMBER, SYMBOL, ("fading memory", (1, 0, 1), {"decay": 0.5}, REAL)), "aba", [2, -1, 2.5]),
+        ((NUMBER, IS_C, ("exceeds", (0, 1), {"gap": 3}, REAL)), "abc", [1, 0, 0]),
+        ((NUMBER, IS_C, ("differs", (0, 1), {"gap": 4}, REAL)), "abc", [0.5, 0.25, 0.25]),
+        ((NUMBER, IS_C, ("choose", (0, 1, 0), {"gap": 2}, REAL)), "abc", [0, -0.75, 0.5]),
     ],
 )
 def test_meanings(lines, word, values):
@@ -86,6 +104,24 @@ def test_a_wrong_meaning_is_found_and_shrunk(monkeypatch):
     assert failure["verdict"] == "wrong" and failure["where"] == ["mamba", "float32", "interpreter"]
     assert ".cumsum()" in failure["program"] and "concatenate" not in failure["program"]
     assert failure["program"].count("\nv") == 2  # a source and the sum
+
+
+def test_real_numbers_are_held_to_the_bound_and_decisions_to_their_winner():
+    batch = Expected(np.zeros((1, 1), dtype=np.int64), (1,), [[(1, 3, 2)]])
+    off = np.array([[[1, 3.25, 2]]])
+    assert difference(batch, off) and difference(batch, off, within=0.125) and not difference(batch, off, within=0.25)
+    assert not difference(batch, off, decides=True)
+    assert difference(batch, np.array([[[3, 3, 2]]]), decides=True)  # a tie goes to the lower token
+
+
+def test_the_error_that_is_allowed_is_the_one_that_is_proved(monkeypatch):
+    from compiler.artifact.model import Stack
+
+    faded = program(NUMBER, ("fading_sum", (0,), {"decay": Fraction(9, 10)}, REAL))
+    assert [o.verdict for o in outcomes(faded, 0, ["mamba"], ["float32"], ["bare"])] == ["exact", "exact"]
+    forward = Stack.forward
+    monkeypatch.setattr(Stack, "forward", lambda self, tokens: forward(self, tokens) + 2.0**-12)
+    assert [o.verdict for o in outcomes(faded, 0, ["mamba"], ["float32"], ["bare"])] == ["exact", "wrong"]
 
 
 def test_a_wrong_model_is_found(monkeypatch):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 FUZZ_START = 1_000_000
-FORMS_START = 3_000_000
+FORMS_START = 4_000_000  # from here on programs also draw real numbers and decisions
 
 
 @dataclass(frozen=True)

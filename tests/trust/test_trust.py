@@ -57,7 +57,9 @@ def test_chunks_are_run_once_and_a_part_of_them_is_gone_on_with(tmp_path: Path, 
     store.run(part, tmp_path, 1.0, told.append)
     assert ran[3:] == [(120, 20)]
     found = store.collect(tmp_path, ["fuzz", "kills"])
-    assert found == {"fuzz": {"commits": ["abc+"], "cases": 50, "result": {"n": 50}}}  # the part of a chunk is not counted twice
+    assert found == {
+        "fuzz": {"commits": ["abc+"], "cases": 50, "result": {"n": 50}}
+    }  # the part of a chunk is not counted twice
 
 
 def test_every_part_can_be_run():

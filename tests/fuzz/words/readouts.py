@@ -105,3 +105,31 @@ WORDS = {
         _draw_rules,
     ),
 }
+
+
+# Rules over scores ------------------------------------------------------------------------------------
+
+RULE = 10**60
+"""More than any score: which weight a rule gets is the compiler's choice, so only the winner is compared."""
+
+
+def _decided(params: Params, letters: list[str], first: Column, second: Column, scores: Column) -> Column:
+    """The token of the first rule that holds, else the best score."""
+    out = []
+    for one, other, row in zip(first, second, scores, strict=True):
+        weights = dict.fromkeys(params["alphabet"], 0)
+        for flag, letter, weight in ((one[0], params["rules"][0], 2 * RULE), (other[0], params["rules"][1], RULE)):
+            weights[letter] += flag * weight
+        out.append(tuple(score + weights[letter] for letter, score in zip(params["alphabet"], row, strict=True)))
+    return out
+
+
+DECISIONS = {
+    "decide": Word(
+        "decide([({0}, {rules}[0]), ({1}, {rules}[1])], otherwise={2})",
+        ("flag", "flag", "logits"),
+        lambda kinds, params: Kind("decision", len(params["alphabet"])),
+        _decided,
+        lambda draw, kinds: {"alphabet": draw.letters, "rules": [draw.one(draw.letters) for _ in range(2)]},
+    )
+}

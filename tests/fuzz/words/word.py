@@ -20,9 +20,9 @@ class Word:
 
     code:  how it is written, with {0}, {1} for its inputs and {name} for its parameters.
     takes: what each input must be: "flag", "flags" (of any width, or a symbol), "int", "ints" (of any width), "one"
-           (one number), "any", "symbol", "code", "numbers" (integers that are no symbol), "letters" (no more lanes than
-           letters), "short" and "shorter" (a code with enough words); after "=" as wide as the first input, after "=1"
-           as wide as the second.
+           (one number), "any", "symbol", "code", "numbers" (integers that are no symbol), "letters" (no more lanes
+           than letters), "short" and "shorter" (a code with enough words), "logits" (scores of a readout); after "="
+           as wide as the first input, after "=1" as wide as the second.
     gives: the kind of what it gives, from those of its inputs and the parameters.
     means: (parameters, letters of the sequence, *columns of the inputs) to a column.
     draw:  random parameters for inputs of these kinds.
@@ -92,8 +92,8 @@ def compared(wanted: str) -> int:
 
 def fits(kind: Kind, wanted: str, beside: Kind | None, letters: int) -> bool:
     """Whether a stream of this kind may stand where `wanted` does, beside an input of another kind."""
-    if kind.name == "logits":
-        return False
+    if wanted == "logits" or kind.name in ("logits", "decision"):
+        return wanted == kind.name
     name = wanted.lstrip("=1")
     wide = not wanted.startswith("=") or kind.width == beside.width
     return (
