@@ -95,15 +95,20 @@ def _sizes_table(report: dict) -> Table:
     for name in ("d_model", "d_inner", "d_state", "layers"):
         stated = [str(bound.get(name, ""))] if bound else []
         packaged = [str(sizes["packaged"][name])] if sizes["packaged"] else []
-        used = str(len(sizes["blocks"]) if name == "layers" else max(block[name] for block in sizes["blocks"]))
-        table.add_row(name, *stated, used, str(sizes[name]), *packaged)
+        used = len(sizes["blocks"]) if name == "layers" else max(block[name] for block in sizes["blocks"])
+        table.add_row(name, *stated, _beside(used, bound.get(name)), str(sizes[name]), *packaged)
     if "state" in bound:
-        held = [f"{numbers:,}" for numbers in report["state"].values()]
+        held = [_beside(numbers, bound["state"]) for numbers in report["state"].values()]
         table.add_row("state", f"{bound['state']:,}", *held)
     if sizes["parameters"] is not None:
         blank = [""] * (len(table.columns) - 2)
         table.add_row("parameters", *blank, f"{sizes['parameters']:,}")
     return table
+
+
+def _beside(used: int, bound: int | None) -> str:
+    """A size, and that the theorem's bound does not hold for the real module where it does not."""
+    return f"{used:,}, above the bound" if bound is not None and used > bound else f"{used:,}"
 
 
 def _promise_lines(report: dict) -> Iterator[str]:
@@ -165,7 +170,8 @@ def show_experiment(name: str, rows: list) -> None:
         bits = "exact" if row.bit_exact else "DIFFER"
         right = f"{100 * row.accuracy:.4g} %"
         needed = _written_by_itself(row.written) if writing else f"{row.information_bits:.0f} bit"
-        table.add_row(*told, right, bits, bound, built, str(row.state_entries), needed)
+        state = _beside(row.used["state"], row.bound["state"]) if "state" in row.bound else str(row.state_entries)
+        table.add_row(*told, right, bits, bound, built, state, needed)
     console.print(table)
     console.print("bound, built: d_inner·d_state in use; state: numbers carried")
     if writing:

@@ -109,8 +109,8 @@ WRITTEN = ("chains", "every-chain")  # whose models also write their chains, fro
 class Row:
     """One built model of an experiment.
 
-    used: the largest of each size over its blocks; refused: why there is no model in this dtype, "" where there is one;
-    written: what each runtime wrote by itself.
+    used: the largest of each size over its blocks, state: of d_inner·d_state; refused: why there is no model in this
+    dtype, "" where there is one; written: what each runtime wrote by itself.
     """
 
     arch: str
@@ -164,7 +164,8 @@ def _row(built: artifact.Built, told: tuple, mode: str, samples: int, seed: int,
         total.accuracy,
         total.bit_exact,
         total.queries,
-        {name: max(getattr(size, name) for size in sizes) for name in ("d_model", "d_inner", "d_state")},
+        {name: max(getattr(size, name) for size in sizes) for name in ("d_model", "d_inner", "d_state")}
+        | {"state": max(size.d_inner * size.d_state for size in sizes)},
         sum(built.compiled.context.target.state_entries(block) for block in built.compiled.blocks),
         built.construction.information_bits(),
         written=written,

@@ -39,8 +39,8 @@ class OwnProblem(Construction):
         return [ChainTask(self.problem.solver(), self.problem.language())]
 
     def bound(self) -> dict[str, int]:
-        """Theorem 3 copies from T places, a column of the state for each."""
-        return {"d_state": len(self.problem.cells)}
+        """Theorem 3 copies from the places of the input and of T entries, a column of the state for each."""
+        return {"d_state": self.problem.places()}
 
     def params(self) -> dict[str, Any]:
         """None that a manifest could hold: the circuit itself is in circuit.json."""

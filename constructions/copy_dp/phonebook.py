@@ -87,7 +87,7 @@ class Phonebook(WithMemory, ChainConstruction):
         return self._readout(text.read(self._place(start + 1 + written)), x.alphabet)
 
     def _place(self, place: Stream) -> Stream:
-        return (place - 1).one_hot(self.longest())
+        return (place - 1).one_hot(self.table())
 
     def _readout(self, digit: Stream, alphabet: Alphabet) -> Stream:
         """The digit that was copied: 2 on its lane; the end has 1, and wins where there is none."""

@@ -123,6 +123,10 @@ class DPProblem:
         """How many numbers the chain has."""
         return len(self.cells) + (self.answer != "last")
 
+    def places(self) -> int:
+        """From how many places Theorem 3 copies: those of the input and those of the entries."""
+        return sum(self.inputs) + self.entries()
+
     def language(self) -> InputLanguage:
         """Inputs of their lengths with `|` between, `;`, and the entries."""
         edges, state = [], "start"

@@ -59,8 +59,8 @@ class FixedTable(WithMemory):
         return [ChainTask(self.solver(), self.problem().language())]
 
     def bound(self) -> dict[str, int]:
-        """Theorem 3 copies from T places, a column of the state for each."""
-        return {"d_state": len(self.problem().cells)}
+        """Theorem 3 copies from the places of the input and of T entries, a column of the state for each."""
+        return {"d_state": self.problem().places()}
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ def costs_command(
 
         lengths = tuple(length for length in costs.LOCAL_LENGTHS if length <= longest)
         cached = tuple(length for length in costs.ATTENTION_LENGTHS if length <= longest)
-        rows = list(costs.rows(local=lengths, attention=cached))
+        rows = list(costs.rows(local=lengths, attention=cached, longest=longest))
         if plot:
             costs.draw_costs(rows, plot)
     local = {row["state"] for row in rows if "Theorem 4" in row["model"]}
@@ -118,7 +118,7 @@ def costs_command(
     if as_json:
         show(result, as_json, result["good"])
         return
-    console.print(_table(rows, ("model", "length", "state", "parameters", "nonzero", "seconds")))
+    console.print(_table(rows, ("model", "length", "how", "state", "parameters", "nonzero", "seconds")))
     console.print("state ~ T^g: " + ", ".join(f"{name}: {g:.2f}" for name, g in result["growth"].items()))
     verdict(result["good"])
 

@@ -5,14 +5,17 @@ that grows with √T); and what Theorem 3 asks for literally, every earlier toke
 Beside them the key-value cache of Transformers of stated sizes, and the time that one of their layers takes to attend
 to it.
 
-The state is counted as the module holds it: d_inner·d_state and the window of the convolution, for every block,
-whether an entry is used or not.
+The state is counted as d_inner·d_state and the window of the convolution, for every block at its least sizes, whether
+an entry is used or not. Each row says how its sizes were found: "measured" on a module that was built,
+"computed" where a dense module of that size fits no machine, by the polynomial through three built ones, which must
+give the fourth exactly; "stated" of a Transformer.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from typing import Any
 
 import torch
@@ -21,15 +24,19 @@ from compiler import Alphabet, Circuit, InputLanguage, Tokens, bare, compile, me
 from compiler.artifact.model import Stack
 from compiler.artifact.package import bare_sizes
 from compiler.runtime.streaming import advance
+from constructions.copy_dp.words import EditDistance
 
 MODULUS = 5
 STEPS = 32  # tokens of which the time is taken
 CHUNK = 4096
 TRANSFORMERS = {"GPT-2 small (12 × 768)": (12, 768, 12, 124e6), "Llama-2 7B (32 × 4096)": (32, 4096, 32, 6.74e9)}
 LOCAL_LENGTHS = (100, 1_000, 10_000, 100_000)
-EDIT_LENGTHS = (4, 8, 16)
+EDIT_LENGTHS = (8, 16, 24, 32)  # below 7 letters a block is wider than it must be, for d_model is
 PLACE_LENGTHS = (64, 128, 256, 512)
 ATTENTION_LENGTHS = (1_000, 10_000, 100_000)
+COMPUTED_EDIT = (30, 98, 314)  # letters: of about 10³, 10⁴ and 10⁵ tokens
+COMPUTED_PLACES = (1_000, 10_000, 100_000)
+COMPUTED = ("state", "parameters", "nonzero")
 
 
 def fibonacci(length: int) -> tuple[Circuit, str]:
@@ -56,26 +63,31 @@ def rows(
     by_place: tuple[int, ...] = PLACE_LENGTHS,
     attention: tuple[int, ...] = ATTENTION_LENGTHS,
     timed: bool = True,
+    longest: int = 100_000,
 ) -> Iterator[dict[str, Any]]:
     """One row for each model and length: state and parameters (numbers), seconds per token at the end of T tokens.
 
-    timed: whether time is taken; else it is None.
+    timed: whether time is taken; else it is None. longest: of the computed rows, for which four lengths are needed.
     """
-    from constructions.copy_dp.words import EditDistance
-
     for length in local:
         yield _built("Fibonacci mod 5 (Theorem 4)", length, *fibonacci(length), timed)
-    for length in edit:
-        problem = EditDistance(length=length)
-        yield _built("edit distance (by rows)", problem.longest(), problem.circuit(), problem.target, timed)
-    for length in by_place:
-        yield _built("every place (Theorem 3)", length, *places(length), timed)
+    tokens = lambda letters: EditDistance(length=letters).longest()
+    built = [
+        _built("edit distance (by rows)", tokens(letters), EditDistance(length=letters).circuit(), "mamba", timed)
+        for letters in edit
+    ]
+    yield from built
+    yield from _computed(built, edit, [(n, tokens(n)) for n in COMPUTED_EDIT if tokens(n) <= 1.01 * longest])
+    built = [_built("every place (Theorem 3)", length, *places(length), timed) for length in by_place]
+    yield from built
+    yield from _computed(built, by_place, [(n, n) for n in COMPUTED_PLACES if n <= longest])
     for name, (layers, width, heads, parameters) in TRANSFORMERS.items():
         for length in attention:
             seconds = layers * attention_seconds(length, width, heads) if timed and width < 1024 else None
             yield {
                 "model": name,
                 "length": length,
+                "how": "stated",
                 "state": 2 * layers * width * length,
                 "parameters": int(parameters),
                 "nonzero": int(parameters),
@@ -90,11 +102,45 @@ def _built(name: str, length: int, circuit: Circuit, target: str, timed: bool) -
     return {
         "model": name,
         "length": length,
+        "how": "measured",
         "state": state,
         "parameters": sum(p.numel() for p in stack.parameters()),
         "nonzero": sum(int(p.count_nonzero()) for p in stack.parameters()),
         "seconds": token_seconds(stack, length, circuit.alphabet.size) if timed else None,
     }
+
+
+def _computed(
+    built: Sequence[dict[str, Any]], sizes: Sequence[int], wanted: Sequence[tuple[int, int]]
+) -> Iterator[dict[str, Any]]:
+    """Rows for (size, length) pairs, by the polynomials that the built rows of four sizes lie on; none for fewer.
+
+    ArithmeticError where the fourth is not on the parabola through the first three.
+    """
+    if len(built) < 4:
+        return
+    for size, length in wanted:
+        row = {"model": built[0]["model"], "length": length, "how": "computed", "seconds": None}
+        for what in COMPUTED:
+            known = [(n, row[what]) for n, row in zip(sizes, built, strict=True)]
+            for n, number in [*known[3:], (size, None)]:
+                row[what] = _parabola(known[:3], n)
+                if number not in (None, row[what]):
+                    raise ArithmeticError(f"{row['model']}: {what} is no parabola: {number}, not {row[what]}, at {n}")
+        yield row
+
+
+def _parabola(points: Sequence[tuple[int, int]], at: int) -> int:
+    """The value there of the parabola through three points, which must be a whole number."""
+    value = Fraction(0)
+    for i, (x, y) in enumerate(points):
+        term = Fraction(y)
+        for j, (other, _) in enumerate(points):
+            term *= Fraction(at - other, x - other) if i != j else 1
+        value += term
+    if value.denominator != 1:
+        raise ArithmeticError(f"a size of {value} at {at} is no whole number")
+    return int(value)
 
 
 @torch.no_grad()
@@ -149,9 +195,13 @@ def draw_costs(table: list[dict[str, Any]], path: Any) -> None:
     figure = Figure(figsize=(9, 3.8), dpi=150, layout="constrained")
     for axes, key, what in zip(figure.subplots(1, 2), ("state", "seconds"), ("numbers", "seconds"), strict=True):
         for name in dict.fromkeys(row["model"] for row in table):
-            points = [(row["length"], row[key]) for row in table if row["model"] == name and row[key] is not None]
+            mine = [row for row in table if row["model"] == name and row["how"] != "computed"]
+            points = [(row["length"], row[key]) for row in mine if row[key] is not None]
             if points:
                 axes.loglog(*zip(*points, strict=True), "o-", label=name)
+            found = [(row["length"], row[key]) for row in table if row["model"] == name and row["how"] == "computed"]
+            if found and key == "state":
+                axes.loglog(*zip(*found, strict=True), "x", color=axes.lines[-1].get_color(), label="… computed")
         axes.set_xlabel("T, tokens of the answer")
         axes.set_ylabel(f"{'state' if key == 'state' else 'time per token'}, {what}")
     axes.figure.axes[0].legend(fontsize=7)

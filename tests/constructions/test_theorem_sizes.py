@@ -1,0 +1,112 @@
+"""Sizes of the built modules against the explicit bounds of paper B, and where they fail on real Mamba."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from compiler.artifact.package import bare_sizes
+from compiler.driver import compile
+from constructions.construction import Construction
+from constructions.copy_dp.copy import Copy
+from constructions.copy_dp.local import CoinChange, Fibonacci
+from constructions.copy_dp.phonebook import Phonebook
+from constructions.copy_dp.words import EditDistance
+from constructions.gadgets import costs
+from constructions.gadgets.costs import growth, rows
+from constructions.reproduce import chains, every_chain
+
+
+@cache
+def sizes(construction: Construction) -> tuple:
+    return tuple(bare_sizes(compile(construction.circuit(), construction.target)))
+
+
+def largest(construction: Construction, name: str) -> int:
+    return max(getattr(size, name) for size in sizes(construction))
+
+
+def held(construction: Construction) -> int:
+    """Numbers in the largest state of a block."""
+    return max(size.d_inner * size.d_state for size in sizes(construction))
+
+
+ALL = [c for c in every_chain() if c.dtype == "float32"] + [
+    c
+    for c in chains()
+    if c.dtype == "float32" and c.target == "mamba2" and c.name in ("edit-distance", "knapsack", "lis")
+]
+
+
+@pytest.mark.parametrize("construction", ALL, ids=lambda c: f"{c.name}-{c.target}-{c.letters()}")
+def test_no_state_has_more_columns_than_the_theorem_has_places(construction: Construction):
+    assert largest(construction, "d_state") <= construction.bound()["d_state"]
+
+
+@pytest.mark.parametrize("form", ["string", "pointer", "place"])
+@pytest.mark.parametrize("n", [8, 24])
+def test_theorem_2_on_mamba2_and_its_failure_on_mamba(form: str, n: int):
+    """N columns; the state is d·N on Mamba-2, while on Mamba the channels that make B and C have all columns too."""
+    mamba, mamba2 = (Copy(form=form, n=n, vocab=4, arch=arch) for arch in ("mamba", "mamba2"))
+    d, bound = mamba.vocab, mamba.bound()["state"]
+    assert largest(mamba, "d_state") == largest(mamba2, "d_state") == n
+    assert held(mamba2) <= bound == d * n
+    assert 2 * bound < held(mamba) <= (2 * d + 2 * n + 4) * n, "the state of Mamba is not O(N)"
+
+
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+def test_theorem_3_by_rows_needs_the_root_of_what_it_states(arch: str):
+    for length in (4, 8, 16):
+        problem = EditDistance(length=length, arch=arch)
+        assert largest(problem, "d_state") == 2 * (length + 1) <= problem.bound()["d_state"] == (length + 1) ** 2
+        assert largest(problem, "d_inner") <= 4 * length + 36
+
+
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+def test_theorem_4_keeps_one_size_however_long_the_chain(arch: str):
+    for short, long in (
+        (Fibonacci(modulus=7, length=20, arch=arch), Fibonacci(modulus=7, length=2000, arch=arch)),
+        (CoinChange(amount=20, coins="1,3", arch=arch), CoinChange(amount=80, coins="1,3", arch=arch)),
+    ):
+        assert sizes(short) == sizes(long)
+        assert largest(long, "d_state") == 1 <= long.bound()["d_state"]
+
+
+def test_table_1_grows_as_it_says():
+    table = list(
+        rows(local=(100, 100_000), edit=(8, 9, 10, 12), by_place=(8, 16, 24, 32), attention=(100, 1000), timed=False)
+    )
+    grown = growth(table)
+    computed = [row for row in table if row["how"] == "computed"]
+    assert [row["length"] for row in computed[3:]] == [1_000, 10_000, 100_000] and len(computed) == 6
+    assert 99_000 <= computed[2]["length"] <= 101_000 and all(row["seconds"] is None for row in computed)
+    assert grown["Fibonacci mod 5 (Theorem 4)"] == 0
+    assert 0.8 < grown["every place (Theorem 3)"] < 1.1 and 0.5 < grown["edit distance (by rows)"] < 1.1
+    assert all(g == pytest.approx(1) for name, g in grown.items() if "×" in name), "a key-value cache is linear"
+
+
+def test_what_is_computed_is_what_is_built():
+    """The parabola through three sizes gives a larger one that is built after all; one that is none is refused."""
+    small = [costs._built("places", n, *costs.places(n), False) for n in (8, 16, 24, 32)]
+    (told,) = costs._computed(small, (8, 16, 24, 32), [(200, 200)])
+    large = costs._built("places", 200, *costs.places(200), False)
+    assert all(told[what] == large[what] for what in costs.COMPUTED)
+    with pytest.raises(ArithmeticError, match="no parabola"):
+        list(costs._computed([*small[:3], small[3] | {"state": 1}], (8, 16, 24, 32), [(200, 200)]))
+
+
+def test_what_fails_is_said_beside_the_number(capsys):
+    from constructions.artifact import build, report
+    from constructions.display import show_report
+
+    for arch, told in (("mamba", True), ("mamba2", False)):
+        show_report(report(build(Copy(n=8, vocab=4, arch=arch)), {}, None))
+        assert ("above the bound" in capsys.readouterr().out) == told
+
+
+def test_a_book_has_no_column_for_what_is_written_behind_it():
+    book = Phonebook(names=4, entries=3, digits=2)
+    assert largest(book, "d_state") <= book.bound()["d_state"] == 3 * 4
+    assert largest(replace(book, digits=5), "d_state") <= 3 * 7
