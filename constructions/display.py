@@ -108,7 +108,7 @@ def _sizes_table(report: dict) -> Table:
 
 def _beside(used: int, bound: int | None) -> str:
     """A size, and that the theorem's bound does not hold for the real module where it does not."""
-    return f"{used:,}, above the bound" if bound is not None and used > bound else f"{used:,}"
+    return f"{used:,} (above)" if bound is not None and used > bound else f"{used:,}"
 
 
 def _promise_lines(report: dict) -> Iterator[str]:

@@ -9,14 +9,16 @@ import pytest
 
 from compiler.artifact.package import bare_sizes
 from compiler.driver import compile
+from constructions.artifact import build, report
 from constructions.construction import Construction
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.local import CoinChange, Fibonacci
 from constructions.copy_dp.phonebook import Phonebook
 from constructions.copy_dp.words import EditDistance
+from constructions.display import show_experiment, show_report
 from constructions.gadgets import costs
 from constructions.gadgets.costs import growth, rows
-from constructions.reproduce import chains, every_chain
+from constructions.reproduce import Row, chains, every_chain
 
 
 @cache
@@ -98,12 +100,13 @@ def test_what_is_computed_is_what_is_built():
 
 
 def test_what_fails_is_said_beside_the_number(capsys):
-    from constructions.artifact import build, report
-    from constructions.display import show_report
-
+    show_report(report(build(Copy(n=8, vocab=4)), {}, None))
+    assert "(above)" in capsys.readouterr().out
     for arch, told in (("mamba", True), ("mamba2", False)):
-        show_report(report(build(Copy(n=8, vocab=4, arch=arch)), {}, None))
-        assert ("above the bound" in capsys.readouterr().out) == told
+        copied = Copy(n=8, vocab=4, arch=arch)
+        used = {"d_inner": 1, "d_state": 8, "state": held(copied)}
+        show_experiment("chains", [Row(arch, "copy", "float32", copied.bound(), used=used)])
+        assert ("(above)" in capsys.readouterr().out) == told
 
 
 def test_a_book_has_no_column_for_what_is_written_behind_it():
