@@ -19,7 +19,7 @@ from compiler.exactness.columns import check_columns
 from compiler.exactness.compare import compare
 from compiler.exactness.error_bound import error_bound
 from compiler.exactness.sums import check_exact, lane_bounds
-from compiler.formats import format_of
+from compiler.formats import Format, format_of
 from compiler.interpreter import interpret
 from compiler.ir.block import SelectiveBlock
 from compiler.language.arguments import instance, integer
@@ -29,6 +29,7 @@ from compiler.passes.check import check
 from compiler.passes.common import common
 from compiler.passes.fit_ports import fit_ports
 from compiler.passes.lower import lower
+from compiler.passes.once import once
 from compiler.passes.represent import represent
 from compiler.passes.rings import rings
 from compiler.passes.schedule import Schedule, schedule
@@ -37,6 +38,7 @@ from compiler.passes.split_reals import split_reals
 from compiler.passes.two_digits import two_digits
 from compiler.passes.weigh_rules import weigh_rules
 from compiler.targets import target_of
+from compiler.targets.target import Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,14 +141,25 @@ def compile(
     check(circuit)
     if max_d_state is not None:
         integer(max_d_state, "max_d_state", 1)
+    try:
+        compiled = _compiled(circuit, circuit, mixer, format, max_d_state)
+    except CompileError:
+        proved = once(circuit)
+        if proved is circuit:
+            raise
+        compiled = _compiled(circuit, proved, mixer, format, max_d_state)
+    compare(compiled, circuit)
+    return compiled
+
+
+def _compiled(source: Circuit, circuit: Circuit, mixer: Target, format: Format, max_d_state: int | None) -> Compiled:
+    """circuit: the source, or what was proved to equal it."""
     context = Context.of(circuit, mixer, format, max_d_state)
     weighed = weigh_rules(circuit, context)
     core = common(weighed, context)
     core = two_digits(core, context)
     core = rings(core, context)
-    compiled = _fewest_blocks(weighed, core, context)
-    compare(compiled, circuit)
-    return compiled
+    return _fewest_blocks(source if weighed is circuit else weighed, core, context)
 
 
 def _fewest_blocks(weighed: Circuit, core: Circuit, context: Context) -> Compiled:

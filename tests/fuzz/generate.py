@@ -104,4 +104,7 @@ def generate(seed: int) -> Program:
     while sum(growing.nodes[i].kind.width for i in outputs) > widest and len(outputs) > 1:
         outputs = outputs[1:]
     end = draw.one(draw.letters) if draw.chance(0.05) else None
-    return Program(draw_language(draw), tuple(growing.nodes), outputs, end).trimmed()
+    language = draw_language(draw)
+    reads_memory = any(node.word.startswith("memory") for node in growing.nodes)
+    most = draw.one((1, 2, 3)) if reads_memory and draw.chance(0.5) else None
+    return Program(language, tuple(growing.nodes), outputs, end, most).trimmed()

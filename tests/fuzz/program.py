@@ -27,12 +27,16 @@ class Node:
 
 @dataclass(frozen=True)
 class Program:
-    """Lines over an input language, of which the user reads `outputs`; `end` is the letter that ends a generation."""
+    """Lines over an input language, of which the user reads `outputs`; `end` is the letter that ends a generation.
+
+    max_d_state: what the compiler is given.
+    """
 
     language: Language
     nodes: tuple[Node, ...]
     outputs: tuple[int, ...]
     end: str | None = None
+    max_d_state: int | None = None
 
     def text(self) -> str:
         """The program as code that leaves a circuit under the name `circuit`."""
@@ -94,4 +98,4 @@ class Program:
             Node(n.word, tuple(place[i] for i in n.inputs), n.params, n.kind)
             for n in (self.nodes[old] for old in sorted(live))
         )
-        return Program(self.language, nodes, tuple(place[i] for i in self.outputs), self.end)
+        return Program(self.language, nodes, tuple(place[i] for i in self.outputs), self.end, self.max_d_state)

@@ -74,7 +74,8 @@ def _explained(seed: int, program: Program, outcome: Outcome) -> dict:
     """The failure and the least program that fails alike, as code to run."""
     least = shrunk(program, partial(_fails_alike, outcome, seed))
     said = next((o for o in _alone(least, outcome, seed) if o.verdict == outcome.verdict), outcome)
-    tail = f"compiled = compile(circuit, {outcome.target!r}, {outcome.dtype!r})\n" if outcome.target else ""
+    options = f"{outcome.target!r}, {outcome.dtype!r}, {least.max_d_state}"
+    tail = f"compiled = compile(circuit, {options})\n" if outcome.target else ""
     return {
         "seed": seed,
         "verdict": outcome.verdict,

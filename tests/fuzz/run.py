@@ -188,7 +188,8 @@ def outcomes(
     expected, found = None, []
     for target in targets:
         for dtype in dtypes:
-            compiled, outcome = _guarded(lambda: compile(circuit, target, dtype), target, dtype, "compile")  # noqa: B023
+            options = (target, dtype, program.max_d_state)
+            compiled, outcome = _guarded(lambda: compile(circuit, *options), target, dtype, "compile")  # noqa: B023
             if compiled is None:
                 found.append(outcome)
                 continue

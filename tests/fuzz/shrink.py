@@ -46,6 +46,8 @@ def simpler(program: Program) -> Iterator[Program]:
         yield from (replace(program, outputs=(i,)).trimmed() for i in program.nodes[output].inputs)
     if program.end is not None:
         yield replace(program, end=None)
+    if program.max_d_state is not None:
+        yield replace(program, max_d_state=None)
     language = program.language
     if not language.free:
         yield replace(program, language=Language(language.letters, everything(language.letters), language.max_length))

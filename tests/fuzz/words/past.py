@@ -147,8 +147,28 @@ def _sum_read(kinds: Sequence[Kind], params: Params) -> Kind:
     return Kind("int" if key.whole and value.whole and query.whole else "real", value.width)
 
 
+def _read_by_place(kinds: Sequence[Kind], params: Params) -> Kind:
+    value = kinds[1]
+    return value if value.name == "code" else Kind("int" if value.whole else "real", value.width)
+
+
 def _second(kinds: Sequence[Kind], params: Params) -> Kind:
     return kinds[1]
+
+
+def _by_place(first: bool) -> Callable[..., Column]:
+    """A memory whose slots are the numbers 0 … n − 1."""
+
+    def means(params: Params, letters: list[str], place: Column, value: Column, when: Column, asked: Column):
+        held: dict[object, Row] = {}
+        out = []
+        for (p,), v, (flag,), (q,) in zip(place, value, when, asked, strict=True):
+            if flag and 0 <= p < params["n"]:
+                held[p] = held.get(p, v) if first else _plus(held.get(p, _zeros(value)), v)
+            out.append(held.get(q, _zeros(value)) if q < params["n"] else _zeros(value))
+        return out
+
+    return means
 
 
 def _taps(draw: Draw, kinds: Sequence[Kind]) -> Params:
@@ -187,6 +207,14 @@ WORDS = {
     ),
     "outer_sum": Word("memory.outer_sum({1}, write={0}, read={2})", ("any", "any", "=any"), _sum_read, _sum_memory),
 }
+for _policy in ("sum", "first"):
+    WORDS[f"memory by place {_policy}"] = Word(
+        f"memory.write({{0}}.one_hot({{n}}), {{1}}, {{2}}, policy={_policy!r}).read({{3}}.one_hot({{n}}))",
+        ("int", "any", "flag", "int"),
+        _read_by_place if _policy == "sum" else _second,
+        _by_place(_policy == "first"),
+        lambda draw, kinds: {"n": draw.one((1, 2, 3, 4, 5, 9))},
+    )
 for _policy in ("first", "last", "once"):
     _means = _keyed_memory(_policy != "last")
     WORDS[f"memory {_policy}"] = Word(

@@ -46,6 +46,13 @@ WORDS |= {
         "{0}.clip({lo}, {hi})", ("ints",), numbers, lanewise(lambda p, a: min(max(a, p["lo"]), p["hi"])), _bounds
     ),
     "heaviside": Word("{0}.heaviside({k})", ("ints",), flags, lanewise(lambda p, a: int(a > p["k"])), number("whole")),
+    "one_hot where": Word(
+        "{0}.one_hot({n}) & {1}",
+        ("int", "flag"),
+        lambda kinds, p: Kind("flag", p["n"]),
+        pointwise(lambda p, a, when: tuple(int(a[0] == i) * when[0] for i in range(p["n"]))),
+        lambda draw, kinds: {"n": draw.one((1, 2, 3, 4, 5, 9))},
+    ),
     "one_hot of": Word(
         "{0}.one_hot({n})",
         ("int",),

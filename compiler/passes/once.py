@@ -1,0 +1,39 @@
+"""Pass 2, once: additive memories of which it can be proved that no slot is written twice, where nothing else fits.
+
+An additive memory is bounded by all that could be written under one key, which grows with the length and is refused
+where it leaves the exact range. Written once (`analysis.written_once`) it is bounded by the largest value. The proof
+walks the input language, so it is looked for only where the circuit is refused without it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler.analysis.domains import Domains
+from compiler.analysis.written_once import doubt
+from compiler.language import operations as ops
+from compiler.language.circuit import Circuit
+from compiler.language.stream import Stream
+from compiler.language.types import OneHot
+
+
+def once(circuit: Circuit) -> Circuit:
+    """The same circuit, its additive memories "once" where that is proved; itself where none is."""
+    domains = Domains(circuit.language, circuit.max_length)
+    kept: dict[Stream, Stream] = {}
+    for stream in circuit.streams:
+        inputs = tuple(kept[s] for s in stream.inputs)
+        operation, type = stream.operation, None
+        if isinstance(operation, ops.MemoryRead) and _is_proved(stream, operation, domains):
+            operation, type = replace(operation, policy="once"), stream.type
+        same = type is None and all(a is b for a, b in zip(inputs, stream.inputs, strict=True))
+        new = stream if same else Stream(operation, inputs, stream.name)
+        new.origin = stream.origin
+        kept[stream] = new
+    output = kept[circuit.output]
+    return circuit if output is circuit.output else replace(circuit, output=output)
+
+
+def _is_proved(stream: Stream, operation: ops.MemoryRead, domains: Domains) -> bool:
+    candidate = operation.policy == "sum" and not operation.skip and isinstance(stream.inputs[1].type, OneHot)
+    return candidate and doubt(stream, domains) is None
