@@ -17,10 +17,12 @@ from verify.checker.files import Matrix
 from verify.checker.formats import EXACT, Rejected
 from verify.checker.meaning import Meaning
 from verify.checker.states import counted, latch, memory, running_sum
+from verify.checker.tables import Ramp
 from verify.checker.values import (
     TOKEN,
     Value,
     World,
+    along,
     bounds,
     combine,
     constant,
@@ -439,12 +441,26 @@ def _score(parts: list[tuple[Matrix, Lanes]], row: int) -> Value:
     return combine([(w, lanes[c]) for matrix, lanes in parts if row < matrix.shape[0] for c, w in matrix.row(row)])
 
 
+def _tight(world: World, value: Value, depth: int) -> tuple[Fraction, Fraction]:
+    """Bounds, of the value and of what it also is: a ramp of a sum is a line of its parts and another ramp."""
+    (lo, hi), here = bounds(world, value), along(world, value)
+    if here is not None:
+        lo, hi = max(lo, Fraction(here[0].min())), min(hi, Fraction(here[1].max()))
+    for key, ramp in value.ramps.items() if depth else ():
+        form = world.roots[key[0]]
+        for slope in {ramp.slopes[0], ramp.slopes[-1]} - {0} if form.kind == "form" and not key[1] else ():
+            line = Value(Fraction(0), {key: Ramp([form.lo, form.hi], [slope * form.lo, slope * form.hi])})
+            other = _tight(world, combine([(ONE, value), (-ONE, line), (slope, form.parts[0])]), depth - 1)
+            lo, hi = max(lo, other[0]), min(hi, other[1])
+    return lo, hi
+
+
 def _rule_weight(reader: Reader, stream: dict, lanes: Lanes, head: Matrix) -> Fraction | None:
     """The W of rules: a power of two above every lead of a score over that of a token with a rule; any will do."""
     if stream["operation"] != "Decide":
         return None
     tokens, scores = stream["attributes"]["tokens"], reader.output(stream["inputs"][0])
-    found = [bounds(reader.world, _score(scores, row)) for row in range(scores[0][0].shape[0])]
+    found = [_tight(reader.world, _score(scores, row), 3) for row in range(scores[0][0].shape[0])]
     lead = max(hi for _, hi in found) - min(found[t][0] for t in tokens)
     weight = ONE
     while weight <= lead:

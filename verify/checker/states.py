@@ -14,12 +14,14 @@ from verify.checker.formats import ERASED, KEPT, ON, Rejected, exponent
 from verify.checker.mass import mass, mass_of_product, sorted_majorants, zero_where
 from verify.checker.once import written
 from verify.checker.sums import check_range, exact_sum
+from verify.checker.tables import Ramp, ramp_sum
 from verify.checker.values import (
     ZERO,
     Along,
     Root,
     Value,
     World,
+    above,
     along,
     bounds,
     combine,
@@ -265,14 +267,17 @@ def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what:
         unit_h = b.unit + drive.unit + exponent(b_size)
         _representable(world, abs(scale) * b_size * top, unit_h, f"{what}: a column of its state")
         tops.append(top)
+    at = _read_along(world, [c for _, c in columns], tops)
     top = _read_bound(world, [c for _, c in columns], tops)
+    top = top if at is None else min(top, Fraction(float(at[1].max())))
     unit = Fraction(2) ** (shape.unit + unit_b + unit_c)
     scale, unit_y = scale * b_size * c_size, drive.unit + unit_b + unit_c + exponent(b_size * c_size)
     _representable(world, abs(scale) * top, unit_y, f"{what}: what it reads")
     positive = all(bounds(world, v)[0] >= 0 for v in (shape, *(v for pair in columns for v in pair)))
     most = int(top / unit)
     key = (shape.key, tuple((b.key, c.key) for b, c in columns))
-    root = world.root("memory", key, (0 if positive else -most, most, None), (unit, shape, tuple(columns)))
+    here = None if at is None else at / float(unit)
+    root = world.root("memory", key, (0 if positive else -most, most, None), (unit, shape, tuple(columns)), along=here)
     return of_root(root, scale * unit)
 
 
@@ -300,8 +305,14 @@ def _read_bound(world: World, queries: list[Value], tops: list[Fraction]) -> Fra
     total = ZERO
     letters: dict[tuple, np.ndarray] = {}
     starts: dict[tuple, list[Fraction]] = {}
+    lines: dict[tuple, list[tuple[Fraction, Ramp]]] = {}
     for query, top in zip(queries, tops, strict=True):
         since, query, top = _latched(world, query, top)
+        if len(query.terms) == len(query.ramps) == 1 and not (bounds(world, query)[0] < 0 < bounds(world, query)[1]):
+            ((place, ramp),) = query.ramps.items()
+            sign = 1 if bounds(world, query)[1] > 0 else -1
+            lines.setdefault((since, place), []).append((top, ramp.affine(Fraction(sign), sign * query.const)))
+            continue
         m = sorted_majorants(world, query)[0]
         total += m.const * top
         for lag, table in m.letters.items():
@@ -315,7 +326,19 @@ def _read_bound(world: World, queries: list[Value], tops: list[Fraction]) -> Fra
             starts[since, lag] = [a + b * top for a, b in zip(old, table.start, strict=True)]
     for place, dense in letters.items():
         total += max([Fraction(float(dense.max())) * (1 + Fraction(1, 1 << 20)), *starts[place]])
-    return total
+    return total + sum((ramp_sum(group).hi for group in lines.values()), ZERO)
+
+
+def _read_along(world: World, queries: list[Value], tops: list[Fraction]) -> Along:
+    """Bounds of a read at each edge."""
+    if world.language.graph is None:
+        return None
+    total = np.zeros(len(world.language.edges))
+    for query, top in zip(queries, tops, strict=True):
+        here = along(world, query)
+        total += 0.0 if here is None else np.abs(here).max(axis=0) * above(top)
+    total *= 1 + 2.0**-40 * (total != np.floor(total)) * len(queries)
+    return np.stack([-total, total])
 
 
 def _latched(world: World, query: Value, top: Fraction) -> tuple[tuple | None, Value, Fraction]:
