@@ -323,11 +323,18 @@ def _stored(r: Reader, value: Value, flag: Value) -> Value:
 
 
 def _running_max(r: Reader, s: dict, value: Lanes, when: Lanes) -> Lanes:
-    lo, hi = bounds(r.world, r.whole(value[0], "a largest number"))
-    if lo < 0 or hi > 256:
+    """0 before anything was seen; then the least value there is, and 1 for each level above it that was reached."""
+    return [_largest_so_far(r, v, when[i % len(when)]) for i, v in enumerate(value)]
+
+
+def _largest_so_far(r: Reader, value: Value, when: Value) -> Value:
+    lo, hi = bounds(r.world, r.whole(value, "a largest number"))
+    if hi - lo > 256:
         raise Unproved(f"a running maximum of numbers from {lo} to {hi}")
-    reached = [r.both(r.above(combine([(ONE, value[0])], Fraction(-v))), when[0]) for v in range(int(hi))]
-    return [combine([(ONE, latch(r.world, constant(1), flag)) for flag in reached])]
+    lo = min(lo, Fraction(0)) if lo >= 0 else lo
+    reached = [r.both(r.above(combine([(ONE, value)], Fraction(-v))), when) for v in range(int(lo), int(hi))]
+    levels = [(ONE, latch(r.world, constant(1), flag)) for flag in reached]
+    return combine([(lo, latch(r.world, constant(1), r.flag(when, "a condition"))), *levels])
 
 
 def _count(r: Reader, s: dict, when: Lanes, reset: Lanes) -> Lanes:
@@ -513,5 +520,5 @@ def compare(world: World, data: dict, lanes: Lanes, head: Matrix) -> str | None:
         return scores_differ(Reader(world, data), lanes, head, world.language.tokens)
     except (Unproved, Rejected, TooLarge) as reason:
         return str(reason)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as reason:
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as reason:
         return f"circuit.json is not a circuit: {reason!r}"

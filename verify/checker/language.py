@@ -127,7 +127,7 @@ class Graph:
         return known
 
     def followed(self, step: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | None:
-        """What a state that starts at 0 is at each edge, `step` giving it behind an edge from before it (lemma G).
+        """What a state that starts at 0 is at each edge, `step` giving it behind an edge from before it (lemma E).
 
         None where that is not found in a few rounds.
         """

@@ -135,7 +135,7 @@ class Meaning:
             for off, on in (both, both[::-1]):
                 ends = lo + off, hi + off
                 found = {*(y for x, y in zip(ramp.xs[1:-1], ramp.ys[1:-1], strict=True) if ends[0] < x < ends[1])}
-                found |= {ramp.at(int(x)) for x in ends}
+                found |= {ramp.at(x) for x in ends}
                 if len(found) == 1:
                     (low,) = found
                     flag = divided(combine([(ONE, part)], -off), on - off)

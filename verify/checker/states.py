@@ -188,7 +188,7 @@ def _summed(world: World, shape: Value, exact: int | None) -> Along:
 
 def latch(world: World, value: Value, flag: Value) -> Value:
     """The value at the last position where the flag was 1, 0 before (lemma L)."""
-    if value.constant and not value.const:
+    if value.zero or (flag.constant and flag.const == 1):
         return value
     scale, shape = (value.const, constant(1)) if value.constant else normalised(value)
     unit = Fraction(2) ** shape.unit

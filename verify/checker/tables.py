@@ -165,7 +165,7 @@ class Ramp:
     def linear(self) -> bool:
         return len(self.xs) <= 2
 
-    def at(self, x: int) -> Fraction:
+    def at(self, x: int | Fraction) -> Fraction:
         i = min(max(bisect_right(self.xs, x) - 1, 0), max(len(self.xs) - 2, 0))
         if self.xs[i] == x or len(self.xs) == 1:
             return self.ys[i]

@@ -232,7 +232,7 @@ def _bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
 
 
 def along(world: World, value: Value) -> Along:
-    """Bounds at each edge of the input language (lemma G); None where there is one state only."""
+    """Bounds at each edge of the input language (lemma E); None where there is one state only."""
     graph = world.language.graph
     if graph is None:
         return None

@@ -21,7 +21,6 @@ OPEN = {
     ("signed_keys", "mamba2"),
     ("a_far_shift", "*"),  # read from a ring of places
     ("delay_of_seventeen", "*"),
-    ("least_debt", "*"),  # a running maximum of negative numbers
     ("mqar_once", "mamba2"),
 }
 # Exact, but the bound of a slot that is written once is not found in the weights, so the norm's ballast is not proved.

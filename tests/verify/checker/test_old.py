@@ -1,0 +1,33 @@
+"""The checker rejects what the compiler made before its holes were mended (`old/`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from verify.checker.check import check
+
+OLD = Path(__file__).parent / "old"
+REASONS = {
+    "1-numeric-key": ("arithmetic", "no constants absorb"),  # relu(key + when - 1) adds up to more than was said
+    "2-thousands": ("arithmetic", "40960000 units"),
+    "2-threes": ("arithmetic", "768 units of 2^0"),
+    "3-folded": ("meaning", "53 bits"),
+    "4-tenths": ("arithmetic", "units of 2^-27"),
+    "5-below-zero": ("specials", "a special token may score as high"),
+    "6-overflow": ("arithmetic", "A_log is 200"),
+    "8-no-codeword": ("meaning", "decoded code"),
+}
+
+
+def test_every_old_checkpoint_is_named():
+    assert {p.name for p in OLD.iterdir() if p.is_dir() and p.name != "__pycache__"} == set(REASONS)
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_rejects_what_the_old_compiler_made(name):
+    part, words = REASONS[name]
+    verdict = check(OLD / name)
+    assert not verdict.accepted
+    assert words in (getattr(verdict, part) or ""), verdict.lines()
