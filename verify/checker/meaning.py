@@ -16,6 +16,7 @@ from itertools import product as iterproduct
 import numpy as np
 
 from verify.checker.formats import exponent
+from verify.checker.rings import Clock, delayed
 from verify.checker.states import running_sum
 from verify.checker.tables import Ramp
 from verify.checker.values import (
@@ -25,6 +26,7 @@ from verify.checker.values import (
     Root,
     Value,
     World,
+    bounds,
     combine,
     constant,
     divided,
@@ -62,6 +64,7 @@ class Meaning:
 
     def __init__(self, world: World):
         self.world = world
+        self._clock = Clock(world)
         self._keys: dict[tuple, tuple] = {}
         self._opened: dict[tuple, Value] = {}
         self._split_parts: dict[tuple, Terms] = {}
@@ -95,6 +98,7 @@ class Meaning:
 
     def _open(self, value: Value) -> Value:
         terms = []
+        value = delayed(self._clock, value)
         for (root, lag), ramp in value.ramps.items():
             form = self.world.roots[root]
             if form.kind == "product" and ramp.linear and not lag and not is_window_root(self.world, form):
@@ -232,12 +236,18 @@ class Meaning:
         flags = {key for key, flag in keys if flag}
         return sorted([*flags, *(key for key, flag in keys if not flag)])
 
-    def gate(self, value: Value) -> tuple[Fraction, tuple]:
-        """(scale, key) of a gate or a query."""
+    def gates(self, value: Value) -> list[tuple[Fraction, tuple]]:
+        """(scale, key) of a gate or a query; a window with both signs is the difference of two that are positive."""
         if not is_window(self.world, value):
-            return ONE, self.key(value)
-        scale, part = _unit(pieces(self.world, value, reach(self.world, value)))
-        return scale, window_key(part)
+            return [(ONE, self.key(value))]
+        lo, hi = bounds(self.world, value)
+        found = []
+        for sign in (ONE, -ONE) if lo < 0 < hi else (ONE,):
+            part = relu(self.world, combine([(sign, value)])) if lo < 0 < hi else value
+            scale, unit = _unit(pieces(self.world, part, reach(self.world, part)))
+            if any(p.table.any() for p in unit):
+                found.append((sign * scale, window_key(unit)))
+        return found
 
 
 def _lo(component: Component) -> Fraction:
@@ -297,8 +307,8 @@ class _Items:
         elif root.kind == "memory":
             unit, shape, columns = root.parts
             for b, c in columns:
-                scale, query = self.meaning.gate(c)
-                self.sums.setdefault((place[0], query), []).append((slope / unit * scale, (b, shape)))
+                for scale, query in self.meaning.gates(c):
+                    self.sums.setdefault((place[0], query), []).append((slope / unit * scale, (b, shape)))
         elif root.kind == "latch":
             unit, shape, flag = root.parts
             self.latches.setdefault((*place, self.meaning.key(flag)), []).append((slope / unit, (shape, flag)))
@@ -329,8 +339,8 @@ class _Items:
                 and states[0].const == -(ramp.ys[0] - slope * ramp.xs[0])
             ):
                 pure = reduce(lambda a, b: product(world, a, b), (f for f in factors if is_window(world, f)))
-                scale, query = self.meaning.gate(pure)
-                self._linear(root, weight * slope * scale, (place[0], query))
+                for scale, query in self.meaning.gates(pure):
+                    self._linear(root, weight * slope * scale, (place[0], query))
                 return
         self.products.setdefault(place, []).append((weight, factors))
 
