@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 
@@ -241,9 +240,13 @@ def _pointwise(r: Reader, x: Value, function: Callable[[int], int]) -> Value:
     lo, hi = (int(b) for b in bounds(r.world, r.whole(x, "a looked up number")))
     if hi - lo > 4096:
         raise Unproved(f"a function of a number of {hi - lo} values")
-    y = [function(j) for j in range(lo, hi + 1)] + [function(hi)]
-    slopes = [0, *(b - a for a, b in zip(y, y[1:], strict=False))]
-    bends = [(j + lo, b - a) for j, (a, b) in enumerate(zip(slopes, slopes[1:], strict=False)) if b != a]
+    return _bent(r, x, lo, [function(j) for j in range(lo, hi + 1)] + [function(hi)])
+
+
+def _bent(r: Reader, x: Value, first: int, y: list[int]) -> Value:
+    """y[0] up to `first`, then from one of y to the next, and y[-1] from there on."""
+    slopes = [0, *(b - a for a, b in zip(y, y[1:], strict=False)), 0]
+    bends = [(j + first, b - a) for j, (a, b) in enumerate(zip(slopes, slopes[1:], strict=False)) if b != a]
     return combine([(Fraction(w), relu(r.world, combine([(ONE, x)], Fraction(-j)))) for j, w in bends], Fraction(y[0]))
 
 
@@ -251,7 +254,7 @@ def _lookup(r: Reader, s: dict, x: Lanes) -> Lanes:
     table = [int(v) for v in s["attributes"]["table"]]
     if s["attributes"]["symbols"]:
         return [combine([(Fraction(w), v) for w, v in zip(table, x, strict=True)])]
-    return [_pointwise(r, x[0], lambda j: table[j] if 0 <= j < len(table) else 0)]
+    return [_bent(r, r.whole(x[0], "a looked up number"), -1, [0, *table, 0])]
 
 
 def _decode(r: Reader, s: dict, x: Lanes) -> Lanes:
@@ -359,11 +362,8 @@ def _sum_where(r: Reader, s: dict, value: Lanes, when: Lanes) -> Lanes:
 
 
 def _one_hot_of(r: Reader, s: dict, x: Lanes) -> Lanes:
-    return [_pointwise(r, x[0], partial(_equal, k)) for k in range(s["attributes"]["n"])]
-
-
-def _equal(j: int, k: int) -> int:
-    return int(j == k)
+    number = r.whole(x[0], "a number that selects")
+    return [_bent(r, number, k - 1, [0, 1, 0]) for k in range(s["attributes"]["n"])]
 
 
 def _divided(r: Reader, s: dict, x: Lanes) -> Lanes:

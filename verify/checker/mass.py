@@ -9,8 +9,8 @@ from itertools import permutations
 
 import numpy as np
 
-from verify.checker.tables import Ramp, Table
-from verify.checker.values import ZERO, Component, Key, Value, World, along, bounds, corners, largest, single
+from verify.checker.tables import MOST_VALUES, Ramp, Table
+from verify.checker.values import ZERO, Component, Key, Value, World, along, bounds, combine, corners, largest, single
 
 Phi = Callable[[Fraction], Fraction]  # a non-decreasing function
 Number = Callable[[Table], Fraction]
@@ -78,8 +78,25 @@ def mass_of_product(world: World, b: Value, x: Value) -> Fraction:
             terms = world.language.counts[table.ids] * table.vals * x_there
             total += Fraction(float(terms.sum())) * (1 + Fraction(1, 1 << 20)) + sum(table.start) * top
         best = min(best, total)
+    counted = _by_count(world, b, x)
+    best = best if counted is None else min(best, counted)
     at, by = along(world, b), along(world, x)
     return best if at is None or by is None else min(best, _over_edges(world, corners(at, by)))
+
+
+def _by_count(world: World, b: Value, x: Value) -> Fraction | None:
+    """Where b is a function of a running sum that grows wherever x is not 0, it takes each value at most once there."""
+    (key, ramp), top = single(world, b), largest(world, x)
+    root = world.roots[key[0]] if isinstance(ramp, Ramp) else None
+    if root is None or isinstance(ramp, Table) or root.kind != "sum" or key[1] or root.hi - root.lo > MOST_VALUES:
+        return None
+    drive = root.parts[1]
+    if bounds(world, drive)[0] < 0 or bounds(world, x)[0] < 0:
+        return None
+    falling = combine([(Fraction(-1), drive)])
+    if bounds(world, drive)[0] == 0 and not zero_where(world, x, falling, ZERO):
+        return None
+    return top * sum((abs(ramp.at(s)) for s in range(root.lo, root.hi + 1)), ZERO)
 
 
 def _given_letter(world: World, value: Value) -> dict[int, np.ndarray]:

@@ -33,6 +33,9 @@ CONSTRUCTED = [
     ("copy", {"n": 3, "vocab": 2}),
     ("copy", {"n": 3, "vocab": 2, "form": "pointer"}),
     ("copy", {"n": 3, "vocab": 2, "form": "delay", "arch": "mamba2"}),
+    ("copy", {"n": 3, "vocab": 2, "form": "place"}),
+    ("copy", {"n": 3, "vocab": 2, "form": "place", "arch": "mamba2"}),
+    ("phonebook", {}),
     ("selective-copy", {}),
     ("coin-change", {}),
 ]
