@@ -1,5 +1,5 @@
 """Commands that look into a checkpoint: plot (its state over time), graph (its circuit), sensitivity (of a state to
-inputs).
+inputs), adopt (one that another library wrote again).
 
 Blocks, channels and columns are counted as `construct inspect` lists them: blocks from 1, channels and columns from 0;
 a channel also goes by its name.
@@ -38,6 +38,19 @@ def register(app: typer.Typer) -> None:
     app.command("plot")(plot)
     app.command("graph")(graph)
     app.command("sensitivity")(sensitivity)
+    app.command("adopt")(adopt)
+
+
+def adopt(
+    directory: Annotated[Path, typer.Argument(help="what save_pretrained wrote")],
+    original: Annotated[Path, typer.Option(help="the checkpoint that was loaded")],
+) -> None:
+    """Give back what save_pretrained loses (promise, circuit, names), where the weights are still the original's."""
+    with working("adopt", quiet=False):
+        from compiler.artifact.adopt import adopt as bring_back
+
+        bring_back(directory, original)
+    console.print(f"{directory} is a checkpoint again; construct verify looks at it like at any other")
 
 
 def plot(

@@ -146,8 +146,8 @@ def _warnings(manifest: Mapping[str, Any], config: Mapping[str, Any]) -> str:
         "Words that are not in the vocabulary become `<unk>`, for which nothing is promised.",
         "A prompt for the text-generation pipeline should end with a space, for it glues the new words to it.",
         "Weights are frozen: a training step of any size can destroy the circuit.",
-        "`save_pretrained` writes weights, config and tokenizer, not `construction.json` and `circuit.json`: copy "
-        "those only beside unchanged files, or compile again.",
+        "`save_pretrained` writes weights, config and tokenizer, not `construction.json` and `circuit.json`: "
+        "`construct adopt NEW --original DIRECTORY` brings them back where nothing else changed.",
     ]
     lines += family_of(config["model_type"]).warnings
     lines += [f"Not for the CUDA kernels of mamba_ssm: {sentence}" for sentence in manifest["cuda_limits"]]

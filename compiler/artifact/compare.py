@@ -54,7 +54,7 @@ def differences(directory: str | Path, artifact: Artifact) -> list[str]:
     config, tokens = artifact.model.config, artifact.model.tokens
     texts = checkpoint_texts(config, tokens, artifact.compiled.source.end, artifact.circuit)
     found = [sentence for name, text in texts.items() for sentence in _text_differences(directory / name, text)]
-    found += _weight_differences(directory / WEIGHTS, artifact.model.tensors)
+    found += weight_differences(directory / WEIGHTS, artifact.model.tensors)
     found += _entry_differences(
         MANIFEST, manifest_content(directory), artifact.manifest | {"format": FORMAT, "format_version": FORMAT_VERSION}
     )
@@ -107,7 +107,7 @@ def _difference(key: str, found: dict[str, Any], expected: dict[str, Any]) -> st
     return f"has another {key}: {shown(here)}, not {shown(there)}"
 
 
-def _weight_differences(path: Path, expected: dict[str, torch.Tensor]) -> list[str]:
+def weight_differences(path: Path, expected: dict[str, torch.Tensor]) -> list[str]:
     """Tensors that differ in any bit, and a header that programs would read otherwise."""
     if not path.is_file():
         return [f"{WEIGHTS} is missing from the checkpoint"]

@@ -64,6 +64,8 @@ class Squashed(Transition):
     name = "squashed"
 
     def __call__(self, z):
+        if isinstance(z, np.ndarray) and z.dtype == object and not z.any():
+            return z * 0, 1  # tanh 0 = 0 in every ring; other values are no ring elements
         return self.bound * _torch_or_numpy(z).tanh(z), 1
 
     def refusal(self, need: Need) -> str | None:
@@ -135,6 +137,15 @@ class Exponential(Transition):
 
     def refusal(self, need: Need) -> str | None:
         return f"exp and softplus keep Ā strictly between 0 and 1 (in real numbers), and the circuit needs {need.value}"
+
+
+TRANSITIONS: dict[str, Transition] = {
+    "linear": Linear(),
+    "squashed": Squashed(),
+    "taylor": Taylor(),
+    "taylor-3": Taylor(3, 3),
+    "exponential": Exponential(),
+}
 
 
 def exp_series(degree: int) -> list[Fraction]:

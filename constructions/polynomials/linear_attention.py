@@ -243,7 +243,8 @@ def report(head: Head, length: int = 32, seed: int = 0) -> dict[str, Any]:
     """The head on both targets: exact in integers, within the forward error bound of the definition in float64 on real
     numbers.
 
-    The definition is evaluated with the very weights of each target: rounded to float32 on Mamba. JSON-able.
+    The definition is evaluated with the very weights of each target: rounded to float32 on Mamba; `given_weights` is
+    Mamba against the weights as they were given, with their rounding in the bound. JSON-able.
     """
     rng = np.random.default_rng(seed)
     d = head.query.shape[1]
@@ -274,6 +275,7 @@ def report(head: Head, length: int = 32, seed: int = 0) -> dict[str, Any]:
             if integral
             else None,
             **_against(rounded, real, model(real), in_float32 + in_float64),
+            "given_weights": _against(given, real, model(real), in_float32 + in_float64 + 2 * WEIGHTS_ROUNDED),
         },
     }
 

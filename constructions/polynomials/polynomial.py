@@ -18,6 +18,7 @@ from sympy.polys.rings import ring
 
 from compiler.machines.polynomial_circuit import PolynomialCircuit, lower
 from compiler.machines.polynomial_s6 import PolynomialNetwork, torch_network
+from compiler.machines.polynomial_transition import TRANSITIONS
 from constructions.polynomials.polynomial_circuits import expected_widths, lemma3, padded_length, theorem2
 from constructions.polynomials.polynomial_terms import Polynomial, from_terms
 from verify.forward_error import Majorant
@@ -77,13 +78,17 @@ class PolynomialModel:
         return field(answer) - expected.at(x)
 
 
-def build(polynomial: Polynomial, form: str = "paper", residual: bool = False) -> PolynomialModel:
-    """Theorem 2: the polynomial at the last of T positions."""
+def build(
+    polynomial: Polynomial, form: str = "paper", residual: bool = False, transition: str = "linear"
+) -> PolynomialModel:
+    """Theorem 2: the polynomial at the last of T positions; CompileError where the transition cannot do it."""
     circuit, padded = theorem2(polynomial, form, residual), padded_length(polynomial, form)
-    return PolynomialModel(polynomial, circuit, lower(circuit), padded, padded)
+    return PolynomialModel(polynomial, circuit, lower(circuit, TRANSITIONS[transition]), padded, padded)
 
 
-def build_monomial(variable: int, power: int, coefficient=1, length: int = 0, position: int = 0) -> PolynomialModel:
+def build_monomial(
+    variable: int, power: int, coefficient=1, length: int = 0, position: int = 0, transition: str = "linear"
+) -> PolynomialModel:
     """Lemma 3: c·x_i^P at `position` (default: the first that can hold it), 0 at every other position, in three
     blocks.
     """
@@ -92,7 +97,7 @@ def build_monomial(variable: int, power: int, coefficient=1, length: int = 0, po
     padded = max(length, at)
     circuit = lemma3(variable, power, Fraction(coefficient), length, at, padded)
     polynomial = from_terms(length, {((variable, power),): coefficient})
-    return PolynomialModel(polynomial, circuit, lower(circuit), padded, at)
+    return PolynomialModel(polynomial, circuit, lower(circuit, TRANSITIONS[transition]), padded, at)
 
 
 def _rational(number, field):

@@ -3,15 +3,23 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from compiler.errors import CompileError
 from compiler.machines.polynomial_s6 import PolynomialNetwork
 from constructions.cli import app
-from constructions.polynomials import degree_gap, linear_attention, polynomial
+from constructions.polynomials import (
+    degree_gap,
+    linear_attention,
+    polynomial,
+    polynomial_mamba,
+    polynomial_mamba_report,
+)
 from verify import generalization
 
 ROOT = Path(__file__).parents[2]
@@ -170,3 +178,68 @@ def test_wrong_floats_of_large_coefficients_are_seen(monkeypatch, coefficient):
 def test_a_dtype_that_a_coefficient_leaves_says_so():
     rows = construct("polynomial", "x1*10**30", "--samples", "5")["float"]
     assert rows["float32"] == {"not_run": "a coefficient is beyond 2^60"} and rows["float64"]["within_bound"]
+
+
+# Transitions, coefficients that float32 rounds, weights as they were given -----------------------------------
+
+
+@pytest.mark.parametrize(
+    "transition, need",
+    [
+        ("squashed", "keeps |Ā| below 1, and the circuit needs Ā = 1"),
+        ("taylor", "Ā never falls below 0.5"),
+        ("taylor-3", "Ā never reaches 1"),
+        ("exponential", "strictly between 0 and 1"),
+    ],
+)
+@pytest.mark.parametrize("command", [("polynomial", "x1*x2"), ("monomial", "--power", "2")])
+def test_a_transition_that_cannot_is_refused_with_the_reason(command, transition, need):
+    with pytest.raises(CompileError) as refused:
+        CliRunner().invoke(app, [*command, "--transition", transition], catch_exceptions=False)
+    assert need in str(refused.value) and "channel" in str(refused.value)
+
+
+def test_a_transition_is_built_where_the_circuit_asks_nothing_of_it():
+    """A constant needs no memory: Ā = 0 is all, and tanh 0 = 0."""
+    assert construct("polynomial", "7/2", "--transition", "squashed", "--samples", "3")["proved"]
+    with pytest.raises(ValueError, match="real Mamba has its own"):
+        CliRunner().invoke(
+            app, ["polynomial", "x1", "--arch", "mamba", "--transition", "taylor"], catch_exceptions=False
+        )
+
+
+def test_errors_are_those_from_the_polynomial_that_was_asked_for():
+    report = construct("polynomial", "x1*x2/3 + x1/7", "--arch", "mamba", "--samples", "40")
+    assert report["polynomial"] == "x1*x2/3 + x1/7" and report["rounded_coefficients"] == 2
+    floats = report["float32"]
+    assert floats["within_bound"] and 2.0**-27 < floats["coefficient_rounding"] <= 2.0**-24
+    assert construct("polynomial", "x1*x2 - 5", "--arch", "mamba", "--samples", "5")["rounded_coefficients"] == 0
+
+
+def test_a_coefficient_off_by_more_than_its_rounding_is_seen(monkeypatch):
+    right = polynomial_mamba.rounded
+    monkeypatch.setattr(
+        polynomial_mamba,
+        "rounded",
+        lambda p: replace(right(p), monomials=tuple(replace(m, coefficient=2 * m.coefficient) for m in p.monomials)),
+    )
+    monkeypatch.setattr(polynomial_mamba_report, "coefficient_rounding", lambda asked, held, x: 0.0)
+    assert fails("polynomial", "x1*x2 + x1", "--arch", "mamba", "--samples", "20")
+
+
+@pytest.mark.parametrize("text", [EXAMPLE, "1000*x1**5*x2**5 + x1", "x1**12 - 40000*x1", "x1/4096 + x2**3"])
+def test_half_of_the_integers_are_tested_where_the_coefficients_allow(text):
+    whole = construct("polynomial", text, "--arch", "mamba", "--samples", "40")["exact_on_integers"]
+    assert 20 <= whole["inputs"] == whole["right"]
+
+
+def test_a_head_is_compared_with_the_weights_as_given(float_head):
+    given = construct("linear-attention", "--weights", float_head, "--length", "6")["mamba"]["given_weights"]
+    assert given["within_bound"]
+    assert 2.0**-26 < given["largest_error_against_absolute_sum"] < given["bound_against_absolute_sum"] < 1e-5
+
+
+def test_a_weight_off_by_more_than_its_rounding_is_seen(monkeypatch, float_head):
+    right = linear_attention._floats
+    monkeypatch.setattr(linear_attention, "_floats", lambda m: right(m.astype(float) * (1 + 2.0**-14)))
+    assert fails("linear-attention", "--weights", float_head, "--length", "6")

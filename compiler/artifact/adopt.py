@@ -1,0 +1,56 @@
+"""A checkpoint that another library wrote again: what it lost comes from the original, if nothing else changed.
+
+`save_pretrained` of transformers writes weights, config and tokenizer, and neither construction.json nor circuit.json.
+Where the weights are the original's bit for bit and the config describes the same model, the directory becomes a
+checkpoint of ours again: every sealed file is written as the original has it, files that are nobody's stay.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from compiler.artifact.compare import weight_differences
+from compiler.artifact.errors import CheckpointError
+from compiler.artifact.files import CONFIG, MANIFEST, WEIGHTS
+from compiler.artifact.json_files import read_json, same_json, shown
+from compiler.artifact.load import read_tensors
+from compiler.artifact.manifest import check_files, read_manifest
+from compiler.artifact.place import staging
+
+# What transformers writes beside ours, and no program needs where the tokenizer's own files are.
+GENERATED = ("special_tokens_map.json", "added_tokens.json", "chat_template.jinja")
+HARMLESS = ("transformers_version", "dtype", "torch_dtype", "_name_or_path")
+
+
+def adopt(directory: str | Path, original: str | Path) -> None:
+    """Give a directory back what `save_pretrained` left out; CheckpointError, and nothing written, where it is another
+    model than the original.
+    """
+    directory, original = Path(directory).absolute(), Path(original)
+    manifest = read_manifest(original)
+    check_files(original, manifest)
+    if not directory.is_dir():
+        raise CheckpointError(f"{directory} is no directory.")
+    _check_config(directory / CONFIG, original / CONFIG)
+    found = weight_differences(directory / WEIGHTS, read_tensors(original / WEIGHTS))
+    if found:
+        raise CheckpointError(f"{directory} is not {original}: {found[0]}.")
+    ours = {MANIFEST, *manifest.files}
+    with staging(directory) as place:
+        for entry in directory.iterdir():
+            if entry.name in ours or entry.name in GENERATED:
+                continue
+            copy = shutil.copytree if entry.is_dir() and not entry.is_symlink() else shutil.copy2
+            copy(entry, place / entry.name)
+        for name in ours:
+            shutil.copy2(original / name, place / name)
+
+
+def _check_config(path: Path, original: Path) -> None:
+    """Every entry of the original must be there; what transformers adds are its defaults."""
+    found, expected = read_json(path), read_json(original)
+    for key, value in expected.items():
+        there = found.get(key) if isinstance(found, dict) else None
+        if key not in HARMLESS and not same_json(there, value):
+            raise CheckpointError(f"{path} has {key} = {shown(there)}, and the original {shown(value)}.")

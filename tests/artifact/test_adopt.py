@@ -1,0 +1,69 @@
+"""What `save_pretrained` loses comes back, and only beside the very same model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from compiler.artifact import CheckpointError
+from compiler.artifact.adopt import adopt
+from compiler.artifact.files import MANIFEST, SEALED_FILES
+from constructions.saved import verify_checkpoint
+from tests.constructions.test_construct import run
+
+transformers = pytest.importorskip("transformers")
+
+
+@pytest.fixture(scope="module", params=["mamba", "mamba2"])
+def original(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("adopt") / "original"
+    command = ("count-in-row", "--largest", "2", "--arch", request.param, "--samples", "10")
+    assert run(*command, "--out", str(place), "--json") == 0
+    return place
+
+
+def written_again(original: Path, place: Path, change=lambda model: None) -> Path:
+    """The checkpoint through transformers, weights, config and tokenizer."""
+    model = transformers.AutoModelForCausalLM.from_pretrained(original, dtype="float32")
+    change(model)
+    model.save_pretrained(place)
+    transformers.AutoTokenizer.from_pretrained(original).save_pretrained(place)
+    return place
+
+
+def test_a_model_that_transformers_saved_is_a_checkpoint_again(original: Path, tmp_path: Path, capsys) -> None:
+    place = written_again(original, tmp_path / "other")
+    (place / "notes.txt").write_text("mine")
+    assert run("verify", str(place)) == 2  # no manifest
+    assert run("adopt", str(place), "--original", str(original)) == 0
+    assert verify_checkpoint(place).good
+    assert (place / "notes.txt").read_text() == "mine"
+    assert all((place / name).read_bytes() == (original / name).read_bytes() for name in (*SEALED_FILES, MANIFEST))
+
+
+def test_a_model_that_was_changed_is_not_adopted(original: Path, tmp_path: Path) -> None:
+    def train(model) -> None:
+        with torch.no_grad():
+            next(model.parameters())[0, 0] += 2.0**-20
+
+    place = written_again(original, tmp_path / "other", train)
+    before = {path.name: path.read_bytes() for path in place.iterdir()}
+    with pytest.raises(CheckpointError, match="its weights .* differ"):
+        adopt(place, original)
+    config = json.loads((original / "config.json").read_text()) | {"layer_norm_epsilon": 1e-6}
+    place = written_again(original, tmp_path / "third")
+    (place / "config.json").write_text(json.dumps(config))
+    with pytest.raises(CheckpointError, match="layer_norm_epsilon = 1e-06"):
+        adopt(place, original)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "other").iterdir()} == before
+
+
+def test_only_an_undamaged_original_is_believed(original: Path, tmp_path: Path) -> None:
+    place = written_again(original, tmp_path / "other")
+    with pytest.raises(CheckpointError, match="not a checkpoint of ours"):
+        adopt(place, tmp_path / "other")
+    with pytest.raises(CheckpointError, match="is no directory"):
+        adopt(tmp_path / "nowhere", original)
