@@ -13,14 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import torch
 
 from compiler.artifact.dtype import in_dtype
 from compiler.artifact.generate import transformers_model
-from compiler.artifact.load import load
-from compiler.artifact.model import Stack
+from compiler.artifact.load import load_over_tokens
 from compiler.runtime.generation import by_stepping, by_transformers
 from verify.tasks.chain import ChainTask
 
@@ -48,7 +46,7 @@ class GenerationRun:
 
 def check_generation(task: ChainTask, directory: Path, seed: int, every: bool = False) -> list[GenerationRun]:
     """Corner prompts and random ones, as many as are soon written; every: all prompts of the task instead."""
-    stack = cast(Stack, load(directory))  # chains are over tokens
+    stack = load_over_tokens(directory)
     dtype = stack.manifest.dtype
     cases = [task.ids(prompt) for prompt in task.solver.prompts()] if every else _chosen(task, seed)
     room = _UNCACHED_OF_EVERY if every else _UNCACHED
