@@ -41,7 +41,8 @@ class GatedMemory(Gadget):
         return [np.tile(wanted, others[-1].width), *(np.ones(s.width, dtype=bool) for s in others)]
 
     def column_group(self, stream: Stream) -> tuple:
-        return memory_group(*stream.inputs[1:3])
+        _, key, query, _ = stream.inputs
+        return memory_group(key, query)
 
     def lower(self, stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
         bank, key, query, gate = stream.inputs

@@ -80,7 +80,8 @@ class OuterProductMemory(OuterProduct):
         return operation_of(stream, ops.MemoryRead).skip
 
     def column_group(self, stream: Stream) -> tuple:
-        return memory_group(*stream.inputs[1:3], operation_of(stream, ops.MemoryRead).policy)
+        _, key, query = stream.inputs
+        return memory_group(key, query, operation_of(stream, ops.MemoryRead).policy)
 
     def with_skip(self, stream: Stream, skip: Fraction) -> Stream:
         """The memory that also adds skip · value, by the D path."""
