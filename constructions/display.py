@@ -125,8 +125,7 @@ def _promise_lines(report: dict) -> Iterator[str]:
     yield f"promise: {guarantee['level']}" + ("" if untold else f"; answers right: {guarantee['answers']}")
     yield f"domain: {guarantee['domain']}"
     yield from _error_lines(promise)
-    if not untold:
-        yield f"proof: {guarantee['proof']}"
+    yield f"proof: {guarantee['proof']}"
     if guarantee["expected_failure"]:
         yield f"rate of wrong answers by the failure law: {guarantee['expected_failure']:.4f}"
 

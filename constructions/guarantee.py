@@ -54,7 +54,7 @@ def proof_of(built: Built) -> Proof:
     }
     if built.model is None:
         return _without_checkpoint(built, found, verdict)
-    return found, sentence(verdict)
+    return found, sentence(verdict, built.construction.promise() != "untold")
 
 
 def verdict_of(built: Built) -> Verdict:
@@ -73,8 +73,8 @@ def verdict_of(built: Built) -> Verdict:
         return Verdict("none", str(reason), str(reason), str(reason))
 
 
-def sentence(verdict: Verdict) -> str:
-    """The guarantee in words, without a full stop."""
+def sentence(verdict: Verdict, told: bool = True) -> str:
+    """The guarantee in words, without a full stop. told: whether anyone said what should be answered."""
     rests = f"it rests on {'; '.join(RESTS_ON)}"
     if verdict.task is None and verdict.weights is None:
         return f"proved from the weights: every answer is right{_with(verdict)}; {rests}"
@@ -83,10 +83,11 @@ def sentence(verdict: Verdict) -> str:
             f"proved of the circuit: every answer is right{_with(verdict)}; that the weights compute the circuit is "
             f"only tested ({verdict.weights})"
         )
-    tested = "what they answer is only tested" + ("" if verdict.task == UNSTATED else f" ({verdict.task})")
-    if verdict.weights is None:
-        return f"proved from the weights: every score is the circuit's; {tested}; {rests}"
-    return f"only tested: that the scores are the circuit's ({verdict.weights}), and what they answer"
+    if verdict.weights is not None:
+        return f"only tested: that the scores are the circuit's ({verdict.weights}){', and what they answer' * told}"
+    why = "" if verdict.task == UNSTATED else f" ({verdict.task})"
+    tested = f"; what they answer is only tested{why}" * told
+    return f"proved from the weights: every score is the circuit's{tested}; {rests}"
 
 
 def _with(verdict: Verdict) -> str:

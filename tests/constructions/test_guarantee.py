@@ -5,6 +5,13 @@ import json
 import pytest
 
 from compiler.artifact.manifest import manifest_content
+from compiler.driver import compile
+from compiler.language.alphabet import Alphabet
+from compiler.language.circuit import Circuit
+from compiler.language.input_language import InputLanguage
+from compiler.language.output import readout_integer
+from compiler.language.source import Tokens
+from compiler.language.words import count
 from constructions import artifact
 from constructions.guarantee import proof_of, sentence
 from constructions.registry import CONSTRUCTIONS
@@ -67,6 +74,17 @@ def test_a_mixer_without_checkpoints_keeps_its_certificate():
 )
 def test_the_words_claim_no_more_than_the_verdict(verdict, said):
     assert said in sentence(verdict)
+
+
+def test_a_circuit_of_one_s_own_is_proved_to_be_what_the_weights_compute(tmp_path):
+    letters = Alphabet.of("a", "b", *(str(n) for n in range(4)))
+    x = Tokens(letters)
+    run = count(x.is_in("a"), reset=x.is_in("b"))
+    language = InputLanguage.of(letters, "any", [("any", "any", ("a", "b"))], 9, "strings of a and b")
+    compile(Circuit("run", readout_integer(run, letters, {str(n): n for n in range(4)}), language)).save(tmp_path / "c")
+    found = verify_checkpoint(tmp_path / "c", "none").proof
+    assert found[1].startswith("proved from the weights: every score is the circuit's; it rests on")
+    assert found[0]["parts"] == {"arithmetic": True, "meaning": True, "specials": True, "task": False}
 
 
 def test_the_files_say_what_the_checker_proves(tmp_path):
