@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from functools import cache
 
@@ -13,10 +14,12 @@ from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.edits import some
 from tests.verify.checker.evaluator import evaluate
 from verify.checker import readout
-from verify.checker.formats import Rejected
+from verify.checker.circuit import Reader
+from verify.checker.formats import EXACT, Rejected
 from verify.checker.language import parse
 from verify.checker.readout import Heard, Readout
-from verify.checker.task import prove_task, read_task
+from verify.checker.task import Recall, prove_task, read_task
+from verify.checker.values import World
 from verify.tasks.clock import Clock
 from verify.tasks.count_in_row import ANSWERS, run_lengths
 from verify.tasks.induction import induction_oracle
@@ -214,3 +217,125 @@ def test_key_codes_that_can_fail_are_not_proved():
 )
 def test_a_claim_that_is_none_is_rejected(claim):
     assert not case(0).prove(claim=claim or {"name": None})
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_other_languages_allow_other_pairs(seed):
+    """Random automata, edges distinct or not: what a sequence can hold bounds what other keys add to a read."""
+    rng = np.random.default_rng(seed)
+    params = {"kappa": 2, "vocab": 2} | ({"guarantee": "random", "key_code": 6} if seed % 2 else {})
+    tried = Case("mqar", params | {"seed": seed}, 0)
+    states, groups = ["pairs", "other"], [[[0, 0]], [[1, 2]], [[3, 4]], [[1, 1]], [[2, 2]], [[0, 0], [3, 4]]]
+    edges = [
+        {"from": a, "to": b, "tokens": groups[rng.integers(len(groups))], "distinct": bool(rng.integers(2))}
+        for a in states
+        for b in states
+        for _ in range(rng.integers(1, 3))
+    ]
+    language = {"tokens": 5, "start": "pairs", "edges": edges}
+    tried.language = parse({"language": language, "length": 5})
+    walks = {(): {("pairs", frozenset())}}
+    found = np.inf
+    for _ in range(5):
+        longer: dict[tuple, set] = {}
+        for word, ends in walks.items():
+            for state, used in ends:
+                for i, edge in enumerate(edges):
+                    for letter in range(5) if edge["from"] == state else ():
+                        fits = any(a <= letter <= b for a, b in edge["tokens"])
+                        if fits and not (edge["distinct"] and (i, letter) in used):
+                            spent = used | {(i, letter)} if edge["distinct"] else used
+                            longer.setdefault((*word, letter), set()).add((edge["to"], spent))
+        walks = longer
+        tried.rows = [np.array(list(walks))]
+        found = min(found, tried.lead()) if walks else found
+        Case._right.cache_clear()
+    assert tried.prove() <= max(found, 0)
+
+
+def stream(operation: str, inputs: list[int], **attributes) -> dict:
+    return {"operation": operation, "inputs": inputs, "attributes": attributes}
+
+
+def rows(*table: list[int]) -> dict:
+    listed = [[[c, v] for c, v in enumerate(row) if v] for row in table]
+    return {"shape": [len(table), len(table[0])], "rows": listed}
+
+
+def diagonal(weight: int, size: int = 2) -> dict:
+    return {"diagonal": weight, "size": size}
+
+
+# Of two keys (ids 1, 2) and two values (3, 4): the present letter's key, whether it is a value, its code.
+PARTS = [
+    stream("Embed", [], table=rows([0, 0], [1, 0], [0, 1], [0, 0], [0, 0])),
+    stream("Embed", [], table=rows([0, 0], [0, 0], [0, 0], [1, 1], [1, 1])),
+    stream("Embed", [], table=rows([0, 0], [0, 0], [0, 0], [1, -1], [-1, 1])),
+    stream("Shift", [0], k=1),
+    stream("Shift", [1], k=1),
+    stream("Embed", [], table=rows([1, 1], [0, 1], [1, 0], [1, 1], [1, 1])),  # is it another letter than the key's?
+    stream("Shift", [5], k=1),
+    stream("Constant", [], values=[1, 1]),
+    stream("Linear", [7, 6], matrices=[diagonal(1), diagonal(-1)]),  # the key before, and 1 before the start
+    stream("Linear", [0, 3], matrices=[diagonal(1), diagonal(1)]),  # the present key and the one before
+    stream("Linear", [0, 4], matrices=[diagonal(1), diagonal(-1)]),
+    stream("Relu", [10]),  # the present key, unless a value stands before
+]
+HEAD = rows([0, 0], [0, 0], [0, 0], [1, -1], [-1, 1])
+
+
+@pytest.mark.parametrize(
+    "write, policy, key, query, right",
+    [
+        ("sum", "sum", 3, 0, True),
+        ("last", "last", 3, 0, True),
+        ("first", "first", 3, 0, True),
+        ("sum", "sum", 8, 0, False),  # the first position writes
+        ("last", "last", 3, 9, False),  # the key before is read as well
+        ("sum", "sum", 3, 9, False),
+        ("sum", "sum", 3, 11, False),  # after a value nothing is read
+        ("sum", "sum", 0, 0, False),  # the present key writes
+        ("sum", "sum", 3, 3, False),
+    ],
+)
+def test_each_step_of_a_recall_by_hand(write, policy, key, query, right):
+    memory = stream("MemoryRead", [2, key, query], policy=policy, skip=0)
+    circuit = {"streams": [*PARTS, memory, stream("Linear", [len(PARTS)], matrices=[HEAD])], "output": len(PARTS) + 1}
+    tried = Case("mqar", {"kappa": 2, "vocab": 2, "write": "last"}, 6)
+    claim = tried.claim | {"write": write}
+    if policy != "sum":  # a value of 0 must not overwrite
+        circuit["streams"].insert(len(PARTS), stream("Embed", [], table=rows([0], [0], [0], [1], [1])))
+        circuit["streams"][-2]["inputs"].append(len(PARTS))
+        circuit["streams"][-1]["inputs"], circuit["output"] = [len(PARTS) + 1], len(PARTS) + 2
+    assert (tried.lead(circuit, claim) > 0) == right
+    assert (tried.prove(circuit, claim) > 0) == right
+
+
+def test_a_blank_needs_silence():
+    """Where nothing is stored under the present key, a memory that hears the key before does not answer the blank."""
+    memory = stream("MemoryRead", [2, 3, 9], policy="sum", skip=0)
+    silent = rows([1], [0], [0], [0], [0])
+    output = stream("Linear", [12, 13], matrices=[rows([0, 0], [0, 0], [0, 0], [4, -4], [-4, 4]), silent])
+    made = {"streams": [*PARTS, memory, stream("Constant", [], values=[1]), output], "output": 14}
+    heard = copy.deepcopy(made)
+    made["streams"][12]["inputs"][2] = 0
+    edges = [{"from": "a", "to": "a", "tokens": [[0, 4]], "distinct": False}]
+    language = parse({"language": {"tokens": 5, "start": "a", "edges": edges}, "length": 6})
+    task = Recall((1, 2), (3, 4), "only", 0)
+    assert task.prove(Reader(World(language, EXACT), made)) > 0
+    with pytest.raises(Rejected, match="other pairs are read"):
+        task.prove(Reader(World(language, EXACT), heard))
+
+
+def test_a_column_that_two_keys_write_leaks_to_both():
+    """Orthogonal codes, of which the query reads the key before as well: often enough written, it drowns the answer."""
+    code = stream("Embed", [], table=rows([0, 0], [1, 1], [1, -1], [0, 0], [0, 0]))
+    before = stream("Shift", [len(PARTS)], k=1)
+    query = stream("Linear", [len(PARTS), len(PARTS) + 1], matrices=[diagonal(4), diagonal(3)])
+    memory = stream("MemoryRead", [2, len(PARTS) + 1, len(PARTS) + 2], policy="sum", skip=0)
+    output = stream("Linear", [len(PARTS) + 3], matrices=[HEAD])
+    circuit = {"streams": [*PARTS, code, before, query, memory, output], "output": len(PARTS) + 4}
+    scores = evaluate(circuit, np.array([[1, 3, 1, 3, 2, 4, 1, 2]]))[0, -1]
+    assert scores[3] > scores[4]
+    tried = Case("mqar", {"kappa": 2, "vocab": 2, "write": "last"}, 0)
+    assert not tried.prove(circuit, tried.claim | {"write": "sum"})
