@@ -8,7 +8,14 @@ import sys
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, DynamicCache, LlamaConfig, LlamaForCausalLM
+from transformers import (
+    AutoModelForCausalLM,
+    DynamicCache,
+    FalconMambaConfig,
+    FalconMambaForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+)
 
 from compiler.graft import GraftError, branch, reader
 from tests.constructions.test_refusals import run
@@ -24,7 +31,12 @@ def llama():
     return LlamaForCausalLM(LlamaConfig(vocab_size=VOCAB, num_key_value_heads=2, **sizes)).eval()
 
 
-HOSTS = {"mamba": host, "mamba2": lambda: host("mamba2"), "llama": llama}
+def falcon():
+    torch.manual_seed(0)
+    return FalconMambaForCausalLM(FalconMambaConfig(vocab_size=VOCAB, hidden_size=32, num_hidden_layers=2)).eval()
+
+
+HOSTS = {"mamba": host, "mamba2": lambda: host("mamba2"), "llama": llama, "falcon": falcon}
 
 
 def trained(model):
@@ -80,7 +92,9 @@ def test_nothing_changes_until_it_is_trained_and_then_only_where_there_is_an_ans
 def test_cache_pieces_padding_and_generation(name, target):
     joined = trained(branch(HOSTS[name](), induction(LETTERS), TOKENS, where="both", target=target))
     ids = text()
-    pieces = [7, 1, 1, 11, 20] if name != "mamba" else [7] + [1] * 33  # transformers' Mamba itself restarts on pieces
+    pieces = (
+        [7, 1, 1, 11, 20] if name not in ("mamba", "falcon") else [7] + [1] * 33
+    )  # transformers' Mamba itself restarts on pieces
     cache, found = None, []
     with torch.no_grad():
         whole = joined(ids).logits
@@ -142,6 +156,40 @@ def test_the_circuit_stays_in_float32_beside_a_bfloat16_host(tmp_path):
     for row, found in zip(ids, best, strict=True):
         for wanted, token in zip(expected(row), found, strict=True):
             assert wanted is None or int(token) == TOKENS[wanted]
+
+
+class Other(torch.nn.Module):
+    """A module of nobody's library: an embedding, a Mamba mixer, a head, and the circuit's answers in its forward."""
+
+    def __init__(self):
+        super().__init__()
+        from compiler.runtime import block_classes
+
+        self.embedding = torch.nn.Embedding(VOCAB, 32)
+        self.mixer = block_classes()["mamba"](32, d_state=4)
+        self.head = torch.nn.Linear(32, VOCAB)
+        self.reader = reader(induction(LETTERS), TOKENS, VOCAB)
+        self.write = torch.nn.Linear(len(LETTERS), VOCAB, bias=False)
+
+    def forward(self, ids, cache=None):
+        x = self.embedding(ids)
+        return self.head(x + self.mixer(x)), self.write(self.reader(ids, cache=cache))
+
+
+def test_a_reader_in_a_module_of_any_kind_and_step_by_step(tmp_path):
+    torch.manual_seed(0)
+    model, ids = Other().eval(), text()
+    cache = DynamicCache()
+    cache.layers.extend(model.reader.new_layers())
+    with torch.no_grad():
+        _, whole = model(ids)
+        pieces = torch.cat([model(piece, cache)[1] for piece in ids.split([3, 1, 20, 16], 1)], 1)
+        assert torch.equal(pieces, whole)
+        torch.save(model.state_dict(), tmp_path / "weights.pt")
+        again = Other().eval()
+        again.load_state_dict(torch.load(tmp_path / "weights.pt"))
+        assert torch.equal(again(ids)[1], whole)
+    assert not [name for name, _ in model.named_parameters() if name.startswith("reader")]
 
 
 def test_several_tokens_are_one_letter():
