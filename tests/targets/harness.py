@@ -8,9 +8,22 @@ import numpy as np
 import torch
 
 from compiler.driver import compile, run_blocks
+from compiler.language import memory
 from compiler.language.stream import Stream
+from compiler.language.words import latch
 from compiler.targets import target_of
-from tests.circuits import over_abc
+from tests.circuits import is_a, is_b, over_abc, token
+
+WITHOUT_LATCH = {
+    "sum": is_a.cumsum() * 3,
+    "memory": memory.write(key=token.shift(1), value=token).read(token),
+    "relu": (is_a.cumsum() - is_b.cumsum()).relu(),
+}
+STREAMS = {
+    **WITHOUT_LATCH,
+    "latch": latch(token, is_b),
+    "last": memory.write(key=token.shift(1), value=token, policy="last").read(token),
+}
 
 
 def check(target: str, stream: Stream, printer: str = "", spare_state: int = 0) -> None:

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.language import memory
-from tests.circuits import is_a, is_b, token
-from tests.targets.harness import check
-
-STREAMS = {
-    "sum": is_a.cumsum() * 3,
-    "memory": memory.write(key=token.shift(1), value=token).read(token),
-    "relu": (is_a.cumsum() - is_b.cumsum()).relu(),
-}
+from tests.targets.harness import WITHOUT_LATCH, check
 
 
 @pytest.mark.parametrize("spare_state", [0, 3])
-@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("name", WITHOUT_LATCH)
 def test_blocks_and_modules_agree(name: str, spare_state: int):
-    check("s4d", STREAMS[name], spare_state=spare_state)
+    check("s4d", WITHOUT_LATCH[name], spare_state=spare_state)
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("name", WITHOUT_LATCH)
 def test_an_unmodified_mamba_holds_the_same_blocks(name: str):
-    check("s4d", STREAMS[name], printer="mamba")
+    check("s4d", WITHOUT_LATCH[name], printer="mamba")
