@@ -139,7 +139,7 @@ def _tolerance(compiled, expected: np.ndarray) -> float:
     if not real:
         return 0.0
     # the block IR knows the float32 A and not the decay that it stands for, and a silu that is curved
-    approximate = (ops.FadingSum, ops.FadingMemory, ops.SiluProduct)
+    approximate = (ops.FadingSum, ops.SelectiveSum, ops.FadingMemory, ops.SiluProduct)
     off = (
         compiled.error_bound or 0.0
         if any(isinstance(s.operation, approximate) for s in compiled.source.streams)

@@ -268,14 +268,30 @@ def _written(known: ErrorBound, value: Stream, key: Stream, query: Stream) -> tu
     return size * met, off, beyond, key.width + 2 * ELEMENTARY
 
 
-def _faded(known: ErrorBound, factor: Fraction, size, error, more, roundings: int) -> Bounds:
+def _selective_sum(known: ErrorBound, stream: Stream) -> Bounds:
+    """As a fading sum of values Δ times as large, each position right within Δ of its steps (and a product rounded).
+
+    Where Δ = 0 nothing fades or is added, bit for bit; so the k-th last of what was added has faded by d^k at least,
+    in k positions that round.
+    """
+    value, level = stream.inputs
+    if known.error(level).any():
+        raise Unbounded(stream.label)
+    most = max(float(2 * known.domains.of(level).hi - 1), 0.0)
+    sizes = (most * part for part in (known.size(value), known.error(value), known.excess(value)))
+    return _faded(known, operation_of(stream, ops.SelectiveSum).decay, *sizes, 2, most)
+
+
+def _faded(known: ErrorBound, factor: Fraction, size, error, more, roundings: int, steps: float = 1.0) -> Bounds:
     """Σ_k |d̃_k − d^k|·size + Σ_k d̃_k·error over k < T, where k steps leave d̃_k within d^k·(1 + η)^k·(1 + γ).
 
     With D = d(1 + η): Σ D^k ≤ min(1/(1 − D), T·(1 + η)^T), and Σ (D^k − d^k) is at most (D − d)/((1 − D)(1 − d)) and
-    η·(1 + η)^T·T(T − 1)/2, for D^k − d^k ≤ k·η·(1 + η)^k. Where D ≥ 1 only the second of each is there.
+    η·(1 + η)^T·T(T − 1)/2, for D^k − d^k ≤ k·η·(1 + η)^k. Where D ≥ 1 only the second of each is there. steps: how many
+    are taken at once at most; η is that of all of them.
     """
     decay, length = float(factor), known.domains.max_length
-    step_off, rounded = fade_error(factor, known.chunk), gamma(ELEMENTARY + known.chunk + roundings)
+    step_off = max(steps, 1.0) * fade_error(factor, known.chunk + (steps > 1))
+    rounded = gamma(ELEMENTARY + known.chunk + roundings)
     grown = float(np.exp(min(length * step_off, 700.0)))
     left = 1 - decay * (1 + step_off)
     kept, off = length * grown, step_off * grown * length * (length - 1) / 2
@@ -297,5 +313,6 @@ _RULES: dict[type[ops.Operation], Callable[[ErrorBound, Stream], Bounds]] = {
     ops.GateSum: _gated,
     ops.Dot: _dot,
     ops.FadingSum: _fading_sum,
+    ops.SelectiveSum: _selective_sum,
     ops.FadingMemory: _fading_memory,
 }

@@ -4,7 +4,7 @@ Importing this registers them, and fails where a core operation has none.
 """
 
 from compiler.gadgets.counter import Counter
-from compiler.gadgets.fading import FadingMemory, FadingSum
+from compiler.gadgets.fading import FadingMemory, FadingSum, SelectiveSum
 from compiler.gadgets.gadget import operations_with_gadgets, register
 from compiler.gadgets.gated_memory import GatedMemory
 from compiler.gadgets.gated_state import GatedState
@@ -32,6 +32,7 @@ for _operation, _gadget in (
     (ops.GatedRead, GatedMemory()),
     (ops.FadingMemory, FadingMemory()),
     (ops.FadingSum, FadingSum()),
+    (ops.SelectiveSum, SelectiveSum()),
     (ops.ScaledSum, ScaledSum()),
     (ops.Count, Counter()),
 ):

@@ -11,13 +11,14 @@ from compiler.exactness.levels import ON
 from compiler.formats import FLOAT32
 from compiler.gadgets.gadget import Operands
 from compiler.gadgets.memory import OuterProduct
-from compiler.gadgets.parts import per_lane
+from compiler.gadgets.parts import per_lane, threshold
 from compiler.gadgets.state import OneColumnState
 from compiler.ir.builder import BlockBuilder
 from compiler.ir.decay import Fade, fade_by
 from compiler.language import operations as ops
 from compiler.language.graph import operation_of
 from compiler.language.stream import Stream
+from compiler.passes.conditions import need_whole
 
 if TYPE_CHECKING:
     from compiler.passes.fit_ports import Fitter
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 LEAST_DECAY = Fraction(1, 2**64)  # below, powers of it soon leave float32, and nothing is right relatively
 LARGEST_DECAY = 1 - Fraction(1, 2**18)  # above, 1/(1 − decay) is too much beside the rounding of each step
+
+
+MOST_STEPS = 64  # of 128: exp(Δ·A) is then right within `fade_error` of that many
 
 
 def check_fading(decay: Fraction, fitter: Fitter) -> None:
@@ -59,6 +63,43 @@ class FadingSum(OneColumnState):
     ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
         step = {"delta_bias": ON, "decay": fade_by(operation_of(stream, ops.FadingSum).decay)}
         return *per_lane(builder, stream.inputs[0], at), step
+
+
+class SelectiveSum(OneColumnState):
+    """h ← decay^Δ·h + Δ·v, Δ = max(2·level − 1, 0): a fading sum whose Δ = softplus(256·level − 128) is a latch's.
+
+    The pre-activation is −128 or less, or 128, 384, 640, …: softplus is 0 there or the number itself (E4).
+    """
+
+    def operands(self, stream: Stream, target: Target) -> Operands:
+        value, level = stream.inputs
+        return [(value, "written"), (level, target.step or "lanes")]
+
+    def rows(self, stream: Stream, wanted: np.ndarray) -> list[np.ndarray]:
+        return [wanted, np.ones(1, dtype=bool)]
+
+    def fit(self, stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Stream:
+        value, level = inputs
+        check_fading(operation_of(stream, ops.SelectiveSum).decay, fitter)
+        need_whole(fitter.domains, level)
+        steps = 2 * fitter.domains.of(level).hi - 1
+        if steps > MOST_STEPS:
+            raise NotImplementedError(
+                f"its level can be {fitter.domains.of(level).hi}, which is {steps} steps at once, and at most "
+                f"{MOST_STEPS} work; clip() the level to {(MOST_STEPS + 1) // 2}"
+            )
+        level = fitter.at_port(level, fitter.target.step or "lanes")
+        return fitter.rebuilt(stream, stream.operation, (fitter.written(value), level))
+
+    def carries(self, stream: Stream, number: int) -> tuple[Stream, int]:
+        return stream.inputs[0], number
+
+    def written(
+        self, stream: Stream, at: np.ndarray, builder: BlockBuilder
+    ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+        value, level = stream.inputs
+        step = threshold(builder, level, np.zeros(len(at), dtype=np.int64))
+        return *per_lane(builder, value, at), step | {"decay": fade_by(operation_of(stream, ops.SelectiveSum).decay)}
 
 
 class FadingMemory(OuterProduct):

@@ -75,12 +75,19 @@ def dot(a: Stream, b: Stream) -> Stream:
     return Stream(ops.Dot(), (a, b))
 
 
-def fading_sum(value: Stream, decay: Number) -> Stream:
+def fading_sum(value: Stream, decay: Number, level: Stream | None = None) -> Stream:
     """Σ_{s≤t} decay^(t−s) · value_s, lane by lane: a state that keeps this factor (in (0, 1)) of itself at every step.
+
+    level: a whole number that says how far the state goes at a position, h ← decay^Δ·h + Δ·value with Δ = 0 for level 0
+        (or less: nothing is kept less or added), 1 for level 1, 3 for level 2, 5 for level 3, …; None: 1 everywhere. A
+        flag is a level, so `fading_sum(x, decay, level=seen)` fades and adds only where something is seen.
 
     A real number: the module gives it within `Compiled.error_bound`.
     """
-    return Stream(ops.FadingSum(Fraction(number(decay, "decay of fading_sum"))), (value,))
+    factor = Fraction(number(decay, "decay of fading_sum"))
+    if level is None:
+        return Stream(ops.FadingSum(factor), (value,))
+    return Stream(ops.SelectiveSum(factor), (value, instance(level, Stream, "level of fading_sum", "a stream")))
 
 
 def silu_product(a: Stream, b: Stream, scale: Number = 128) -> Stream:

@@ -127,6 +127,12 @@ class _Splitter:
         return _difference(value.width) @ Stream(operation, (self.halves(value),), stream.name)
 
     @rule.register
+    def _(self, operation: ops.SelectiveSum, stream: Stream, value: Stream, level: Stream) -> Stream:
+        if not self.real(value):
+            return self._unsplit(operation, stream, value, level)
+        return _difference(value.width) @ Stream(operation, (self.halves(value), level), stream.name)
+
+    @rule.register
     def _(self, operation: ops.Latch, stream: Stream, value: Stream, when: Stream) -> Stream:
         if not self.real(value):
             return self._unsplit(operation, stream, value, when)

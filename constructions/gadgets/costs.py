@@ -31,7 +31,7 @@ STEPS = 32  # tokens of which the time is taken
 CHUNK = 4096
 TRANSFORMERS = {"GPT-2 small (12 × 768)": (12, 768, 12, 124e6), "Llama-2 7B (32 × 4096)": (32, 4096, 32, 6.74e9)}
 LOCAL_LENGTHS = (100, 1_000, 10_000, 100_000)
-EDIT_LENGTHS = (8, 16, 24, 32)  # below 7 letters a block is wider than it must be, for d_model is
+EDIT_LENGTHS = (8, 16, 32, 40, 48, 56)  # below 26 letters some blocks are wider than they must be, for d_model is
 PLACE_LENGTHS = (64, 128, 256, 512)
 ATTENTION_LENGTHS = (1_000, 10_000, 100_000)
 COMPUTED_EDIT = (30, 98, 314)  # letters: of about 10³, 10⁴ and 10⁵ tokens
@@ -113,10 +113,11 @@ def _built(name: str, length: int, circuit: Circuit, target: str, timed: bool) -
 def _computed(
     built: Sequence[dict[str, Any]], sizes: Sequence[int], wanted: Sequence[tuple[int, int]]
 ) -> Iterator[dict[str, Any]]:
-    """Rows for (size, length) pairs, by the polynomials that the built rows of four sizes lie on; none for fewer.
+    """Rows for (size, length) pairs, by the parabolas through three of the last four built rows; none for fewer.
 
-    ArithmeticError where the fourth is not on the parabola through the first three.
+    ArithmeticError where the fourth is not on the parabola through the others.
     """
+    built, sizes = built[-4:], sizes[-4:]
     if len(built) < 4:
         return
     for size, length in wanted:

@@ -17,7 +17,7 @@ from compiler.ir import decay as decays
 from compiler.language import memory
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
-from compiler.language.source import numbers
+from compiler.language.source import Tokens, numbers
 from compiler.language.types import Real
 from compiler.language.words import fading_sum
 from tests.gadgets.harness import LETTERS, SIGNED, compiled, counted, one_hot, signed
@@ -101,3 +101,57 @@ def test_a_real_state_on_mamba2_is_refused_where_a_block_would_carry_it() -> Non
     x = numbers(Real(-1, 1), "x")
     faded = compile(Circuit("real", fading_sum(x, Fraction(1, 2)), length=8))
     assert numeric_stack(faded).run({x: np.full((1, 8, 1), 0.5)})[0, -1, 0] == pytest.approx(1 - 2.0**-8)
+
+
+def _selected(word: np.ndarray, decay: Fraction, levels: dict[str, int]) -> np.ndarray:
+    """The recurrence with Δ = 0, 1, 3, 5, … in double precision."""
+    values = np.array([SIGNED[name] for name in LETTERS.tokens], dtype=float)[word]
+    steps = np.maximum(2 * np.array([levels.get(name, 0) for name in LETTERS.tokens])[word] - 1, 0)
+    out, state = np.empty_like(values), np.zeros(len(values))
+    for t in range(values.shape[1]):
+        state = float(decay) ** steps[:, t] * state + steps[:, t] * values[:, t]
+        out[:, t] = state
+    return out[..., None]
+
+
+@pytest.mark.parametrize("levels", [{"a": 1, "b": 1}, {"a": 1, "b": 2, "c": 3}, {"d": 4}, {"a": -2, "c": 1}])
+@pytest.mark.parametrize("decay", [Fraction(1, 1000), Fraction(9, 10), Fraction(255, 256)])
+def test_a_factor_that_depends_on_the_token(decay: Fraction, levels: dict[str, int]) -> None:
+    level = Tokens(LETTERS).number(levels, "level")
+    made = compiled(fading_sum(signed, decay, level=level))
+    ids = np.random.default_rng(0).integers(0, 4, (16, 64))
+    with torch.no_grad():
+        error = np.abs(bare(made)(torch.from_numpy(ids)).double().numpy() - _selected(ids, decay, levels)).max()
+    assert error <= made.error_bound < 1
+
+
+def test_level_0_leaves_the_state_bit_for_bit() -> None:
+    made = compiled(fading_sum(signed, Fraction(9, 10), level=Tokens(LETTERS).is_in(["a"])))
+    ids = torch.tensor([[LETTERS.tokens.index(x) for x in "aa" + "bcd" * 20]])
+    with torch.no_grad():
+        got = bare(made)(ids)[0, :, 0]
+    assert (got[1:] == got[1]).all() and got[1] != got[0]
+
+
+def test_the_meaning_of_a_level_is_exact() -> None:
+    made = compiled(fading_sum(signed, Fraction(1, 3), level=Tokens(LETTERS).number({"a": 1, "b": 2}, "level")))
+    ids = np.array([[LETTERS.tokens.index(x) for x in "adba"]])
+    a, b = Fraction(SIGNED["a"]), Fraction(SIGNED["b"])
+    third = a / 27 + 3 * b
+    assert made.interpret(ids)[0, :, 0].tolist() == [a, a, float(third), float(third / 3 + a)]
+
+
+def test_levels_that_are_refused() -> None:
+    level = Tokens(LETTERS).number({"a": 40}, "level")
+    with pytest.raises(CompileError, match="79 steps at once, and at most 64 work"):
+        compiled(fading_sum(signed, Fraction(1, 2), level=level))
+    with pytest.raises(CompileError, match="adds up steps over chunks"):
+        compiled(fading_sum(signed, Fraction(1, 2), level=Tokens(LETTERS).is_in(["a"])), "mamba2")
+    with pytest.raises(CompileError, match="a whole number is needed"):
+        compiled(fading_sum(signed, Fraction(1, 2), level=fading_sum(signed, Fraction(1, 2))))
+
+
+def test_a_selective_decay_that_is_another_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("compiler.gadgets.fading.fade_by", lambda factor: decays.fade_by(factor * Fraction(1001, 1000)))
+    with pytest.raises(Miscompiled):
+        compiled(fading_sum(signed, Fraction(1, 2), level=Tokens(LETTERS).is_in(["a", "b"])))

@@ -45,6 +45,16 @@ def _(operation: ops.FadingSum, stream: Stream, known: Domains) -> Domain:
 
 
 @domain_of.register
+def _(operation: ops.SelectiveSum, stream: Stream, known: Domains) -> Domain:
+    """Between two positions that add something the state fades by a step at least: 1/(1 − decay) of the largest."""
+    value, level = (known.of(s) for s in stream.inputs)
+    most = max(2 * level.hi - 1, _ZERO)
+    gain = most * min(1 / (1 - operation.decay), Fraction(known.max_length))
+    units = np.where(np.isinf(value.units), np.inf, 0.0)
+    return known.lanes(units, -times(np.maximum(-value.low, 0), gain), times(np.maximum(value.high, 0), gain))
+
+
+@domain_of.register
 def _(operation: ops.FadingMemory, stream: Stream, known: Domains) -> Domain:
     """|Σ| ≤ |value| · Σ_n |key_n|·|query_n| · min(1/(1 − decay), T)."""
     value, key, query = (known.of(s) for s in stream.inputs)

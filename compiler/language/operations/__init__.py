@@ -23,7 +23,7 @@ from compiler.language.operations.base import (
 )
 from compiler.language.operations.digits import GatedRead, TwoDigitRead
 from compiler.language.operations.division import FloorDivide, Modulo
-from compiler.language.operations.fading import FadingMemory, FadingSum
+from compiler.language.operations.fading import FadingMemory, FadingSum, SelectiveSum
 from compiler.language.operations.flags import And, Compare, Not, Or, SameSymbol, Select
 from compiler.language.operations.linear import Emit, Linear, Lti, Shift
 from compiler.language.operations.memories import GateSum, Latch, MemoryRead, SumWhere
@@ -74,6 +74,7 @@ __all__ = [
     "ScaledSum",
     "Sees",
     "Select",
+    "SelectiveSum",
     "SiluProduct",
     "Shift",
     "SumWhere",

@@ -52,6 +52,47 @@ class FadingSum(Operation):
 
 
 @dataclass(frozen=True)
+class SelectiveSum(Operation):
+    """h ← decay^Δ · h + Δ · value with Δ = max(2·level − 1, 0): a state whose factor depends on the token (paper B,
+    Theorem 1 with a_t = exp(Δ_t·A) and v_t = Δ_t·x_t).
+
+    inputs: value (w lanes), level (1): whole numbers. Level 0 or less leaves the state as it is, bit for bit; level 1
+    is one step of FadingSum, level 2 three, level 3 five of them, and so much is added of the value.
+    """
+
+    core: ClassVar[bool] = True
+
+    decay: Fraction
+
+    @property
+    def symbol(self) -> str:
+        return "selective_sum"
+
+    def written(self, value: str, level: str) -> str:
+        return f"fading_sum({value}, {self.decay}, level={level})"
+
+    def result_type(self, value: Type, level: Type) -> Type:
+        return Real(width=value.width)
+
+    def problems(self, value: Type, level: Type) -> list[str]:
+        found = [] if level.integral else [f"its level is {level}, and a whole number is needed"]
+        if level.width != 1:
+            found.append(f"its level has {level.width} lanes, and one for all lanes of the value is needed")
+        return found + no_fading(self.decay)
+
+    def evaluate(self, value: Array, level: Array) -> Array:
+        exact = value.dtype == object
+        out = np.empty_like(value)
+        state = np.zeros_like(value[:, 0])
+        for t in range(value.shape[1]):
+            steps = np.maximum(2 * level[:, t] - 1, 0)
+            kept = np.array([[self.decay ** int(s) if exact else float(self.decay) ** s for s in r] for r in steps])
+            state = kept.reshape(steps.shape) * state + steps * value[:, t]
+            out[:, t] = state
+        return out
+
+
+@dataclass(frozen=True)
 class FadingMemory(Operation):
     """Σ_{s≤t} decay^(t−s) · value_s · <key_s, query_t>: the outer-product state of paper B, (6), with one decay.
 

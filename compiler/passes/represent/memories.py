@@ -26,6 +26,13 @@ def _sum(rewriter: Rewriter, operation: ops.Operation, x: Stream) -> Stream:
     return back(Stream(operation, (stored,)), 1)
 
 
+@rule_of(RULES, ops.SelectiveSum)
+def _selective_sum(rewriter: Rewriter, operation: ops.SelectiveSum, value: Stream, level: Stream) -> Stream:
+    need_whole(rewriter.domains, level)
+    back, stored = storable(rewriter.domains, value)
+    return back(Stream(operation, (stored, level)), 1)
+
+
 @rule_of(RULES, ops.Latch, ops.SumWhere)
 def _latch(rewriter: Rewriter, operation: ops.Operation, value: Stream, when: Stream) -> Stream:
     need_flags(rewriter.domains, when)

@@ -29,6 +29,7 @@ class MambaDeltaTTarget(Target):
         ops.Dot: "its B and C are not linear in x̂; write (a * b).sum()",
         ops.FadingMemory: _FADES,
         ops.FadingSum: _FADES,
+        ops.SelectiveSum: _FADES,
         ops.GatedRead: "its step belongs to the columns, and every channel has all of them",
     }
     gadgets = {ops.MemoryRead: ColumnMemory()}

@@ -27,6 +27,7 @@ class S4D(Target):
         ops.Dot: "its B and C are not linear in x̂; write (a * b).sum()",
         ops.FadingMemory: _FADES,
         ops.FadingSum: _FADES,
+        ops.SelectiveSum: _FADES,
         ops.GatedRead: "its B and C do not see the input; its memories have channels instead of columns",
         ops.Latch: _NOTHING_ERASES,
         ops.SumWhere: _NOTHING_ERASES,
