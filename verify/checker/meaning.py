@@ -335,14 +335,24 @@ class _Items:
             if (
                 not key[1]
                 and ramp.linear
-                and root.kind in ("sum", "latch")
+                and root.kind in ("sum", "latch", "memory")
                 and states[0].const == -(ramp.ys[0] - slope * ramp.xs[0])
             ):
                 pure = reduce(lambda a, b: product(world, a, b), (f for f in factors if is_window(world, f)))
+                if root.kind == "memory":
+                    self._gated_memory(root, weight * slope, pure, place[0])
+                    return
                 for scale, query in self.meaning.gates(pure):
                     self._linear(root, weight * slope * scale, (place[0], query))
                 return
         self.products.setdefault(place, []).append((weight, factors))
+
+    def _gated_memory(self, root: Root, slope: Fraction, gate: Value, lag: int) -> None:
+        """A memory behind a gate is a memory whose queries are gated: each column is read with gate · query."""
+        unit, shape, columns = root.parts
+        for b, c in columns:
+            for scale, query in self.meaning.gates(product(self.meaning.world, gate, c)):
+                self.sums.setdefault((lag, query), []).append((slope / unit * scale, (b, shape)))
 
     def key(self) -> tuple:
         found: list[tuple[str, tuple, tuple | None]] = []
