@@ -56,6 +56,10 @@ class Counter(OneColumnState):
     ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
         value, reset = stream.inputs
         ids, unit = per_lane(builder, value, at)
-        parts, bias = builder.linear(reset)
+        parts, _ = builder.linear(reset)  # `fit` leaves no constant in it
         delta = [(row, feature, RESET * weight) for row, feature, weight in parts]
-        return ids, unit * ON / COUNT, {"delta_bias": COUNT + RESET * bias, "decay": FAINT, "delta_features": delta}
+        return (
+            ids,
+            unit * ON / COUNT,
+            {"delta_bias": np.full(reset.width, COUNT), "decay": FAINT, "delta_features": delta},
+        )

@@ -156,3 +156,35 @@ def test_small_inputs_have_a_small_bound(name: str, reach: float) -> None:
 def test_a_gap_must_be_above_zero(gap: object) -> None:
     with pytest.raises(ValueError, match="need one above 0"):
         exceeds(A, B, gap)
+
+
+# Each constant of the bound is needed: inputs on which the module comes as near to it as it claims ----------------
+
+
+def _off(stream, values: Value, expected: np.ndarray) -> tuple[float, float]:
+    """(the error of the module, what is proved of it) on one position."""
+    made = compile(Circuit("one", stream, length=1))
+    return float(np.abs(numeric_stack(made).run(values) - expected).max()), made.error_bound
+
+
+def test_a_rectifier_is_0_2785_of_its_scale_away():
+    made = compile(Circuit("one", A.relu(), length=1))
+    (scale,) = {abs(float(s.operation.scale)) for s in made.core.streams if hasattr(s.operation, "scale")}
+    worst = np.full((1, 1, 2), 1.2785 / scale, dtype=np.float32)
+    error, bound = _off(A.relu(), {"a": worst}, worst)
+    assert 0.99 * 0.2785 / scale < error <= bound
+
+
+HALVES = {"a": np.full((1, 1, 2), 0.5, dtype=np.float32), "b": np.full((1, 1, 2), 0.5, dtype=np.float32)}
+SMALL_A, SMALL_B = (numbers(Real(-0.5, 0.5, 2), name) for name in "ab")
+CURVED = silu_product(SMALL_A, SMALL_B, 4)  # λ so small that s⁴/48λ² outweighs every rounding
+
+
+@pytest.mark.parametrize(
+    ("stream", "expected"),
+    [(CURVED, 0.25), (CURVED.relu(), 0.25), (3 * CURVED * SMALL_A, 0.375), (3 * SMALL_A * CURVED, 0.375)],
+    ids=["the curve", "through a rectifier", "on the left of a product", "on the right of a product"],
+)
+def test_an_error_is_carried_on_whole(stream, expected: float):
+    error, bound = _off(stream, HALVES, np.full((1, 1, 2), expected))
+    assert 0.4 * bound < error <= bound
