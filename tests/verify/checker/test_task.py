@@ -339,3 +339,44 @@ def test_a_column_that_two_keys_write_leaks_to_both():
     assert scores[3] > scores[4]
     tried = Case("mqar", {"kappa": 2, "vocab": 2, "write": "last"}, 0)
     assert not tried.prove(circuit, tried.claim | {"write": "sum"})
+
+
+def test_bounds_of_readouts_hold_for_what_is_read():
+    """Random small readouts: sides prove no more than all pairs, and these no more than any combination gives."""
+    rng, proved = np.random.default_rng(0), 0
+    for _ in range(1500):
+        letters, lanes, answers = rng.integers(2, 5), rng.integers(1, 4), rng.integers(1, 4)
+        answers = min(answers, letters)
+        codes = rng.integers(-1, 2, size=(answers, lanes)).astype(float)
+        head = rng.integers(-1, 2, size=(letters, lanes)).astype(float)
+        ids = rng.permutation(letters)[:answers]
+        if rng.integers(2):
+            head[ids] = codes
+        own = rng.integers(-1, 2, size=letters).astype(float) * rng.integers(2)
+        heard = Heard(4.0, 4.0 + rng.integers(2), float(rng.integers(4)))
+        made = Readout(head, own, ids, codes)
+        every, bound = made.margin(heard), readout._MOST_CASES
+        readout._MOST_CASES = 0
+        try:
+            sides = Readout(head, own, ids, codes).margin(heard)
+            proved += every > 0
+        except Rejected:
+            sides = min(every, 0)
+        finally:
+            readout._MOST_CASES = bound
+        assert sides <= every
+        for _ in range(6):
+            v, a = rng.integers(answers), heard.low + rng.integers(2) * (heard.high - heard.low)
+            x = a * codes[v] + rng.choice([-1, 1]) * heard.others * codes[rng.integers(answers)]
+            scores = own + head @ x
+            rest = np.delete(scores, ids[v])
+            assert not len(rest) or every <= scores[ids[v]] - rest.max()
+    assert proved > 100
+
+
+def test_a_letter_that_neither_counts_nor_resets_breaks_no_run():
+    tried = Case("count-in-row", {"largest": 3}, 0)
+    edges = [{"from": "any", "to": "any", "tokens": [[0, 2]], "distinct": False}]
+    tried.language = parse({"language": {"tokens": tried.language.tokens, "start": "any", "edges": edges}, "length": 9})
+    tried.rows = [np.array([[1, 2, 1]])]
+    assert tried.lead() < 0 and not tried.prove()
