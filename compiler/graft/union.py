@@ -3,12 +3,13 @@
 Each circuit reads the tokens of its own alphabet; any other token is to it a position that holds none of its tokens,
 as padding is. Letters of one name are one token, which every circuit that has it reads. The scores are
 
-    score(v) = Σ_i score_i(v) + 2B · [some circuit reads both v and the present token] − 2B · [that is the guest],
+    score(v) = Σ_i score_i(v)/u_i + W · [some circuit reads both v and the present token] − W · [that is the guest].
 
-where B is above every |Σ score_i| on the union's language. So after a token the letters of the circuits that read it
-are ahead (> 2B − B) of all others (< B), and where one circuit alone reads it, its letters differ by exactly what its
-own scores differ by. The guest is one more token that no circuit reads: a host model's own text
-(`compiler.graft.direct_sum`); it scores 0, and after it every letter is below −B, or 0 where it is to be silent.
+u_i is the lattice step of circuit i's scores, a power of two: divided by it they are whole numbers, so that circuits
+whose scores differ in scale fit into one head. W is more than what two sums of scores can differ by, on the union's
+language. So after a token the letters of the circuits that read it are ahead of all others, and where one circuit alone
+reads it, its letters stand in its own order. The guest is one more token that no circuit reads: a host model's own text
+(`compiler.graft.direct_sum`); it scores 0, and after it every letter is below 0, or at 0 where it is to be silent.
 
 The input language is the product of the languages: a token leads every circuit that has it one edge further and leaves
 the others where they are. So all sequences are covered whose part that circuit i reads lies in its language, however
@@ -21,11 +22,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from math import floor
 
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.domain import power_of_two
 from compiler.analysis.domains import Domains
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
@@ -46,7 +47,7 @@ def union(
     """One circuit that holds all of these: tokens of each, its answers after each.
 
     name: of the result, by default the names with "+" between; guest: a token that no circuit reads; silent: letters
-    that score exactly 0 after the guest (one block more), where others are at most −B.
+    that score exactly 0 after the guest (one block more), where others are negative.
 
     Raises ValueError for circuits over numbers or of different ends, for a guest that is a letter of one, for scores
     without a bound, and where the product of the languages has more than 4096 states.
@@ -58,8 +59,8 @@ def union(
     alphabet = _alphabet(circuits, guest)
     language = _language(circuits, alphabet, guest)
     tokens = Tokens(alphabet)
-    scores = _scores(alphabet, [(_rows(circuit, alphabet), _placed(circuit, alphabet)) for circuit in circuits])
-    bonus = 2 * float(_bound(scores, language))
+    scores = _whole_scores(alphabet, circuits, language)
+    bonus = float(_spread(scores, language))
     terms = [(scores, ops.scaled_identity(alphabet.size))]
     if guest is not None:
         after = tokens.is_in(guest, name="guest")
@@ -214,14 +215,26 @@ def _scores(alphabet: Alphabet, terms: Sequence[tuple[sparse.csr_array, Stream]]
     )
 
 
-def _bound(scores: Stream, language: InputLanguage) -> Fraction:
-    """The least power of two, at least 1, above every |score|, over all positions of all sequences."""
-    circuit = Circuit("scores", scores, language)
+def _whole_scores(alphabet: Alphabet, circuits: Sequence[Circuit], language: InputLanguage) -> Stream:
+    """The sum of the circuits' scores, each in its own lattice steps."""
+    placed = [_placed(circuit, alphabet) for circuit in circuits]
+    terms = [(_rows(circuit, alphabet), scores) for circuit, scores in zip(circuits, placed, strict=True)]
+    domains = _domains(_scores(alphabet, terms), language)
+    steps = [float(domains.of(scores).step) or 1.0 for scores in placed]
+    return _scores(alphabet, [(rows / step, scores) for (rows, scores), step in zip(terms, steps, strict=True)])
+
+
+def _spread(scores: Stream, language: InputLanguage) -> Fraction:
+    """More than the difference of any two scores, and of one and 0, over all positions of all sequences."""
+    domain = _domains(scores, language).of(scores)
+    spread = max(domain.hi, Fraction(0)) - min(domain.lo, Fraction(0))
+    return Fraction(floor(spread) + 1)
+
+
+def _domains(scores: Stream, language: InputLanguage) -> Domains:
+    """What the streams behind the scores can hold; ValueError where a score has no bound."""
     domains = Domains(language, language.max_length)
-    domains.all(circuit.streams)
-    bound = domains.of(scores).bound
-    if not np.isfinite(float(bound)):
+    domains.all(Circuit("scores", scores, language).streams)
+    if not np.isfinite(float(domains.of(scores).bound)):
         raise ValueError("the scores of a circuit have no bound, and one is needed to tell which circuit answers")
-    bound = max(bound, Fraction(1))
-    least = power_of_two(bound)
-    return least if least > bound else 2 * least
+    return domains

@@ -1,11 +1,14 @@
 """Several circuits in one: exact, verified and proved, and each answers by plain Python what it did alone."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 import torch
 
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, load, readout_one_hot
 from compiler.graft import union
+from constructions.registry import CONSTRUCTIONS
 from constructions.saved import verify_checkpoint
 from tests.graft.hosts import count_answers, counter, induction, induction_answers
 from verify.checker.check import check
@@ -37,6 +40,23 @@ def test_two_circuits_in_one_checkpoint_are_verified_and_proved(target, tmp_path
                 asked += 1
                 assert both.token_alphabet.tokens[found_id] == expected
     assert asked > 500
+
+
+def test_scores_of_different_scale_fit_into_one_head(tmp_path):
+    """MQAR's scores are multiples of 8,192 up to 10^7, those of induction heads whole numbers up to 8."""
+    recall = CONSTRUCTIONS["mqar"](kappa=4, vocab=8)
+    both = union(recall.circuit(), CONSTRUCTIONS["induction-heads"](vocab=6).circuit())
+    compile(both).save(tmp_path / "both")
+    assert check(tmp_path / "both").accepted
+    stack, place = load(tmp_path / "both"), both.token_alphabet.index
+    for batch in islice(recall.tasks()[0].adversarial(), 3):
+        names = recall.circuit().token_alphabet.tokens
+        ids = np.vectorize(lambda i, names=names: place(names[i]))(batch.tokens)
+        with torch.no_grad():
+            best = stack(torch.from_numpy(ids)).argmax(-1).numpy()
+        asked = batch.labels >= 0
+        wanted = np.vectorize(lambda i, names=names: place(names[i]))(np.where(asked, batch.labels, 0))
+        assert asked.any() and (best == wanted)[asked].all()
 
 
 def test_equal_circuits_share_every_lane():
