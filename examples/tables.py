@@ -256,8 +256,16 @@ def copy_by_decay() -> str:
 def table_1() -> str:
     """State and parameters against T; time is in the figure."""
     rows = costs.rows(timed=False)
-    told = [[row["model"], *(f"{row[key]:,}" for key in ("length", "state", "parameters", "nonzero"))] for row in rows]
-    return markdown(["model", "T", "state", "parameters", "of them not 0"], told)
+    told = [
+        [
+            row["model"],
+            f"{row['length']:,}",
+            row["how"],
+            *(f"{row[key]:,}" for key in ("state", "parameters", "nonzero")),
+        ]
+        for row in rows
+    ]
+    return markdown(["model", "T", "sizes", "state", "parameters", "of them not 0"], told)
 
 
 TABLES: dict[str, dict[str, Callable[[], str]]] = {

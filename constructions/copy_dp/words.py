@@ -2,8 +2,8 @@
 
 Statement. Theorem 3: a dynamic program whose table the model writes token by token has a solution of size O(T), T its
 number of entries. Written by rows it needs less: entry (r, c) reads its left neighbour (the present token), the one
-above (a latch for each column) and the one before that (the same read, one position earlier), so the state is
-O(L) = O(√T).
+above (a latch for each column) and the one before that (the same read, one position earlier), so it uses
+O(L) = O(√T) columns and channels. (On Mamba every channel has all columns: its state holds O(T) numbers again.)
 
 Conditions that the paper leaves unsaid. A table needs marks: without `;` the column would be a count that resets by its
 own value, which no linear scan has. Borders must be said: nothing lies above row 0 or left of column 0, so those

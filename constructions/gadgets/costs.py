@@ -1,9 +1,9 @@
 """Table 1 of paper B with measured numbers: state, parameters and time per token as the answer grows to T tokens.
 
-Three built models: Fibonacci modulo q (2-local: Theorem 4, a state that no T moves); edit distance row by row (a state
-that grows with √T); and what Theorem 3 asks for literally, every earlier token within reach by its place (linear in T).
-Beside them the key-value cache of Transformers of stated sizes, and the time that one of their layers takes to attend
-to it.
+Four built models: Fibonacci modulo q (2-local: Theorem 4, a state that no T moves); edit distance row by row (columns
+and channels that grow with √T each); and what Theorem 3 asks for literally, every earlier token within reach by its
+place (linear in T), with one column for each, or with places in two digits. Beside them the key-value cache of
+Transformers of stated sizes, and the time that one of their layers takes to attend to it.
 
 The state is counted as d_inner·d_state and the window of the convolution, for every block at its least sizes, whether
 an entry is used or not. Each row says how its sizes were found: "measured" on a module that was built,
@@ -33,6 +33,7 @@ TRANSFORMERS = {"GPT-2 small (12 × 768)": (12, 768, 12, 124e6), "Llama-2 7B (32
 LOCAL_LENGTHS = (100, 1_000, 10_000, 100_000)
 EDIT_LENGTHS = (8, 16, 32, 40, 48, 56)  # below 26 letters some blocks are wider than they must be, for d_model is
 PLACE_LENGTHS = (64, 128, 256, 512)
+DIGIT_LENGTHS = (512, 1024, 2048)  # the sums of two digits leave float32 from 3,323 places on
 ATTENTION_LENGTHS = (1_000, 10_000, 100_000)
 COMPUTED_EDIT = (30, 98, 314)  # letters: of about 10³, 10⁴ and 10⁵ tokens
 COMPUTED_PLACES = (1_000, 10_000, 100_000)
@@ -64,6 +65,7 @@ def rows(
     attention: tuple[int, ...] = ATTENTION_LENGTHS,
     timed: bool = True,
     longest: int = 100_000,
+    digits: tuple[int, ...] = DIGIT_LENGTHS,
 ) -> Iterator[dict[str, Any]]:
     """One row for each model and length: state and parameters (numbers), seconds per token at the end of T tokens.
 
@@ -78,8 +80,10 @@ def rows(
     ]
     yield from built
     yield from _computed(built, edit, [(n, tokens(n)) for n in COMPUTED_EDIT if tokens(n) <= 1.01 * longest])
-    built = [_built("every place (Theorem 3)", length, *places(length), timed) for length in by_place]
+    built = [_built("every place (Theorem 3)", length, *places(length), timed, length) for length in by_place]
     yield from built
+    for length in digits:
+        yield _built("every place, in two digits", length, *places(length), timed)
     yield from _computed(built, by_place, [(n, n) for n in COMPUTED_PLACES if n <= longest])
     for name, (layers, width, heads, parameters) in TRANSFORMERS.items():
         for length in attention:
@@ -95,8 +99,11 @@ def rows(
             }
 
 
-def _built(name: str, length: int, circuit: Circuit, target: str, timed: bool) -> dict[str, Any]:
-    made = compile(circuit, target)
+def _built(
+    name: str, length: int, circuit: Circuit, target: str, timed: bool, columns: int | None = None
+) -> dict[str, Any]:
+    """The row of a module; columns: how many it may have, where that is more than CUDA kernels take."""
+    made = compile(circuit, target, max_d_state=columns)
     stack = bare(made)
     state = sum(size.d_inner * (size.d_state + size.d_conv) for size in bare_sizes(made))
     return {

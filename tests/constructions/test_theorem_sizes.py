@@ -79,7 +79,12 @@ def test_theorem_4_keeps_one_size_however_long_the_chain(arch: str):
 def test_table_1_grows_as_it_says():
     table = list(
         rows(
-            local=(100, 100_000), edit=(4, 26, 27, 28, 30), by_place=(8, 16, 24, 32), attention=(100, 1000), timed=False
+            local=(100, 100_000),
+            edit=(4, 26, 27, 28, 30),
+            by_place=(8, 16, 24, 32),
+            attention=(100, 1000),
+            timed=False,
+            digits=(),
         )
     )
     grown = growth(table)
@@ -95,7 +100,7 @@ def test_what_is_computed_is_what_is_built():
     """The parabola through three sizes gives a larger one that is built after all; one that is none is refused."""
     small = [costs._built("places", n, *costs.places(n), False) for n in (8, 16, 24, 32)]
     (told,) = costs._computed(small, (8, 16, 24, 32), [(200, 200)])
-    large = costs._built("places", 200, *costs.places(200), False)
+    large = costs._built("places", 200, *costs.places(200), False, 200)
     assert all(told[what] == large[what] for what in costs.COMPUTED)
     with pytest.raises(ArithmeticError, match="no parabola"):
         list(costs._computed([*small[:3], small[3] | {"state": 1}], (8, 16, 24, 32), [(200, 200)]))
