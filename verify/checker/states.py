@@ -147,7 +147,7 @@ def _state(world: World, kind: str, step: Step, driven: Value, what: str) -> Val
         (on,) = step.positive
         return latch(world, scaled(driven, on), divided(step.value, on))
     small, (lo, hi) = min(step.positive or ()), bounds(world, step.value)
-    reset = combine([(1 / (hi - lo), step.value)], -lo / (hi - lo))
+    reset = divided(combine([(Fraction(1), step.value)], -lo), hi - lo)
     return counted(world, scaled(driven, small), reset, what)
 
 

@@ -1,0 +1,103 @@
+"""Bounds at each edge of the input language (lemma E), against every walk spelled out."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tests.circuits import CASES
+from tests.verify.checker.checkpoints import write
+from verify.checker.check import check
+from verify.checker.formats import FORMATS, Rejected
+from verify.checker.language import Language, parse
+from verify.checker.states import Step, latch, running_sum, state_output
+from verify.checker.values import Value, World, along, constant, later, of_letters
+
+LETTERS = 4
+
+
+def language(rng: random.Random, length: int) -> Language:
+    """Four states, some edges of one or two letters."""
+    states = ["start", "p", "q", "r"]
+    edges = []
+    for i, source in enumerate(states):
+        for target in rng.sample(states, 2):
+            first = rng.randrange(LETTERS)
+            tokens = [[first, min(first + rng.randrange(2), LETTERS - 1)]]
+            edges.append({"from": source, "to": target, "tokens": tokens, "distinct": False})
+        edges.append({"from": source, "to": states[(i + 1) % 4], "tokens": [[i, i]], "distinct": False})
+    return parse({"language": {"tokens": LETTERS, "start": "start", "edges": edges}, "length": length})
+
+
+def walks(found: Language):
+    """Every walk as a list of (edge, letter)."""
+    pending = [(found.start, [])]
+    for state, walk in pending:  # grows while it is read
+        if walk:
+            yield walk
+        if len(walk) < found.length:
+            for number, edge in enumerate(found.edges):
+                if edge.source == state:
+                    pending += [(edge.target, [*walk, (number, int(a))]) for a in np.flatnonzero(edge.letters)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bounds_hold_on_every_walk_and_sums_are_reached(seed):
+    rng = random.Random(seed)
+    found = language(rng, 5)
+    world = World(found, FORMATS["float32"])
+    step, stored = ([rng.randrange(0, 3) for _ in range(LETTERS)] for _ in range(2))
+    flag = [rng.randrange(2) for _ in range(LETTERS)]
+    values = {
+        "step": of_letters(np.array(step, float)),
+        "before": later(of_letters(np.array(stored, float)), 1, LETTERS),
+        "sum": running_sum(world, of_letters(np.array(step, float)), "a sum"),
+        "latch": latch(world, of_letters(np.array(stored, float)), of_letters(np.array(flag, float))),
+    }
+    bounds = {name: along(world, value) for name, value in values.items()}
+    largest = 0
+    for walk in walks(found):
+        letters = [a for _, a in walk]
+        written = [a for a in letters if flag[a]]
+        here = {
+            "step": step[letters[-1]],
+            "before": stored[letters[-2]] if len(letters) > 1 else 0,
+            "sum": sum(step[a] for a in letters),
+            "latch": stored[written[-1]] if written else 0,
+        }
+        largest = max(largest, here["sum"])
+        for name, value in here.items():
+            low, high = bounds[name][:, walk[-1][0]]
+            assert low <= value <= high, (name, walk)
+    graph = found.graph
+    assert graph is not None and graph.heaviest(np.ones(len(found.edges))) == found.length
+    assert values["sum"].zero or bounds["sum"][1].max() >= largest
+
+
+def test_a_count_since_a_reset_needs_a_step_that_is_never_0():
+    """Where Δ is 0 nothing is counted, and nothing is erased: not the count that a root says."""
+    found = language(random.Random(0), 5)
+    world = World(found, FORMATS["float32"])
+    fading = (Fraction(1, 1 << 41), Fraction(1, 1 << 40))
+    counted = of_letters(np.array([1.0, 1.0, 0.0, 0.0]))
+    columns: list[tuple[Value, Value, tuple]] = [(constant(1), constant(1), fading)]
+
+    def output(steps: list[float]) -> Value:
+        positive = tuple(Fraction(s) for s in sorted({s for s in steps if s}))
+        step = Step(of_letters(np.array(steps)), positive, max(positive), loose=True)
+        return state_output(world, step, counted, columns, "a channel")
+
+    assert not output([32.0, 32.0, 32.0, 2.0**50 + 32]).zero
+    with pytest.raises(Rejected):
+        output([32.0, 0.0, 32.0, 2.0**50 + 32])
+
+
+@pytest.mark.parametrize("name", ["delay_of_seventeen", "division_of_counters"])
+def test_partial_sums_lie_between_those_of_one_sign(name, tmp_path):
+    """In float16 the sizes of all terms add up to more than it holds, and no partial sum does."""
+    case = next(c for c in CASES if c.name == name)
+    verdict = check(write(tmp_path / "c", case.build(), "mamba", "float16"))
+    assert verdict.accepted, verdict.reason
