@@ -308,7 +308,7 @@ def _read_bound(world: World, queries: list[Value], tops: list[Fraction]) -> Fra
     lines: dict[tuple, list[tuple[Fraction, Ramp]]] = {}
     for query, top in zip(queries, tops, strict=True):
         since, query, top = _latched(world, query, top)
-        if len(query.terms) == len(query.ramps) == 1 and not (bounds(world, query)[0] < 0 < bounds(world, query)[1]):
+        if _of_one_integer(world, query):
             ((place, ramp),) = query.ramps.items()
             sign = 1 if bounds(world, query)[1] > 0 else -1
             lines.setdefault((since, place), []).append((top, ramp.affine(Fraction(sign), sign * query.const)))
@@ -327,6 +327,14 @@ def _read_bound(world: World, queries: list[Value], tops: list[Fraction]) -> Fra
     for place, dense in letters.items():
         total += max([Fraction(float(dense.max())) * (1 + Fraction(1, 1 << 20)), *starts[place]])
     return total + sum((ramp_sum(group).hi for group in lines.values()), ZERO)
+
+
+def _of_one_integer(world: World, query: Value) -> bool:
+    """Whether a query is a function of one integer, of one sign, that letters do not bend directly."""
+    if len(query.terms) > 1 or not query.ramps or bounds(world, query)[0] < 0 < bounds(world, query)[1]:
+        return False
+    root = world.roots[next(iter(query.ramps))[0]]
+    return root.kind != "form" or not root.parts[0].tables
 
 
 def _read_along(world: World, queries: list[Value], tops: list[Fraction]) -> Along:

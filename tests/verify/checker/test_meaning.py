@@ -26,6 +26,7 @@ CONSTRUCTED = [
     ("mqar", {"kappa": 3, "vocab": 6}),
     ("mqar", {"kappa": 3, "vocab": 6, "write": "last"}),
     ("mqar", {"kappa": 3, "vocab": 6, "write": "first"}),
+    ("mqar", {"kappa": 256, "vocab": 2048}),  # many keys: what letters leave open counts once, not for each key
     ("induction-heads", {"vocab": 5}),
     ("keep-nth", {"n": 3, "vocab": 8}),
     ("absolute-time", {"horizon": 6}),
