@@ -129,12 +129,14 @@ class Graph:
     def followed(self, step: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | None:
         """What a state that starts at 0 is at each edge, `step` giving it behind an edge from before it (lemma E).
 
-        None where that is not found in a few rounds.
+        None where that is not found in a few rounds, or too large for whole float64 numbers.
         """
         known = self._only_start((0.0, 0.0))
         for positions in range(1, min(self.length, _MOST_ROUNDS) + 1):
             here = step(known[:, self.ends[:, 0]])
             arrived = self._arrived(here, known)
+            if np.abs(here[np.isfinite(here)]).max(initial=0.0) >= 2.0**52:
+                return None  # float64 may round
             if (arrived == known).all() or positions == self.length:
                 return np.where(here[0] <= here[1], here, 0.0)  # edges that no walk reaches: any bounds are true
             known = arrived

@@ -345,7 +345,7 @@ def _read_along(world: World, queries: list[Value], tops: list[Fraction]) -> Alo
     for query, top in zip(queries, tops, strict=True):
         here = along(world, query)
         total += 0.0 if here is None else np.abs(here).max(axis=0) * above(top)
-    total *= 1 + 2.0**-40 * (total != np.floor(total)) * len(queries)
+    total *= 1 + 2.0**-40 * ((total != np.floor(total)) | (total >= 2.0**52)) * len(queries)
     return np.stack([-total, total])
 
 
