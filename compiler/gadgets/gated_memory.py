@@ -59,7 +59,8 @@ class GatedMemory(Gadget):
 
     def claims(self, stream: Stream, domains: Domains) -> Iterator[tuple[str, Fraction]]:
         bank, key = (domains.of(s) for s in stream.inputs[:2])
-        yield "an entry of its state", operation_of(stream, ops.GatedRead).cell(bank, key) / (bank.step * key.step)
+        if bank.step * key.step:
+            yield "an entry of its state", operation_of(stream, ops.GatedRead).cell(bank, key) / (bank.step * key.step)
 
     def entries(self, stream: Stream, count: int, target: Target) -> list[Entry]:
         columns, high = stream.inputs[1].width, stream.inputs[3].width

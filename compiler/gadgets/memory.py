@@ -91,4 +91,5 @@ class OuterProductMemory(OuterProduct):
 
     def claims(self, stream: Stream, domains: Domains) -> Iterator[tuple[str, Fraction]]:
         value, key = (domains.of(s) for s in stream.inputs[:2])
-        yield "an entry of its state", domains.cell_bound(stream) / (value.step * key.step)
+        if value.step * key.step:
+            yield "an entry of its state", domains.cell_bound(stream) / (value.step * key.step)

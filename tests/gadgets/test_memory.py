@@ -37,3 +37,16 @@ def _recalled(word, policy):
 def test_what_followed_a_letter(policy: str, target: str, gadget: str):
     recalled = memory.write(key=one_hot.shift(1), value=counted, policy=policy).read(one_hot)
     agrees(recalled, lambda word: _recalled(word, policy), (target,), gadget)
+
+
+def test_a_real_value_that_is_never_read_has_no_sum_to_bound():
+    """What is read is 0 everywhere, on every lattice; what is stored is on none."""
+    from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile
+
+    letters = Alphabet.of("a", "b")
+    x = Tokens(letters)
+    faded = memory.outer_sum(x.number({"a": 1}), write=x.is_in(["b"]), read=x.is_in(["b"]), decay=0.5)
+    nothing = x.one_hot(["a"])
+    read = memory.write(key=nothing, value=faded, policy="first").read(nothing)
+    language = InputLanguage.of(letters, "s", [("s", "s", ["b"])], 1, "b")
+    assert len(compile(Circuit("zeros", read, language)).blocks) >= 1
