@@ -429,7 +429,7 @@ def test_parents_are_made(tmp_path):
 
 def test_a_parent_that_is_a_file_is_one_sentence(tmp_path):
     (tmp_path / "file").write_text("hello")
-    refused(lambda: save_tiny(tmp_path / "file" / "out"), "could not be written")
+    refused(lambda: save_tiny(tmp_path / "file" / "out"), "file is a file, and a directory is needed there")
 
 
 # Inputs of save

@@ -43,7 +43,7 @@ class ToyFamily(MambaFamily):
 
 class Toy(Mamba):
     name = "toy"
-    family = ToyFamily()  # type: ignore[assignment]
+    family = ToyFamily()
 
 
 @pytest.fixture
