@@ -42,6 +42,7 @@ def checkpoint(construction: NumericConstruction, out: Path | None, force: bool,
         return Saved(True, {})
     from compiler.artifact.save import check_target
     from constructions import artifact
+    from constructions.guarantee import proof_of
 
     check_target(out, overwrite=force)
     with bars.stage("compile for the checkpoint"):
@@ -49,7 +50,7 @@ def checkpoint(construction: NumericConstruction, out: Path | None, force: bool,
     results = artifact.verify(built, built.stack(), "auto", SAMPLES, construction.seed, bars.form("checkpoint"))
     good = artifact.passed(built, results)
     if good:
-        artifact.save(built, results, out, None, artifact.certificate(built, None), overwrite=force)
+        artifact.save(built, results, out, None, proof_of(built), overwrite=force)
     return Saved(good, {"out": str(out) if good else None})
 
 
