@@ -278,8 +278,8 @@ def _selective_sum(known: ErrorBound, stream: Stream) -> Bounds:
     if known.error(level).any():
         raise Unbounded(stream.label)
     most = max(float(2 * known.domains.of(level).hi - 1), 0.0)
-    sizes = (most * part for part in (known.size(value), known.error(value), known.excess(value)))
-    return _faded(known, operation_of(stream, ops.SelectiveSum).decay, *sizes, 2, most)
+    size, error, more = (most * part for part in (known.size(value), known.error(value), known.excess(value)))
+    return _faded(known, operation_of(stream, ops.SelectiveSum).decay, size, error, more, 2, most)
 
 
 def _faded(known: ErrorBound, factor: Fraction, size, error, more, roundings: int, steps: float = 1.0) -> Bounds:
