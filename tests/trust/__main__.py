@@ -42,8 +42,9 @@ def main() -> int:
 
 def write(numbers: dict) -> None:
     """docs/trust.json and the page that is written from it."""
-    NUMBERS.write_text(json.dumps(numbers, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
-    PAGE.write_text(page(numbers), "utf-8")
+    text = json.dumps(numbers, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    NUMBERS.write_text(text, "utf-8")
+    PAGE.write_text(page(json.loads(text)), "utf-8")  # in the order of the file
 
 
 if __name__ == "__main__":
