@@ -28,7 +28,7 @@ BAR, ROW = "|", ";"
 
 
 @dataclass(frozen=True)
-class Knapsack(WithMemory, ChainConstruction):
+class Knapsack(ChainConstruction, WithMemory):
     """The best value of some of the items within a capacity: `2 3 | 4 5 | 4 ;` has weights, values and the capacity."""
 
     name: ClassVar[str] = "knapsack"

@@ -31,7 +31,7 @@ ASK = ";"
 
 
 @dataclass(frozen=True)
-class NumberList(WithMemory, ChainConstruction):
+class NumberList(ChainConstruction, WithMemory):
     """Prompts `3 1 2 ;`; an entry for each number, then the answer."""
 
     theorem: ClassVar[str] = f"{PAPER}, Theorem 3"

@@ -32,7 +32,7 @@ ENTRY, ASK = ";", "?"
 
 
 @dataclass(frozen=True)
-class Phonebook(WithMemory, ChainConstruction):
+class Phonebook(ChainConstruction, WithMemory):
     name: ClassVar[str] = "phonebook"
     theorem: ClassVar[str] = f"{PAPER}, Theorem 2"
     group: ClassVar[str] = ""

@@ -29,7 +29,7 @@ BAR, NOISE = "|", "_"
 
 
 @dataclass(frozen=True)
-class SelectiveCopy(WithMemory, ChainConstruction):
+class SelectiveCopy(ChainConstruction, WithMemory):
     name: ClassVar[str] = "selective-copy"
     theorem: ClassVar[str] = f"{PAPER}, Theorem 2"
     group: ClassVar[str] = ""

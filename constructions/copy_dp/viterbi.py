@@ -37,7 +37,7 @@ _MOST_STATES, _MOST_COST = 8, 64
 
 
 @dataclass(frozen=True)
-class Viterbi(WithMemory, ChainConstruction):
+class Viterbi(ChainConstruction, WithMemory):
     """The cheapest path of hidden states: `o0 o2 ;` is answered by a row of costs for each observation, then the path.
 
     A state costs its start or the transition to it, and what is seen there; the path comes last state first.

@@ -35,7 +35,7 @@ BAR, ROW = "|", ";"
 
 
 @dataclass(frozen=True)
-class TwoWords(WithMemory, ChainConstruction):
+class TwoWords(ChainConstruction, WithMemory):
     """Prompts `a b | b c ;`; the table with its borders is written by rows, and its last number is the answer."""
 
     theorem: ClassVar[str] = f"{PAPER}, Theorem 3"

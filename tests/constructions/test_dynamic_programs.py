@@ -8,6 +8,7 @@ import pytest
 
 from compiler.artifact.package import bare_sizes
 from constructions import artifact
+from constructions.copy_dp.chains import ChainConstruction
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.knapsack import Knapsack
 from constructions.copy_dp.lists import LongestIncreasingSubsequence, MaximumSubarray
@@ -68,3 +69,9 @@ def test_the_state_of_a_local_program_does_not_grow(arch):
     """Theorem 4: one column, and as many channels and lanes, for a chain of 20 entries and of 200."""
     short, long = (artifact.build(Fibonacci(modulus=7, length=length, arch=arch)).compiled for length in (20, 200))
     assert bare_sizes(short) == bare_sizes(long) and max(size.d_state for size in bare_sizes(long)) == 1
+
+
+@pytest.mark.parametrize("construction", [c for c in SMALL if isinstance(c, ChainConstruction)], ids=lambda c: c.name)
+def test_the_promise_is_as_long_as_the_longest_chain(construction):
+    """A default of 65,536 tokens once came in from another base class: short formats were refused."""
+    assert construction.language().max_length == construction.longest()

@@ -69,7 +69,7 @@ COMMANDS = {
             "package",
             "verify count-in-row (bare)",
             "verify count-in-row (language model)",
-            "certificate",
+            "proof",
             "save and report",
         ),
     ),

@@ -169,13 +169,14 @@ def _numbers_in(lines: list[str], header: str) -> list[str]:
 def test_every_table_of_the_docs_is_made_by_a_script_that_a_test_runs():
     """A table stands between comments that name it, or after the comment that names its script.
 
-    A table of words has no header or says so, and no number.
+    A table of words has no header or says so, and no number. docs/trust.md is generated whole, and tests/trust holds
+    it to its numbers.
     """
     tables = example("tables")
     rounded = {getattr(case, "values", [case])[0] for case in ROUNDED}
     tested = {"haar-layers", "induction-heads", *rounded, *(getattr(case, "values", case)[1] for case in MEASURED)}
     assert tested == {name for page in tables.TABLES.values() for name in page}
-    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+    for page in [ROOT / "README.md", *(set((ROOT / "docs").glob("*.md")) - {ROOT / "docs" / "trust.md"})]:
         lines = page.read_text().splitlines()
         for before, line, header in zip(["", *lines], lines, [*lines[1:], ""]):
             if line.startswith("|") and re.fullmatch(r"\|[ |:-]+\|", header):

@@ -14,6 +14,7 @@ from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.lists import LongestIncreasingSubsequence
 from constructions.copy_dp.local import Fibonacci
 from constructions.copy_dp.tables import MatrixChain
+from constructions.display import console
 from verify.tasks.solvers.copying import CopySolver
 
 TINY = (
@@ -48,7 +49,7 @@ def test_every_prompt_is_forced_and_written(tiny, monkeypatch, capsys):
 
 
 def test_the_table_names_what_was_refused_and_how_much_was_written(tiny, monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(console, "width", 200)
     assert reproduced(monkeypatch, "every-chain") == 0
     told = capsys.readouterr().out
     assert "refused" in told and "17, 17, 17, 3" in told

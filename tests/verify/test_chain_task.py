@@ -17,11 +17,11 @@ from verify.tasks.task import IGNORED
 COPY = Copy(n=3, vocab=2)
 
 
-class Reversed(CopySolver):
-    """A solver that is wrong for every prompt that is no palindrome."""
+class Swapped(CopySolver):
+    """A solver that is wrong for every prompt but the empty one."""
 
     def chain(self, prompt):
-        return [*super().chain(prompt)[-2::-1], "."]
+        return [{"x0": "x1", "x1": "x0"}.get(letter, letter) for letter in super().chain(prompt)]
 
 
 def task(solver=CopySolver, language=None) -> ChainTask:
@@ -58,7 +58,7 @@ def test_a_chain_that_leaves_the_language_is_refused():
 def test_wrong_chains_fail_the_forced_pass_and_the_generation(tmp_path):
     built = artifact.build(COPY)
     artifact.save(built, {}, tmp_path / "c")
-    wrong = task(Reversed)
+    wrong = task(Swapped)
     assert all(run.wrong is None for run in check_generation(task(), tmp_path / "c", seed=0))
     assert all(run.wrong is not None for run in check_generation(wrong, tmp_path / "c", seed=0))
     results = artifact.verify(replace(built, construction=_With(wrong)), built.stack(), "exhaustive", 1, seed=0)
