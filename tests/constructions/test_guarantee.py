@@ -26,6 +26,7 @@ PROVED = [
     ("mqar", {"kappa": 3, "vocab": 6, "arch": "mamba2"}, 4),
     ("mqar", {"kappa": 3, "vocab": 6, "arch": "mamba2", "write": "first"}, 4),
     ("mqar", {"kappa": 3, "vocab": 6, "arch": "mamba2", "write": "last"}, 4),
+    ("mqar", {"kappa": 3, "vocab": 6, "arch": "s4d"}, 4),
     ("mqar", {"kappa": 4, "vocab": 6, "guarantee": "random", "key_code": 64}, 128),
     ("induction-heads", {"vocab": 5}, 1),
     ("induction-heads", {"vocab": 5, "codes": True}, 1),
@@ -49,6 +50,14 @@ def test_every_answer_is_proved_from_the_weights(name, params, margin):
     found, said = proof_of(made(name, params))
     assert found["holds"] and found["margin"] == margin and found["level"] == "bit-exact"
     assert said.startswith(f"proved from the weights: every answer is right, with margin {margin:g}; it rests on")
+
+
+@pytest.mark.parametrize("name", ["lcs", "max-subarray", "knapsack"])
+def test_the_scores_of_chains_are_proved(name):
+    """Of the circuit that the checkpoint stores, where the weights of rules are numbers."""
+    found, said = proof_of(made(name, {}))
+    assert found["parts"]["arithmetic"] and found["parts"]["meaning"] and not found["parts"]["task"]
+    assert "what they answer is only tested" in said
 
 
 def test_what_is_only_tested_is_named():

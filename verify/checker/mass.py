@@ -174,6 +174,7 @@ def _of_component(world: World, key: Key, component: Component) -> Iterator[Majo
         dense = np.maximum(np.abs(component.dense()) - float(base), 0.0)
         yield Majorant(base, {key[1]: Table(dense, tuple(max(abs(s) - base, ZERO) for s in component.start))})
         return
+    component = component if component.hi > 0 else component.affine(Fraction(-1), ZERO)  # |value| is bounded
     root = world.roots[key[0]]
     if key[1] == 0 and root.kind == "product" and component.linear and component.at(0) == 0:
         yield from _of_product(world, root.parts, abs(component.slopes[0]) if component.slopes else ZERO)

@@ -39,6 +39,8 @@ CONSTRUCTED = [
     ("phonebook", {}),
     ("selective-copy", {}),
     ("coin-change", {}),
+    ("mqar", {"kappa": 3, "vocab": 6, "arch": "s4d"}),  # drives that are never positive have a mass too
+    ("lis", {"length": 4, "values": 3}),
 ]
 
 
