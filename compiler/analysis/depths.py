@@ -22,7 +22,7 @@ class Depths:
         def unknown(node: Stream) -> Iterable[Stream]:
             return () if node in self._known else node.inputs
 
-        for node in inputs_first(stream, unknown):
+        for node in inputs_first([stream], unknown):
             if node not in self._known:
                 self._known[node], self._at_ports[node] = self._found(node)
         return self._known[stream]

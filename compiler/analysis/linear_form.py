@@ -84,7 +84,7 @@ def _foldable_region(stream: Stream, known: dict[Stream, Form]) -> list[Stream]:
     def read(node: Stream) -> tuple[Stream, ...]:
         return node.inputs if isinstance(node.operation, (ops.Linear, ops.Shift)) and node not in known else ()
 
-    return inputs_first(stream, read)
+    return inputs_first([stream], read)
 
 
 # Weights -------------------------------------------------------------------------------------------

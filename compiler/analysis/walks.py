@@ -26,7 +26,7 @@ import numpy as np
 from compiler.analysis.domain import Domain
 from compiler.analysis.intervals import Value, exact, rule_of
 from compiler.language import operations as ops
-from compiler.language.graph import with_operation
+from compiler.language.graph import inputs_first, with_operation
 from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream
 
@@ -146,18 +146,7 @@ def _followed(watched: Sequence[Stream]) -> list[Stream]:
             continue
         seen.update(new)
         near.extend(new)
-    order: list[Stream] = []
-    done: set[Stream] = set()
-    stack = [(s, False) for s in reversed(near)]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            order.append(node)
-        elif node not in done:
-            done.add(node)
-            stack.append((node, True))
-            stack.extend((s, False) for s in node.inputs if s in seen)
-    return order
+    return inputs_first(near, lambda node: [s for s in node.inputs if s in seen])
 
 
 def _bounds(stream: Stream, domain_of: DomainOf) -> Value | None:

@@ -64,7 +64,7 @@ class Circuit:
     @cached_property
     def streams(self) -> tuple[Stream, ...]:
         """Every stream the output depends on, inputs before readers, in an order fixed by the circuit's text."""
-        order = tuple(inputs_first(self.output, lambda node: tuple(reversed(node.inputs))))
+        order = tuple(inputs_first([self.output], lambda node: tuple(reversed(node.inputs))))
         place = {stream: i for i, stream in enumerate(order)}
         for i, stream in enumerate(order):
             if any(place[source] >= i for source in stream.inputs):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from compiler.language import operations as ops
@@ -23,10 +23,11 @@ def with_operation(streams: Iterable[Stream], kind: type[_Operation]) -> list[tu
     return [(stream, stream.operation) for stream in streams if isinstance(stream.operation, kind)]
 
 
-def inputs_first(stream: Stream, read: Callable[[Stream], Iterable[Stream]]) -> list[Stream]:
-    """The streams that are reached from this one along `read`, each after all that it reads; without recursion."""
-    order, seen = [], set()
-    stack = [(stream, False)]
+def inputs_first(streams: Sequence[Stream], read: Callable[[Stream], Iterable[Stream]]) -> list[Stream]:
+    """The streams that are reached from these along `read`, each after all that it reads; without recursion."""
+    order: list[Stream] = []
+    seen: set[Stream] = set()
+    stack = [(stream, False) for stream in reversed(streams)]
     while stack:
         node, done = stack.pop()
         if done:

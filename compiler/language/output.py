@@ -149,7 +149,7 @@ def decide(rules: Sequence[tuple[Stream, str]], otherwise: Stream) -> Stream:
 def _alphabet(*streams: Stream) -> Alphabet:
     """That of the tokens which some of the streams depend on."""
     for stream in streams:
-        for node in inputs_first(stream, lambda node: node.inputs):
+        for node in inputs_first([stream], lambda node: node.inputs):
             if isinstance(node.operation, Embed):
                 return node.operation.alphabet
     raise ValueError("nothing that decide reads depends on a token, so its tokens have no alphabet")

@@ -15,7 +15,7 @@ from compiler.analysis.linear_form import Form
 from compiler.analysis.matrix_sums import MatrixSumsCache
 from compiler.errors import CompileError
 from compiler.language import operations as ops
-from compiler.language.graph import operation_of
+from compiler.language.graph import inputs_first, operation_of
 from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, Int, OneHot, Real, Type
@@ -35,15 +35,9 @@ class Domains:
         self.sums = MatrixSumsCache()
 
     def of(self, stream: Stream) -> Domain:
-        pending = [stream]
-        while pending:
-            node = pending[-1]
-            missing = [s for s in node.inputs if s not in self._known]
-            if missing:
-                pending += missing
-            else:
-                pending.pop()
-                if node not in self._known:
+        if stream not in self._known:
+            for node in inputs_first([stream], lambda reader: [s for s in reader.inputs if s not in self._known]):
+                if node not in self._known:  # sharpening another may have asked for it
                     self._known[node] = self._sharpened(node)
         return self._known[stream]
 

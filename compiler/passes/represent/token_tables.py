@@ -13,6 +13,7 @@ from compiler.analysis.exact_matrices import EXACT, exact_float, exact_rows, pro
 from compiler.analysis.units import array_unit
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
+from compiler.language.graph import inputs_first
 from compiler.language.operations import Sees
 from compiler.language.stream import Stream
 from compiler.language.types import Type
@@ -30,17 +31,13 @@ class TokenTables:
 
     def table(self, stream: Stream) -> sparse.csr_array | None:
         """The (vocabulary × width) table of a stream that is a function of the present token, else None."""
-        pending = [stream]
-        while pending:
-            node = pending[-1]
-            missing = [] if node.operation.sees is Sees.PAST else [s for s in node.inputs if s not in self._tables]
-            if missing and node not in self._tables:
-                pending += missing
-            else:
-                pending.pop()
-                if node not in self._tables:
-                    self._tables[node] = self._table(node)
+        if stream not in self._tables:
+            for node in inputs_first([stream], self._untold):
+                self._tables[node] = self._table(node)
         return self._tables[stream]
+
+    def _untold(self, stream: Stream) -> list[Stream]:
+        return [] if stream.operation.sees is Sees.PAST else [s for s in stream.inputs if s not in self._tables]
 
     def fold(self, stream: Stream, inputs: tuple[Stream, ...]) -> Stream | None:
         """An embedding for a nonlinear function of one token (at any one lag), else None."""
