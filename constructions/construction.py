@@ -163,8 +163,8 @@ class NumericConstruction(CircuitFamily):
 
 
 @dataclass(frozen=True)
-class WithMemory(Construction):
-    """A construction whose keyed memories may be kept in two digits."""
+class WithMemory(CircuitFamily):
+    """Whose keyed memories may be kept in two digits; beside a base that has the other parameters."""
 
     max_d_state: int = parameter(
         "columns that the state of a block may have (0: what the CUDA kernels take)", default=0, kw_only=True

@@ -27,7 +27,7 @@ from compiler.language.output import _logits
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream, constant
 from compiler.language.words import count, present
-from constructions.construction import WithMemory, parameter
+from constructions.construction import Construction, WithMemory, parameter
 from constructions.copy_dp.chains import END, PAPER, leaving, repeated
 from verify.arguments import at_least
 from verify.tasks.chain import ChainTask
@@ -39,7 +39,7 @@ BAR = "|"
 
 
 @dataclass(frozen=True)
-class Copy(WithMemory):
+class Copy(WithMemory, Construction):
     name: ClassVar[str] = "copy"
     theorem: ClassVar[str] = f"{PAPER}, Theorem 2"
 

@@ -17,7 +17,7 @@ from typing import ClassVar, Literal
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
 from compiler.language.words import minimum
-from constructions.construction import WithMemory, parameter
+from constructions.construction import Construction, WithMemory, parameter
 from constructions.copy_dp.chains import PAPER
 from constructions.copy_dp.problem import Cell, DPProblem
 from verify.arguments import at_least
@@ -29,7 +29,7 @@ NO_EDGE = "-"
 
 
 @dataclass(frozen=True)
-class FixedTable(WithMemory):
+class FixedTable(WithMemory, Construction):
     """A DPProblem whose sizes are parameters, with a solver of its own."""
 
     theorem: ClassVar[str] = f"{PAPER}, Theorem 3"

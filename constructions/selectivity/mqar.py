@@ -28,7 +28,7 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
-from constructions.construction import LARGEST_PARAMETER, WithMemory, ids_of, parameter
+from constructions.construction import LARGEST_PARAMETER, Construction, WithMemory, ids_of, parameter
 from verify.arguments import at_least
 from verify.bounds import (
     SizeBound,
@@ -43,7 +43,7 @@ from verify.tasks.task import Task
 
 
 @dataclass(frozen=True)
-class MQAR(WithMemory):
+class MQAR(WithMemory, Construction):
     name: ClassVar[str] = "mqar"
     theorem: ClassVar[str] = "Understanding Input Selectivity in Mamba, Theorems 2-4"
 
