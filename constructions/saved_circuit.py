@@ -25,22 +25,24 @@ def read_circuit(directory: Path, manifest: Manifest) -> SavedCircuit | SavedNum
     except (DataError, ValueError, TypeError) as reason:
         raise CheckpointError(f"{directory / CIRCUIT} holds no circuit of ours: {str(reason).rstrip('.')}.") from reason
     if circuit.alphabet is None:
-        return SavedNumbers(circuit, manifest.arch, manifest.dtype, manifest.max_d_state)
+        return SavedNumbers(circuit, manifest.arch, manifest.dtype, limit=manifest.max_d_state)
     if circuit.language is None:
         raise CheckpointError(f"{directory / CIRCUIT} has no input language, and a language model needs one.")
-    return SavedCircuit(circuit, manifest.arch, manifest.max_d_state, dtype=manifest.dtype)
+    return SavedCircuit(circuit, manifest.arch, limit=manifest.max_d_state, dtype=manifest.dtype)
 
 
 @dataclass(frozen=True)
-class SavedCircuit(Construction):
-    """Its tasks run the short strings of its input language and random walks, against the interpreter."""
+class OneOwn(CircuitFamily):
+    """A circuit of one's own: its own reference, with no theorem, bound or parameters beside it."""
 
     name: ClassVar[str] = "circuit"
     theorem: ClassVar[str] = "a circuit of one's own"
 
     source: Circuit = parameter("the circuit")
     arch: str = parameter("the compiler's target")
-    limit: int | None = parameter("columns that the state of a block may have, where its author said so", default=None)
+    limit: int | None = parameter(
+        "columns that the state of a block may have, where its author said so", default=None, kw_only=True
+    )
 
     @property
     def target(self) -> str:
@@ -59,6 +61,19 @@ class SavedCircuit(Construction):
     def promise(self) -> str:
         """The circuit is its own reference: no task tells what it should answer."""
         return "untold"
+
+    def bound(self) -> dict[str, int]:
+        """No theorem, no bound."""
+        return {}
+
+    def params(self) -> dict[str, Any]:
+        """None beyond the circuit itself."""
+        return {}
+
+
+@dataclass(frozen=True)
+class SavedCircuit(OneOwn, Construction):
+    """Its tasks run the short strings of its input language and random walks, against the interpreter."""
 
     def letters(self) -> int:
         return self.source.alphabet.size
@@ -66,56 +81,16 @@ class SavedCircuit(Construction):
     def tasks(self) -> list[Task]:
         return [Walks(self.source.language)]
 
-    def bound(self) -> dict[str, int]:
-        """No theorem, no bound."""
-        return {}
-
-    def params(self) -> dict[str, Any]:
-        """None beyond the circuit itself."""
-        return {}
-
 
 @dataclass(frozen=True)
-class SavedNumbers(CircuitFamily):
+class SavedNumbers(OneOwn):
     """A circuit over numbers: it is run on numbers of every size that its inputs may have, against the interpreter."""
 
-    name: ClassVar[str] = "circuit"
-    theorem: ClassVar[str] = "a circuit of one's own"
-
-    source: Circuit = parameter("the circuit")
-    arch: str = parameter("the compiler's target")
     arithmetic: str = parameter("the arithmetic of the promise")
-    limit: int | None = parameter("columns that the state of a block may have, where its author said so", default=None)
-
-    @property
-    def target(self) -> str:
-        return self.arch
-
-    def columns(self) -> int | None:
-        return self.limit
 
     @property
     def dtype(self) -> str:
         return self.arithmetic
 
-    def circuit(self) -> Circuit:
-        return self.source
-
-    def title(self) -> str:
-        """The circuit's own name."""
-        return self.source.name or self.name
-
-    def promise(self) -> str:
-        """The circuit is its own reference: no task tells what it should answer."""
-        return "untold"
-
     def tasks(self) -> list[AnyNumbers]:
         return [AnyNumbers(self.source)]
-
-    def bound(self) -> dict[str, int]:
-        """No theorem, no bound."""
-        return {}
-
-    def params(self) -> dict[str, Any]:
-        """None beyond the circuit itself."""
-        return {}
