@@ -24,6 +24,7 @@ from constructions.gadgets import commands as commands_gadgets
 from constructions.polynomials import commands as commands_polynomial
 from constructions.registry import CONSTRUCTIONS
 from constructions.selectivity import commands as commands_selectivity
+from constructions.truths import commands as commands_truths
 
 __all__ = ["app", "main"]
 
@@ -366,6 +367,7 @@ for _name, _construction in CONSTRUCTIONS.items():
 commands_selectivity.register(app)
 commands_polynomial.register(app)
 commands_gadgets.register(app)
+commands_truths.register(app)
 look.register(app)
 prove.register(app)
 generation.register(app)

@@ -1,0 +1,16 @@
+"""All statements, in the order of the docs page."""
+
+from __future__ import annotations
+
+from constructions.truths import polynomials, recall, sensitivity
+from constructions.truths.truth import Truth
+
+TRUTHS: tuple[Truth, ...] = (*sensitivity.TRUTHS, *recall.TRUTHS, *polynomials.TRUTHS)
+
+
+def chosen(name: str) -> tuple[Truth, ...]:
+    """The one of this name, or all for ""; ValueError for another name."""
+    found = tuple(truth for truth in TRUTHS if name in ("", truth.name))
+    if not found:
+        raise ValueError(f"there is no statement {name!r}; the names are {', '.join(t.name for t in TRUTHS)}.")
+    return found
