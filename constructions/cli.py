@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect as inspection
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from compiler.artifact.manifest import manifest_content
-from constructions import display, generation, grafting, look, prove, requests
+from constructions import display, experiment_command, generation, grafting, look, prove, requests
 from constructions.__main__ import main
 from constructions.construction import Construction
 from constructions.gadgets import commands as commands_gadgets
@@ -230,48 +230,6 @@ def show(
     typer.echo(display.wrapped(said))
 
 
-@app.command()
-def reproduce(
-    experiment: Annotated[
-        Literal["figure-2", "table-1", "figure-3", "chains", "every-chain", "graft"],
-        typer.Argument(
-            help="three of paper A; of paper B all programs at full size, or every prompt of small ones; a circuit "
-            "in a language model of real text"
-        ),
-    ],
-    samples: Samples = 100,
-    seed: Annotated[int, typer.Option(min=0, help="seed of the sequences")] = 0,
-    plot: Annotated[Path | None, typer.Option("--plot", help="also draw the figure (PNG, PDF or SVG)")] = None,
-    as_json: Json = False,
-) -> None:
-    """An experiment with built weights: accuracy, paper's bound, built size, information bound."""
-    if plot is not None and "chain" in experiment:
-        raise ValueError(f"--plot {plot}: {experiment} has no figure; leave out --plot.")
-    if plot is not None:
-        requests.picture_path(plot, "--plot")
-    if experiment == "graft":
-        grafting.reproduce(seed, plot, as_json)
-        return
-    with display.progress(quiet=as_json) as bars:
-        with bars.stage("start PyTorch"):
-            from constructions import reproduce as experiments
-        advance = bars(experiment, experiments.count(experiment))
-        rows = []
-        for row in experiments.rows(experiment, samples, seed):
-            rows.append(row)
-            advance(1)
-    if plot is not None:
-        from constructions.experiment_plots import draw_experiment
-
-        draw_experiment(experiment, rows, plot)
-    if as_json:
-        typer.echo(json.dumps([asdict(row) for row in rows]))
-    else:
-        display.show_experiment(experiment, rows)
-    if not all(row.good for row in rows):
-        raise typer.Exit(1)
-
-
 def _need_mamba_ssm() -> None:
     """ImportError, with the command that installs it, where the real classes are asked for and missing."""
     from compiler.runtime import mamba_classes
@@ -370,6 +328,7 @@ commands_gadgets.register(app)
 commands_truths.register(app)
 look.register(app)
 prove.register(app)
+experiment_command.register(app)
 generation.register(app)
 grafting.register(app)
 

@@ -9,7 +9,8 @@ information bound: the bits that any state must hold, beside the state entries t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -110,7 +111,8 @@ class Row:
     """One built model of an experiment.
 
     used: the largest of each size over its blocks, state: of d_inner·d_state; refused: why there is no model in this
-    dtype, "" where there is one; written: what each runtime wrote by itself.
+    dtype, "" where there is one; written: what each runtime wrote by itself; samples, seed: what was asked for, and
+    seconds: how long it took from the circuit to the last token.
     """
 
     arch: str
@@ -125,34 +127,53 @@ class Row:
     information_bits: float = 0.0
     refused: str = ""
     written: tuple[dict, ...] = ()
+    samples: int = 0
+    seed: int = 0
+    seconds: float = 0.0
 
     @property
     def good(self) -> bool:
         return self.accuracy == 1 and self.bit_exact and not any(run["wrong"] for run in self.written)
 
 
-def count(experiment: str) -> int:
-    """How many models an experiment builds."""
-    return sum(1 for _ in EXPERIMENTS[experiment]())
+def chosen(experiment: str, only: Sequence[str] = ()) -> list[Construction]:
+    """The models of an experiment; only: those that one of these texts names, each by its program, mixer and dtype.
+
+    ValueError where a text names none.
+    """
+    models = list(EXPERIMENTS[experiment]())
+    named = {text: [c for c in models if set(text.split()) <= {c.name, c.target, c.dtype}] for text in only}
+    for text, found in named.items():
+        if not found:
+            known = ", ".join(dict.fromkeys(c.name for c in models))
+            raise ValueError(
+                f"--only {text!r}: {experiment} has no such model; name a program ({known}), mixer or dtype"
+            )
+    return [c for c in models if not only or any(c in found for found in named.values())]
 
 
-def rows(experiment: str, samples: int, seed: int) -> Iterator[Row]:
-    """Build and run every model of an experiment: adversarial cases and `samples` random sequences each.
+def run(experiment: str, construction: Construction, samples: int, seed: int) -> Row:
+    """Build and run a model of an experiment: adversarial cases and `samples` random sequences.
 
     "every-chain" runs every sequence instead. A dtype other than float32 may be refused, which is a row too.
     """
-    mode = "exhaustive" if experiment in EXHAUSTIVE else "random"
-    for construction in EXPERIMENTS[experiment]():
-        told = (construction.target, _parameters(construction), construction.dtype, construction.bound())
-        try:
-            built = artifact.build(construction)
-        except CompileError as reason:
-            if construction.dtype == "float32":
-                raise
-            yield Row(*told, refused=str(reason.reasons[0][1]))
-            continue
-        written = _written(built, seed, every=mode == "exhaustive") if experiment in WRITTEN else ()
-        yield _row(built, told, mode, samples, seed, written)
+    mode, began = "exhaustive" if experiment in EXHAUSTIVE else "random", time.perf_counter()
+    told = (*row_key(construction), construction.bound())
+    asked = lambda: {"samples": samples, "seed": seed, "seconds": round(time.perf_counter() - began, 1)}
+    try:
+        built = artifact.build(construction)
+    except CompileError as reason:
+        if construction.dtype == "float32":
+            raise
+        return Row(*told, refused=str(reason.reasons[0][1]), **asked())
+    written = _written(built, seed, every=mode == "exhaustive") if experiment in WRITTEN else ()
+    row = _row(built, told, mode, samples, seed, written)
+    return replace(row, **asked())
+
+
+def row_key(construction: Construction) -> tuple[str, str, str]:
+    """(mixer, parameters, dtype) of a model, as its row has them."""
+    return construction.target, _parameters(construction), construction.dtype
 
 
 def _row(built: artifact.Built, told: tuple, mode: str, samples: int, seed: int, written: tuple[dict, ...]) -> Row:

@@ -27,8 +27,9 @@ Case = tuple[list[int], list[int]]
 _CASES = 8
 _TOKENS = 2500  # of prompts and chains together, cached; at least the longest chain is written
 _TOKENS_UNCACHED = 80  # of a chain with its prompt: the whole is run again for every token
-_UNCACHED, _UNCACHED_OF_EVERY = 3, 64  # chains
-_ROWS = 512  # of one batch
+_PASSES_UNCACHED = 150  # of the whole, one for each token of a chain; at least one chain is written
+_OF_EVERY = 256  # chains that transformers writes of all: it pads every prompt to a whole chunk of Mamba-2
+_ROWS, _ROWS_OF_TRANSFORMERS = 512, 64  # of one batch
 
 
 @dataclass(frozen=True)
@@ -45,20 +46,21 @@ class GenerationRun:
 
 
 def check_generation(task: ChainTask, directory: Path, seed: int, every: bool = False) -> list[GenerationRun]:
-    """Corner prompts and random ones, as many as are soon written; every: all prompts of the task instead."""
+    """Corner prompts and random ones, as many as are soon written.
+
+    every: all prompts of the task instead, by stepping; transformers writes 256 of them, spread evenly.
+    """
     stack = load_over_tokens(directory)
     dtype = stack.manifest.dtype
     cases = [task.ids(prompt) for prompt in task.solver.prompts()] if every else _chosen(task, seed)
-    room = _UNCACHED_OF_EVERY if every else _UNCACHED
-    short = [case for case in cases if _size(case) <= _TOKENS_UNCACHED]
-    short = short[:: max(1, len(short) // room)][:room]
     hugging_face = transformers_model(directory, dtype)
+    by_cache, by_none = (partial(by_transformers, hugging_face, cached=cached) for cached in (True, False))
     runs = [
-        ("step", partial(by_stepping, in_dtype(stack, dtype)), cases),
-        ("transformers", partial(by_transformers, hugging_face), cases),
-        ("transformers without cache", partial(by_transformers, hugging_face, cached=False), short),
+        ("step", partial(by_stepping, in_dtype(stack, dtype)), cases, _ROWS),
+        ("transformers", by_cache, _spread(cases, _OF_EVERY), _ROWS_OF_TRANSFORMERS),
+        ("transformers without cache", by_none, _soon_written(cases), _ROWS_OF_TRANSFORMERS),
     ]
-    found = [_compared(name, write, task, given) for name, write, given in runs if given]
+    found = [_compared(name, write, task, given, rows) for name, write, given, rows in runs if given]
     return [*found, _in_one_pass(hugging_face, task, max(cases, key=_size))]
 
 
@@ -73,14 +75,27 @@ def _chosen(task: ChainTask, seed: int) -> list[Case]:
     return chosen
 
 
+def _spread(cases: list[Case], most: int) -> list[Case]:
+    """At most so many of the cases, at equal distances, the last one among them."""
+    step = -(-len(cases) // most)
+    return cases[::-1][:: max(1, step)][::-1]
+
+
+def _soon_written(cases: list[Case]) -> list[Case]:
+    """Short cases, spread evenly, that one whole pass for each token of their chains can write."""
+    short = [case for case in cases if _size(case) <= _TOKENS_UNCACHED]
+    longest = max((len(chain) for _, chain in short), default=1)
+    return _spread(short, max(1, _PASSES_UNCACHED // longest))
+
+
 def _size(case: Case) -> int:
     return len(case[0]) + len(case[1])
 
 
-def _compared(name: str, write: Callable, task: ChainTask, cases: Sequence[Case]) -> GenerationRun:
+def _compared(name: str, write: Callable, task: ChainTask, cases: Sequence[Case], rows: int) -> GenerationRun:
     stop, wrong = cases[0][1][-1], None
-    for start in range(0, len(cases), _ROWS):
-        prompts, chains = zip(*cases[start : start + _ROWS], strict=True)
+    for start in range(0, len(cases), rows):
+        prompts, chains = zip(*cases[start : start + rows], strict=True)
         written = write(prompts, stop, [task.language.max_length - len(prompt) for prompt in prompts])
         differing = (p for p, chain, got in zip(prompts, chains, written, strict=True) if chain != got)
         wrong = wrong or next(differing, None)

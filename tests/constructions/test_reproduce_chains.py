@@ -62,14 +62,44 @@ def test_a_wrong_chain_ends_with_1(tiny, monkeypatch, capsys):
     assert row["accuracy"] < 1 and any(run["wrong"] for run in row["written"])
 
 
-def test_float32_is_never_just_refused(monkeypatch):
+def test_float32_is_never_just_refused():
     too_large = Fibonacci(modulus=4096, length=4)
-    monkeypatch.setitem(reproduce.EXPERIMENTS, "chains", lambda: iter([replace(too_large, dtype="bfloat16")]))
-    (row,) = reproduce.rows("chains", 1, 0)
-    assert row.refused
-    monkeypatch.setitem(reproduce.EXPERIMENTS, "chains", lambda: iter([too_large]))
+    assert reproduce.run("chains", replace(too_large, dtype="bfloat16"), 1, 0).refused
     with pytest.raises(CompileError):
-        list(reproduce.rows("chains", 1, 0))
+        reproduce.run("chains", too_large, 1, 0)
+
+
+def test_what_is_kept_is_not_run_again_and_what_was_wrong_is(tiny, monkeypatch, tmp_path, capsys):
+    kept, page = tmp_path / "rows.json", tmp_path / "rows.md"
+    options = ("every-chain", "--keep", str(kept), "--page", str(page), "--json")
+    assert reproduced(monkeypatch, *options, "--only", "copy mamba", "--only", "bfloat16") == 0
+    some = json.loads(capsys.readouterr().out)
+    assert [(row["arch"], row["dtype"]) for row in some] == [(c.target, c.dtype) for c in TINY[:3]]
+
+    ran, right = [], reproduce.run
+    monkeypatch.setattr(reproduce, "run", lambda *asked: ran.append(asked[1]) or right(*asked))
+    assert reproduced(monkeypatch, *options) == 0 and ran == [TINY[3]]
+    assert json.loads(capsys.readouterr().out)[:3] == some
+    assert "4 models: 3 right, 1 refused, 0 wrong." in page.read_text("utf-8")
+    assert reproduced(monkeypatch, *options, "--samples", "7") == 0 and len(ran) == 5, "another number is another run"
+
+    rows = json.loads(kept.read_text("utf-8"))
+    spoiled = next(row for row in rows["every-chain"] if row["written"])
+    spoiled["written"][0]["wrong"] = "x0 |"
+    kept.write_text(json.dumps(rows), "utf-8")
+    assert reproduced(monkeypatch, *options, "--samples", "7") == 0 and len(ran) == 6
+
+
+def test_what_reproduce_refuses(tiny, monkeypatch, tmp_path, capsys):
+    (tmp_path / "other.json").write_text('{"chains": [{"no": 1}]}', "utf-8")
+    for options, sentence in (
+        (("chains", "--only", "nothing"), "name a program (copy), mixer or dtype"),
+        (("chains", "--keep", str(tmp_path / "other.json")), "holds no rows of experiments"),
+        (("chains", "--page", "page.md"), "give one by --keep"),
+        (("graft", "--only", "copy"), "one run without parts"),
+    ):
+        assert reproduced(monkeypatch, *options) == 2
+        assert sentence in " ".join(capsys.readouterr().err.split())
 
 
 def test_all_programs_are_in_both():
