@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from verify.checker.arithmetic import prove_arithmetic
-from verify.checker.circuit import compare
+from verify.checker.compare import compare
 from verify.checker.files import Checkpoint, read, read_json
 from verify.checker.formats import Rejected
 from verify.checker.language import Language

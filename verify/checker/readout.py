@@ -155,7 +155,7 @@ class Leads:
 # Exact float64 ------------------------------------------------------------------------------------
 
 
-def _held(result: np.ndarray, size: np.ndarray, unit: int) -> np.ndarray:
+def held(result: np.ndarray, size: np.ndarray, unit: int) -> np.ndarray:
     """The result, if numbers of this size are exact in units of 2^unit."""
     if not size.max(initial=0.0) < 2.0 ** (52 + unit):
         raise Rejected("the proof of the task needs more than the 53 bits that the checker carries")
@@ -164,12 +164,12 @@ def _held(result: np.ndarray, size: np.ndarray, unit: int) -> np.ndarray:
 
 def times(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a @ b."""
-    return _held(a @ b, np.abs(a) @ np.abs(b), (array_exponent(a) or 0) + (array_exponent(b) or 0))
+    return held(a @ b, np.abs(a) @ np.abs(b), (array_exponent(a) or 0) + (array_exponent(b) or 0))
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Elementwise."""
-    return _held(a * b, np.abs(a * b), (array_exponent(a) or 0) + (array_exponent(b) or 0))
+    return held(a * b, np.abs(a * b), (array_exponent(a) or 0) + (array_exponent(b) or 0))
 
 
 def times_number(a: np.ndarray, x: float) -> np.ndarray:
@@ -179,7 +179,7 @@ def times_number(a: np.ndarray, x: float) -> np.ndarray:
 def plus(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     units = [e for e in (array_exponent(a), array_exponent(b)) if e is not None]
     size = np.array(np.abs(a).max(initial=0.0) + np.abs(b).max(initial=0.0))
-    return _held(a + b, size, min(units, default=0))
+    return held(a + b, size, min(units, default=0))
 
 
 def least(a: np.ndarray) -> Fraction:

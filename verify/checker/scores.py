@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from verify.checker.circuit import Lanes, Reader, read_matrix
+from verify.checker.circuit import Reader
+from verify.checker.entries import read_matrix
 from verify.checker.files import Matrix
 from verify.checker.formats import Rejected
 from verify.checker.readout import plus, times
+from verify.checker.rules import Lanes
 from verify.checker.windows import is_window, letters_of, reach
 
 _MOST_ENTRIES = 1 << 25

@@ -11,10 +11,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from verify.checker.circuit import Reader, Unproved
+from verify.checker.circuit import Reader
 from verify.checker.formats import EXACT, Rejected
 from verify.checker.language import Language
 from verify.checker.readout import NOBODY
+from verify.checker.rules import Unproved
 from verify.checker.task_recall import prove_recall
 from verify.checker.task_steps import prove_clock, prove_keep, prove_runs
 from verify.checker.values import World

@@ -7,9 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from verify.checker.circuit import Lanes, Reader, read_number
+from verify.checker.circuit import Reader
+from verify.checker.entries import read_number
 from verify.checker.formats import Rejected
 from verify.checker.readout import NOBODY, Heard, Readout, plus, product, times
+from verify.checker.rules import Lanes
 from verify.checker.scores import Scores
 from verify.checker.task_pairs import Pair, Sets
 

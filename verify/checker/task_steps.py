@@ -8,9 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from verify.checker.circuit import Lanes, Reader
+from verify.checker.circuit import Reader
 from verify.checker.formats import Rejected
 from verify.checker.readout import NOBODY, Heard, Readout, least, plus, times
+from verify.checker.rules import Lanes
 from verify.checker.scores import Scores, readout_parts
 from verify.checker.tables import Ramp
 from verify.checker.values import TOKEN, Root, Value, World

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import random
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from constructions.registry import CONSTRUCTIONS
 from tests.circuits import CASES
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.plants import plant
 from verify.checker.check import check
+from verify.checker.compare import _deciding_rows
+from verify.checker.rules import Unproved
 
 NO_BLOCK = {"a_constant"}
 # Exact, but the normal form does not find the circuit in the weights yet.
@@ -27,6 +31,7 @@ CONSTRUCTED = [
     ("mqar", {"kappa": 3, "vocab": 6, "write": "last"}),
     ("mqar", {"kappa": 3, "vocab": 6, "write": "first"}),
     ("mqar", {"kappa": 256, "vocab": 2048}),  # many keys: what letters leave open counts once, not for each key
+    ("mqar", {"kappa": 16, "vocab": 512, "arch": "mamba2"}),  # many letters: few of their scores are compared
     ("induction-heads", {"vocab": 5}),
     ("keep-nth", {"n": 3, "vocab": 8}),
     ("absolute-time", {"horizon": 6}),
@@ -89,6 +94,35 @@ def test_the_weights_of_another_circuit_are_not_accepted(tmp_path):
     circuit = (write(tmp_path / "other", other, "mamba") / "circuit.json").read_text()
     assert check(directory).accepted
     (directory / "circuit.json").write_text(circuit)
+    verdict = check(directory)
+    assert verdict.arithmetic is None and verdict.meaning
+
+
+def test_some_scores_decide_for_all():
+    """Random matrices of small rank: what vanishes on the rows that are compared vanishes on all."""
+    rng, fewer = np.random.default_rng(0), 0
+    for _ in range(200):
+        height, rank, width = rng.integers(1, 9, size=3)
+        columns = (rng.integers(-2, 3, (height, rank)) @ rng.integers(-2, 3, (rank, width))) / 4.0
+        try:
+            chosen = list(_deciding_rows(columns))
+        except Unproved:
+            continue
+        found = np.linalg.matrix_rank(columns[chosen]) if chosen else 0
+        assert len(chosen) == found == np.linalg.matrix_rank(columns)
+        fewer += len(chosen) < height
+    assert fewer > 50
+
+
+@pytest.mark.parametrize("letter", range(7))
+def test_every_row_of_the_head_counts(letter, tmp_path):
+    """Few scores are compared; one weight of any letter's row changed is found all the same."""
+    construction = CONSTRUCTIONS["mqar"](kappa=3, vocab=3, arch="mamba2")
+    directory = write(tmp_path / "c", construction.circuit(), "mamba2")
+    assert check(directory).meaning is None
+    tensors = load_file(directory / "model.safetensors")
+    tensors["lm_head.weight"][letter, 0] += 4.0
+    save_file(tensors, directory / "model.safetensors")
     verdict = check(directory)
     assert verdict.arithmetic is None and verdict.meaning
 

@@ -1,0 +1,153 @@
+"""Whether all scores that the weights compute are the circuit's, as functions of the sequence (part C)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+
+from verify.checker.circuit import Reader
+from verify.checker.files import Matrix
+from verify.checker.formats import EXACT, Rejected, array_exponent
+from verify.checker.readout import held, times, times_number
+from verify.checker.rules import ONE, Lanes, Unproved
+from verify.checker.states import merged
+from verify.checker.tables import Ramp
+from verify.checker.values import Value, World, along, bounds, combine, constant, normalised
+from verify.checker.windows import TooLarge, exact_float, exact_product
+
+_MOST_ENTRIES = 1 << 23
+_MOST_DENOMINATOR = 1 << 16
+_MOST_WEIGHTS = 4  # powers of two that are tried
+_PRIME = (1 << 31) - 1
+
+
+def scores_differ(reader: Reader, lanes: Lanes, head: Matrix, letters: int) -> str | None:
+    """None if every score of the weights is the circuit's, as a function of the sequence; else the first that is not
+    shown.
+    """
+    place = reader.data["output"]
+    weight = _rule_weight(reader, reader.data["streams"][place], lanes, head)
+    parts = reader.output(place, weight)
+    width = parts[0][0].shape[0]
+    if width > letters:
+        return f"the circuit gives {width} numbers, and there are {letters} letters"
+    columns = _columns_of_the_difference([(head.part(0, letters), lanes)], parts, letters)
+    for row in _deciding_rows(columns):
+        ours, asked = (merged(reader.world, _score(side, row)) for side in ([(head, lanes)], parts))
+        if not reader.same(ours, asked):
+            return f"the score of letter {row} is not shown to be the circuit's"
+    return None
+
+
+def _score(parts: list[tuple[Matrix, Lanes]], row: int) -> Value:
+    return combine([(w, lanes[c]) for matrix, lanes in parts if row < matrix.shape[0] for c, w in matrix.row(row)])
+
+
+def _tight(world: World, value: Value, depth: int) -> tuple[Fraction, Fraction]:
+    """Bounds, of the value and of what it also is: a ramp of a sum is a line of its parts and another ramp."""
+    (lo, hi), here = bounds(world, value), along(world, value)
+    if here is not None:
+        lo, hi = max(lo, Fraction(here[0].min())), min(hi, Fraction(here[1].max()))
+    for key, ramp in value.ramps.items() if depth else ():
+        form = world.roots[key[0]]
+        for slope in {ramp.slopes[0], ramp.slopes[-1]} - {0} if form.kind == "form" and not key[1] else ():
+            line = Value(Fraction(0), {key: Ramp([form.lo, form.hi], [slope * form.lo, slope * form.hi])})
+            other = _tight(world, combine([(ONE, value), (-ONE, line), (slope, form.parts[0])]), depth - 1)
+            lo, hi = max(lo, other[0]), min(hi, other[1])
+    return lo, hi
+
+
+def _rule_weight(reader: Reader, stream: dict, lanes: Lanes, head: Matrix) -> Fraction | None:
+    """The W of rules: a power of two above every lead of a score over that of a token with a rule; any will do."""
+    if stream["operation"] != "Decide":
+        return None
+    tokens, scores = stream["attributes"]["tokens"], reader.output(stream["inputs"][0])
+    found = [_tight(reader.world, _score(scores, row), 3) for row in range(scores[0][0].shape[0])]
+    lead = max(hi for _, hi in found) - min(found[t][0] for t in tokens)
+    weight = ONE
+    while weight <= lead:
+        weight *= 2
+    read = _score([(head, lanes)], tokens[0])
+    for _ in range(_MOST_WEIGHTS):
+        if reader.same(_score(reader.output(reader.data["output"], weight), tokens[0]), read):
+            return weight
+        weight *= 2
+    raise Unproved(f"no power of two from {weight / 2**_MOST_WEIGHTS} on is shown to be the weight of the rules")
+
+
+def _columns_of_the_difference(
+    left: list[tuple[Matrix, Lanes]], right: list[tuple[Matrix, Lanes]], letters: int
+) -> np.ndarray:
+    """Two sums of matrix · lanes, the second taken away, as one matrix: (letters, lanes that do not cancel), with
+    proportional lanes taken together.
+    """
+    basis: dict[tuple, int] = {}
+    rows, places, data = [], [], []
+    for sign, side in ((1, left), (-1, right)):
+        for matrix, lanes in side:
+            place, scale = np.zeros(len(lanes), np.int64), np.zeros(len(lanes))
+            for i in set(matrix.cols.tolist()):
+                if not lanes[i].zero:
+                    factor, shape = (lanes[i].const, constant(1)) if lanes[i].constant else normalised(lanes[i])
+                    place[i], scale[i] = basis.setdefault(shape.key, len(basis)), exact_float(factor * sign)
+            rows.append(matrix.rows)
+            places.append(place[matrix.cols])
+            data.append(exact_product(matrix.data, scale[matrix.cols]))
+    width, entry = max(len(basis), 1), np.concatenate(data)
+    distinct, at = np.unique(np.concatenate(rows) * width + np.concatenate(places), return_inverse=True)
+    total, size = (np.bincount(at.reshape(-1), weights=w) for w in (entry, np.abs(entry)))
+    total = held(total, size, array_exponent(entry) or 0)
+    kept = total != 0
+    used, column = np.unique(distinct[kept] % width, return_inverse=True)
+    if len(used) * letters > _MOST_ENTRIES:
+        raise Unproved(f"{len(used)} lanes of the head are not the circuit's")
+    columns = np.zeros((letters, len(used)))
+    columns[distinct[kept] // width, column] = total[kept]
+    return columns
+
+
+def _deciding_rows(columns: np.ndarray) -> Iterator[int]:
+    """Lemma T: some rows of a matrix so that whatever it maps to 0 in these rows it maps to 0 in all.
+
+    Columns that are sums of those before add nothing to the rank; of the others as many rows are chosen, on which they
+    are independent modulo a prime, so independent.
+    """
+    chosen: list[int] = []
+    for c in range(columns.shape[1]):
+        if not _is_sum(columns[:, chosen], columns[:, c]):
+            chosen.append(c)
+    left = np.ldexp(columns[:, chosen], -(array_exponent(columns) or 0)).astype(np.int64) % _PRIME
+    for c in range(len(chosen)):
+        found = np.flatnonzero(left[:, c])
+        if not len(found):
+            raise Unproved("the rank of the head is not found")
+        row = int(found[0])
+        yield row
+        pivot = left[row] * pow(int(left[row, c]), -1, _PRIME) % _PRIME
+        left = (left - left[:, c, None] * pivot[None]) % _PRIME
+
+
+def _is_sum(columns: np.ndarray, column: np.ndarray) -> bool:
+    """Whether a column is a sum of others with weights of small denominators: found in floats and checked exactly."""
+    if not columns.shape[1]:
+        return False
+    found = [Fraction(w).limit_denominator(1 << 10) for w in np.linalg.lstsq(columns, column, rcond=None)[0].tolist()]
+    common = lcm(*(w.denominator for w in found))
+    if common > _MOST_DENOMINATOR:
+        return False
+    whole = np.array([[float(w * common)] for w in found])
+    return bool((times(columns, whole)[:, 0] == times_number(column, common)).all())
+
+
+def compare(world: World, data: dict, lanes: Lanes, head: Matrix) -> str | None:
+    """Why the scores are not shown to be the circuit's, or None where they are."""
+    world.format = EXACT
+    try:
+        return scores_differ(Reader(world, data), lanes, head, world.language.tokens)
+    except (Unproved, Rejected, TooLarge) as reason:
+        return str(reason)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as reason:
+        return f"circuit.json is not a circuit: {reason!r}"

@@ -1,0 +1,47 @@
+"""The numbers and matrices that circuit.json holds, in the forms in which it writes them."""
+
+from __future__ import annotations
+
+import base64
+from fractions import Fraction
+
+import numpy as np
+
+from verify.checker.files import Matrix
+from verify.checker.formats import Rejected
+
+
+def read_number(x: int | float | str) -> Fraction:
+    return Fraction(x)
+
+
+def read_matrix(data: dict) -> Matrix:
+    """The three forms in which circuit.json writes matrices; Rejected where an entry is none, or stands twice."""
+    if "diagonal" in data:
+        places, entries = np.arange(data["size"]), [read_number(data["diagonal"])]
+        return _matrix((data["size"],) * 2, places, places, np.full(len(places), float(entries[0])), entries)
+    shape = tuple(data["shape"])
+    if "rows" in data:
+        listed = [(r, c, read_number(v)) for r, row in enumerate(data["rows"]) for c, v in row]
+        rows, cols = (np.array([entry[i] for entry in listed], dtype=np.int64) for i in (0, 1))
+        exact = [v for _, _, v in listed]
+        return _matrix(shape, rows, cols, np.array([float(v) for v in exact]), exact)
+    counts, cols, units = (_integers(data[name]) for name in ("counts", "columns", "values"))
+    if np.abs(units.astype(float)).max(initial=0.0) > 2.0**53:
+        raise Rejected("a matrix of circuit.json needs more than the 53 bits that the checker carries")
+    rows = np.repeat(np.arange(shape[0]), counts)
+    return _matrix(shape, rows, cols, np.ldexp(units.astype(float), data["exponent"]), [])
+
+
+def _matrix(shape: tuple, rows: np.ndarray, cols: np.ndarray, data: np.ndarray, exact: list[Fraction]) -> Matrix:
+    height, width = shape
+    inside = len(rows) == len(cols) == len(data) and (rows < height).all() and ((cols >= 0) & (cols < width)).all()
+    if not inside or len(rows) and (np.diff(rows * width + cols) <= 0).any():
+        raise Rejected("a matrix of circuit.json has an entry outside of it, or not in its order")
+    if any(Fraction(float(v)) != v for v in set(exact)):
+        raise Rejected("a matrix of circuit.json holds a number that 53 bits do not hold")
+    return Matrix((height, width), rows, cols, data)
+
+
+def _integers(data: dict) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(data["base64"]), f"<i{data['bytes']}").astype(np.int64)
