@@ -17,16 +17,6 @@ if TYPE_CHECKING:  # a target's gadgets build blocks in a context
 
 
 @dataclass(frozen=True)
-class Savings:
-    """What passes may spend so that a circuit takes fewer blocks.
-
-    masks: ramps, by folding conditions into what they mask (`passes.fold_masks`).
-    """
-
-    masks: bool = False
-
-
-@dataclass(frozen=True)
 class ColumnLimit:
     """How many state columns a block may have at most (None: any number), and whether the author asked for that.
 
@@ -41,15 +31,13 @@ class ColumnLimit:
 class Context:
     """target, format: what is compiled for; domains: what streams can hold.
 
-    forms: their linear forms, found once each; savings: what may be spent for fewer blocks;
-    columns: how many columns a state may have.
+    forms: their linear forms, found once each; columns: how many columns a state may have.
     """
 
     target: Target
     format: Format
     domains: Domains
     forms: dict[Stream, Form] = field(default_factory=dict, repr=False)
-    savings: Savings = Savings()
     columns: ColumnLimit = ColumnLimit()
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import compiler.gadgets.core  # noqa: F401 (fails here where an operation has no
 from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import ONE
 from compiler.artifact.formats import HUGGING_FACE, writer_of
-from compiler.context import Context, Savings
+from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.exactness.columns import check_columns
 from compiler.exactness.compare import compare
@@ -28,6 +28,7 @@ from compiler.passes.allocate import Lanes, allocate
 from compiler.passes.check import check
 from compiler.passes.common import common
 from compiler.passes.fit_ports import fit_ports
+from compiler.passes.fold_masks import MaskFolding
 from compiler.passes.lower import lower
 from compiler.passes.once import once
 from compiler.passes.represent import represent
@@ -163,20 +164,21 @@ def _compiled(source: Circuit, circuit: Circuit, mixer: Target, format: Format, 
 
 
 def _fewest_blocks(weighed: Circuit, core: Circuit, context: Context) -> Compiled:
-    """As it is lowered with nothing spent, or with the savings where they take fewer blocks."""
-    plain = _lowered(weighed, core, context)
+    """As it is lowered with no mask folded, or with masks folded where that takes fewer blocks."""
+    plain = _lowered(weighed, represent(core, context), context)
     if len(plain.blocks) < 2:
         return plain
+    masks = MaskFolding(context)
     try:
-        saving = _lowered(weighed, core, replace(context, savings=Savings(masks=True)))
+        folded = represent(core, context, masks)
+        saving = _lowered(weighed, folded, context) if masks.any else plain
     except CompileError:  # such as a ramp that leaves the exact range with its mask
         return plain
     return saving if len(saving.blocks) < len(plain.blocks) else plain
 
 
-def _lowered(weighed: Circuit, core: Circuit, context: Context) -> Compiled:
-    core = represent(core, context)
-    core = common(core, context)
+def _lowered(weighed: Circuit, represented: Circuit, context: Context) -> Compiled:
+    core = common(represented, context)
     core = split_reals(core, context)
     core = fit_ports(core, context)
     plan = schedule(core, context)

@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import inf
 
 import numpy as np
 
-from compiler.analysis.units import array_units
+from compiler.analysis.units import array_units, float_unit
 
+_FEW = 16  # numbers, which are looked at sooner one by one
 EXACT = 2.0**53 * (1 - 2.0**-20)  # the factor covers the rounding of what is compared with it
 
 
@@ -88,7 +90,9 @@ def in_units(sizes: np.ndarray, units: np.ndarray) -> Fraction:
 
 def least_unit(values: np.ndarray) -> float:
     """The largest power of two of which all the values are multiples, infinity where all are 0."""
-    return float(array_units(values).min(initial=np.inf))
+    if values.size > _FEW:
+        return float(array_units(values).min(initial=np.inf))
+    return min((float_unit(value) for value in values.ravel().tolist() if value), default=inf)
 
 
 def up(value: Fraction) -> float:

@@ -8,7 +8,7 @@ everything that is compared with 2^p is counted in powers of two, never in a lat
 from __future__ import annotations
 
 from fractions import Fraction
-from math import gcd
+from math import gcd, isfinite
 
 import numpy as np
 
@@ -23,6 +23,14 @@ def _unit(number: Fraction) -> Fraction:
     if denominator & (denominator - 1):
         raise ValueError(f"{number} is no dyadic rational, so it is a multiple of no power of two")
     return Fraction(numerator & -numerator, denominator)
+
+
+def float_unit(value: float) -> float:
+    """The largest power of two that divides a float64 other than 0; 0 where it is no number."""
+    if not isfinite(value):
+        return 0.0
+    numerator, denominator = value.as_integer_ratio()
+    return float(numerator & -numerator) if denominator == 1 else 1 / denominator
 
 
 def array_units(values: np.ndarray) -> np.ndarray:

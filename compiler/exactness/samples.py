@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
+from random import Random
 
 import numpy as np
 
@@ -27,12 +28,11 @@ def inputs_of(circuit: Circuit, positions: int) -> Iterator[Inputs]:
     """Batches (token ids (batch, time) or None, {numeric input: (batch, time, width)}) of about this many positions in
     all.
     """
-    rng = np.random.default_rng(0)
     if circuit.alphabet is not None and circuit.language is not None:
-        for batch in _words(circuit.language, positions, rng):
+        for batch in _words(circuit.language, positions):
             yield batch, {}
     elif circuit.language is None:
-        numbers = _numbers(circuit, positions, rng)
+        numbers = _numbers(circuit, positions, np.random.default_rng(0))
         # A circuit that reads nothing, a constant, has one sequence: its only token is the absent one.
         yield (None, numbers) if numbers else (np.zeros((1, min(circuit.max_length, positions)), dtype=np.int64), {})
 
@@ -40,10 +40,10 @@ def inputs_of(circuit: Circuit, positions: int) -> Iterator[Inputs]:
 # Tokens --------------------------------------------------------------------------------------------
 
 
-def _words(language: InputLanguage, positions: int, rng: np.random.Generator) -> list[np.ndarray]:
+def _words(language: InputLanguage, positions: int) -> list[np.ndarray]:
     """All strings of the greatest length that half of the positions hold, shorter ones that end there, and walks."""
     words = _short_strings(language, positions // 2)
-    walker = _Walker(language, rng)
+    walker = _Walker(language, Random(0))
     for longest in (16, 64):
         length = min(language.max_length, longest, positions)
         words += [walker.word(length) for _ in range(max(1, positions // 4 // length))]
@@ -71,7 +71,7 @@ def _short_strings(language: InputLanguage, positions: int) -> list[tuple[int, .
 class _Walker:
     """Random walks of an input language that like to repeat a token."""
 
-    def __init__(self, language: InputLanguage, rng: np.random.Generator):
+    def __init__(self, language: InputLanguage, rng: Random):
         self.start, self.rng = language.start, rng
         self.leaving: dict[str, list[tuple[int, Edge, np.ndarray]]] = {}
         for i, edge in enumerate(language.edges):
@@ -88,7 +88,7 @@ class _Walker:
             options = list(self.leaving.get(state, ()))
             token = None
             while options and token is None:
-                i, edge, tokens = options.pop(int(self.rng.integers(len(options))))
+                i, edge, tokens = options.pop(self.rng.randrange(len(options)))
                 token = self._token(edge, tokens, {t for j, t in used if j == i} if edge.distinct else set(), word)
             if token is None:
                 break
@@ -98,12 +98,12 @@ class _Walker:
         return tuple(word)
 
     def _token(self, edge: Edge, tokens: np.ndarray, used: set[int], word: list[int]) -> int | None:
-        if word and self.rng.integers(2):
-            earlier = word[int(self.rng.integers(len(word)))]
+        if word and self.rng.random() < 0.5:
+            earlier = self.rng.choice(word)
             if earlier in edge.tokens and earlier not in used:
                 return earlier
         free = tokens if not used else tokens[~np.isin(tokens, list(used))]
-        return int(free[self.rng.integers(len(free))]) if len(free) else None
+        return int(free[self.rng.randrange(len(free))]) if len(free) else None
 
 
 # Numbers -------------------------------------------------------------------------------------------

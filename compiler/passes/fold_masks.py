@@ -33,9 +33,13 @@ _EDGES = 4  # ramps beyond: a one-hot of n alternatives has n + 2
 
 
 class MaskFolding:
-    """Conjunctions as masked ramps."""
+    """Conjunctions as masked ramps.
+
+    any: whether one has been folded.
+    """
 
     def __init__(self, context: Context):
+        self.any = False
         self.context = context
         self.domains = context.domains
         self.depths = Depths()
@@ -56,6 +60,7 @@ class MaskFolding:
         conditions = [part for part in parts if part is not masked]
         result = _masked(self.domains, form, conditions, conjunction.width).retyped(conjunction.type)
         self.domains.meet(result, self.domains.of(conjunction))
+        self.any = True
         return result
 
     def _ramps(self, form: Form, depth: int, width: int) -> bool:

@@ -8,18 +8,21 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from compiler.analysis.domain import power_of_two
 from compiler.analysis.domains import Domains
-from compiler.analysis.units import array_divisor, array_unit, array_units, unit_of
+from compiler.analysis.units import array_divisor, array_unit, array_units, float_unit, unit_of
 from compiler.driver import compile, run_blocks
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language import memory
+from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream, constant
+from compiler.language.types import Bool
 from compiler.language.words import concatenate, select
 from compiler.passes.check import check
 from tests import random_circuits
@@ -177,9 +180,34 @@ def test_units_are_powers_of_two():
         unit_of(Fraction(1, 3))
     values = np.array([3000.0, 0.0, 0.625, -7.0, 2.0**53 - 1, 0.1])
     assert array_units(values).tolist() == [8, np.inf, 0.125, 1, 1, 2.0**-55]
+    assert [float_unit(v) for v in values.tolist() if v] == [v for v in array_units(values).tolist() if v < np.inf]
+    tiny = np.array([5e-324, 3 * 2.0**-1074, -1.5 * 2.0**-1000, 1.7e308])
+    assert [float_unit(v) for v in tiny.tolist()] == array_units(tiny).tolist()
     assert array_unit(values[:4]) == Fraction(1, 8) and array_unit(np.zeros(2)) == 0
     assert array_divisor(np.array([3000.0, 0.0, -5000.0])) == 1000 and array_divisor(np.array([0.75, 1.5])) == 0.75
 
 
 def test_the_least_power_of_two_above_a_bound():
     assert [power_of_two(Fraction(n, 4)) for n in (0, 1, 3, 4, 5, 33)] == [1, Fraction(1, 4), 1, 1, 2, 16]
+
+
+def test_what_is_rebuilt_over_the_same_inputs_has_the_same_domain():
+    x = Tokens(random_circuits.ALPHABET)
+    domains = Domains(InputLanguage.everything(random_circuits.ALPHABET, 10), 10)
+    count = x.is_in(random_circuits.ALPHABET.tokens[0]).cumsum()
+    again = Stream(count.operation, count.inputs)
+    assert domains.of(again) is domains.of(count)
+    sharper = x.is_in(random_circuits.ALPHABET.tokens[0])
+    domains.bounded(sharper, np.zeros(1))
+    assert domains.of(Stream(count.operation, (sharper,))).hi == 0
+
+
+def test_a_type_that_is_declared_twice_is_shown_twice():
+    """The second stream has the domain of the first, cut to its type; what was cut is remembered with it."""
+    x = Tokens(random_circuits.ALPHABET)
+    count = x.is_in(random_circuits.ALPHABET.tokens[0]).cumsum()
+    wrong = Stream(ops.Linear((sparse.csr_array(np.array([[1.0]])),), Bool(1)), (count,))
+    again = Stream(wrong.operation, (count,))
+    with pytest.raises(CompileError) as refused:
+        Domains(InputLanguage.everything(random_circuits.ALPHABET, 10), 10).all([*count.inputs, count, wrong, again])
+    assert len(refused.value.reasons) == 2

@@ -4,7 +4,10 @@ attained.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from compiler.analysis import heaviest_walk as module
 from compiler.analysis import walks
@@ -83,5 +86,31 @@ def test_too_many_walks_leave_the_bound_of_the_masses(monkeypatch):
 
 def test_too_much_work_leaves_the_bound_of_the_masses(monkeypatch):
     monkeypatch.setattr(module, "_MOST_WORK", 100)
+    monkeypatch.setattr(module, "_MOST_SQUARED", 0)
     assert _most(count(letter, reset=letter & mark), three) == 1000
     assert _most(count(letter, reset=mark), three) == 1000
+
+
+def _random_steps(rng: np.random.Generator, nodes: int) -> list[walks.Step]:
+    steps = []
+    for _ in range(1 + int(rng.integers(3 * nodes))):
+        source, target, weight, reset = (int(rng.integers(n)) for n in (nodes, nodes, 3, 4))
+        steps.append(walks.Step(source, target, 0, 0, (), (((0, weight),), ((int(reset == 0), 1),))))
+    return steps
+
+
+def test_squares_count_what_rounds_count(monkeypatch: pytest.MonkeyPatch):
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        nodes = 1 + int(rng.integers(5))
+        steps, length = _random_steps(rng, nodes), nodes**2 + 1 + int(rng.integers(100))
+        squared = module._heaviest(steps, length)
+        monkeypatch.setattr(module, "_MOST_SQUARED", 0)
+        assert module._heaviest(steps, length) == squared
+        monkeypatch.undo()
+
+
+def test_a_count_over_very_long_sequences_is_bounded_at_once():
+    """10^6 rounds would take a minute; without the squares no bound is found in the work that is allowed."""
+    million = replace(three, max_length=10**6)
+    assert _most(count(mark, reset=letter & mark), million) == 333_333

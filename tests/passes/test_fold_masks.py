@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -11,7 +9,7 @@ import torch
 import compiler
 from compiler import driver
 from compiler.artifact.package import bare
-from compiler.context import Context, Savings
+from compiler.context import Context
 from compiler.exactness.compare import Miscompiled
 from compiler.interpreter import interpret
 from compiler.language import memory
@@ -57,8 +55,8 @@ def _strings(length: int = LENGTH, many: int = 200) -> np.ndarray:
 
 def _represented(flag: Stream, masks: bool) -> tuple[Circuit, Context]:
     circuit = over_abc("flag", flag, LENGTH)
-    context = replace(Context.of(circuit, target_of("mamba")), savings=Savings(masks=masks))
-    return represent(common(circuit, context), context), context
+    context = Context.of(circuit, target_of("mamba"))
+    return represent(common(circuit, context), context, MaskFolding(context) if masks else None), context
 
 
 @pytest.mark.parametrize("name", FLAGS)
@@ -85,7 +83,7 @@ def test_the_real_blocks_compute_it_too(name: str, target: str, monkeypatch: pyt
 
 
 def _always_saving(weighed: Circuit, core: Circuit, context: Context) -> compiler.Compiled:
-    return driver._lowered(weighed, core, replace(context, savings=Savings(masks=True)))
+    return driver._lowered(weighed, represent(core, context, MaskFolding(context)), context)
 
 
 BLOCKS = {
@@ -106,9 +104,8 @@ def test_nothing_is_folded_where_that_saves_no_block():
     """The flag is ready a block later than what it masks."""
     flag = over_abc("late", since.one_hot(4) & (n_a > n_b), LENGTH)
     compiled = compiler.compile(flag)
-    assert compiled.context.savings == Savings()
-    plain = driver._lowered(flag, flag, compiled.context)
-    assert len(compiled.blocks) == len(plain.blocks)
+    plain = driver._lowered(flag, represent(flag, compiled.context), compiled.context)
+    assert len(compiled.blocks) == len(plain.blocks) and compiled.lanes.count == plain.lanes.count
 
 
 def test_a_mask_smaller_than_the_ramp_is_found(monkeypatch: pytest.MonkeyPatch):

@@ -31,6 +31,8 @@ class Domains:
         self.language = language
         self.max_length = max_length
         self._known: dict[Stream, Domain] = {}
+        self._alike: dict[tuple, tuple[Stream, Domain]] = {}
+        self._uncut: dict[Domain, Domain] = {}
         self.forms: dict[Stream, Form] = {}
         self.sums = MatrixSumsCache()
 
@@ -38,8 +40,18 @@ class Domains:
         if stream not in self._known:
             for node in inputs_first([stream], lambda reader: [s for s in reader.inputs if s not in self._known]):
                 if node not in self._known:  # sharpening another may have asked for it
-                    self._known[node] = self._sharpened(node)
+                    self._known[node] = self._found(node)
         return self._known[stream]
+
+    def _found(self, stream: Stream) -> Domain:
+        """The domain of a stream whose inputs are known: what passes rebuild over equal inputs has the same."""
+        key = (id(stream.operation), *(self._known[s] for s in stream.inputs))
+        like, domain = self._alike.get(key, (None, None))
+        if like is not None and domain is not None and like.type == stream.type:
+            return domain
+        domain = self._sharpened(stream)
+        self._alike[key] = (stream, domain)  # the stream keeps its operation, so that an id stays its own
+        return domain
 
     def all(self, streams: Iterable[Stream]) -> dict[Stream, Domain]:
         """The domains of a circuit as written; CompileError where the author declared a type that cannot be shown."""
@@ -93,7 +105,8 @@ class Domains:
             return doubt(stream, self)
         if isinstance(operation, ops.Linear) and operation.type is None:
             return None
-        known, claimed = domain_of(operation, stream, self), self._known[stream]
+        claimed = self._known[stream]
+        known = self._uncut.get(claimed, claimed)
         within = known.lo >= claimed.lo and known.hi <= claimed.hi or not isinstance(operation, (ops.Linear, ops.Embed))
         single = known.l1 <= 1 or not isinstance(type, OneHot) or not isinstance(operation, (ops.Linear, ops.Embed))
         if within and single and (not type.integral or known.step > 0 and known.step.denominator == 1):
@@ -106,6 +119,8 @@ class Domains:
     def meet(self, stream: Stream, other: Domain) -> None:
         """Record that the stream also satisfies another domain (it is known to equal another stream)."""
         own = self.of(stream)
+        if other is own:
+            return
         self._known[stream] = Domain(
             np.maximum(own.units, other.units),
             np.maximum(own.low, other.low),
@@ -137,7 +152,10 @@ class Domains:
         if (units[units > 0] < 1 / _RANGE).any():
             raise CompileError([(stream, "its values are finer than 2^−256, and no float sums such numbers exactly")])
         masses = np.minimum(domain.masses, times(bounds, Fraction(self.max_length)))
-        return Domain(units, low, high, min(l1, total(bounds)), masses)
+        cut = Domain(units, low, high, min(l1, total(bounds)), masses)
+        if low is not domain.low or high is not domain.high or l1 is not domain.l1:
+            self._uncut[cut] = domain
+        return cut
 
     def lanes(self, units: np.ndarray, low: np.ndarray, high: np.ndarray, l1: Fraction | None = None) -> Domain:
         """A domain of which the sums follow from the bounds."""

@@ -32,10 +32,12 @@ from compiler.passes.represent.rewriter import Rewriter, Rules
 RULES: Rules = {**arithmetic.RULES, **flags.RULES, **thresholds.RULES, **memories.RULES, **digits.RULES}
 
 
-def represent(circuit: Circuit, context: Context) -> Circuit:
-    """The same circuit over the core operations; `context.domains` learns the domains of the new streams."""
-    fold = MaskFolding(context) if context.savings.masks else None
-    rewriter = Rewriter(RULES, context.domains, circuit.alphabet, fold)
+def represent(circuit: Circuit, context: Context, masks: MaskFolding | None = None) -> Circuit:
+    """The same circuit over the core operations; `context.domains` learns the domains of the new streams.
+
+    masks: folds conditions into what they mask; None: each conjunction is a rectifier of its own.
+    """
+    rewriter = Rewriter(RULES, context.domains, circuit.alphabet, masks)
     reasons = []
     for stream in circuit.streams:
         try:
