@@ -11,6 +11,7 @@ accepted only where every file that a program reads is what it was.
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import os
 import random
@@ -20,8 +21,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,10 @@ from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CIRCUIT, MANIFEST, SEALED_FILES, WEIGHTS
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import sealed
-from constructions import artifact
-from constructions.guarantee import proof_of
+from constructions import artifact, saved
+from constructions.artifact import Built
+from constructions.construction import CircuitFamily
+from constructions.guarantee import Proof, proof_of
 from constructions.saved import verify_checkpoint
 from constructions.selectivity.mqar import MQAR
 from verify.certificates import Violated
@@ -117,7 +120,7 @@ def run(cases: Iterable[int], report: Callable[[str], None] = lambda line: None)
     """(how often each verdict came out, a line for each case that broke a rule); the same number, the same case."""
     counts: Counter = Counter()
     broken = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, _built_once():
         root = Path(folder)
         originals = make(root)
         for case in cases:
@@ -135,6 +138,32 @@ def run(cases: Iterable[int], report: Callable[[str], None] = lambda line: None)
                 report(broken[-1])
             shutil.rmtree(bad)
     return counts, broken
+
+
+@contextmanager
+def _built_once() -> Iterator[None]:
+    """What is built again from the same parameters is built, and proved, once: most damage leaves them alone."""
+    build, proof = saved.build, saved.proof_of
+    known: dict[str, Built] = {}
+    proofs: dict[Built, Proof] = {}
+
+    def built(construction: CircuitFamily) -> Built:
+        if not isinstance(construction, MQAR):
+            return build(construction)
+        key = repr(construction)
+        known[key] = known.get(key) or build(construction)
+        return known[key]
+
+    def proved(one: Built) -> Proof:
+        if one not in proofs:
+            proofs[one] = proof(one)
+        return copy.deepcopy(proofs[one])
+
+    saved.build, saved.proof_of = built, proved
+    try:
+        yield
+    finally:
+        saved.build, saved.proof_of = build, proof
 
 
 # Damage ----------------------------------------------------------------------------------------------
