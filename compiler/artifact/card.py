@@ -82,33 +82,38 @@ An input called `position` may be left out: it counts by itself.
 
 
 def origin(manifest: Mapping[str, Any]) -> str:
-    """Where the weights come from."""
-    theorem = manifest.get("theorem")
-    source = f"of {theorem}" if theorem else "written as a program"
+    """Where the weights come from, and where more of it stands."""
     return (
-        f"No weight here was trained: a circuit {source} was compiled to exact weights of a real Mamba model. "
+        f"{compiled_from(manifest)} "
         "`circuit.json` holds the circuit, `construction.json` the promise, the names in the weights and the hashes."
     )
 
 
+def compiled_from(manifest: Mapping[str, Any]) -> str:
+    """Where the weights come from, in one sentence."""
+    theorem = manifest.get("theorem")
+    source = f"of {theorem}" if theorem else "written as a program"
+    return f"No weight here was trained: a circuit {source} was compiled to exact weights of a real Mamba model."
+
+
 def _promise(manifest: Mapping[str, Any]) -> str:
+    compares = "`construct verify DIRECTORY` compares every file with what the circuit compiles to."
+    return f"## Promise\n\n{promise_sentences(manifest)}\n\n{compares}"
+
+
+def promise_sentences(manifest: Mapping[str, Any]) -> str:
+    """The promise of a language model, in words, as one or two paragraphs."""
     promise = manifest["promise"]
     bound = promise.get("error_bound")
     near = "is within rounding" if bound is None else f"is within {bound:.3g} of the circuit's score"
     exact = "equals the circuit's score bit for bit" if promise["level"] == "bit-exact" else near
     stop = f"A generation ends with `{promise['stop']}`." if promise["stop"] else "No token ends a generation."
-    lines = [
-        "## Promise",
-        "",
+    said = (
         f"In {promise['dtype']}, every score {exact} on {promise['description']}, up to {promise['length']} tokens. "
-        f"Beyond that nothing is promised. {stop}",
-    ]
-    guarantee = manifest.get("guarantee")
-    if guarantee:
-        lines += ["", f"Answers right: {guarantee['answers']}. Proof: {guarantee['proof']}."]
-    return "\n".join(
-        [*lines, "", "`construct verify DIRECTORY` compares every file with what the circuit compiles to."]
+        f"Beyond that nothing is promised. {stop}"
     )
+    guarantee = manifest.get("guarantee")
+    return f"{said}\n\nAnswers right: {guarantee['answers']}. Proof: {guarantee['proof']}." if guarantee else said
 
 
 def _sizes(manifest: Mapping[str, Any]) -> str:

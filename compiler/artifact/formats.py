@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from compiler.artifact.artifact import Artifact
-
-Writer = Callable[["Artifact", Path, bool], None]  # the artifact, where to, whether to replace what is there
+# What is written (an Artifact; for those of `compiler.export` any Package), where to, whether to replace what is there.
+Writer = Callable[[Any, Path, bool], None]
 
 HUGGING_FACE = "hugging-face"
-_FORMATS: dict[str, str | Writer] = {HUGGING_FACE: "compiler.artifact.save:save"}
+_FORMATS: dict[str, str | Writer] = {
+    HUGGING_FACE: "compiler.artifact.save:save",
+    "gguf": "compiler.export.gguf:write",
+}
 
 
 def format_names() -> tuple[str, ...]:

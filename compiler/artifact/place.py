@@ -1,4 +1,4 @@
-"""A directory that appears, or is replaced, whole or not at all, whatever kills the process that writes it.
+"""A directory (or a file) that appears, or is replaced, whole or not at all, whatever kills the process that writes it.
 
 A new directory is written beside its target and then renamed. An earlier target is exchanged with it in one step
 where the system can (Linux: renameat2); elsewhere it is renamed away first, and `recover` brings it back if the
@@ -29,6 +29,27 @@ def staging(target: Path) -> Iterator[Path]:
 
     What stood at the target is gone afterwards. Any failure leaves the disk as it was.
     """
+    with _workspace(target) as place:
+        yield place
+        for path in (*place.iterdir(), place):
+            _flush(path)
+        _move_in(place, target)
+
+
+@contextmanager
+def staging_file(target: Path) -> Iterator[Path]:
+    """The same for one file: a path to write to, whose file takes the target's place if the body succeeds."""
+    with _workspace(target) as place:
+        file = place / target.name
+        yield file
+        _flush(file)
+        file.replace(target)
+        place.rmdir()
+
+
+@contextmanager
+def _workspace(target: Path) -> Iterator[Path]:
+    """A locked working directory beside the target, and the directories above it; a failure removes what it made."""
     new_parents = [parent for parent in target.parents if not parent.exists()]
     lock = None
     place = _sibling(target, PARTIAL)
@@ -38,9 +59,6 @@ def staging(target: Path) -> Iterator[Path]:
         _sweep(target)
         place, lock = _locked(target)
         yield place
-        for path in (*place.iterdir(), place):
-            _flush(path)
-        _move_in(place, target)
         _flush(target.parent)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,12 +67,11 @@ def write(
         with staging(target) as place:
             kept = _keep_what_is_not_ours(target, place)
             for name, text in (texts if kept else texts | {CARD: card}).items():
-                _write(place / name, text)
-            save_file(_own_storage(tensors), place / WEIGHTS, metadata={"format": "pt"})
-            shutil.copymode(place / CONFIG, place / WEIGHTS)  # safetensors makes files that only their owner reads
+                write_text(place / name, text)
+            write_tensors(tensors, place / WEIGHTS, {"format": "pt"})
             content = sealed(dict(manifest) | {"card": text_hash(card)}, place)
             parse(Manifest, content, MANIFEST)
-            _write(place / MANIFEST, canonical_json(content))
+            write_text(place / MANIFEST, canonical_json(content))
     except (OSError, SafetensorError) as reason:
         why = getattr(reason, "strerror", None) or reason
         raise CheckpointError(f"{target} could not be written: {why}.") from reason
@@ -95,7 +94,7 @@ def checkpoint_texts(
 
 def check_target(target: Path, overwrite: bool) -> None:
     """Raise CheckpointError where `save` must not write: anything there but, with `overwrite`, a checkpoint of ours."""
-    _check_parents(target)
+    check_parents(target)
     recover(target)
     if not os.path.lexists(target):
         return
@@ -105,7 +104,7 @@ def check_target(target: Path, overwrite: bool) -> None:
         raise CheckpointError(f"{target} holds a checkpoint already: pass overwrite=True (--force) to replace it.")
 
 
-def _check_parents(target: Path) -> None:
+def check_parents(target: Path) -> None:
     """Raise CheckpointError where a file stands in the way of the directories above a target."""
     for parent in target.parents:
         if parent.is_dir():
@@ -129,7 +128,12 @@ def _keep_what_is_not_ours(target: Path, place: Path) -> bool:
         return False
     card = target / CARD
     mine = card.is_file() and file_hash(card) == read_json(target / MANIFEST).get("card")
-    ours = {MANIFEST, *SEALED_FILES, *([CARD] if mine else [])}
+    copy_others(target, place, {MANIFEST, *SEALED_FILES, *([CARD] if mine else [])})
+    return (place / CARD).exists()
+
+
+def copy_others(target: Path, place: Path, ours: Collection[str]) -> None:
+    """Copy to `place` every entry of a directory but those of ours."""
     for entry in sorted(target.iterdir()):
         if entry.name in ours:
             continue
@@ -137,10 +141,17 @@ def _keep_what_is_not_ours(target: Path, place: Path) -> bool:
             shutil.copytree(entry, place / entry.name, symlinks=True)
         else:
             shutil.copy2(entry, place / entry.name, follow_symlinks=False)
-    return (place / CARD).exists()
 
 
-def _write(path: Path, text: str) -> None:
+def write_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: Mapping[str, str]) -> None:
+    """A safetensors file that others may read, as far as the directory lets them."""
+    path.touch()
+    mode = path.stat().st_mode
+    save_file(_own_storage(tensors), path, metadata=dict(metadata))
+    path.chmod(mode)  # safetensors makes files that only their owner reads
+
+
+def write_text(path: Path, text: str) -> None:
     path.write_text(text, "utf-8", newline="\n")  # the same bytes on every system
 
 

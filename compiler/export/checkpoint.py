@@ -1,0 +1,90 @@
+"""A saved checkpoint as the writers of formats take it: config, tensors and tokens, as they were sealed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from compiler.artifact.config import check_config
+from compiler.artifact.files import CIRCUIT, CONFIG, WEIGHTS, check_shapes
+from compiler.artifact.json_files import read_json
+from compiler.artifact.load import read_tensors
+from compiler.artifact.manifest import check_files, manifest_content, read_manifest
+from compiler.artifact.package import language_model
+from compiler.artifact.tokenizer import read_tokens
+from compiler.driver import Compiled, compile
+from compiler.export.record import ExportError
+from compiler.language.data import DataError, from_data
+
+
+class Model(Protocol):
+    """A language model as Hugging Face has it: config.json, tensors by their names, the name of every id."""
+
+    @property
+    def config(self) -> Mapping[str, Any]: ...
+    @property
+    def tensors(self) -> Mapping[str, Tensor]: ...
+    @property
+    def tokens(self) -> list[str]: ...
+
+
+class Package(Protocol):
+    """What is exported: an `Artifact` or a `Checkpoint`. compiled: the circuit in blocks, for the bare form alone."""
+
+    @property
+    def model(self) -> Any: ...
+    @property
+    def manifest(self) -> Mapping[str, Any]: ...
+    @property
+    def compiled(self) -> Compiled: ...
+
+
+@dataclass(frozen=True, eq=False)
+class SavedModel:
+    config: Mapping[str, Any]
+    tensors: Mapping[str, Tensor]
+    tokens: list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A checkpoint directory whose files are those that its manifest names."""
+
+    directory: Path
+    model: SavedModel
+    manifest: Mapping[str, Any]
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        """Its circuit, compiled again; ExportError where that does not give the weights that were saved."""
+        record = read_manifest(self.directory)
+        try:
+            circuit = replace(from_data(read_json(self.directory / CIRCUIT)), end=record.promise.stop)
+            compiled = compile(circuit, record.arch, record.dtype, record.max_d_state)
+            found = language_model(compiled).tensors
+        except (DataError, ValueError) as reason:
+            raise ExportError(f"{self.directory / CIRCUIT} does not compile: {reason}") from reason
+        saved = self.model.tensors
+        if found.keys() != saved.keys() or not all(torch.equal(found[name], saved[name]) for name in found):
+            raise ExportError(f"{self.directory / CIRCUIT} does not compile to the weights beside it.")
+        return compiled
+
+
+def read(directory: str | Path) -> Checkpoint:
+    """A checkpoint over tokens; CheckpointError where it is damaged, ExportError where it is over numbers."""
+    directory = Path(directory)
+    manifest = read_manifest(directory)
+    if manifest.promise.over_numbers:
+        raise ExportError(f"{directory} holds a model over numbers, which no other runtime has a place for.")
+    check_files(directory, manifest)
+    config = read_json(directory / CONFIG)
+    check_config(config)
+    tensors = read_tensors(directory / WEIGHTS)
+    check_shapes(config, {name: tuple(tensor.shape) for name, tensor in tensors.items()})
+    return Checkpoint(directory, SavedModel(config, tensors, read_tokens(directory)), manifest_content(directory))

@@ -1,0 +1,88 @@
+"""What goes with exported weights: of which checkpoint they are, what is promised, what the reader must know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from compiler.artifact.card import compiled_from, promise_sentences
+from compiler.artifact.json_files import canonical_json
+from compiler.artifact.numbers_config import is_numbers
+
+if TYPE_CHECKING:
+    from compiler.export.checkpoint import Package
+
+FORMAT = "compiled-construction-export"
+FORMAT_VERSION = 1
+
+_ALWAYS = (
+    "Put no token in front of the input: circuits count positions and look back.",
+    "Words that are not in the vocabulary become `<unk>`, for which nothing is promised.",
+    "Weights are frozen: a training step of any size, and quantisation, can destroy the circuit.",
+)
+
+
+class ExportError(ValueError):
+    """What a format cannot keep exact, or where it must not be written; one sentence for people."""
+
+
+def record(package: Package, kind: str, warnings: tuple[str, ...]) -> dict[str, Any]:
+    """The record of an export of this kind; `checkpoint`: the manifest's hash, None where nothing was saved yet."""
+    manifest = package.manifest
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "kind": kind,
+        "circuit": manifest["circuit"],
+        "construction": manifest.get("construction"),
+        "theorem": manifest.get("theorem"),
+        "params": manifest.get("params"),
+        "arch": manifest["arch"],
+        "dtype": manifest["dtype"],
+        "promise": manifest["promise"],
+        "answers": (manifest.get("guarantee") or {}).get("answers"),
+        "checkpoint": manifest.get("sha256"),
+        "warnings": [*warnings, *_ALWAYS],
+    }
+
+
+def record_text(content: Mapping[str, Any]) -> str:
+    """Its one text."""
+    return canonical_json(content)
+
+
+def description(package: Package) -> str:
+    """The promise in words."""
+    return promise_sentences(package.manifest)
+
+
+def card(package: Package, content: Mapping[str, Any], use: str) -> str:
+    """README.md of an export; `use`: how its client reads it, as Markdown."""
+    warnings = "\n".join(f"- {line}" for line in content["warnings"])
+    return (
+        f"# {content['circuit']}\n\n{compiled_from(package.manifest)}\n\n## Promise\n\n{description(package)}\n\n"
+        f"## Use\n\n{use}\n\n## Warnings\n\n{warnings}\n"
+    )
+
+
+def need_tokens(package: Package, kind: str) -> None:
+    """ExportError for a model over numbers, which has no vocabulary."""
+    if is_numbers(package.model.config):
+        raise ExportError(f"a circuit over numbers has no vocabulary, and {kind} holds language models.")
+
+
+def need_float32(package: Package, reader: str) -> None:
+    """ExportError for a promise in a narrower dtype: its norms are exact in that arithmetic only."""
+    dtype = package.manifest["dtype"]
+    if dtype != "float32":
+        raise ExportError(
+            f"the promise is for {dtype}, and {reader} computes in float32, where the norms of these weights are not "
+            "exact; build it again with --dtype float32."
+        )
+
+
+def need(config: Mapping[str, Any], reader: str, **wanted: Any) -> None:
+    """ExportError where an entry of the config is not what a reader takes for granted."""
+    for key, value in wanted.items():
+        if config.get(key, value) != value:
+            raise ExportError(f"{key} is {config[key]!r}, and {reader} takes {value!r} only.")

@@ -1,0 +1,64 @@
+"""`construct export`: where it writes, what it says, and what it refuses."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from constructions import artifact
+from constructions.cli import app
+from constructions.exporting import default_path
+from constructions.selectivity.keep_nth import KeepNth
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    artifact.save(artifact.build(KeepNth(n=2, vocab=3)), {}, tmp_path / "keep")
+    return tmp_path / "keep"
+
+
+def export(*arguments):
+    return CliRunner().invoke(app, ["export", *map(str, arguments)])
+
+
+def test_it_writes_beside_the_checkpoint_and_again_when_forced(checkpoint):
+    done = export(checkpoint, "--format", "gguf", "--json")
+    path = checkpoint.with_name("keep.gguf")
+    assert done.exit_code == 0 and json.loads(done.stdout) == {"format": "gguf", "path": str(path)}
+    again = export(checkpoint, "--format", "gguf")
+    assert isinstance(again.exception, ValueError) and "--force" in str(again.exception)
+    assert export(checkpoint, "--format", "gguf", "--force").exit_code == 0
+    elsewhere = checkpoint.parent / "a" / "b.gguf"
+    assert export(checkpoint, "--format", "gguf", "--out", elsewhere).exit_code == 0
+    assert elsewhere.read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--format", "hugging-face"], "is that already"),
+        (["--format", "tensorrt"], "'tensorrt' is unknown; it must be one of"),
+        (["--format", "gguf", "--out", ""], "--out is empty"),
+        (["--format", "gguf", "--out", "{checkpoint}"], "is no export of this format, so it is left alone"),
+        (["--format", "gguf", "--out", "{checkpoint}/config.json/x"], "is a file, and a directory is needed there"),
+    ],
+)
+def test_refusals(checkpoint, arguments, reason):
+    refused = export(checkpoint, *(a.format(checkpoint=checkpoint) for a in arguments))
+    assert refused.exit_code and reason in f"{refused.exception}{refused.output}"
+
+
+def test_a_damaged_checkpoint_is_not_exported(checkpoint):
+    with (checkpoint / "model.safetensors").open("r+b") as file:
+        file.seek(-4, 2)
+        file.write(b"\x01\x02\x03\x04")
+    refused = export(checkpoint, "--format", "gguf")
+    assert refused.exit_code and "is damaged" in str(refused.exception)
+    assert not checkpoint.with_name("keep.gguf").exists()
+
+
+def test_default_paths(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    here = tmp_path.with_name(f"{tmp_path.name}-onnx")
+    for given, expected in (("out/mqar", "out/mqar-onnx"), ("out/mqar/", "out/mqar-onnx"), (".", str(here))):
+        assert str(default_path(type(tmp_path)(given), "onnx")) == expected
