@@ -27,6 +27,7 @@ from verify.check import Scores, Verification, check, chosen_batches
 from verify.generation import check_generation
 from verify.numbers import check_numbers
 from verify.probe import first_divergence
+from verify.random_codes import interval
 from verify.tasks.chain import ChainTask
 
 EXACT, UNVERIFIED = "bit-exact", "unverified"
@@ -221,9 +222,12 @@ def report(
             "certificate": proof[0],
             "proof": proof[1],
             "domain": _domain(built),
-        },
+        }
+        | ({"codes": construction.codes()} if construction.codes() else {}),
         "task": stated_task(built, proof),
-        "verification": _by_task(results) | ({"bare": _by_task(bare_results)} if bare_results else {}),
+        "verification": _by_task(results)
+        | ({"bare": _by_task(bare_results)} if bare_results else {})
+        | (_failure(total) if construction.promise() == "random" and total.queries else {}),
         "cuda_limits": cuda_limits(built.model.config) if built.model else [],
         "out": out,
     } | ({"promise": Artifact(built.compiled, built.model).promise} if built.over_numbers and built.model else {})
@@ -261,6 +265,12 @@ def promised_level(built: Built) -> str:
 def _by_task(results: dict[str, Verification]) -> dict:
     total = sum(results.values(), start=Verification())
     return total.to_json() | {"tasks": {name: result.to_json() for name, result in results.items()}}
+
+
+def _failure(total: Verification) -> dict:
+    """The measured rate of wrong answers with its 95 % interval over sequences, whose queries hang together."""
+    rate = 1 - total.accuracy
+    return {"failure": {"rate": rate, "interval": list(interval(rate, total.sequences))}}
 
 
 def claims(report: dict) -> dict:

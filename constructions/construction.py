@@ -98,6 +98,10 @@ class CircuitFamily(ABC):
         """The rate of wrong answers to expect of a "random" promise, by the theory; 0 for "all"."""
         return 0.0
 
+    def codes(self) -> dict[str, Any] | None:
+        """Of random codes: how they were drawn, what was measured of them, and how often these fail; else None."""
+        return None
+
     def asks(self, alphabet: Alphabet) -> dict[str, Any] | None:
         """The task as the checker knows it (`verify/checker/task.py`): its name and parameters, letters as ids. None
         where the checker has no proof of answers."""

@@ -127,7 +127,25 @@ def _promise_lines(report: dict) -> Iterator[str]:
     yield from _error_lines(promise)
     yield f"proof: {guarantee['proof']}"
     if guarantee["expected_failure"]:
-        yield f"rate of wrong answers by the failure law: {guarantee['expected_failure']:.4f}"
+        yield f"rate of wrong answers by the failure law: {guarantee['expected_failure']:.4f} on average over codes"
+    if guarantee.get("codes"):
+        yield _codes_line(guarantee["codes"])
+        yield from _measured_lines(report.get("verification") or {})
+
+
+def _codes_line(codes: dict) -> str:
+    drawn = "the first draw" if codes["draws"] == 1 else f"draw {codes['draws']}"
+    return (
+        f"key codes: {codes['size']} {codes['kind']} words of length {codes['length']}, {drawn} from seed "
+        f"{codes['seed']}; measured coherence {codes['coherence']:.3f}; of this code the law expects "
+        f"{codes['expected_failure']:.4f}"
+    )
+
+
+def _measured_lines(verification: dict) -> Iterator[str]:
+    if verification.get("failure"):
+        low, high = verification["failure"]["interval"]
+        yield f"measured: {verification['failure']['rate']:.4f} wrong, between {low:.4f} and {high:.4f} (95 %)"
 
 
 def _error_lines(promise: dict) -> Iterator[str]:

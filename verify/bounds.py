@@ -6,7 +6,7 @@ Units: d_model in lanes, d_state in columns per channel, information in bits.
 """
 
 from dataclasses import dataclass
-from math import ceil, comb, erfc, inf, log2, sqrt
+from math import ceil, comb, log2
 
 from verify.arguments import at_least, one_of
 from verify.generalization import generalization  # noqa: F401  (a bound like the others, in a file of its own)
@@ -56,7 +56,7 @@ def mqar_theorem3(kappa: int, vocab: int, key_code: int | None = None, form: str
     form "paper": d_model = m + p, d_state = m; the paper has d = O(log kappa + log V), N = log kappa. form "one-group":
     what a real one-group Mamba-2 needs, d_model = m + p + 3 and d_state = 2m + 1: B passes SiLU, so a code is a pair
     silu(Sc), silu(-Sc), and one column removes the mean; is-key, is-value and constant lanes feed it. Sizes only: with
-    m < kappa codes of different keys are not orthogonal, and `random_code_failure` says how often that is wrong.
+    m < kappa codes of different keys are not orthogonal, and `verify.random_codes` says how often that is wrong.
     """
     _at_least_one(kappa, vocab)
     one_of("form", form, ("paper", "one-group"))
@@ -132,21 +132,6 @@ def information_bound_bits(kappa: int, vocab: int) -> float:
     """kappa * log2(vocab): the bits that any state must hold before the first query, by counting value assignments."""
     _at_least_one(kappa, vocab)
     return kappa * log2(vocab)
-
-
-def random_code_failure(value_code: int, key_code: int, kappa: int) -> float:
-    """How often a query is wrong under random +-1 key codes: (p/2)**2 * Q(sqrt(2N / (kappa - 1))), at most 1.
-
-    p = value_code (balanced, even), N = key_code, kappa = live pairs; Q is the Gaussian tail. The other kappa - 1 keys
-    add N * (kappa - 1) of variance to a lane's signal of N, and any of the (p/2)**2 swaps of two lanes leads to a wrong
-    balanced code. A union bound over a normal approximation: pessimistic where it is large. One live pair has nothing
-    to interfere.
-    """
-    at_least("value_code", value_code, 2, "a balanced code has two lanes or more")
-    at_least("key_code", key_code, 1, "a key code has at least one lane")
-    at_least("kappa", kappa, 1, "a query needs a pair")
-    ratio = 2 * key_code / (kappa - 1) if kappa > 1 else inf
-    return min(1.0, (value_code / 2) ** 2 * erfc(sqrt(ratio) / sqrt(2)) / 2)
 
 
 def _at_least_one(kappa: int, vocab: int) -> None:

@@ -102,6 +102,7 @@ class GuaranteeRecord:
     certificate: dict[str, Any] | None
     proof: str
     domain: str
+    codes: dict[str, Any] | None = field(default=None, kw_only=True)  # of random key codes: how they were drawn
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,7 @@ class VerificationRecord(FormRecord):
     """The language model's results, and those of the bare form."""
 
     bare: FormRecord | None = None
+    failure: dict[str, Any] | None = None  # of a promise for most answers: the measured rate and its interval
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ def random_balanced(size: int, length: int, seed: int) -> Codebook:
 class MeasuredCode:
     """A random codebook that was measured: what a manifest records of it.
 
-    epsilon: every |<c, c'>| ≤ epsilon · p over distinct words, p the length; measured, not assumed.
+    epsilon: every |<c, c'>| ≤ epsilon · p over distinct words, p the length; measured, not assumed. 1 asks for nothing.
     draws:   how many codebooks were drawn, the last one with seed `seed + draws − 1`.
     """
 
@@ -194,14 +194,39 @@ def jl(
             f"no {size} words of length {p} have a coherence of {epsilon} or less: "
             f"{least_coherence(size, max(1, p)):.3g} is the least possible; length {needed} succeeds"
         )
+    otherwise = f"length {needed} succeeds with probability {1 - delta**2:.2g} a draw"
+    return drawn("jl", size, p, epsilon, seed, most_draws, otherwise)
+
+
+def free_signs(size: int, length: int, seed: int) -> Codebook:
+    """Uniformly random ±1 words; ValueError where two came out alike."""
+    return Codebook(np.random.default_rng(seed).choice(np.array([-1, 1], dtype=np.int8), size=(size, length)))
+
+
+KINDS = {"balanced": random_balanced, "jl": free_signs}
+
+
+def drawn(
+    kind: str, size: int, length: int, epsilon: float = 1.0, seed: int = 0, most_draws: int = 64, otherwise: str = ""
+) -> MeasuredCode:
+    """Codes of a kind, with the seeds `seed`, `seed + 1` …, until the measured coherence is at most epsilon.
+
+    otherwise: what a refusal recommends, by default a longer code.
+    """
     best = 1.0
     for draw in range(most_draws):
-        words = np.random.default_rng(seed + draw).choice(np.array([-1, 1], dtype=np.int8), size=(size, p))
-        book = Codebook(words)
-        best = min(best, book.coherence() / p)
+        try:
+            book = KINDS[kind](size, length, seed + draw)
+        except ValueError:
+            if kind == "balanced":
+                raise
+            continue  # two words alike
+        if epsilon >= 1:
+            return MeasuredCode(book, epsilon, seed, draw + 1)
+        best = min(best, book.coherence() / length)
         if best <= epsilon:
             return MeasuredCode(book, epsilon, seed, draw + 1)
     raise ValueError(
-        f"none of {most_draws} codes of {size} words of length {p} had a coherence of {epsilon} or less (the "
-        f"best {best:.3g}); length {needed} succeeds with probability {1 - delta**2:.2g} a draw"
+        f"none of {most_draws} codes of {size} words of length {length} had a coherence of {epsilon} or less (the "
+        f"best {best:.3g}); {otherwise or f'length {2 * length} is the next to try'}"
     )

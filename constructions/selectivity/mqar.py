@@ -15,7 +15,8 @@ all: guarantee "random" reports how many.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import ceil, log2
+from functools import cached_property
+from math import ceil, comb, log2
 from typing import Any, ClassVar, Literal
 
 from scipy import sparse
@@ -23,7 +24,7 @@ from scipy import sparse
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
-from compiler.language.codebook import balanced, balanced_length, random_balanced
+from compiler.language.codebook import MeasuredCode, balanced, balanced_length, drawn
 from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout
 from compiler.language.source import Tokens
@@ -36,8 +37,8 @@ from verify.bounds import (
     mqar_theorem2,
     mqar_theorem3,
     mqar_theorem4,
-    random_code_failure,
 )
+from verify.random_codes import failure_of_code, failure_rate, key_code_for
 from verify.tasks.mqar import BenchmarkLayout, PaperLayout
 from verify.tasks.task import Task
 
@@ -62,10 +63,41 @@ class MQAR(WithMemory, Construction):
         "columns that the state of a block may have (0: one for each key)", default=0, kw_only=True
     )
 
+    code: Literal["balanced", "jl"] = parameter(
+        "random key codes: balanced words, or the free signs of Lemma 4", default="balanced", kw_only=True
+    )
+    coherence: float = parameter(
+        "draw key codes until |<c, c'>|/N is measured to be at most this (0: the first draw)", default=0.0, kw_only=True
+    )
+    wanted_failure: float = parameter(
+        "take key codes so long that at most this share of answers is wrong on average (0: not so)",
+        default=0.0,
+        kw_only=True,
+    )
+
     def __post_init__(self) -> None:
         at_least("kappa", self.kappa, 1, "there must be a key")
         at_least("vocab", self.vocab, 1, "there must be a value")
         at_least("max_length", self.max_length, 2, "a pair takes two tokens")
+        self._check_codes()
+
+    def _check_codes(self) -> None:
+        if self.guarantee == "all" and (self.code, self.coherence, self.wanted_failure) != ("balanced", 0.0, 0.0):
+            raise ValueError("code, coherence and wanted_failure speak of key codes; use them with --guarantee random")
+        if not 0 <= self.coherence < 1 or not 0 <= self.wanted_failure < 1:
+            raise ValueError(
+                f"coherence = {self.coherence} and wanted_failure = {self.wanted_failure} must be shares: "
+                "at least 0 and below 1"
+            )
+        if self.wanted_failure and self.key_code:
+            raise ValueError("key_code and wanted_failure both say how long key codes are; give one of them")
+        least = _least_key_code(self.kappa, self.code)
+        if self.key_code and self.guarantee == "random" and self.key_code < least:
+            raise ValueError(
+                f"key_code = {self.key_code}: {self.kappa} {self.code} words so short hold a word and its negative, "
+                "whose values cancel where both keys are stored, so that Theorem 3 does not hold with ⌈log2 κ⌉ "
+                f"entries; the smallest key_code that works is {least}"
+            )
         if self.key_code and self.guarantee != "random":
             raise ValueError(
                 f"key_code = {self.key_code} has no effect with one-hot keys; use --guarantee random, or key_code = 0"
@@ -110,11 +142,35 @@ class MQAR(WithMemory, Construction):
         """One-hot keys, or balanced ±1 codes of O(log κ) entries (Theorem 3)."""
         if self.guarantee == "all":
             return x.one_hot("k", name="key")
-        return x.code("k", random_balanced(self.kappa, self.key_length, self.seed), "key")
+        return x.code("k", self.key_codes.book, "key")
+
+    @property
+    def live(self) -> int:
+        """Pairs in a sequence."""
+        return self.pairs or self.kappa
 
     @property
     def key_length(self) -> int:
+        if self.wanted_failure:
+            needed = key_code_for(self.wanted_failure, balanced_length(self.vocab), self.live, self.code)
+            return max(needed, _least_key_code(self.kappa, self.code))
         return self.key_code or 8 * max(1, ceil(log2(self.kappa)))
+
+    @cached_property
+    def key_codes(self) -> MeasuredCode:
+        return drawn(self.code, self.kappa, self.key_length, self.coherence or 1.0, self.seed, most_draws=256)
+
+    def codes(self) -> dict[str, Any] | None:
+        if self.guarantee == "all":
+            return None
+        told = self.key_codes.to_json() | {"kind": self.code}
+        this = failure_of_code(self.key_codes.book.words, balanced_length(self.vocab), self.live)
+        return told | {"expected_failure": this}
+
+    def params(self) -> dict[str, Any]:
+        """Without the words on key codes where they are the defaults, as checkpoints are that know none."""
+        unsaid = {"code": "balanced", "coherence": 0.0, "wanted_failure": 0.0}
+        return {name: value for name, value in super().params().items() if unsaid.get(name) != value}
 
     def language(self, alphabet: Alphabet) -> InputLanguage:
         """Distinct pairs, then distinct queries among noise (App. C.1); every sequence for the other policies."""
@@ -184,18 +240,24 @@ class MQAR(WithMemory, Construction):
         return information_bound_bits(self.kappa, self.vocab)
 
     def expected_failure(self) -> float:
-        """(p/2)²·Q(√(2N/(κ−1))) for sums of random codes of the live pairs, an average over codes: one draw can be
-        worse.
-        """
+        """By the law of `verify.random_codes`, an average over codes: `codes` tells of the one that was drawn."""
         if self.guarantee == "all":
             return 0.0
-        return random_code_failure(balanced_length(self.vocab), self.key_length, self.pairs or self.kappa)
+        return failure_rate(balanced_length(self.vocab), self.key_length, self.live, self.code, self.coherence or 1.0)
 
     def contrasts(self) -> list[MQAR]:
         """On the benchmark's layout: what the other write policies make of the same data."""
         if self.layout != "benchmark" or self.write != "first":
             return []
         return [replace(self, write=policy) for policy in ("sum", "last")]
+
+
+def _least_key_code(kappa: int, kind: str) -> int:
+    """The least length of codes without two words that are each other's negatives: half of all words, at most."""
+    length = 2
+    while (comb(length, length // 2) if kind == "balanced" else 2**length) < 2 * kappa:
+        length += 2 if kind == "balanced" else 1
+    return length
 
 
 def _sizes(bound: SizeBound) -> dict[str, int]:

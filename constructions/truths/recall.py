@@ -124,6 +124,22 @@ def signs_pass_silu() -> Finding:
     )
 
 
+def logarithmic_codes() -> Finding:
+    from compiler.language.codebook import least_coherence
+    from verify.random_codes import failure_rate, key_code_for
+
+    at_log = min(least_coherence(kappa, max(1, (kappa - 1).bit_length())) for kappa in range(2, 1000))
+    eight = {kappa: failure_rate(12, 8 * (kappa - 1).bit_length(), kappa) for kappa in (8, 16, 32)}
+    per_key = {kappa: key_code_for(0.01, 12, kappa) / kappa for kappa in (8, 16, 32)}
+    return Finding(
+        {"least coherence of ⌈log₂ κ⌉ entries, κ = 2 … 999": at_log}
+        | {f"wrong with 8⌈log₂ κ⌉ entries, κ = {kappa}, V = 512": rate for kappa, rate in eight.items()},
+        at_log == 1 and 0.1 < eight[8] < eight[16] < eight[32],
+        {f"entries per key for 1 % wrong, κ = {kappa}": share for kappa, share in per_key.items()},
+        all(5 < share < 9 for share in per_key.values()),
+    )
+
+
 def printed_constants() -> Finding:
     from constructions.selectivity.mqar import MQAR
 
@@ -189,6 +205,17 @@ TRUTHS = (
         "In Mamba-2 both pass SiLU, which leaves one sign: products are then never negative, and nothing cancels.",
         "[silu(Sc), silu(−Sc)] against its halves swapped gives S²<c, q> exactly.",
         signs_pass_silu,
+    ),
+    Truth(
+        "logarithmic-codes",
+        SELECTIVITY,
+        "Theorem 3",
+        "N = O(log κ) columns hold κ values.",
+        "⌈log₂ κ⌉ signs force a word and its negative, whose values cancel; with 8⌈log₂ κ⌉ a fifth of the answers is "
+        "wrong at κ = 8, more with more keys.",
+        "The length that keeps 1 % wrong grows with κ, not log κ: κ values are κ·log₂ V bits. One-hot keys (N = κ) "
+        "answer everything.",
+        logarithmic_codes,
     ),
     Truth(
         "printed-constants",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -216,6 +217,11 @@ def test_the_tasks_sequences_are_in_the_promised_language(kappa: int) -> None:
         ({"kappa": 0}, "kappa = 0 is too small"),
         ({"vocab": 0}, "vocab = 0 is too small"),
         ({"guarantee": "random", "write": "last"}, "one-hot keys"),
+        ({"guarantee": "random", "key_code": 4}, "a word and its negative.*smallest key_code that works is 8"),
+        ({"guarantee": "random", "key_code": 4, "code": "jl"}, "smallest key_code that works is 5"),
+        ({"guarantee": "random", "key_code": 32, "wanted_failure": 0.1}, "give one of them"),
+        ({"code": "jl"}, "speak of key codes"),
+        ({"guarantee": "random", "coherence": 1.5}, "must be shares"),
     ],
 )
 def test_bad_parameters_get_one_sentence(arguments: dict, message: str) -> None:
@@ -244,3 +250,37 @@ def test_the_default_key_code_is_eight_per_bit(kappa, length):
     bound = construction.bound()
     assert bound == MQAR(**{**construction.params(), "key_code": length}).bound()
     assert bound != MQAR(**{**construction.params(), "key_code": length + 2}).bound()
+
+
+@pytest.mark.parametrize("code", ["balanced", "jl"])
+def test_codes_are_drawn_until_their_coherence_is_measured(code: str) -> None:
+    """The record says how; the circuit's own words have that coherence; a target that no draw meets is refused."""
+    construction = MQAR(kappa=6, vocab=8, guarantee="random", key_code=24, code=code, coherence=0.35, arch="mamba2")
+    told, words = construction.codes(), construction.key_codes.book.words.astype(int)
+    off = np.abs(words @ words.T - 24 * np.eye(6, dtype=int))
+    assert told["coherence"] == off.max() / 24 <= 0.35 and told["kind"] == code and told["draws"] > 1
+    again = replace(construction, seed=told["seed"] + told["draws"] - 1, coherence=0.0).key_codes.book.words
+    assert np.array_equal(words, again)
+    with pytest.raises(ValueError, match="none of 256 codes.*best 0"):
+        replace(construction, coherence=0.01).circuit()
+
+
+def test_the_report_tells_of_the_codes_and_of_what_was_measured() -> None:
+    built = build(MQAR(kappa=4, vocab=8, guarantee="random", key_code=8, arch="mamba2", max_length=200, seed=1))
+    results = artifact.verify(built, built.bare_stack(), "random", 50, 0, bare=True)
+    told = artifact.report(built, results, None)
+    failure, total = told["verification"]["failure"], sum(results.values(), start=Verification())
+    assert failure["rate"] == 1 - total.accuracy
+    assert failure["interval"][0] <= failure["rate"] <= failure["interval"][1]
+    assert failure["interval"][0] <= told["guarantee"]["codes"]["expected_failure"] <= failure["interval"][1]
+    assert artifact.passed(built, results)
+
+
+def test_a_wanted_rate_sets_the_length_of_the_codes() -> None:
+    construction = MQAR(kappa=4, vocab=8, guarantee="random", wanted_failure=0.2, arch="mamba2")
+    assert construction.key_length >= 8 and construction.expected_failure() <= 0.25
+    assert replace(construction, wanted_failure=0.02).key_length > construction.key_length
+
+
+def test_old_checkpoints_of_key_codes_are_told_the_same_parameters() -> None:
+    assert "code" not in MQAR(guarantee="random").params() and "coherence" not in MQAR().params()

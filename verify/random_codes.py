@@ -1,0 +1,198 @@
+"""How often a memory under random key codes answers wrongly: Theorem 3 of paper A with N entries to a key.
+
+A query of key q reads r = N·v_q + Σ_s ρ_s v_s over the other live pairs, ρ_s = <c_s, c_q>, and is wrong where another
+value code is at least as near. The words of a full balanced book of p lanes are told apart by the order of lanes, so it
+is right iff every lane where v_q is +1 stands above every lane where it is −1. Three things decide how often:
+
+- the draw of the code: ρ_s is a random overlap of two words, hypergeometric for balanced ones, binomial for free signs,
+  cut off at a measured coherence. One draw serves all lanes of a query, so they fail together or not at all;
+- given the overlaps, two lanes change places with the probability of Σ ρ_s d_s ≥ 2N, d_s = ±2 where the two lanes of
+  v_s differ: a sum on a lattice, whose tails are no Gaussian's;
+- (p/2)² pairs of lanes overlap, so that fewer than a union of them fails: as many as of independent Gaussian lanes
+  whose pairs fail as often.
+
+`failure_rate` averages this over seeded draws of ρ. A value book that is not full has fewer words to mistake the answer
+for, and fails less. The old law, (p/2)²·Q(√(2N/(κ − 1))), averages the variance before the tail is taken, which is too
+low by up to 4 times where failures are rare, and is a union bound, too high, where they are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from math import comb, sqrt
+
+import numpy as np
+from scipy.special import ndtr
+
+from verify.arguments import at_least, at_most, one_of
+
+KINDS = ("balanced", "jl")
+DRAWS = 1000
+_LATTICE_ENTRIES = 1 << 10
+_MOST_LENGTH = 1 << 16
+Z = 1.959964  # 95 %
+
+
+def interval(rate: float, independent: int) -> tuple[float, float]:
+    """The Wilson interval of 95 % of a mean rate over so many independent draws of a number between 0 and 1.
+
+    Such a number varies at most as much as a coin of its mean, so this holds where each draw has many queries too.
+    """
+    at_least("independent", independent, 1, "nothing was measured")
+    spread = Z**2 / independent
+    middle = (rate + spread / 2) / (1 + spread)
+    half = Z * sqrt(rate * (1 - rate) / independent + spread / (4 * independent)) / (1 + spread)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def overlaps(length: int, kind: str = "balanced", coherence: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """(<c, c'> of two random distinct words, how likely each is): balanced words, or free signs ("jl").
+
+    coherence: |<c, c'>| is at most this share of the length, as in a code that was drawn until that was measured.
+    """
+    one_of("kind", kind, KINDS)
+    half = length // 2
+    if kind == "balanced":
+        ways = [comb(half, agree) ** 2 for agree in range(half + 1)]
+        values = 4 * np.arange(half + 1) - length
+    else:
+        ways = [comb(length, agree) for agree in range(length + 1)]
+        values = 2 * np.arange(length + 1) - length
+    total = sum(ways)
+    share = np.array([way / total for way in ways])
+    share[-1] = 0.0  # distinct words
+    kept = np.abs(values) <= coherence * length
+    if not share[kept].sum() > 0:
+        raise ValueError(f"coherence = {coherence} leaves no overlap of words of length {length}; take a larger one.")
+    return values[kept], share[kept] / share[kept].sum()
+
+
+def failure_rate(
+    value_code: int,
+    key_code: int,
+    kappa: int,
+    kind: str = "balanced",
+    coherence: float = 1.0,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> float:
+    """The share of wrong answers, on average over codes and values, to six digits.
+
+    value_code: p lanes of balanced words; key_code: N entries; kappa: live pairs; draws: of overlaps, with a seed.
+    """
+    at_least("value_code", value_code, 2, "a balanced code has two lanes or more")
+    at_least("key_code", key_code, 2 if kind == "balanced" else 1, "a key code has at least so many entries")
+    at_least("kappa", kappa, 1, "a query needs a pair")
+    if kappa == 1:
+        return 0.0
+    values, share = overlaps(key_code, kind, coherence)
+    uniform = _strata(np.random.default_rng(seed), draws, kappa - 1)
+    drawn = values[np.minimum(np.searchsorted(np.cumsum(share), uniform), len(values) - 1)]
+    return _average(drawn, value_code, key_code)
+
+
+def failure_of_code(words: np.ndarray, value_code: int, kappa: int, draws: int = DRAWS, seed: int = 0) -> float:
+    """The same for one code, (keys, N) signs, `kappa` of whose keys are live at a time: all, or random ones."""
+    at_most("kappa", kappa, len(words), "a live key has a word")
+    overlap = words.astype(np.int64) @ words.T.astype(np.int64)
+    rng, keys = np.random.default_rng(seed), len(words)
+    asked = np.arange(keys if kappa == keys else max(keys, draws)) % keys
+    if kappa == 1:
+        return 0.0
+    score = rng.random((len(asked), keys))
+    score[np.arange(len(asked)), asked] = 2.0
+    live = score.argsort(axis=1)[:, : kappa - 1]
+    return _average(overlap[asked[:, None], live], value_code, words.shape[1])
+
+
+def measured_failures(
+    values: np.ndarray, keys: Callable[[int], np.ndarray], kappa: int, codes: int, sequences: int, seed: int = 0
+) -> np.ndarray:
+    """The share of wrong answers under each of `codes` codes, (codes,): the sums of Theorem 3, added up and read.
+
+    values: the value words, (V, p) balanced signs; keys(i): the key words of draw i, (κ, N), of which the first `kappa`
+    are live.
+    """
+    words, rates = values.astype(np.float64), []
+    for draw in range(codes):
+        book = keys(draw)[:kappa].astype(np.float64)
+        stored = np.random.default_rng([seed, draw]).integers(len(words), size=(sequences, kappa))
+        read = np.einsum("qs,bsp->bqp", book @ book.T, words[stored]).reshape(-1, words.shape[1])
+        scores, own = read @ words.T, stored.reshape(-1)
+        rows = np.arange(len(own))
+        right = scores[rows, own].copy()
+        scores[rows, own] = -np.inf
+        rates.append(float((scores.max(axis=1) >= right).mean()))
+    return np.array(rates)
+
+
+def mean_interval(rates: np.ndarray) -> tuple[float, float]:
+    """The 95 % interval of a mean over independent draws."""
+    half = Z * float(rates.std(ddof=1)) / sqrt(len(rates))
+    return float(rates.mean()) - half, float(rates.mean()) + half
+
+
+def _average(overlap: np.ndarray, value_code: int, key_code: int) -> float:
+    """The mean of P(wrong | ρ) over rows of overlaps."""
+    drawn = np.abs(overlap)
+    differ = value_code / (2 * (value_code - 1))  # how often two lanes of a balanced word do
+    if drawn.sum(axis=1).max() <= _LATTICE_ENTRIES:
+        swaps = np.array([_on_lattice(row, key_code, differ) for row in drawn])
+    else:
+        swaps = ndtr(-key_code / np.maximum(np.sqrt(differ * (drawn.astype(float) ** 2).sum(axis=1)), 1e-9))
+    return round(float(_of_all_pairs(swaps, value_code // 2).mean()), 6)
+
+
+def _strata(rng: np.random.Generator, draws: int, columns: int) -> np.ndarray:
+    """(draws, columns) uniform numbers, one in each of `draws` equal strata of every column, so that tails are met."""
+    order = rng.random((draws, columns)).argsort(axis=0)
+    return (order + rng.random((draws, columns))) / draws
+
+
+def _on_lattice(overlap: np.ndarray, key_code: int, differ: float) -> float:
+    """P(Σ ρ_s e_s ≥ N), e_s = 0 with probability 1 − differ and else a sign, by its characteristic function."""
+    most = int(overlap.sum())
+    if most < key_code:
+        return 0.0
+    size = 2 * most + 1
+    angles = 2 * np.pi * np.arange(most + 1) / size
+    spectrum = np.ones(most + 1)
+    for value, count in zip(*np.unique(overlap, return_counts=True), strict=True):
+        spectrum *= (1 - differ + differ * np.cos(value * angles)) ** int(count)
+    mass = np.roll(np.fft.irfft(spectrum, size), most)
+    return max(0.0, float(mass[most + key_code :].sum()))
+
+
+def _of_all_pairs(swap: np.ndarray, lanes: int) -> np.ndarray:
+    """P(some lower lane reaches some upper one), `lanes` of each, from the probability that a given pair does."""
+    known, wrong = _gaussian_lanes(lanes)
+    return np.where(swap > known[-1], np.interp(swap, known[::-1], wrong[::-1]), lanes**2 * swap)
+
+
+@cache
+def _gaussian_lanes(lanes: int) -> tuple[np.ndarray, np.ndarray]:
+    """(P(a pair changes places), P(any does)) of independent Gaussian lanes, for falling noise."""
+    grid, gaps = np.linspace(-9, 9, 1801), np.linspace(0, 9, 181)
+    below = ndtr(grid)
+    largest = np.diff(below**lanes, prepend=0.0)  # of the lower lanes
+    wrong = [(largest * -np.expm1(lanes * np.log1p(-ndtr(np.minimum(grid - gap, 8))))).sum() for gap in gaps]
+    return ndtr(-gaps / sqrt(2)), np.array(wrong)
+
+
+@cache
+def key_code_for(rate: float, value_code: int, kappa: int, kind: str = "balanced") -> int:
+    """The least even N whose average failure rate is at most `rate`, by halving."""
+    if not 0 < rate < 1:
+        raise ValueError(f"rate = {rate} is no rate of failures that a code can be found for; it lies between 0 and 1.")
+    reaches = lambda n: failure_rate(value_code, n, kappa, kind, draws=500) <= rate
+    high = 2
+    while not reaches(high):
+        high *= 2
+        if high > _MOST_LENGTH:
+            raise ValueError(f"no key code of at most {_MOST_LENGTH} entries fails at a rate of {rate} or less.")
+    low = high // 2
+    while high - low > 2:
+        middle = (low + high) // 4 * 2
+        low, high = (low, middle) if reaches(middle) else (middle, high)
+    return high
