@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -142,3 +143,19 @@ def test_the_checker_reads_ordinary_files_only(
 
     reason = check(damaged(originals[1], tmp_path, damage)).reason
     assert reason == f"{name} is no ordinary file"
+
+
+UNHASHED = {
+    "promised dtype": (change(promise__dtype=[0, 1]), r"the promise's dtype is \[0, 1\], expected one of"),
+    "model type": (write("config.json", '{"model_type": []}'), r"the config has model_type \[\], expected 'mamba'"),
+    "token ranges": (change(promise__language__edges=[{"from": "any", "to": "any", "tokens": 7, "distinct": False}]),
+                     "an edge's token ranges are 7, expected a list"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("damage", "words"), UNHASHED.values(), ids=UNHASHED.keys())
+def test_the_checker_takes_no_value_for_what_it_should_be(
+    damage: Callable, words: str, originals: list[Path], tmp_path: Path
+) -> None:
+    """Random damage found these: a list is no key of a table, a number no list of ranges."""
+    assert re.match(words, check(damaged(originals[1], tmp_path, damage)).reason)

@@ -92,7 +92,7 @@ def _stated(config: dict, promise: object) -> tuple[dict, Language, Format]:
     if not isinstance(promise, dict) or not isinstance(promise.get("language"), dict):
         raise Rejected("construction.json states no promise with an input language")
     name = promise.get("dtype")
-    if name not in FORMATS:
+    if not isinstance(name, str) or name not in FORMATS:
         raise Rejected(f"the promise's dtype is {name!r}, expected one of {', '.join(FORMATS)}")
     config, language = check_config(config, name), parse(promise)
     if language.tokens > config["vocab_size"]:
@@ -153,7 +153,7 @@ _CLASSES = {"mamba": "MambaForCausalLM", "mamba2": "Mamba2ForCausalLM"}
 def check_config(config: dict, dtype: str) -> dict:
     """The config, of a model whose equations this checker knows."""
     kind = config.get("model_type")
-    if kind not in _CLASSES or config.get("architectures") != [_CLASSES.get(kind)]:
+    if not isinstance(kind, str) or kind not in _CLASSES or config.get("architectures") != [_CLASSES.get(kind)]:
         raise Rejected(
             f"the config has model_type {kind!r}, expected 'mamba' or 'mamba2' and its causal language model"
         )

@@ -186,8 +186,10 @@ def parse(promise: dict) -> Language:
     return Language(tokens, str(start), edges, length)
 
 
-def _letters(ranges: list, tokens: int) -> np.ndarray:
+def _letters(ranges: object, tokens: int) -> np.ndarray:
     held = np.zeros(tokens, dtype=bool)
+    if not isinstance(ranges, list):
+        raise Rejected(f"an edge's token ranges are {ranges!r}, expected a list of [first, last]")
     for entry in ranges:
         if not (isinstance(entry, list) and len(entry) == 2 and all(type(i) is int for i in entry)):
             raise Rejected(f"an edge's token range is {entry!r}, expected [first, last]")
