@@ -17,7 +17,17 @@ import typer
 from typer.core import TyperGroup
 
 from compiler.artifact.manifest import manifest_content
-from constructions import display, experiment_command, exporting, generation, grafting, look, prove, requests
+from constructions import (
+    conformance,
+    display,
+    experiment_command,
+    exporting,
+    generation,
+    grafting,
+    look,
+    prove,
+    requests,
+)
 from constructions.__main__ import main
 from constructions.construction import Construction
 from constructions.gadgets import commands as commands_gadgets
@@ -332,6 +342,7 @@ experiment_command.register(app)
 generation.register(app)
 exporting.register(app)
 grafting.register(app)
+conformance.register(app)
 
 if __name__ == "__main__":
     main()

@@ -16,7 +16,7 @@ import networkx
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("compiler", "verify", "constructions")
+PACKAGES = ("compiler", "verify", "constructions", "conformance")
 
 
 def modules(root: Path) -> dict[str, Path]:

@@ -1,0 +1,21 @@
+"""The cases of each operation: operands drawn from a fixed seed, results from `conformance.exact`."""
+
+from __future__ import annotations
+
+from conformance.cases.around import conv_cases, norm_cases
+from conformance.cases.curves import curve_cases
+from conformance.cases.scans import scan_cases
+from conformance.loader import Case
+from conformance.stages import STAGES
+
+OPERATIONS = ("selective_scan", "ssd", "conv", "norm")
+
+
+def cases(op: str, full: bool = False) -> list[Case]:
+    """All cases of an operation in the order of their stages; full: long sequences and wide layers as well."""
+    if op in ("selective_scan", "ssd"):
+        found = [*scan_cases(op, full), *curve_cases(op)]
+    else:
+        found = list({"conv": conv_cases, "norm": norm_cases}[op](full))
+    order = list(STAGES)
+    return sorted(found, key=lambda case: order.index(case.stage))

@@ -1,0 +1,123 @@
+"""Cases of what stands around a scan: the causal convolution and the gated RMSNorm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from conformance.cases.draw import BF16, Draw, case
+from conformance.loader import Case
+
+
+def conv_cases(full: bool = False) -> Iterator[Case]:
+    """With an activation every sum is a multiple of 128, of which silu is 0 or the number itself."""
+    yield _conv("window", "one position", "the last tap meets the present position", 1)
+    yield _conv("window", "two positions", "a window that reaches before the first position finds zeros", 2)
+    yield _conv("window", "taps", "taps in their order, reaching d_conv − 1 back", 9)
+    yield _conv("window", "bias", "the bias of the convolution", 5, bias=True)
+    yield _conv("window", "silu", "silu after the bias", 9, bias=True, silu=True)
+    yield _conv("batch", "batch", "rows of a batch do not meet", 7, batch=3, bias=True)
+    yield _conv("occupancy", "odd sizes", "the last channel of a tile", 6, channels=67, bias=True)
+    yield _conv("last state", "short", "a window kept from fewer inputs than taps", 2, last=True)
+    yield _conv("last state", "window kept", "the last d_conv − 1 inputs", 9, last=True, batch=2)
+    yield _conv("chunk", "300", "where blocks of positions meet", 300, bias=True)
+    yield _conv("initial state", "window given", "inputs from before the first position", 7, initial=True, last=True)
+    cuts = [1, 2, 7, 18]
+    yield _conv("continuation", "odd cuts", "a window handed from piece to piece", 21, cuts=cuts, last=True, batch=2)
+    yield _conv("packed", "documents", "taps never reach into the document before", 20, documents=(5, 2, 1, 12))
+    yield _conv("precision", "wide inputs", "all bits of an input of 12", 7, most=4095)
+    yield _conv("dtype", "bfloat16", "inputs in bfloat16", 9, bias=True, silu=True, dtype=BF16)
+    if full:
+        yield _conv("chunk", "2500", "where blocks of positions meet", 2500, bias=True, silu=True)
+
+
+def _conv(
+    stage: str,
+    name: str,
+    asks: str,
+    length: int,
+    *,
+    batch: int = 1,
+    channels: int = 4,
+    taps: int = 4,
+    most: int = 9,
+    bias: bool = False,
+    silu: bool = False,
+    initial: bool = False,
+    cuts: list[int] | None = None,
+    documents: tuple[int, ...] = (),
+    last: bool = False,
+    dtype: torch.dtype = torch.float32,
+) -> Case:
+    draw = Draw(f"conv {name}")
+    scale = 128 if silu else 1
+    inputs: dict[str, Tensor] = {
+        "x": scale * draw.integers((batch, channels, length), 2 if dtype == BF16 else most),
+        "weight": draw.integers((channels, taps), 3),
+    }
+    if bias:
+        inputs["bias"] = scale * draw.integers((channels,), 9)
+    if initial:
+        inputs["initial_states"] = draw.integers((batch, channels, taps - 1), 9)
+    if documents:
+        ids = [i for i, size in enumerate(documents) for _ in range(size)]
+        inputs["seq_idx"] = torch.tensor([ids] * batch, dtype=torch.int32)
+    options: dict[str, Any] = {"activation": "silu" if silu else None} | ({"cuts": cuts} if cuts else {})
+    borders = {"cut": cuts or [], "document": list(accumulate(documents))[:-1], "window": [taps - 1]}
+    found = {what: places for what, places in borders.items() if places}
+    return case("conv", stage, name, asks, inputs, options, last_state=last, borders=found, dtype=dtype)
+
+
+def norm_cases(full: bool = False) -> Iterator[Case]:
+    """Magnitudes that are one power of two in each group, so that the root mean square is one."""
+    yield _norm("norm", "level", "x over the root of its mean square", [2.0**10])
+    yield _norm("norm", "weight", "each channel's own weight", [2.0**10], weight=True)
+    yield _norm("norm", "gate before", "silu(z) is a factor before the norm: its level is gone after", [2.0**6], z=True)
+    yield _norm("norm", "gate after", "silu(z) is a factor after the norm", [2.0**10], z=True, before=True)
+    rows = torch.ones(3, 8)
+    rows[1] = 0
+    yield _norm("norm", "a row of zeros", "epsilon: 0 divided by its root is 0", [2.0**10], rows=rows)
+    for level in (-4, -8, -12):
+        yield _norm("norm", f"epsilon beside 2^{level}", "epsilon, added to the mean square", [2.0**level], near=True)
+    yield _norm("batch", "rows", "each position has its own mean", [2.0**10], rows=2.0 ** torch.arange(5)[:, None])
+    levels = [2.0**8, 2.0**12]
+    yield _norm("groups", "two groups", "each group has its own mean", levels, group_size=8)
+    levels = [2.0**14, 2.0**9, 2.0**12, 2.0**10]
+    yield _norm("groups", "four groups", "each group has its own mean", levels, group_size=8, z=True, weight=True)
+    yield _norm("occupancy", "wide", "every channel counts in the mean", [2.0**10], width=320 if not full else 1536)
+    yield _norm("occupancy", "odd", "a width that is no power of two", [2.0**10], width=67, weight=True)
+    yield _norm("precision", "wide weight", "all bits of a weight of 12", [2.0**10], most=4095, weight=True)
+    yield _norm("dtype", "bfloat16", "operands in bfloat16, the mean in float32", [2.0**10], weight=True, dtype=BF16)
+
+
+def _norm(
+    stage: str,
+    name: str,
+    asks: str,
+    levels: list[float],
+    *,
+    width: int = 8,
+    group_size: int | None = None,
+    rows: Tensor | None = None,
+    weight: bool = False,
+    most: int = 9,
+    z: bool = False,
+    before: bool = False,
+    near: bool = False,
+    dtype: torch.dtype = torch.float32,
+) -> Case:
+    """x is ± its group's level everywhere, times `rows` (rows, 1 or width)."""
+    draw = Draw(f"norm {name}")
+    width = group_size * len(levels) if group_size else width
+    rows = torch.ones(3, 1) if rows is None else rows
+    level = torch.tensor(levels).repeat_interleave(width // len(levels))
+    inputs = {"x": (draw.integers((len(rows), width), 1) * level * rows)[None]}
+    inputs["weight"] = draw.integers((width,), most) if weight else torch.ones(width)
+    if z:
+        inputs["z"] = torch.tensor([32.0, 64.0])[torch.arange(len(rows)) % 2][None, :, None].expand(1, -1, width)
+    options = {"eps": 1e-5, "group_size": group_size or width, "norm_before_gate": before}
+    return case("norm", stage, name, asks, inputs, options, relative=2.0**-21 if near else 0.0, dtype=dtype)

@@ -1,0 +1,76 @@
+"""Cases between the exact ones: exp, softplus and silu along their curves, and a half-life.
+
+No two implementations agree there to the last bit, so each case has a tolerance: some units in the last place of
+float32, well below an exp in half precision, a softplus that gives up at 8, or a relative error of 1e-5 in each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from conformance.cases.draw import assemble, case
+from conformance.loader import Case
+
+ULP = 2.0**-23
+EXPONENTS = [-(2.0**-k) for k in range(14, 0, -1)] + [-1.0 - 0.75 * k for k in range(24)] + [-40.0, -80.0]
+STEPS = [-16.0 + 0.25 * k for k in range(161)]
+GATES = [-20.0 + 0.5 * k for k in range(81)]
+HALF_LIVES = [241 / 2**16, 1 / 64, 1 / 128, 5 / 2**12]
+HALF_LIFE_LENGTH = 192
+
+
+def curve_cases(op: str) -> Iterator[Case]:
+    softplus = {"delta_softplus" if op == "selective_scan" else "dt_softplus": True}
+    plain: dict[str, bool] = dict.fromkeys(softplus, False)
+    chunk = {"chunk_size": 64} if op == "ssd" else {}
+
+    exponents = torch.tensor(EXPONENTS)
+    kept = _operands(op, 2, exponents, torch.ones(len(EXPONENTS)), once=True)
+    yield case(
+        *(op, "accuracy", "curve of exp", "exp to a few units in the last place", kept, plain | chunk),
+        relative=_by_channel(op, 4 * ULP + 2 * ULP * exponents.abs()),
+        absolute=2.0**-126,
+    )
+    rates = -torch.tensor(HALF_LIVES)
+    fading = _operands(op, HALF_LIFE_LENGTH, rates, torch.ones(len(HALF_LIVES)), once=True)
+    steps = torch.arange(1, HALF_LIFE_LENGTH + 1) * 4 * ULP
+    yield case(
+        *(op, "accuracy", "half-life", "a decay near 1 that keeps its half-life over 192 steps", fading, plain | chunk),
+        relative=steps[:, None, None] if op == "ssd" else steps,
+    )
+    raw = torch.tensor(STEPS)
+    driven = _operands(op, 1, torch.full((len(STEPS),), -0.0), raw, once=False)
+    yield case(
+        *(op, "accuracy", "curve of softplus", "softplus to a few units in the last place, also in (8, 20)"),
+        *(driven, softplus | chunk),
+        relative=8 * ULP,
+        absolute=2.0**-22,
+    )
+    gates = torch.tensor(GATES)
+    ones = torch.ones(len(GATES))
+    gated = _operands(op, 1, torch.full((len(GATES),), -0.0), ones, once=False, z=gates[None, None, :, None])
+    yield case(
+        *(op, "accuracy", "curve of silu", "silu to a few units in the last place", gated, plain | chunk),
+        relative=16 * ULP,
+        absolute=2.0**-24,
+    )
+
+
+def _operands(op: str, length: int, A: Tensor, dt: Tensor, once: bool, **more: Tensor) -> dict[str, Tensor]:
+    """A channel, or head of one channel, for each A and dt, with one column; u is 1, and 0 from the second step on if
+    `once`.
+    """
+    width = len(A)
+    u = torch.ones(1, length, width, 1)
+    if once:
+        u[:, 1:] = 0
+    ones = torch.ones(1, length, 1, 1)
+    return assemble(op, u, dt.expand(1, length, width)[..., None], A[:, None, None], ones, ones, **more)
+
+
+def _by_channel(op: str, values: Tensor) -> Tensor:
+    """A number for each channel against y: (b, d, l) of the scan, (b, l, h, p) of ssd."""
+    return values[:, None]

@@ -1,0 +1,92 @@
+"""Drawing operands and putting cases together."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from conformance import exact
+from conformance.loader import Case
+
+BF16 = torch.bfloat16
+
+
+class Draw:
+    """Random operands from a name: the same name gives the same numbers, whatever else is drawn."""
+
+    def __init__(self, name: str):
+        self.random = np.random.RandomState(zlib.crc32(name.encode()))
+
+    def integers(self, shape: tuple[int, ...], most: int) -> Tensor:
+        """Integers of −most … most without 0: an operand of 0 hides what stands beside it."""
+        size = self.random.randint(1, most + 1, size=shape)
+        return torch.from_numpy((size * self.random.choice([-1, 1], size=shape)).astype(np.float32))
+
+    def of(self, values: Iterable[float], shape: tuple[int, ...]) -> Tensor:
+        return torch.from_numpy(self.random.choice(np.array(list(values), dtype=np.float32), size=shape))
+
+
+def assemble(op: str, u: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, **more: Any) -> dict[str, Tensor]:
+    """Operands by the names and in the shapes of an operation.
+
+    u, z (b, l, h, p), dt (b, l, h, own), A (h, own, n) of which ssd takes one number for each head, B and C
+    (b, l, g, n), D and bias (h, own), initial (b, h, p, n), seq_idx (b, l); own is p for the scan and 1 for ssd.
+    """
+    given = {name: tensor for name, tensor in more.items() if tensor is not None}
+    if op == "ssd":
+        named = {"x": u, "dt": dt[..., 0], "A": A[:, 0, 0], "B": B, "C": C}
+        names = {"D": "D", "z": "z", "bias": "dt_bias", "initial": "initial_states", "seq_idx": "seq_idx"}
+        flat = {"D": lambda m: m[:, 0], "bias": lambda m: m[:, 0]}
+    else:
+        time_last = lambda m: m.flatten(2).transpose(1, 2)
+        one_group = lambda m: m[:, 0] if m.shape[1] == 1 else m
+        by_group = lambda m: one_group(m.permute(0, 2, 3, 1))
+        named = {"u": time_last(u), "delta": time_last(dt), "A": A.flatten(0, 1), "B": by_group(B), "C": by_group(C)}
+        names = {"D": "D", "z": "z", "bias": "delta_bias", "initial": "initial_state", "seq_idx": "seq_idx"}
+        flat = {"D": lambda m: m.flatten(), "bias": lambda m: m.flatten(), "z": time_last}
+        flat["initial"] = lambda m: m.flatten(1, 2)
+    for name, tensor in given.items():
+        named[names[name]] = flat.get(name, lambda m: m)(tensor)
+    return {name: tensor.contiguous() for name, tensor in named.items()}
+
+
+def case(
+    op: str,
+    stage: str,
+    name: str,
+    asks: str,
+    inputs: Mapping[str, Tensor],
+    options: Mapping[str, Any] | None = None,
+    *,
+    last_state: bool = False,
+    relative: Tensor | float = 0.0,
+    absolute: float = 0.0,
+    borders: Mapping[str, list[int]] | None = None,
+    dtype: torch.dtype = torch.float32,
+    kind: exact.Kind | None = None,
+) -> Case:
+    """A case with its results; relative, absolute: how far y may be from them, 0 for bits. kind: what is computed in;
+    integers and fractions where bits are asked for, decimals where not.
+
+    dtype: that of the operands which a layer computes for every position.
+    """
+    bits = not absolute and isinstance(relative, float) and not relative
+    kind = kind or (exact.Exact if bits else exact.Near)
+    options = dict(options or {})
+    known = {key: value for key, value in options.items() if key not in ("cuts", "chunk_size")}
+    results = getattr(exact, op)(kind, **inputs, **known)
+    expected = {key: torch.from_numpy(results[key].astype(np.float64)) for key in ("y", "last_state")[: 1 + last_state]}
+    narrow = ("u", "delta", "x", "dt", "B", "C", "z", "weight", "bias")
+    given = {key: m.to(dtype) if key in narrow and m.is_floating_point() else m for key, m in inputs.items()}
+    for key in given:
+        if not torch.equal(given[key].to(inputs[key].dtype), inputs[key]):
+            raise ValueError(f"case {name}: {key} is not representable in {dtype}.")
+    tolerance = (
+        {} if bits else {key: m.abs() * (relative if key == "y" else 0.0) + absolute for key, m in expected.items()}
+    )
+    return Case(op, stage, name, asks, given, options, expected, tolerance, dict(borders or {}))

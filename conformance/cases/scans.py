@@ -1,0 +1,268 @@
+"""Exact cases of the two scans, from one list: what a row says holds for either.
+
+Every operand is a small integer, or a power of two, and nothing is 0 that could hide what stands beside it. Up to the
+stage "precision" every operand and every state fits into 8 bits, so that a kernel that rounds fails there and not
+before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import torch
+
+from conformance.cases.draw import BF16, Draw, assemble, case
+from conformance.loader import Case
+
+KEEP, ERASE = -0.0, -256.0
+RARELY = (0, 0, 0, 0, 0, 0, 0, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A case before its numbers are drawn.
+
+    heads times channels is d_inner. decay: what A is drawn from. step: what Δ, as it is given, is drawn from.
+    u, b, c: the largest operands; values: what u is drawn from instead. skip, gate: whether there are D and z.
+    documents: lengths of packed sequences.
+    cuts: where the sequence is cut into pieces. last: whether the last state is asked for.
+    """
+
+    stage: str
+    name: str
+    asks: str
+    length: int
+    heads: int = 2
+    channels: int = 2
+    columns: int = 2
+    batch: int = 1
+    groups: int = 1
+    decay: tuple[float, ...] = (KEEP,)
+    step: tuple[float, ...] = (1,)
+    u: int = 2
+    values: tuple[float, ...] = ()
+    b: int = 1
+    c: int = 2
+    bias: tuple[float, ...] = ()
+    softplus: bool = False
+    limit: tuple[float, float] | None = None
+    skip: bool = False
+    gate: bool = False
+    initial: int = 0
+    documents: tuple[int, ...] = ()
+    cuts: tuple[int, ...] = ()
+    chunk: int = 16
+    last: bool = False
+    dtype: torch.dtype = torch.float32
+    only: str = ""
+
+
+BOTH = (KEEP, ERASE)
+FULL_GATE = {"skip": True, "gate": True}
+
+ROWS = (
+    Row(stage="recurrence", name="one step", asks="y = C Δ u B", length=1, columns=1),
+    Row(stage="recurrence", name="three steps", asks="a sum over steps, B and C each of its own step", length=3),
+    Row(stage="recurrence", name="columns", asks="a sum over state columns", length=13, columns=4),
+    Row(stage="step", name="bias", asks="Δ's bias, added once", length=5, columns=1, bias=(1, 2, 3), step=(1, 2)),
+    Row(
+        *(), stage="step", name="tiny step", asks="a step of 2^-20: nothing clamps it from below", length=5,
+        step=(2**-20,), columns=1,
+    ),
+    Row(
+        *(), stage="step", name="large step", asks="a step of 4096: nothing clamps it from above", length=5,
+        step=(4096,), columns=1,
+    ),
+    Row(
+        *(), stage="step", name="softplus of 32", asks="softplus(x) = x for large x", length=5, step=(32,),
+        softplus=True, columns=1,
+    ),
+    Row(
+        *(), stage="step", name="softplus of 4096", asks="softplus(x) without overflow: it is x", length=5,
+        step=(4096,), softplus=True, columns=1,
+    ),
+    Row(
+        *(), stage="step", name="softplus of -128", asks="softplus(x) = 0 for x ≤ −104: nothing is written",
+        length=9, step=(-128, 32), softplus=True, columns=1,
+    ),
+    Row(
+        *(), stage="step", name="bias, then softplus", asks="the bias comes before the softplus, and once", length=7,
+        step=(-128,), bias=(-64, 160, 192), softplus=True, columns=1, heads=6,
+    ),
+    Row(
+        *(), stage="step", name="limits", asks="Δ is clamped by its limits, after the softplus", length=7,
+        step=(-128, 32, 256), limit=(2.0, 64.0), softplus=True, columns=1, only="ssd",
+    ),
+    Row(stage="decay", name="erase", asks="exp(ΔA) = 0 for ΔA ≤ −104", length=13, decay=(ERASE,)),
+    Row(stage="decay", name="erase or keep", asks="exp(0) = 1: Δ = 0 keeps all", length=13, decay=BOTH, step=(0, 1)),
+    Row(
+        *(), stage="decay", name="erase after much", asks="exp(ΔA) = 0 exactly, not a small number", length=9,
+        decay=(ERASE,), step=(0, 1), values=(2.0**14, -(2.0**14), 2.0**-6), columns=1,
+    ),
+    Row(stage="skip and gate", name="skip", asks="D u, each channel with its own D", length=5, skip=True, heads=5),
+    Row(stage="skip and gate", name="gate", asks="a factor silu(z)", length=7, gate=True),
+    Row(stage="skip and gate", name="skip and gate", asks="the gate acts on C·h + D u", length=7, **FULL_GATE),
+    Row(
+        *(), stage="batch", name="batch", asks="each row has its own B, C, Δ and state", length=9, batch=3,
+        decay=BOTH, step=(0, 1), **FULL_GATE,
+    ),
+    Row(stage="groups", name="two groups", asks="heads h/g·i … share group i", length=9, heads=8, groups=2, batch=2),
+    Row(
+        *(), stage="groups", name="four groups", asks="heads h/g·i … share group i", length=12, heads=8, groups=4,
+        decay=BOTH, step=(0, 1), **FULL_GATE,
+    ),
+    Row(
+        *(), stage="occupancy", name="odd sizes", asks="the last channel, head and column of a tile", length=5,
+        heads=7, channels=11, columns=19, batch=2, decay=BOTH, step=(0, 1), b=1, u=1, c=1, **FULL_GATE,
+    ),
+    Row(
+        *(), stage="occupancy", name="many channels", asks="the last channel and head of a tile", length=3, heads=33,
+        channels=4, columns=1, step=(1,), **FULL_GATE,
+    ),
+    Row(
+        *(), stage="occupancy", name="many columns", asks="the last column of a tile", length=3, heads=1, channels=2,
+        columns=65, u=1, c=1,
+    ),
+    Row(
+        *(), stage="chunk", name="16 and one", asks="a second chunk of one step", length=17, decay=BOTH,
+        step=RARELY,
+    ),
+    Row(stage="chunk", name="chunks of 16", asks="many chunks, the last one full", length=64, decay=BOTH, step=RARELY),
+    Row(
+        *(), stage="chunk", name="300", asks="chunks of 16 … 256, the last not full", length=300, decay=BOTH,
+        step=RARELY, heads=3,
+    ),
+    Row(
+        *(), stage="chunk", name="chunks of 37", asks="a chunk size that is no power of two", length=100, chunk=37,
+        decay=BOTH, step=RARELY,
+    ),
+    Row(
+        *(), stage="chunk", name="chunks of 256", asks="a chunk size of 256", length=300, chunk=256, decay=BOTH,
+        step=RARELY, groups=2, heads=4,
+    ),
+    Row(stage="last state", name="state after one", asks="the state after the last step", length=1, last=True),
+    Row(
+        *(), stage="last state", name="state after 13", asks="the state after the last step, not of padding behind it",
+        length=13, last=True, decay=BOTH, step=(0, 1),
+    ),
+    Row(
+        *(), stage="last state", name="state after 40", asks="the state after the last chunk, not the one before",
+        length=40, last=True, decay=BOTH, step=(0, 0, 1),
+    ),
+    Row(
+        *(), stage="last state", name="state, softplus", asks="padding behind the last step: softplus(0) is no 0",
+        length=13, last=True, step=(32,), bias=(32,), softplus=True, decay=(ERASE,), columns=1, batch=2,
+    ),
+    Row(
+        *(), stage="initial state", name="kept", asks="the initial state, of which nothing fades", length=5,
+        initial=25, last=True, batch=2,
+    ),
+    Row(
+        *(), stage="initial state", name="erased", asks="the first step's decay acts on the initial state", length=9,
+        initial=25, decay=BOTH, step=(0, 1), last=True,
+    ),
+    Row(
+        *(), stage="initial state", name="through chunks", asks="the initial state reaches later chunks", length=75,
+        initial=25, decay=BOTH, step=RARELY, last=True, batch=2, **FULL_GATE,
+    ),
+    Row(
+        *(), stage="continuation", name="odd cuts", asks="a state handed from piece to piece", length=75,
+        cuts=(1, 3, 40, 41), decay=BOTH, step=RARELY, last=True, batch=2,
+    ),
+    Row(
+        *(), stage="packed", name="three documents", asks="a document begins with an empty state", length=30,
+        documents=(7, 3, 20), decay=(KEEP,), step=(0, 1),
+    ),
+    Row(
+        *(), stage="packed", name="documents over chunks", asks="documents that end inside chunks, and at their ends",
+        length=100, documents=(5, 11, 1, 40, 43), decay=BOTH, step=RARELY, last=True, **FULL_GATE,
+    ),
+    Row(stage="precision", name="wide u", asks="all bits of u or x", length=3, u=4095, columns=1, c=1),
+    Row(stage="precision", name="wide B", asks="all bits of B", length=3, b=4095, columns=1, u=1, c=1),
+    Row(stage="precision", name="wide C", asks="all bits of C", length=3, c=4095, columns=1, u=1),
+    Row(
+        *(), stage="precision", name="wide state", asks="all bits of a state of 16", length=12, u=9000, columns=1, c=1,
+        initial=60000, last=True, chunk=4,
+    ),
+    Row(
+        *(), stage="precision", name="wide over chunks", asks="all bits of a state, where chunks meet", length=75,
+        u=30000, columns=1, c=1, last=True, step=(0, 1),
+    ),
+    Row(
+        *(), stage="precision", name="wide in pieces", asks="all bits of a state that is handed on", length=40,
+        u=3001, columns=1, c=1, last=True, cuts=(3, 17), batch=2, groups=2,
+    ),
+    Row(
+        *(), stage="dtype", name="bfloat16", asks="operands in bfloat16", length=20, decay=BOTH, step=(0, 1),
+        dtype=BF16, **FULL_GATE,
+    ),
+    Row(
+        *(), stage="dtype", name="bfloat16, long state", asks="a state beyond 256 beside bfloat16 operands", length=40,
+        u=100, dtype=BF16, columns=1, c=1, last=True,
+    ),
+)  # fmt: skip
+
+FULL_ROWS = (
+    Row(
+        *(), stage="chunk", name="2500", asks="chunks of up to 2048", length=2500, decay=BOTH, step=RARELY,
+        chunk=256,
+    ),
+    Row(
+        *(), stage="continuation", name="late cuts", asks="pieces longer than a chunk", length=700, cuts=(301, 338),
+        decay=BOTH, step=RARELY, last=True, chunk=256,
+    ),
+    Row(
+        *(), stage="occupancy", name="wide layer", asks="the last channel, head and column of a tile", length=4,
+        heads=9, channels=64, columns=16, groups=3, u=1, c=1, **FULL_GATE,
+    ),
+)  # fmt: skip
+
+
+def scan_cases(op: str, full: bool = False) -> Iterator[Case]:
+    for row in ROWS + (FULL_ROWS if full else ()):
+        if row.only in ("", op):
+            yield _rendered(op, row)
+
+
+def _rendered(op: str, row: Row) -> Case:
+    draw = Draw(f"{op} {row.name}")
+    own = 1 if op == "ssd" else row.channels
+    n_decays = 1 if op == "ssd" else row.columns
+    time, sizes = (row.batch, row.length), (row.heads, row.channels)
+    inputs = assemble(
+        op,
+        draw.of(row.values, (*time, *sizes)) if row.values else draw.integers((*time, *sizes), row.u),
+        draw.of(row.step, (*time, row.heads, own)),
+        _spread(row.decay, (row.heads, own, n_decays)),
+        draw.integers((*time, row.groups, row.columns), row.b),
+        draw.integers((*time, row.groups, row.columns), row.c),
+        D=draw.integers((row.heads, own), 9) if row.skip else None,
+        z=draw.of((32, 64, 64, -128), (*time, *sizes)) if row.gate else None,
+        bias=_spread(row.bias, (row.heads, own)) if row.bias else None,
+        initial=draw.integers((row.batch, *sizes, row.columns), row.initial) if row.initial else None,
+        seq_idx=_documents(row) if row.documents else None,
+    )
+    options: dict[str, Any] = {"delta_softplus" if op == "selective_scan" else "dt_softplus": row.softplus}
+    if op == "ssd":
+        options["chunk_size"] = row.chunk
+        options |= {"dt_limit": list(row.limit)} if row.limit else {}
+    options |= {"cuts": list(row.cuts)} if row.cuts else {}
+    borders = {"cut": list(row.cuts), "document": list(accumulate(row.documents))[:-1]}
+    if op == "ssd":
+        borders["chunk"] = list(range(row.chunk, row.length, row.chunk))
+    found = {what: places for what, places in borders.items() if places}
+    return case(op, row.stage, row.name, row.asks, inputs, options, last_state=row.last, borders=found, dtype=row.dtype)
+
+
+def _spread(values: tuple[float, ...], shape: tuple[int, ...]) -> torch.Tensor:
+    """The values in turn: every one of them occurs, and neighbours differ."""
+    count = torch.Size(shape).numel()
+    return torch.tensor([values[i % len(values)] for i in range(count)]).reshape(shape)
+
+
+def _documents(row: Row) -> torch.Tensor:
+    ids = [i for i, length in enumerate(row.documents) for _ in range(length)]
+    return torch.tensor([ids] * row.batch, dtype=torch.int32)

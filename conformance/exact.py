@@ -1,0 +1,240 @@
+"""The operations in plain Python, one step after the other: what every kernel is held against.
+
+Numbers are of one of three kinds. `Exact` are integers and fractions: exp, softplus, silu and rsqrt are taken only
+where every float32 implementation gives the same bits (docs/exactness.md), anything else raises `Inexact`. `Near` are
+decimals of 40 digits, for cases whose results are held to a tolerance. `Double` are floats, for random operands.
+Nothing here is shared with a kernel: no torch arithmetic, no compiler.
+
+Letters: b batch, l length, d channels, n state columns, h heads, p channels of a head, g groups, w taps.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from math import isqrt
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+Numbers = np.ndarray
+"""Arrays of dtype object: int and Fraction, or Decimal."""
+
+DIGITS = 40
+
+
+class Inexact(ValueError):
+    """An operand where implementations differ in their last bits."""
+
+
+class Exact:
+    """Integers and fractions."""
+
+    @staticmethod
+    def of(value: float) -> Any:
+        return int(value) if float(value).is_integer() else Fraction(value)
+
+    @staticmethod
+    def exp(x: Any) -> int:
+        if x == 0 or x <= -104:
+            return int(x == 0)
+        raise Inexact(f"exp({float(x):.9g}) is neither 0 nor 1 in float32.")
+
+    @staticmethod
+    def softplus(x: Any) -> Any:
+        if x >= 20.1 or x <= -104:
+            return x if x > 0 else 0
+        raise Inexact(f"softplus({float(x):.9g}) is neither 0 nor its argument in float32.")
+
+    @staticmethod
+    def silu(x: Any) -> Any:
+        if x == 0 or x >= 20.1 or x <= -104:
+            return x if x > 0 else 0
+        raise Inexact(f"silu({float(x):.9g}) is neither 0 nor its argument in float32.")
+
+    @staticmethod
+    def norm_factor(mean_square: Any, eps: float) -> Fraction:
+        """1/√(m + eps) where m is a power of four beside which eps vanishes in float32."""
+        if mean_square == 0:
+            return Fraction(0)  # of zeros, whatever it is
+        root = Fraction(isqrt(Fraction(mean_square).numerator), isqrt(Fraction(mean_square).denominator))
+        dyadic = root.numerator & (root.numerator - 1) == 0 and root.denominator & (root.denominator - 1) == 0
+        if root * root != mean_square or not dyadic or eps * 2**25 > mean_square:
+            raise Inexact(f"1/sqrt({float(mean_square):.9g} + {eps}) is no power of two in float32.")
+        return 1 / root
+
+
+class Faint(Exact):
+    """The same where a decay may be so near 1 that float32 takes it for 1: |x| ≤ 2^-26 (docs/exactness.md, E9)."""
+
+    @staticmethod
+    def exp(x: Any) -> int:
+        return 1 if -(2**-26) <= x <= 0 else Exact.exp(x)
+
+
+class Near:
+    """Decimals of `DIGITS` digits."""
+
+    context = Context(prec=DIGITS)
+
+    @staticmethod
+    def of(value: float) -> Decimal:
+        return Decimal(float(value))
+
+    @classmethod
+    def exp(cls, x: Decimal) -> Decimal:
+        return x.exp(cls.context)
+
+    @classmethod
+    def softplus(cls, x: Decimal) -> Decimal:
+        return (1 + cls.exp(x)).ln(cls.context)
+
+    @classmethod
+    def silu(cls, x: Decimal) -> Decimal:
+        return x / (1 + cls.exp(-x))
+
+    @classmethod
+    def norm_factor(cls, mean_square: Decimal, eps: float) -> Decimal:
+        return 1 / (mean_square + Decimal(eps)).sqrt(cls.context)
+
+
+class Double:
+    """Floats of 64 bits, for random operands that are held to a tolerance of float32."""
+
+    of = staticmethod(float)
+    exp = staticmethod(lambda x: math.exp(x))
+    softplus = staticmethod(lambda x: x if x > 40 else math.log1p(math.exp(x)))
+    silu = staticmethod(lambda x: x / (1 + math.exp(-x)))
+    norm_factor = staticmethod(lambda mean_square, eps: 1 / math.sqrt(mean_square + eps))
+
+
+Kind = type[Exact] | type[Near] | type[Double]
+
+
+def numbers(tensor: Tensor, kind: Kind) -> Numbers:
+    """A tensor's values, exactly."""
+    return _each(kind.of, tensor.detach().double().cpu().numpy())
+
+
+def _each(function: Any, values: np.ndarray) -> Numbers:
+    out = np.empty(values.shape, dtype=object)
+    out.reshape(-1)[:] = [function(value) for value in values.reshape(-1)]
+    return out
+
+
+def selective_scan(
+    kind: Kind, u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, initial_state=None,
+    seq_idx=None,
+) -> dict[str, Numbers]:  # fmt: skip
+    """The scan of Mamba: u, delta, z (b, d, l), A (d, n), B and C (b, n, l) or (b, g, n, l), D and delta_bias (d,),
+    initial_state (b, d, n), seq_idx (b, l) the number of the document that a position belongs to.
+
+    y (b, d, l), last_state (b, d, n). Channel i reads group i // (d/g).
+    """
+    channels = u.shape[1]
+    grouped = lambda m: m[:, None] if m.dim() == 3 else m
+    spread = lambda m: grouped(m).repeat_interleave(channels // grouped(m).shape[1], dim=1).permute(0, 3, 1, 2)
+    of = lambda m: None if m is None else numbers(m, kind)
+    y, last = _scan(
+        kind, of(u.transpose(1, 2)), _steps(kind, of(delta.transpose(1, 2)), of(delta_bias), delta_softplus), of(A),
+        of(spread(B)), of(spread(C)), of(D), None if z is None else of(z.transpose(1, 2)), of(initial_state), seq_idx,
+    )  # fmt: skip
+    return {"y": y.transpose(0, 2, 1), "last_state": last}
+
+
+def ssd(
+    kind: Kind, x, dt, A, B, C, D=None, z=None, dt_bias=None, dt_softplus=False, dt_limit=None, initial_states=None,
+    seq_idx=None, chunk_size=None,
+) -> dict[str, Numbers]:  # fmt: skip
+    """The scan of Mamba-2: x, z (b, l, h, p), dt (b, l, h), A (h,), B and C (b, l, g, n), D (h,) or (h, p), dt_bias
+    (h,), initial_states (b, h, p, n), seq_idx (b, l); dt_limit = (least, most) clamps the step after its softplus.
+
+    y (b, l, h, p), last_state (b, h, p, n). Head i reads group i // (h/g); chunk_size changes nothing.
+    """
+    (batch, length, heads, p), n = x.shape, B.shape[-1]
+    of = lambda m: None if m is None else numbers(m, kind)
+    flat = lambda m: None if m is None else of(m).reshape(batch, length, heads * p)
+    spread = lambda m: of(m.repeat_interleave(heads // m.shape[2], dim=2)).repeat(p, axis=2)
+    steps = _steps(kind, of(dt), of(dt_bias), dt_softplus)
+    if dt_limit is not None:
+        least, most = (kind.of(bound) if np.isfinite(bound) else None for bound in dt_limit)
+        steps = _each(lambda s: max(s, least) if most is None else min(max(s, least), most), steps)
+    if D is not None:
+        D = (D if D.dim() == 2 else D[:, None].expand(heads, p)).reshape(-1)
+    initial = None if initial_states is None else of(initial_states).reshape(batch, heads * p, n)
+    decay = of(A).repeat(p)[:, None].repeat(n, axis=1)
+    y, last = _scan(
+        kind, flat(x), steps.repeat(p, axis=2), decay, spread(B), spread(C), of(D), flat(z), initial, seq_idx
+    )
+    return {"y": y.reshape(batch, length, heads, p), "last_state": last.reshape(batch, heads, p, n)}
+
+
+def _steps(kind: Kind, delta: Numbers, bias: Numbers | None, softplus: bool) -> Numbers:
+    delta = delta if bias is None else delta + bias
+    return _each(kind.softplus, delta) if softplus else delta
+
+
+def _scan(kind, u, delta, A, B, C, D, z, initial, seq_idx) -> tuple[Numbers, Numbers]:
+    """h ← exp(Δ A) h + Δ u B, y = (C·h + D u) silu(z): u, delta, z (b, l, d), B and C (b, l, d, n), A (d, n)."""
+    batch, length, channels = u.shape
+    h = np.full((batch, channels, A.shape[1]), kind.of(0), dtype=object) if initial is None else initial
+    y = np.empty(u.shape, dtype=object)
+    with localcontext(Near.context):
+        for t in range(length):
+            if seq_idx is not None and t:
+                begins = (seq_idx[:, t] != seq_idx[:, t - 1]).numpy()
+                h = np.where(begins[:, None, None], kind.of(0), h)
+            decay = _each(kind.exp, delta[:, t, :, None] * A)
+            h = decay * h + (delta[:, t] * u[:, t])[..., None] * B[:, t]
+            y[:, t] = (h * C[:, t]).sum(axis=-1)
+        y = y if D is None else y + D * u
+        y = y if z is None else y * _each(kind.silu, z)
+    return y, h
+
+
+def conv(kind: Kind, x, weight, bias=None, activation=None, initial_states=None, seq_idx=None) -> dict[str, Numbers]:
+    """Depthwise causal convolution: x (b, d, l), weight (d, w), bias (d,), initial_states (b, d, w−1) what stood before
+    the first position; taps never reach into another document. activation: None or "silu".
+
+    y (b, d, l), last_state (b, d, w−1) the last inputs.
+    """
+    (batch, channels, length), taps = x.shape, weight.shape[1]
+    values, w = numbers(x, kind), numbers(weight, kind)
+    if initial_states is None:
+        before = np.full((batch, channels, taps - 1), kind.of(0), dtype=object)
+    else:
+        before = numbers(initial_states, kind)
+    past = np.concatenate([before, values], axis=2)
+    y = np.full(values.shape, kind.of(0), dtype=object)
+    for k in range(taps):
+        seen, back = past[:, :, k : k + length], taps - 1 - k
+        if seq_idx is not None and back:
+            ids = seq_idx.numpy()
+            same = np.ones((batch, length), dtype=bool)
+            same[:, back:] = ids[:, back:] == ids[:, :-back]
+            seen = np.where(same[:, None], seen, kind.of(0))
+        y = y + w[None, :, k, None] * seen
+    y = y if bias is None else y + numbers(bias, kind)[None, :, None]
+    return {"y": _each(kind.silu, y) if activation else y, "last_state": past[:, :, past.shape[2] - taps + 1 :]}
+
+
+def norm(kind: Kind, x, weight, z=None, eps=1e-5, group_size=None, norm_before_gate=False) -> dict[str, Numbers]:
+    """x / √(mean of x² over each group of group_size channels + eps) · weight, times silu(z) before it or after:
+    x, z (…, d), weight (d,). y (…, d).
+    """
+    values = numbers(x, kind)
+    gate = None if z is None else _each(kind.silu, numbers(z, kind))
+    if gate is not None and not norm_before_gate:
+        values = values * gate
+    grouped = values.reshape(*x.shape[:-1], -1, group_size or x.shape[-1])
+    with localcontext(Near.context):
+        total = (grouped * grouped).sum(axis=-1)
+        size = grouped.shape[-1]
+        mean = total / (Fraction(size) if issubclass(kind, Exact) else kind.of(size))
+        factor = _each(lambda m: kind.norm_factor(m, eps), mean)
+        y = (grouped * factor[..., None]).reshape(values.shape) * numbers(weight, kind)
+        if gate is not None and norm_before_gate:
+            y = y * gate
+    return {"y": y}

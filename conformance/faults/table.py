@@ -1,0 +1,211 @@
+"""Every injected bug against everything that might see it.
+
+Columns: the stage at which exact vectors, or compiled models in their modes, first fail; whether random operands in the
+same modes, held to a tolerance, fail; and what `allclose` says of a language model of random weights, in one full
+forward and in five modes. `construct conformance --faults` runs it and docs/conformance.md shows it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from conformance.cases import cases
+from conformance.cases.companion import companion_cases
+from conformance.faults.catalogue import Fault, faults, kernel
+from conformance.faults.runtime import MODEL_BUGS, FaultyModel, FaultyRuntime
+from conformance.judge import judged
+from conformance.loader import Case
+from conformance.models.case import ModelCase
+from conformance.models.judge import judge_model
+from conformance.models.modes import full, padded, permuted, pieces, steps
+from conformance.stages import STAGES
+
+TOLERANCES = (1e-2, 1e-3)
+FIVE_MODES = {"full": full, "pieces": pieces(5, 37), "steps": steps(37), "padding": padded, "rows": permuted}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One bug. expected, caught: stages; random: whether the companion fails; forward, modes: for 1e-2 and 1e-3."""
+
+    op: str
+    bug: str
+    expected: str
+    caught: str | None
+    random: bool
+    forward: tuple[bool, bool] = (False, False)
+    modes: tuple[bool, bool] = (False, False)
+
+    @property
+    def right(self) -> bool:
+        return self.caught == self.expected
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self) | {"right": self.right}
+
+
+def rows(with_random_weights: bool = True) -> Iterator[Row]:
+    """All bugs of kernels, then those of runtimes; without random weights the last two columns stay empty."""
+    for fault in faults():
+        stage = caught(fault)
+        random = _fails(fault, _cases(fault.op, companion_cases))
+        yield _row(fault.op, fault.bug, fault.stage, stage, random, with_random_weights)
+    with tempfile.TemporaryDirectory() as place:
+        models = small_models(Path(place))
+        for bug, mode in MODEL_BUGS.items():
+            yield _row("model", bug, mode, caught_by_models(bug, models), False, with_random_weights)
+
+
+def caught(fault: Fault) -> str | None:
+    """The stage of the first exact case that a kernel with this bug gets wrong."""
+    tested = kernel(fault.op, fault.bug)
+    for case in _cases(fault.op, cases):
+        if judged(tested, case, explain=False).status == "failed":
+            return case.stage
+    return None
+
+
+def _fails(fault: Fault, tried: Sequence[Case]) -> bool:
+    tested = kernel(fault.op, fault.bug)
+    return any(judged(tested, case, explain=False).status == "failed" for case in tried)
+
+
+@cache
+def _cases(op: str, make: Callable[[str], Sequence[Case]]) -> list[Case]:
+    """The cases of an operation in the order of their stages; for a step those of both scans."""
+    found = [case for each in kernel(op).operations() for case in make(each)]
+    return sorted(found, key=lambda case: list(STAGES).index(case.stage))
+
+
+def small_models(directory: Path) -> list[ModelCase]:
+    """The models that see every bug of a runtime."""
+    from conformance.models.build import build  # the compiler: only where models are made
+
+    wanted = (
+        "count-since-mamba",
+        "induction-mamba",
+        "induction-mamba2",
+        "wide-integers-mamba",
+        "delay-mamba",
+        "absolute-time-mamba",
+    )
+    return list(build(directory, only=wanted))
+
+
+def caught_by_models(bug: str, models: Sequence[ModelCase]) -> str | None:
+    """The first mode that fails on any model, in the order of modes."""
+    from conformance.models.modes import MODE_STAGES
+
+    found = set()
+    for case in models:
+        for finding in judge_model(FaultyRuntime(bug), case, explain=False):
+            if finding.status == "failed":
+                found.add(finding.stage)
+                break
+    return next((stage for stage in MODE_STAGES if stage in found), None)
+
+
+# What is usually done ------------------------------------------------------------------------------------
+
+
+def _row(op: str, bug: str, expected: str, stage: str | None, random: bool, with_random_weights: bool) -> Row:
+    if not with_random_weights:
+        return Row(op, bug, expected, stage, random)
+    differs = {mode: _difference(op, bug, mode) for mode in FIVE_MODES}
+    seen = lambda mode, i: not differs[mode][i]
+    return Row(
+        *(op, bug, expected, stage, random),
+        (seen("full", 0), seen("full", 1)),
+        (any(seen(mode, 0) for mode in FIVE_MODES), any(seen(mode, 1) for mode in FIVE_MODES)),
+    )
+
+
+def _difference(op: str, bug: str, mode: str) -> tuple[bool, bool]:
+    """Whether logits of random models are close in a mode: for each tolerance; an error counts as seen."""
+    kinds = {"selective_scan": ("mamba",), "ssd": ("mamba2",), "norm": ("mamba2",)}.get(op, ("mamba", "mamba2"))
+    close = [True, True]
+    for kind in kinds:
+        config, tensors = _random_model(kind)
+        try:
+            found = FIVE_MODES[mode](FaultyModel(config, tensors, bug, only=op), _tokens())
+        except Exception:  # a bug may end in anything
+            return False, False
+        right = _right(kind, mode)
+        mask = torch.ones(right.shape[:2], dtype=torch.bool)
+        for i, start in enumerate([] if found.starts is None else found.starts.tolist()):
+            mask[i, :start] = False
+        for i, tolerance in enumerate(TOLERANCES):
+            close[i] &= torch.allclose(found.logits[mask], right[mask], rtol=tolerance, atol=tolerance)
+    return close[0], close[1]
+
+
+@cache
+def _right(kind: str, mode: str) -> Tensor:
+    return FIVE_MODES[mode](FaultyModel(*_random_model(kind)), _tokens()).logits
+
+
+@cache
+def _tokens() -> Tensor:
+    return torch.randint(0, 50, (3, 100), generator=torch.Generator().manual_seed(0))
+
+
+@cache
+def _random_model(kind: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Two layers as transformers initialises them, with initializer_range 0.1."""
+    from compiler.runtime.huggingface import torch_only_transformers
+
+    torch_only_transformers()
+    from transformers import Mamba2Config, Mamba2ForCausalLM, MambaConfig, MambaForCausalLM
+
+    sizes = {"vocab_size": 50, "hidden_size": 32, "state_size": 8, "num_hidden_layers": 2, "initializer_range": 0.1}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        if kind == "mamba":
+            model = MambaForCausalLM(MambaConfig(**sizes))
+        else:
+            model = Mamba2ForCausalLM(Mamba2Config(**sizes, head_dim=8, num_heads=8, n_groups=2, chunk_size=16))
+    config = model.config.to_dict() | {"dtype": "float32", "model_type": kind}
+    config["time_step_limit"] = [0.0, float("inf")]
+    return config, {name: m.detach().clone() for name, m in model.state_dict().items()}
+
+
+# The page ------------------------------------------------------------------------------------------------
+
+
+def text(found: Sequence[Row]) -> str:
+    """The table as Markdown, totals first."""
+    return "\n".join([*_totals(found), "", *_lines(found)])
+
+
+def _totals(found: Sequence[Row]) -> Iterator[str]:
+    share = lambda seen: f"{sum(map(seen, found))} of {len(found)}"
+    yield "| test | bugs seen |"
+    yield "| --- | --- |"
+    for which, name in ((lambda row: row.forward, "one full forward"), (lambda row: row.modes, "five modes")):
+        low, high = (share(lambda row, i=i, which=which: which(row)[i]) for i in (0, 1))
+        yield f"| random weights, {name}, allclose 1e-2 / 1e-3 | {low} / {high} |"
+    yield f"| random operands in the same modes, 1e-4 (kernels only) | {share(lambda row: row.random)} |"
+    yield f"| exact vectors and models | {share(lambda row: row.caught is not None)} |"
+    yield f"| … at the stage that names the fault | {share(lambda row: row.right)} |"
+
+
+def _lines(found: Sequence[Row]) -> Iterator[str]:
+    marks = {True: "yes", False: "–"}
+    counts = Counter(row.op for row in found)
+    yield "| function | bug | exact: caught at | random operands | 1e-2 / 1e-3, forward | 1e-2 / 1e-3, five modes |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for row in found:
+        stage = row.caught if row.right else f"**{row.caught}**, not {row.expected}"
+        pairs = [" / ".join(marks[seen] for seen in pair) for pair in (row.forward, row.modes)]
+        yield f"| {row.op} | {row.bug} | {stage} | {marks[row.random]} | {pairs[0]} | {pairs[1]} |"
+    yield ""
+    yield "Bugs by function: " + ", ".join(f"{op} {count}" for op, count in counts.items()) + "."

@@ -1,0 +1,186 @@
+"""A kernel under test: what it computes, read from its signature, and how a case is run on it."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from conformance.loader import Case
+
+STATE_IN = {"selective_scan": "initial_state", "ssd": "initial_states", "conv": "initial_states"}
+STATE_OUT = ("return_last_state", "return_final_states")
+SIGNATURES = {
+    "selective_scan": "u, delta, A, B, C, D, z, delta_bias, delta_softplus, return_last_state, initial_state",
+    "ssd": "x, dt, A, B, C, chunk_size, D, z, dt_bias, initial_states, seq_idx, dt_softplus, dt_limit, "
+    "return_final_states",
+    "step": "state, x, dt, A, B, C, D, z, dt_bias, dt_softplus",
+    "conv": "x, weight, bias, seq_idx, initial_states, return_final_states, activation",
+    "norm": "x, weight, z, eps, group_size, norm_before_gate",
+}
+_CASES = {"step": ("selective_scan", "ssd"), "channel step": ("selective_scan",), "head step": ("ssd",)}
+OPERATIONS = (*SIGNATURES, "channel step", "head step")
+TIME_AXIS = {"selective_scan": 2, "ssd": 1, "conv": 2, "norm": 1}
+
+
+class Lacks(Exception):
+    """The kernel has no argument for what a case needs."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function under test.
+
+    op: one of `OPERATIONS`; a step takes one position and is run on the cases of the scans: "channel step" has a state
+        (b, d, n), "head step" (b, h, p, n), "step" takes either.
+    accepts: the names of its arguments, those of `SIGNATURES`; what else a case has is not tried.
+    device: where the operands are put.
+    """
+
+    name: str
+    op: str
+    call: Callable[..., Any]
+    accepts: frozenset[str]
+    device: str = "cpu"
+
+    def operations(self) -> tuple[str, ...]:
+        """The operations whose cases it is run on."""
+        return _CASES.get(self.op, (self.op,))
+
+    @torch.no_grad()
+    def run(self, case: Case) -> dict[str, Tensor]:
+        """Its results by name: y, and last_state where it returns one. Raises Lacks, and whatever the kernel raises."""
+        inputs = {name: tensor.clone().to(self.device) for name, tensor in case.inputs.items()}
+        if self.op in _CASES:
+            return self._stepped(case, inputs)
+        options = dict(case.options)
+        cuts = options.pop("cuts", None)
+        return self._in_pieces(case, inputs, options, cuts) if cuts else self._called(inputs, options)
+
+    def _called(self, inputs: Mapping[str, Tensor], options: Mapping[str, Any]) -> dict[str, Tensor]:
+        # A limit, a document or a size is not to be left out in silence; a default may be.
+        for name in {*inputs, *(key for key, value in options.items() if value not in (None, False))} - self.accepts:
+            if name != "chunk_size":
+                raise Lacks(name)
+        known = {name: value for name, value in options.items() if name in self.accepts}
+        if "dt_limit" in known:
+            known["dt_limit"] = tuple(known["dt_limit"])
+        flag = next((name for name in STATE_OUT if name in self.accepts), None)
+        found = self.call(**inputs, **known, **({flag: True} if flag else {}))
+        if isinstance(found, tuple):
+            return {"y": found[0]} | ({"last_state": found[1]} if len(found) > 1 and found[1] is not None else {})
+        return {"y": found}
+
+    def _in_pieces(self, case, inputs, options, cuts) -> dict[str, Tensor]:
+        state_in, axis = STATE_IN[self.op], TIME_AXIS[self.op]
+        if state_in not in self.accepts:
+            raise Lacks(state_in)
+        length = case.expected["y"].shape[axis]
+        pieces: list[Tensor] = []
+        state: Tensor | None = None
+        for start, stop in zip([0, *cuts], [*cuts, length], strict=True):
+            part = {key: _piece(self.op, key, m, start, stop) for key, m in inputs.items()}
+            if state is not None:
+                part[state_in] = state
+            found = self._called(part, options)
+            if "last_state" not in found:
+                raise Lacks("a last state")
+            state = found["last_state"]
+            pieces.append(found["y"])
+        return {"y": torch.cat(pieces, dim=axis), "last_state": found["last_state"]}
+
+    def _stepped(self, case: Case, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The sequence one position at a time; the state is updated in place."""
+        axis = TIME_AXIS[case.op]
+        length = case.expected["y"].shape[axis]
+        if "seq_idx" in inputs or case.options.get("dt_limit"):
+            raise Lacks("seq_idx" if "seq_idx" in inputs else "dt_limit")
+        state, ys = None, []
+        for t in range(length):
+            state, arguments = (_scan_step if case.op == "selective_scan" else _ssd_step)(case, inputs, t, state)
+            missing = {name for name, value in arguments.items() if value is not None} - self.accepts
+            if missing:
+                raise Lacks(min(missing))
+            y = self.call(state, **{name: value for name, value in arguments.items() if name in self.accepts})
+            ys.append(y)
+        return {"y": torch.stack(ys, dim=axis), "last_state": state}
+
+
+def _piece(op: str, name: str, tensor: Tensor, start: int, stop: int) -> Tensor:
+    """The positions start … stop of an operand that has positions."""
+    axes = {"selective_scan": {"u": 2, "delta": 2, "B": -1, "C": -1, "z": 2}, "conv": {"x": 2, "seq_idx": 1}}
+    axes["ssd"] = {"x": 1, "dt": 1, "B": 1, "C": 1, "z": 1, "seq_idx": 1}
+    axis = axes[op].get(name)
+    return tensor if axis is None else tensor.narrow(axis, start, stop - start).contiguous()
+
+
+def _scan_step(case: Case, inputs: Mapping[str, Tensor], t: int, state: Tensor | None):
+    if inputs["B"].dim() == 4:
+        raise Lacks("groups without heads")
+    if state is None:
+        batch, channels = inputs["u"].shape[:2]
+        state = inputs.get("initial_state", inputs["A"].new_zeros(batch, channels, inputs["A"].shape[1]))
+    now = {name: inputs[key][..., t] for name, key in (("x", "u"), ("dt", "delta"), ("B", "B"), ("C", "C"))}
+    z = inputs["z"][..., t] if "z" in inputs else None
+    more = {"A": inputs["A"], "D": inputs.get("D"), "z": z, "dt_bias": inputs.get("delta_bias")}
+    return state, now | more | {"dt_softplus": case.options["delta_softplus"]}
+
+
+def _ssd_step(case: Case, inputs: Mapping[str, Tensor], t: int, state: Tensor | None):
+    x, B = inputs["x"], inputs["B"]
+    (batch, _, heads, p), n = x.shape, B.shape[-1]
+    if state is None:
+        state = inputs.get("initial_states", inputs["A"].new_zeros(batch, heads, p, n))
+    wide = lambda m: None if m is None else m[..., None].expand(*m.shape, p)
+    return state, {
+        "x": x[:, t],
+        "dt": wide(inputs["dt"][:, t]),
+        "A": wide(inputs["A"])[..., None].expand(heads, p, n),
+        "B": B[:, t],
+        "C": inputs["C"][:, t],
+        "D": wide(inputs.get("D")),
+        "z": inputs["z"][:, t] if "z" in inputs else None,
+        "dt_bias": wide(inputs.get("dt_bias")),
+        "dt_softplus": case.options["dt_softplus"],
+    }
+
+
+def kernel(function: Callable[..., Any], name: str = "", op: str | None = None, device: str = "cpu") -> Kernel:
+    """A function as a kernel; its operation is read from the names of its arguments unless it is told.
+
+    Raises ValueError where they are those of no operation.
+    """
+    accepts = frozenset(inspect.signature(function).parameters)
+    return Kernel(name or getattr(function, "__name__", "kernel"), op or _operation(accepts), function, accepts, device)
+
+
+def _operation(names: frozenset[str]) -> str:
+    marks = {"step": {"state", "dt"}, "selective_scan": {"u", "delta"}, "ssd": {"x", "dt", "B"}}
+    marks |= {"conv": {"x", "weight", "activation"}, "norm": {"x", "weight", "eps"}}
+    for op, needed in marks.items():
+        if needed <= names:
+            return op
+    known = "; ".join(f"{op}({arguments})" for op, arguments in SIGNATURES.items())
+    raise ValueError(
+        f"the arguments {', '.join(sorted(names))} are those of no operation; wrap the kernel in a function of one of "
+        f"these, of which it may leave out what it does not do: {known}."
+    )
+
+
+def kernel_named(path: str, op: str | None = None, device: str = "cpu") -> Kernel:
+    """The kernel at "module:function", of an operation if it is told; ValueError where there is none."""
+    if op is not None and op not in OPERATIONS:
+        raise ValueError(f"--operation {op!r} is not known: expected one of {', '.join(OPERATIONS)}.")
+    module, colon, name = path.partition(":")
+    if not colon:
+        raise ValueError(f"--kernel {path!r} must be module:function, such as mypackage.scan:selective_scan.")
+    try:
+        function = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"--kernel {path!r} cannot be imported: {error}.") from error
+    return kernel(function, path, op, device)

@@ -1,0 +1,89 @@
+"""Test vectors as files: one safetensors file for each operation, with what each case asks in its metadata.
+
+This module needs safetensors and torch and nothing else of ours, so that it may be copied into another project.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One call of an operation, and what it must return.
+
+    op:        "selective_scan", "ssd", "conv" or "norm"; their shapes are told in `conformance.exact`.
+    stage:     what the case belongs to; `conformance.judge.STAGES` has their order.
+    name:      unique within the operation.
+    asks:      the one thing that this case needs and no earlier one does: what is likely wrong where it fails.
+    inputs:    tensors by argument name, as the operation takes them.
+    options:   other arguments by name; `cuts` is not one: there the sequence is run in pieces, the state carried on.
+    expected:  float64 tensors by name: "y", and "last_state" where it is asked for.
+    tolerance: float64 tensors by the same names, how far each entry may be; a name that is missing is exact.
+    borders:   positions where something ends or begins, by what it is ("chunk", "cut", "document").
+    """
+
+    op: str
+    stage: str
+    name: str
+    asks: str
+    inputs: Mapping[str, Tensor]
+    options: Mapping[str, Any]
+    expected: Mapping[str, Tensor]
+    tolerance: Mapping[str, Tensor] = field(default_factory=dict)
+    borders: Mapping[str, list[int]] = field(default_factory=dict)
+
+    def wrong(self, name: str, result: Tensor) -> Tensor:
+        """Which entries of a result are wrong: bool, the result's shape; NaN is wrong.
+
+        What is exact is rounded once to the result's dtype. Raises ValueError where the result has another shape, or a
+        dtype narrower than that of the operands.
+        """
+        expected = self.expected[name]
+        if result.shape != expected.shape:
+            raise ValueError(f"{name} has shape {tuple(result.shape)}, but must have {tuple(expected.shape)}.")
+        given = self.inputs["u" if "u" in self.inputs else "x"].dtype
+        if result.dtype.itemsize < given.itemsize:
+            raise ValueError(f"{name} is {result.dtype}, but the operands are {given}.")
+        found = result.detach().double().cpu()
+        if name in self.tolerance:
+            return ~((found - expected).abs() <= self.tolerance[name])
+        return ~(found == expected.float().to(result.dtype).double())
+
+
+_GROUPS = ("inputs", "expected", "tolerance")
+
+
+def save(cases: Iterable[Case], path: str | Path) -> None:
+    """Write cases of one operation; the same cases give the same bytes."""
+    tensors: dict[str, Tensor] = {}
+    index = []
+    for case in cases:
+        for group in _GROUPS:
+            for name, tensor in getattr(case, group).items():
+                tensors[f"{case.name}/{group}/{name}"] = tensor.clone(memory_format=torch.contiguous_format)
+        plain = ("op", "stage", "name", "asks", "options", "borders")
+        index.append({key: getattr(case, key) for key in plain})
+    # One entry: safetensors keeps no order of several, and the bytes would differ from run to run.
+    save_file(tensors, path, {"cases": json.dumps(index)})
+
+
+def load(path: str | Path) -> list[Case]:
+    """The cases of a file, in order."""
+    with safe_open(path, framework="pt") as file:
+        index = json.loads(file.metadata()["cases"])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+    groups: dict[str, dict[str, dict[str, Tensor]]] = {case["name"]: {group: {} for group in _GROUPS} for case in index}
+    for key, tensor in tensors.items():
+        case, group, name = key.rsplit("/", 2)
+        groups[case][group][name] = tensor
+    return [Case(**case, **groups[case["name"]]) for case in index]

@@ -1,0 +1,101 @@
+"""Writing the models: the core circuits compiled for both mixers, and variants of their weights.
+
+Variants: `grouped` gives a Mamba-2 several groups of B and C, each with a level of its own; `occupied` copies active
+channels and heads into the idle ones. Both leave the logits what they are.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from compiler.artifact.package import language_model
+from compiler.driver import Compiled, compile
+from conformance.models import operands
+from conformance.models.case import ModelCase
+from conformance.models.circuits import CORES, Core
+from conformance.models.variants import grouped, occupied
+
+SHORT, LONG = 60, 1000
+BFLOAT16 = 40  # sums of codes up to here stay within 8 bits
+ROWS = 3
+
+Files = tuple[dict[str, Any], dict[str, Tensor]]
+
+
+def build(directory: Path, full: bool = False, only: Sequence[str] = ()) -> Iterator[ModelCase]:
+    """Write every model under a directory and give its case; full: 1,000 positions, and each variant of each core.
+
+    only: names of plain models, where not all are wanted.
+    """
+    for core in CORES.values():
+        for target in ("mamba", "mamba2"):
+            if not only:
+                yield from _forms(directory, core, target, full)
+            elif f"{core.name}-{target}" in only:
+                yield next(_forms(directory, core, target, full))
+    if only:
+        return
+    for name in ("induction", "codes"):
+        for target in ("mamba", "mamba2"):
+            yield _bfloat16(directory, CORES[name], target)
+
+
+def _forms(directory: Path, core: Core, target: str, full: bool) -> Iterator[ModelCase]:
+    length = LONG if full else SHORT
+    compiled = compile(core.build(length), target)
+    plain = _saved(compiled, directory / f"{core.name}-{target}")
+    yield _case(directory, f"{core.name}-{target}", core, compiled, plain, length)
+    if full or core.name in ("count-since", "codes"):
+        yield _case(directory, f"{core.name}-{target}-occupied", core, compiled, occupied(*plain), length)
+    if target == "mamba2" and (full or core.name in ("induction", "codes")):
+        for groups in (2, 4):
+            name = f"{core.name}-{target}-groups-{groups}"
+            yield _case(directory, name, core, compiled, grouped(*plain, groups), length)
+
+
+def _bfloat16(directory: Path, core: Core, target: str) -> ModelCase:
+    compiled = compile(core.build(BFLOAT16), target, "bfloat16")
+    name = f"{core.name}-{target}-bfloat16"
+    return _case(directory, name, core, compiled, _saved(compiled, directory / name), BFLOAT16)
+
+
+def _saved(compiled: Compiled, directory: Path) -> Files:
+    compiled.save(directory, overwrite=True)
+    return json.loads((directory / "config.json").read_text()), load_file(directory / "model.safetensors")
+
+
+def _case(directory: Path, name: str, core: Core, compiled: Compiled, files: Files, length: int) -> ModelCase:
+    """The checkpoint of these files with its vectors."""
+    config, tensors = files
+    place = directory / name
+    place.mkdir(parents=True, exist_ok=True)
+    if not (place / "config.json").is_file():
+        (place / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+        save_file(tensors, place / "model.safetensors", {"format": "pt"})
+    random = np.random.RandomState(zlib.crc32(core.name.encode()))
+    tokens = np.stack([core.draw(random, length) for _ in range(ROWS)])
+    scored = language_model(compiled).over_vocabulary
+    logits = scored(compiled.interpret(tokens))
+    alone = scored(compiled.interpret(tokens.reshape(-1, 1))).reshape(logits.shape)
+    rows = torch.from_numpy(tokens)
+    found = operands.layers(config, tensors, rows[:1])
+    case = ModelCase(
+        name,
+        core.asks,
+        place,
+        rows,
+        torch.from_numpy(logits.astype(np.float64)),
+        torch.from_numpy((logits != alone).any(-1)),
+        [layer.expected["last_state"][0] for layer in found],
+    )
+    case.write()
+    return case

@@ -1,0 +1,119 @@
+"""The core circuits: what each asks of a runtime, and tokens that ask it at nearly every position."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler.language import memory
+from compiler.language.alphabet import Alphabet
+from compiler.language.circuit import Circuit
+from compiler.language.codebook import bits, signs
+from compiler.language.input_language import InputLanguage
+from compiler.language.output import readout, readout_integer, readout_nearest, readout_one_hot
+from compiler.language.source import Tokens
+from compiler.language.stream import constant
+from compiler.language.words import count, latch, minimum
+
+
+@dataclass(frozen=True)
+class Core:
+    """A circuit and how its tokens are drawn.
+
+    asks: what a runtime must get right; build: the circuit for sequences of this length; draw: (length,) token ids.
+    """
+
+    name: str
+    asks: str
+    build: Callable[[int], Circuit]
+    draw: Callable[[np.random.RandomState, int], np.ndarray]
+
+
+def _over(alphabet: Alphabet, letters: str | tuple[str, ...], length: int) -> InputLanguage:
+    return InputLanguage.of(alphabet, "any", [("any", "any", letters)], length, "every sequence of its input tokens")
+
+
+def induction(length: int) -> Circuit:
+    alphabet = Alphabet.of("×", v=6)
+    x, book = Tokens(alphabet), bits(6)
+    token = x.one_hot("v", name="token")
+    recalled = memory.write(token.shift(1), x.code("v", book, "value"), policy="last", name="recalled").read(token)
+    return Circuit("induction", readout_nearest(recalled, book, alphabet, "v", "×"), _over(alphabet, "v", length))
+
+
+def delay(length: int) -> Circuit:
+    """The token three positions back, which only the oldest tap of a convolution of four sees."""
+    alphabet = Alphabet.of(v=4)
+    before = Tokens(alphabet).one_hot("v", name="token").shift(3)
+    return Circuit("delay", readout_one_hot(before, alphabet, "v"), _over(alphabet, "v", length))
+
+
+TIMES = 1000
+
+
+def absolute_time(length: int) -> Circuit:
+    most = min(length, TIMES)
+    alphabet = Alphabet.of(v=3, t=[f"t{i}" for i in range(1, most + 1)])
+    time = minimum(constant(1).cumsum().named("time"), most)
+    logits = readout_integer(time, alphabet, {f"t{i}": i for i in range(1, most + 1)})
+    return Circuit("absolute-time", logits, _over(alphabet, "v", length))
+
+
+def count_since(length: int) -> Circuit:
+    alphabet = Alphabet.of("a", "b", "c", n=[str(n) for n in range(length + 1)])
+    x = Tokens(alphabet)
+    since = count(x.is_in("a"), reset=x.is_in("b"))
+    logits = readout_integer(since, alphabet, {str(n): n for n in range(length + 1)})
+    return Circuit("count-since", logits, _over(alphabet, ("a", "b", "c"), length))
+
+
+KEYS = 5
+
+
+def codes(length: int) -> Circuit:
+    """Values added up under keys, a column of state for each: a key holds what stood after it."""
+    alphabet = Alphabet.of("×", k=KEYS, v=6)
+    x, book = Tokens(alphabet), signs(6)
+    kept = memory.write(x.one_hot("k", name="key").shift(1), x.code("v", book, "value"), policy="sum", name="kept")
+    found = kept.read(x.one_hot("k", name="query"))
+    return Circuit("codes", readout(found, book, alphabet, "v"), _over(alphabet, alphabet.tokens[1:], length))
+
+
+WIDE = (1023, 513, 767, 685, 1001, 3)
+
+
+def wide_integers(length: int) -> Circuit:
+    """The last number that stood before an h: odd numbers of ten bits, which no short float holds."""
+    alphabet = Alphabet.of("h", w=[f"w{n}" for n in WIDE])
+    x = Tokens(alphabet)
+    value = x.number({f"w{n}": n for n in WIDE})
+    kept = latch(value, when=~x.is_in("h"))
+    return Circuit("wide-integers", readout_integer(kept, alphabet, {f"w{n}": n for n in WIDE}),
+                   _over(alphabet, alphabet.tokens, length))  # fmt: skip
+
+
+def _mixed(first: int, middle: int, stop: int, share: float) -> Callable[[np.random.RandomState, int], np.ndarray]:
+    """Ids of first … middle − 1 with this share, of middle … stop − 1 with the rest."""
+
+    def draw(random: np.random.RandomState, length: int) -> np.ndarray:
+        lower, upper = random.randint(first, middle, size=length), random.randint(middle, stop, size=length)
+        return np.where(random.random_sample(length) < share, lower, upper)
+
+    return draw
+
+
+OFTEN = (0.8, 0.1, 0.1)  # counts grow long before they begin anew
+
+CORES = {
+    core.name: core
+    for core in (
+        Core("induction", "a memory that is read at every position", induction, lambda r, n: r.randint(1, 7, size=n)),
+        Core("delay", "every tap of the convolution", delay, lambda r, n: r.randint(0, 4, size=n)),
+        Core("absolute-time", "one step kept at every position, for ever", absolute_time, _mixed(0, 2, 3, 0.7)),
+        Core("count-since", "a count that begins anew", count_since, lambda r, n: r.choice(3, p=OFTEN, size=n)),
+        Core("wide-integers", "all bits of an integer of ten", wide_integers, _mixed(0, 1, 7, 0.7)),
+        Core("codes", "sums in several columns of state", codes, _mixed(1, 1 + KEYS, 1 + KEYS + 6, 0.7)),
+    )
+}

@@ -1,0 +1,114 @@
+"""Running a runtime on models in every mode: verdicts by stage, as for kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from conformance.faults.runtime import MODEL_BUGS, FaultyRuntime
+from conformance.judge import Finding, near
+from conformance.loader import Case
+from conformance.models.case import ModelCase, equal_in_width
+from conformance.models.modes import MODE_STAGES, Mode, Told, modes
+from conformance.models.runtime import Model, Runtime, Unsupported
+
+
+def judge_model(runtime: Runtime, model_case: ModelCase, explain: bool = True) -> Iterator[Finding]:
+    """A finding for each mode, in order; explain: whether the mistake that gives the same logits is looked for."""
+    name = model_case.name
+    try:
+        model = runtime.open(model_case.directory)
+    except Exception as error:  # a runtime of others may raise anything
+        yield Finding("full", f"{name}: opened", "refused", _sentence(error))
+        return
+    for stage, mode_name, mode in modes(model_case.tokens.shape[1]):
+        case = f"{name}: {mode_name}"
+        try:
+            told = mode(model, model_case.tokens)
+        except Unsupported as lack:
+            yield Finding(stage, case, "skipped", str(lack))
+        except Exception as error:
+            yield Finding(stage, case, "refused", _sentence(error))
+        else:
+            finding = _compared(stage, case, model_case, told)
+            mistake = _mistake(model_case, mode, told) if explain and finding.status == "failed" else None
+            yield replace(finding, cause=mistake) if mistake else finding
+    yield _states(model, model_case)
+
+
+def _mistake(model_case: ModelCase, mode: Mode, told: Told) -> str | None:
+    """The mistake with which a runtime of ours says the same, bit for bit, in this mode."""
+    for bug in MODEL_BUGS:
+        try:
+            with torch.no_grad():
+                logits = mode(FaultyRuntime(bug).open(model_case.directory), model_case.tokens).logits
+        except Exception:  # a mistake may end in anything
+            continue
+        if torch.equal(logits.double(), told.logits[..., : logits.shape[-1]].detach().cpu().double()):
+            return bug
+    return None
+
+
+def _sentence(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0][:300]
+
+
+def _compared(stage: str, case: str, model_case: ModelCase, told: Told) -> Finding:
+    """Every position of every row against the exact logits."""
+    length = told.logits.shape[1]
+    starts = torch.zeros(len(told.rows), dtype=torch.int64) if told.starts is None else told.starts
+    right = torch.ones(told.logits.shape[:2], dtype=torch.bool)
+    for i, (row, start) in enumerate(zip(told.rows.tolist(), starts.tolist(), strict=True)):
+        expected = model_case.logits[row, : length - start]
+        if told.logits.shape[-1] < expected.shape[-1]:
+            text = f"logits have {told.logits.shape[-1]} entries, but must have {expected.shape[-1]}"
+            return Finding(stage, case, "failed", text, cause="a result of another shape")
+        right[i, start:] = equal_in_width(told.logits[i, start:, : expected.shape[-1]], expected)
+    wrong = ~right
+    if not wrong.any():
+        return Finding(stage, case, "passed", of=wrong.numel())
+    column = int(wrong.any(0).nonzero()[0])
+    row = int(wrong[:, column].nonzero()[0])
+    found, answer = told.logits[row, column], model_case.logits[int(told.rows[row]), column - int(starts[row])]
+    at = int((found[: len(answer)].double() != answer).nonzero()[0])
+    says = f"row {row}, logit {at} is {float(found[at]):.9g}, not {float(answer[at]):.9g}"
+    borders = Case("model", stage, case, "", {}, {}, {}, {}, told.borders)
+    place = near(borders, column)
+    cause = _cause(stage, place, told, model_case, wrong)
+    return Finding(stage, case, "failed", says, column, place, cause, int(wrong.sum()), wrong.numel())
+
+
+def _cause(stage: str, place: str, told: Told, model_case: ModelCase, wrong: Tensor) -> str:
+    """What the first wrong position says; for pieces, whether the model went on as if nothing had been before."""
+    if told.borders.get("cut") and "cut" in place and stage in ("pieces", "steps"):
+        kind = "several new tokens" if stage == "pieces" else "a new token"
+        return f"{kind} with a cache: the state or window before the cut is lost or changed"
+    if "pad" in place:
+        return "padding leaves a trace in the window or state"
+    return MODE_STAGES[stage]
+
+
+def _states(model: Model, model_case: ModelCase) -> Finding:
+    """The state of each layer after row 0."""
+    case = f"{model_case.name}: states"
+    try:
+        states = model.states(model.begin(model_case.tokens[:1])[1])
+    except Unsupported as lack:
+        return Finding("states", case, "skipped", str(lack))
+    except Exception as error:
+        return Finding("states", case, "refused", _sentence(error))
+    for i, (state, expected) in enumerate(zip(states, model_case.states, strict=True)):
+        found = state[0].detach().cpu()
+        if found.shape != expected.shape:
+            return Finding(
+                "states", case, "failed", f"layer {i}: shape {tuple(found.shape)}, not {tuple(expected.shape)}"
+            )
+        wrong = found.double() != expected.to(found.dtype).double()
+        if wrong.any():
+            at = tuple(wrong.nonzero()[0].tolist())
+            says = f"layer {i}, state{list(at)} is {float(found[at]):.9g}, not {float(expected[at]):.9g}"
+            return Finding("states", case, "failed", says, None, "at the end", MODE_STAGES["states"], int(wrong.sum()))
+    return Finding("states", case, "passed", of=sum(state.numel() for state in model_case.states))

@@ -1,0 +1,108 @@
+"""Running everything that a name or function stands for, and the report that the command prints."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conformance.cases import OPERATIONS, cases
+from conformance.cases.companion import companion_cases
+from conformance.judge import Finding, Status, judge, verdict
+from conformance.kernel import Kernel
+from conformance.loader import Case, save
+from conformance.models.case import ModelCase, read_all
+from conformance.models.judge import judge_model
+from conformance.models.modes import MODE_STAGES
+from conformance.models.runtime import Runtime
+from conformance.stages import STAGES
+
+Heard = Callable[[str], None]
+UNHEARD: Heard = lambda what: None
+
+
+@dataclass(frozen=True)
+class Tested:
+    """All findings of one kernel, or of one runtime on models; kind: "kernel", "random" or "models"."""
+
+    name: str
+    kind: str
+    findings: list[Finding]
+
+    def stages(self) -> Iterator[tuple[str, Status, list[Finding]]]:
+        """(stage, verdict, findings) in order."""
+        for stage in MODE_STAGES if self.kind == "models" else STAGES:
+            if rows := [finding for finding in self.findings if finding.stage == stage]:
+                yield stage, verdict(rows), rows
+
+    @property
+    def good(self) -> bool:
+        """Nothing is wrong, and something was run: a kernel that refuses all is none."""
+        statuses = [finding.status for finding in self.findings]
+        return "failed" not in statuses and "passed" in statuses
+
+    def to_json(self) -> dict[str, Any]:
+        stages = [
+            {"stage": stage, "verdict": status, "cases": len(rows), "findings": [r.to_json() for r in rows if r.says]}
+            for stage, status, rows in self.stages()
+        ]
+        return {"name": self.name, "kind": self.kind, "good": self.good, "stages": stages}
+
+
+def try_kernel(kernel: Kernel, full: bool = False) -> Iterator[Tested]:
+    """A kernel on the exact cases, then on random ones."""
+    exact = [case for op in kernel.operations() for case in cases(op, full)]
+    random = [case for op in kernel.operations() for case in companion_cases(op)]
+    yield Tested(kernel.name, "kernel", list(judge(kernel, exact)))
+    yield Tested(kernel.name, "random", list(judge(kernel, random)))
+
+
+def try_runtime(runtime: Runtime, models: Iterable[ModelCase], heard: Heard = UNHEARD) -> Tested:
+    """A runtime on models in every mode."""
+    findings: list[Finding] = []
+    for model in models:
+        heard(model.name)
+        findings += judge_model(runtime, model)
+    return Tested(runtime.name, "models", findings)
+
+
+def models_in(directory: Path | None, full: bool, heard: Heard = UNHEARD) -> list[ModelCase]:
+    """The models under a directory that `write` has filled, or new ones for as long as this process lives."""
+    if directory is not None:
+        found = list(read_all(directory))
+        if not found:
+            raise ValueError(
+                f"--checkpoint-dir {directory}: no checkpoint there has vectors beside it; `construct conformance "
+                f"--out {directory}` writes some."
+            )
+        return found
+    place = tempfile.TemporaryDirectory(prefix="conformance-")
+    _KEPT.append(place)
+    return _built(Path(place.name), full, heard)
+
+
+_KEPT: list[tempfile.TemporaryDirectory] = []  # removed when the process ends
+
+
+def write(directory: Path, full: bool = False, heard: Heard = UNHEARD) -> tuple[int, int]:
+    """All vectors as files under vectors/, all models under models/: how many cases and models there are."""
+    vectors = directory / "vectors"
+    vectors.mkdir(parents=True, exist_ok=True)
+    count = 0
+    for op in OPERATIONS:
+        found: list[Case] = [*cases(op, full), *companion_cases(op)]
+        save(found, vectors / f"{op}.safetensors")
+        count += len(found)
+    return count, len(_built(directory / "models", full, heard))
+
+
+def _built(directory: Path, full: bool, heard: Heard) -> list[ModelCase]:
+    from conformance.models.build import build  # the compiler: only where models are made
+
+    found = []
+    for case in build(directory, full):
+        heard(case.name)
+        found.append(case)
+    return found

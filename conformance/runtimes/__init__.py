@@ -1,0 +1,41 @@
+"""Kernels and runtimes that are known by name: `construct conformance --runtime NAME`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+
+from conformance.kernel import Kernel
+from conformance.models.runtime import Runtime
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a name stands for.
+
+    version: of what runs; kernels: its functions, wrapped where their arguments have other names; models: how it opens
+    checkpoints, None where it does not.
+    """
+
+    name: str
+    version: str
+    kernels: tuple[Kernel, ...]
+    models: Runtime | None
+
+
+_HOMES: Mapping[str, str] = {
+    "ours": "conformance.runtimes.ours",
+    "transformers": "conformance.runtimes.huggingface",
+    "mamba-ssm": "conformance.runtimes.mamba_ssm",
+    "mamba-ssm-cuda": "conformance.runtimes.cuda",
+}
+NAMES = tuple(_HOMES)
+
+
+def known(name: str) -> Known:
+    """The runtime of a name; ValueError for another name, ImportError or RuntimeError where it cannot run here."""
+    if name not in _HOMES:
+        raise ValueError(f"--runtime {name!r} is not known: expected one of {', '.join(NAMES)}.")
+    load: Callable[[], Known] = import_module(_HOMES[name]).load
+    return load()

@@ -1,0 +1,101 @@
+"""transformers: the PyTorch definitions of its Mamba and Mamba-2, without the kernels of other packages."""
+
+from __future__ import annotations
+
+import copy
+import importlib.metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from compiler.runtime.huggingface import torch_only_transformers
+from conformance.kernel import Kernel, kernel
+from conformance.runtimes import Known
+
+
+def _kernels() -> tuple[Kernel, ...]:
+    """Its functions by the names of arguments that cases have."""
+    models = torch_only_transformers()
+    mamba, mamba2 = models.mamba, models.mamba2
+
+    def mamba_selective_scan(
+        u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, return_last_state=False
+    ):
+        return mamba.mamba_selective_scan(u, delta, A, B, C, D, z, delta_bias, delta_softplus, return_last_state)
+
+    def mamba_selective_state_update(state, x, dt, A, B, C, D=None, z=None, dt_bias=None, dt_softplus=False):
+        return mamba.mamba_selective_state_update(state, x, dt, A, B, C, D, dt_bias, dt_softplus, z)
+
+    def mamba2_chunk_scan(
+        x, dt, A, B, C, chunk_size, D=None, dt_bias=None, initial_states=None, dt_softplus=False,
+        dt_limit=(0.0, float("inf")), return_final_states=False,
+    ):  # fmt: skip
+        return mamba2.mamba2_chunk_scan(
+            x, dt, A, B, C, chunk_size, D, dt_bias, initial_states, dt_softplus, dt_limit, return_final_states
+        )
+
+    def mamba2_selective_state_update(state, x, dt, A, B, C, D=None, z=None, dt_bias=None, dt_softplus=False):
+        return mamba2.mamba2_selective_state_update(state, x, dt, A, B, C, D, dt_bias, dt_softplus, z)
+
+    def causal_conv1d_fn(x, weight, bias=None, activation=None):
+        return mamba2.causal_conv1d_fn(x, weight, bias, activation)
+
+    def mamba2_gated_norm(x, weight, z=None, eps=1e-6, group_size=None):
+        norm = mamba2.MambaRMSNormGated(x.shape[-1], group_size or x.shape[-1], eps)
+        norm.weight.data = weight
+        return norm(x, z)
+
+    plain = (mamba_selective_scan, mamba2_chunk_scan, causal_conv1d_fn, mamba2_gated_norm)
+    return (
+        *(kernel(function) for function in plain),
+        kernel(mamba_selective_state_update, op="channel step"),
+        kernel(mamba2_selective_state_update, op="head step"),
+    )
+
+
+class HuggingFaceModel:
+    """A `MambaForCausalLM` or `Mamba2ForCausalLM`, with its own cache."""
+
+    def __init__(self, model: Any):
+        self.model = model
+
+    @torch.no_grad()
+    def begin(self, tokens: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Any]:
+        out = self.model(tokens, attention_mask=mask, use_cache=True)
+        return out.logits, out.cache_params
+
+    @torch.no_grad()
+    def extend(self, cache: Any, tokens: Tensor) -> tuple[Tensor, Any]:
+        out = self.model(tokens, cache_params=cache, use_cache=True)
+        return out.logits, out.cache_params
+
+    def select(self, cache: Any, rows: Tensor) -> Any:
+        cache.reorder_cache(rows)
+        return cache
+
+    def fork(self, cache: Any) -> Any:
+        return copy.deepcopy(cache)
+
+    def states(self, cache: Any) -> list[Tensor]:
+        return [cache.get_recurrent_state(i, state_idx=0) for i in range(self.model.config.num_hidden_layers)]
+
+
+class HuggingFaceRuntime:
+    name = "transformers"
+
+    def open(self, directory: Path) -> HuggingFaceModel:
+        torch_only_transformers()
+        from transformers import AutoModelForCausalLM
+        from transformers.utils import logging
+
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        model = AutoModelForCausalLM.from_pretrained(directory, local_files_only=True)
+        return HuggingFaceModel(model.eval())
+
+
+def load() -> Known:
+    version = f"transformers {importlib.metadata.version('transformers')}, PyTorch {torch.__version__}"
+    return Known("transformers", version, _kernels(), HuggingFaceRuntime())

@@ -1,0 +1,22 @@
+"""The stages of a verdict, in the order in which they are asked: each rests on those before it."""
+
+STAGES = {
+    "recurrence": "sums without decay, over a few steps",
+    "step": "Δ: its bias, its softplus, its limits",
+    "decay": "exp(ΔA): nothing kept, or everything",
+    "skip and gate": "D u and the factor silu(z)",
+    "window": "the taps of a convolution, its bias and activation",
+    "norm": "the mean square, its epsilon, weight and gate",
+    "batch": "rows of a batch do not meet",
+    "groups": "channels and heads read the B, C or mean of their own group",
+    "occupancy": "every channel, head and column counts, also where sizes are odd",
+    "chunk": "long sequences: nothing is lost or invented where chunks meet",
+    "last state": "what is handed back at the end",
+    "initial state": "what is handed in at the start",
+    "continuation": "a sequence in pieces is the sequence",
+    "packed": "documents in one row do not meet",
+    "precision": "operands of 12 bits and states of 23: no TF32, bfloat16 or float16 inside",
+    "accuracy": "exp, softplus and silu along their curves, and a half-life, to a stated tolerance",
+    "dtype": "bfloat16 operands, with a float32 state and one rounding",
+    "circuit": "operands of compiled circuits",
+}

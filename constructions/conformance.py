@@ -1,0 +1,105 @@
+"""`construct conformance`: kernels and runtimes of others against vectors and models that are known exactly."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from constructions.display import console, working
+
+if TYPE_CHECKING:
+    from conformance.report import Tested
+
+_SHOWN = 12  # wrong cases of one kernel or runtime
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the `construct` application."""
+    app.command("conformance")(conformance)
+
+
+def conformance(
+    kernel: Annotated[str | None, typer.Option(metavar="MODULE:FUNCTION", help="a kernel of yours")] = None,
+    operation: Annotated[str | None, typer.Option(help="what the kernel computes [default: by its arguments]")] = None,
+    runtime: Annotated[str | None, typer.Option(help="ours, transformers, mamba-ssm or mamba-ssm-cuda")] = None,
+    checkpoint_dir: Annotated[
+        Path | None, typer.Option(help="models that --out has written [default: small ones, made now]")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="write vectors and models there for a test suite")] = None,
+    faults: Annotated[bool, typer.Option("--faults", help="try the suite on kernels with injected bugs")] = False,
+    device: Annotated[str, typer.Option(help="where the kernel's operands are put")] = "cpu",
+    full: Annotated[bool, typer.Option("--full", help="long sequences and wide layers as well")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+) -> None:
+    """Test a kernel, or a runtime, against results that are known bit for bit."""
+    if not (kernel or runtime or checkpoint_dir or out or faults):
+        raise ValueError("conformance was given nothing to do: pass --kernel, --runtime, --checkpoint-dir or --out.")
+    if operation and not kernel:
+        raise ValueError(f"--operation {operation} says what a kernel computes: pass --kernel as well.")
+    if faults:
+        _faults(as_json)
+        return
+    with working("conformance", quiet=as_json):
+        from conformance.report import models_in, try_kernel, try_runtime, write
+
+        if out is not None:
+            vectors, models = write(out, full)
+        tested: list[Tested] = []
+        version = None
+        if kernel:
+            from conformance.kernel import kernel_named
+
+            tested += try_kernel(kernel_named(kernel, operation, device), full)
+        if runtime or (checkpoint_dir and not kernel):
+            from conformance.runtimes import known
+
+            found = known(runtime or "ours")
+            version = found.version
+            for each in found.kernels if runtime else ():
+                tested += try_kernel(each, full)
+            if found.models is not None:
+                tested.append(try_runtime(found.models, models_in(checkpoint_dir, full)))
+    report = {"runtime": runtime, "version": version, "good": all(t.good for t in tested)}
+    if out is not None:
+        report |= {"out": str(out), "vectors": vectors, "models": models}
+    if as_json:
+        typer.echo(json.dumps(report | {"tested": [each.to_json() for each in tested]}))
+    else:
+        if out is not None:
+            console.print(f"{vectors} cases in {out / 'vectors'}, {models} models in {out / 'models'}", soft_wrap=True)
+        _show(tested, version)
+    if not report["good"]:
+        raise typer.Exit(1)
+
+
+def _show(tested: list[Tested], version: str | None) -> None:
+    if version:
+        console.print(version)
+    for each in tested:
+        heading = {"kernel": "", "random": " on random numbers", "models": " on models"}[each.kind]
+        line = ", ".join(f"{stage} {status}" for stage, status, _ in each.stages())
+        console.print(f"[bold]{each.name}{heading}[/bold]: {line}")
+        wrong = [f for f in each.findings if f.status in ("failed", "refused")]
+        table = Table("case", "first wrong", "near", "likely cause")
+        for finding in wrong[:_SHOWN]:
+            place = "" if finding.position is None else f"position {finding.position}: "
+            table.add_row(f"{finding.stage}: {finding.case}", place + finding.says, finding.near, finding.cause)
+        if wrong:
+            console.print(table)
+        if len(wrong) > _SHOWN:
+            console.print(f"… and {len(wrong) - _SHOWN} more; --json has all")
+
+
+def _faults(as_json: bool) -> None:
+    """The table of injected bugs; exit code 1 where one is not caught, or not where it should be."""
+    with working("faults", quiet=as_json):
+        from conformance.faults.table import rows, text
+
+        found = list(rows())
+    typer.echo(json.dumps([row.to_json() for row in found]) if as_json else text(found))
+    if not all(row.right for row in found):
+        raise typer.Exit(1)

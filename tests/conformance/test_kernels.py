@@ -1,0 +1,125 @@
+"""What is here, held against the vectors: our scans, mamba_ssm's references, transformers' PyTorch definitions."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+import torch
+
+from compiler.runtime import has_mamba_ssm
+from compiler.runtime.selective_scan import selective_scan
+from conformance import load, save
+from conformance.cases import OPERATIONS, cases
+from conformance.judge import judge
+from conformance.kernel import kernel, kernel_named
+from conformance.models.build import build
+from conformance.models.judge import judge_model
+from conformance.report import try_kernel
+from conformance.runtimes import NAMES, known
+
+
+def findings(tested, full: bool = False):
+    return [finding for each in try_kernel(tested, full) for finding in each.findings]
+
+
+def test_ours_are_exact() -> None:
+    for each in known("ours").kernels:
+        bad = [f for f in findings(each) if f.status == "failed" or (f.status == "refused" and f.stage != "packed")]
+        assert not bad, each.name
+
+
+def test_the_paths_without_c_plus_plus_are_exact(monkeypatch) -> None:
+    monkeypatch.setattr(sys.modules[selective_scan.__module__], "is_native", lambda: False)
+    assert {f.status for f in findings(kernel(selective_scan))} == {"passed", "skipped"}
+
+
+def test_transformers_definitions_are_exact() -> None:
+    for each in known("transformers").kernels:
+        bad = [f for f in findings(each) if f.status == "failed"]
+        assert not bad, each.name
+
+
+@pytest.mark.skipif(not has_mamba_ssm(), reason="mamba_ssm is not installed")
+def test_the_references_of_mamba_ssm() -> None:
+    """Its chunked reference rounds the state to the operands' dtype where chunks meet; nothing else is wrong."""
+    bad = [
+        (each.name, f.stage, f.case)
+        for each in known("mamba-ssm").kernels
+        for f in findings(each)
+        if f.status == "failed"
+    ]
+    assert bad == [("ssd_chunk_scan_ref", "dtype", "bfloat16, long state")]
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+def test_the_kernels_of_mamba_ssm() -> None:
+    for each in known("mamba-ssm-cuda").kernels:
+        assert not [f for f in findings(each, full=True) if f.status == "failed"], each.name
+
+
+def test_transformers_begins_anew_where_several_tokens_come(tmp_path) -> None:
+    """Known in every release with a cache for Mamba-1: the suite must find it, where it is, and name it."""
+    models = list(build(tmp_path, only=("count-since-mamba", "count-since-mamba2")))
+    found = {case.name: list(judge_model(known("transformers").models, case)) for case in models}
+    assert {f.status for f in found["count-since-mamba2"]} == {"passed"}
+    bad = [f for f in found["count-since-mamba"] if f.status != "passed"]
+    assert [f.stage for f in bad] == ["pieces"]
+    assert bad[0].near == "at the cut border 1"
+    assert bad[0].cause == "the state begins anew where several new tokens come"
+
+
+def test_vectors_come_back_as_they_were(tmp_path) -> None:
+    for op in OPERATIONS:
+        made = cases(op)
+        save(made, tmp_path / "first.safetensors")
+        save(cases(op), tmp_path / "second.safetensors")
+        assert (tmp_path / "first.safetensors").read_bytes() == (tmp_path / "second.safetensors").read_bytes()
+        for before, after in zip(made, load(tmp_path / "first.safetensors"), strict=True):
+            assert (before.op, before.name, before.stage, before.borders) == (
+                op,
+                after.name,
+                after.stage,
+                after.borders,
+            )
+            assert before.options == after.options
+            for group in ("inputs", "expected", "tolerance"):
+                old, new = getattr(before, group), getattr(after, group)
+                assert old.keys() == new.keys() and all(torch.equal(old[key], new[key]) for key in old)
+
+
+def wrong_scan(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False):
+    """A scan as someone might write it, which forgets D."""
+    return selective_scan(u, delta, A, B, C, None, z, delta_bias, delta_softplus)
+
+
+def test_a_cause_is_named() -> None:
+    found = [f for f in judge(kernel(wrong_scan), cases("selective_scan")) if f.status == "failed"]
+    assert found[0].stage == "skip and gate" and found[0].cause == "D u is left out"
+
+
+def narrow_scan(u, delta, A, B, C):
+    return selective_scan(u, delta, A, B, C).half()
+
+
+def test_a_result_of_a_narrower_dtype_is_wrong() -> None:
+    found = next(iter(judge(kernel(narrow_scan), cases("selective_scan"))))
+    assert found.status == "failed" and found.says == "y is torch.float16, but the operands are torch.float32."
+
+
+def test_what_cannot_be_tested_is_said() -> None:
+    with pytest.raises(ValueError, match="must be module:function"):
+        kernel_named("nothing")
+    with pytest.raises(ValueError, match="cannot be imported"):
+        kernel_named("compiler.runtime.selective_scan:nothing")
+    with pytest.raises(ValueError, match="those of no operation"):
+        kernel(lambda a, b: a)
+    with pytest.raises(ValueError, match="--operation 'x' is not known"):
+        kernel_named("compiler.runtime.selective_scan:selective_scan", "x")
+    with pytest.raises(ValueError, match="expected one of ours"):
+        known("nothing")
+    assert "mamba-ssm-cuda" in NAMES
+    if not torch.cuda.is_available():
+        with pytest.raises(RuntimeError, match="needs a CUDA device"):
+            known("mamba-ssm-cuda")
