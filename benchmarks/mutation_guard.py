@@ -34,7 +34,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from benchmarks.mutation import ROOT, Mutant, _Mutated, mutants, preload, sources, spread
+from benchmarks.mutation import PROJECT, ROOT, Mutant, _Mutated, mutants, preload, sources, spread
 
 SOURCES = [Path("compiler") / name for name in ("gadgets", "targets", "passes")]
 MUTANTS = 300
@@ -215,12 +215,26 @@ def evenly(names: list[str], most: int) -> list[str]:
     return names if len(names) <= most else [names[i * len(names) // most] for i in range(most)]
 
 
+def known_before() -> dict:
+    """What `unchanged` finds, kept for the next run of the very same sources."""
+    digest = hashlib.sha256()
+    for path in sources([ROOT / name for name in PROJECT]):
+        digest.update(path.read_bytes())
+    kept = Path(tempfile.gettempdir()) / f"mutation-guard-{digest.hexdigest()[:16]}.json"
+    if not kept.exists():
+        before = in_a_process(unchanged, 20 * SECONDS)
+        if before is None:
+            raise RuntimeError("the circuits do not compile without any mutant")
+        partial = kept.with_suffix(f".{os.getpid()}")
+        partial.write_text(json.dumps(before), "utf-8")
+        partial.replace(kept)
+    return json.loads(kept.read_text("utf-8"))
+
+
 def run(chosen: Iterable[Mutant], tell: Callable[[str], None] = lambda line: None) -> list[dict]:
     """A record for each mutant."""
     preload()
-    before = in_a_process(unchanged, 20 * SECONDS)
-    if before is None:
-        raise RuntimeError("the circuits do not compile without any mutant")
+    before = known_before()
     records = []
     for mutant in chosen:
         jobs = evenly(reached(mutant, before), COMPILED)

@@ -26,10 +26,15 @@ class Part:
     first: int = 0
 
     def chunks(self, share: float) -> Iterator[tuple[int, int]]:
-        """(first case, how many) of every process, for this share of the cases."""
+        """(first case, how many) of every process, for this share of the cases.
+
+        In an order that soon has some of everything, for a run that is stopped: 0, 1/2, 1/4, 3/4, 1/8, … of the way.
+        """
         wanted = max(1, round(self.cases * share))
-        for start in range(0, wanted, self.chunk):
-            yield self.first + start, min(self.chunk, wanted - start)
+        starts = list(range(0, wanted, self.chunk))
+        bits = len(starts).bit_length()
+        for i in sorted(range(len(starts)), key=lambda i: f"{i:0{bits}b}"[::-1]):
+            yield self.first + starts[i], min(self.chunk, wanted - starts[i])
 
 
 def _fuzz(start: int, count: int) -> list[str]:
@@ -54,8 +59,8 @@ PARTS = {
         Part("forms", 3000, 100, _forms, FORMS_START),
         Part("hostile", 10_000, 500, _counted("tests.artifact.hostile")),
         Part("kills", 500, 250, _counted("tests.artifact.kills")),
-        Part("plants", 9750, 250, _counted("tests.verify.checker.evidence")),
-        Part("mutation", 300, 50, _counted("benchmarks.mutation_guard")),
+        Part("plants", 9750, 125, _counted("tests.verify.checker.evidence")),
+        Part("mutation", 300, 10, _counted("benchmarks.mutation_guard")),
         Part("times", 4, 1, _counted("tests.trust.times")),
     )
 }

@@ -45,7 +45,7 @@ def test_chunks_are_run_once_and_a_part_of_them_is_gone_on_with(tmp_path: Path, 
         if command[0] == "git":
             return subprocess.CompletedProcess(command, 0, "abc\n", "")
         ran.append(tuple(map(int, command[-2:])))
-        broken = ran[-1] == (120, 20) and len(ran) == 2
+        broken = ran[-1] == (120, 20) and len(ran) == 3
         return subprocess.CompletedProcess(command, 1, "no json" if broken else json.dumps({"n": ran[-1][1]}), "why")
 
     monkeypatch.setattr(store.subprocess, "run", run)
@@ -53,7 +53,7 @@ def test_chunks_are_run_once_and_a_part_of_them_is_gone_on_with(tmp_path: Path, 
     store.run(part, tmp_path, 0.3, told.append)
     assert ran == [(100, 15)] and ran.pop()
     store.run(part, tmp_path, 1.0, told.append)
-    assert ran == [(100, 20), (120, 20), (140, 10)] and "no result" in told[2]
+    assert ran == [(100, 20), (140, 10), (120, 20)] and "no result" in told[3]
     store.run(part, tmp_path, 1.0, told.append)
     assert ran[3:] == [(120, 20)]
     found = store.collect(tmp_path, ["fuzz", "kills"])
