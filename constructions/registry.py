@@ -33,5 +33,7 @@ def families() -> dict[str, type[CircuitFamily]]:
     from constructions.polynomials.linear_attention import LinearAttention
     from constructions.polynomials.polynomial_mamba import PolynomialCircuit
     from constructions.selectivity.haar import Haar
+    from constructions.selectivity.with_position import AbsoluteTimePosition, KeepNthPosition
 
-    return {**CONSTRUCTIONS, **{c.name: c for c in (Haar, PolynomialCircuit, LinearAttention)}}
+    over_numbers = (Haar, PolynomialCircuit, LinearAttention, KeepNthPosition, AbsoluteTimePosition)
+    return {**CONSTRUCTIONS, **{c.name: c for c in over_numbers}}

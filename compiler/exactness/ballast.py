@@ -58,13 +58,17 @@ def choose_ballast(width: int, bounds: np.ndarray, format: Format) -> Ballast:
     while Fraction(level) ** 2 < needed or level * factors[-1] < CONSTANT:
         level *= 2
     if Fraction(level) ** 2 * width >= LARGEST_SQUARES:
+        shorter = 2
+        while Fraction(level / shorter) ** 2 * width >= LARGEST_SQUARES:
+            shorter *= 2
         raise CompileError(
             [
                 (
                     None,
                     (
                         f"the norm's ballast would need K = {level:g}, and K²·{width} must stay "
-                        "below 2^127; shorten max_length"
+                        "below 2^127, or float32 has no room for the norm's sum of squares; if a count is what grows, "
+                        f"a max_length {shorter} times shorter fits"
                     ),
                 )
             ]

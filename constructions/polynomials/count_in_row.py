@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from compiler.formats import FORMATS
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
@@ -48,6 +49,14 @@ class CountInRow(Construction):
         """Two digits and the counts from 0 on."""
         return self.largest + 3
 
+    @property
+    def capped(self) -> bool:
+        """Whether scores of the longest run, 2·run·largest, would outgrow the integers of the dtype.
+
+        The run is then cut off at the largest count first, which takes a block more.
+        """
+        return 2 * self.max_length * self.largest >= 2 ** FORMATS[self.dtype].significand
+
     def circuit(self) -> Circuit:
         """Ones since the last zero.
 
@@ -56,6 +65,8 @@ class CountInRow(Construction):
         alphabet = Alphabet.of("0", "1", c=self.largest + 1)
         x = Tokens(alphabet)
         run = count(x.is_in("1", name="one"), reset=x.is_in("0", name="zero"))
+        if self.capped:
+            run = self.largest - (self.largest - run).relu()  # a falling ramp: no term outgrows `largest`
         scores = readout_integer(run, alphabet, {f"c{n}": n for n in range(self.largest + 1)})
         text = f"every binary sequence of at most {self.max_length} digits"
         return Circuit(
@@ -69,8 +80,8 @@ class CountInRow(Construction):
         return {"name": self.name, "one": alphabet.index("1"), "counts": ids_of(alphabet, "c")}
 
     def bound(self) -> dict[str, int]:
-        """One layer with one state a channel; Mamba-2 counts from the start and subtracts, in two."""
-        return {"d_state": 1, "layers": 1 if self.arch == "mamba" else 2}
+        """One layer with one state a channel; Mamba-2 subtracts two sums, in two; a cut-off is one more."""
+        return {"d_state": 1, "layers": (1 if self.arch == "mamba" else 2) + self.capped}
 
 
 def on_polynomial_s6() -> PolynomialNetwork:

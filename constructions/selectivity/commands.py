@@ -1,9 +1,9 @@
-"""The commands of paper A beside the token constructions: haar, approximation-rate."""
+"""The commands of paper A beside the token constructions: over numbers, and approximation-rate."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.table import Table
@@ -12,6 +12,9 @@ from constructions.display import console, working
 from constructions.numbers import Force, Out, checkpoint
 from constructions.reporting import show
 from constructions.requests import picture_path
+
+if TYPE_CHECKING:
+    from constructions.construction import NumericConstruction
 
 # Of the orthonormal transform, relative to Σ|x|: a few roundings of float32 per coefficient.
 ROUNDING = 2.0**-20
@@ -99,4 +102,49 @@ def rate_command(
     show(told, as_json, good=close)
 
 
-COMMANDS = {"haar": haar_command, "approximation-rate": rate_command}
+def keep_command(
+    n: Annotated[int, typer.Option(min=1, help="which token to keep (1: the first)")] = 5,
+    vocab: Annotated[int, typer.Option(min=1, help="number of tokens")] = 128,
+    out: Out = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Corollary 2 with the position as an input: KEEP n-th in one block."""
+    from constructions.selectivity.with_position import KeepNthPosition
+
+    _with_position(KeepNthPosition(n, vocab), out, force, as_json)
+
+
+def time_command(
+    horizon: Annotated[int, typer.Option(min=1, help="positions told apart")] = 64,
+    out: Out = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Proposition 1 with the position as an input: absolute time in one block."""
+    from constructions.selectivity.with_position import AbsoluteTimePosition
+
+    _with_position(AbsoluteTimePosition(horizon), out, force, as_json)
+
+
+def _with_position(construction: NumericConstruction, out: Path | None, force: bool, as_json: bool) -> None:
+    with working(construction.name, quiet=as_json) as bars:
+        from compiler.artifact.package import bare_sizes, size_fields
+        from constructions import artifact
+
+        built = artifact.build(construction)
+        results = artifact.verify(built, built.stack(), "auto", 128, construction.seed)
+        (size,) = bare_sizes(built.compiled)
+        saved = checkpoint(construction, out, force, bars)
+    told = {"theorem": construction.theorem, "sizes": size_fields(size), "bound": construction.bound()}
+    told |= {"positions": built.compiled.source.max_length, "level": artifact.promised_level(built)}
+    told |= {"tasks": {name: result.to_json() for name, result in results.items()}}
+    show(told | saved.told, as_json, saved.good and artifact.passed(built, results))
+
+
+COMMANDS = {
+    "keep-nth-position": keep_command,
+    "absolute-time-position": time_command,
+    "haar": haar_command,
+    "approximation-rate": rate_command,
+}

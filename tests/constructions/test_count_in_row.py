@@ -84,3 +84,15 @@ def test_count_means_the_same_on_every_target(flags, target, dtype):
     with torch.no_grad():
         got = artifact.in_dtype(bare(compiled), dtype)(torch.from_numpy(tokens)).float().numpy()
     assert np.array_equal(got, compiled.interpret(tokens))
+
+
+@pytest.mark.parametrize("arch, layers", [("mamba", 2), ("mamba2", 3)])
+def test_long_runs_are_cut_off_before_the_head_where_scores_would_outgrow_the_dtype(arch, layers):
+    """At the default length of 65,536; runs beyond 400 are in the data."""
+    construction = CountInRow(largest=400, length=900, arch=arch)
+    built = artifact.build(construction)
+    assert construction.capped and len(built.compiled.blocks) == layers == construction.bound()["layers"]
+    digits = np.array([[1] * 900, [1] * 450 + [0] + [1] * 449])
+    scores = artifact.module_scores(built.bare_stack())(digits)
+    assert (scores.argmax(-1) == [[2 + min(n, 400) for n in run_lengths(row)] for row in digits.tolist()]).all()
+    assert not CountInRow(largest=64).capped

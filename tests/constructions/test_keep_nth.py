@@ -1,10 +1,14 @@
 """KEEP n-th: sizes, scores, answers, the certificate for every length, and what happens where the count saturates."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
 
+import compiler
 from compiler.artifact.model import Stack
+from compiler.artifact.numeric import numeric_stack
 from compiler.artifact.package import bare, bare_sizes, language_model
 from compiler.driver import compile, run_blocks
 from compiler.errors import CompileError
@@ -16,9 +20,12 @@ from compiler.language.stream import constant
 from compiler.language.types import Bool, Int
 from compiler.language.words import concatenate, latch
 from compiler.runtime.streaming import stream_scores
+from constructions.artifact import build
 from constructions.selectivity.keep_nth import KeepNth
-from constructions.selectivity.keep_nth_position import keep_nth_with_position
+from constructions.selectivity.with_position import AbsoluteTimePosition, KeepNthPosition
+from tests.constructions.test_construct import run
 from verify.tasks.keep import Keep, keep_oracle
+from verify.tasks.positions import clock_scores, kept_scores
 from verify.tasks.task import IGNORED
 
 
@@ -149,21 +156,51 @@ def test_comparisons_of_a_count(relation):
         assert np.array_equal(bare(compiled)(torch.from_numpy(tokens)).numpy(), compiled.interpret(tokens))
 
 
-@pytest.mark.parametrize("n, vocab", [(1, 1), (3, 2), (5, 128), (100, 9)])
+@pytest.mark.parametrize("n, vocab", [(1, 1), (3, 2), (5, 20), (100, 9)])
 def test_with_the_position_as_an_input_one_block_is_enough(n, vocab):
-    built_with = keep_nth_with_position(n, vocab)
-    (size,) = bare_sizes(built_with.compiled)
-    assert size.d_inner == int(np.ceil(np.log2(vocab + 1))) + 3 and size.d_state == 1
-    tokens = np.random.default_rng(0).integers(vocab, size=(4, n + 20))
-    assert (built_with(tokens)[:, n - 1 :] == tokens[:, [n - 1]]).all()
+    """At every position, and where they jump to places that float32 rounds and the bump of A4 opens again."""
+    keep = KeepNthPosition(n, vocab)
+    compiled = compile(keep.circuit())
+    (size,) = bare_sizes(compiled)
+    assert size.d_inner == int(np.ceil(np.log2(vocab + 1))) + 3 <= keep.bound()["d_inner"] and size.d_state == 1
+    tokens, late = np.random.default_rng(0).integers(vocab, size=(4, n + 7)), 2**24 + np.array([-1, 0, 1, 3, 9])
+    positions = np.array([*range(1, n + 1), *late, 2**31 + 7, 2**40])
+    inputs = {"token": np.eye(vocab)[tokens], "position": np.tile(positions[None, :, None].astype(float), (4, 1, 1))}
+    scores = numeric_stack(compiled).run(inputs)
+    assert (scores[:, n - 1 :].argmax(axis=-1) == tokens[:, [n - 1]]).all()
+    told = kept_scores(tokens[0].tolist(), n, vocab)
+    assert scores[0, n - 1 :].tolist() == told[n - 1 :]
 
 
-def test_rounded_positions_change_nothing():
-    """Positions jump to where float32 has no odd numbers any more, where the bump of A4 would open again."""
-    keep = keep_nth_with_position(5, 16)
-    late = [2**24 - 1, 2**24, 2**24 + 1, 2**24 + 3, 2**25 + 1, 2**31 + 7, 2**40]
-    tokens = np.random.default_rng(0).integers(16, size=(64, 5 + len(late)))
-    assert (keep(tokens, np.array([1, 2, 3, 4, 5, *late]))[:, 4:] == tokens[:, [4]]).all()
+def test_absolute_time_with_the_position_as_an_input():
+    (size,) = bare_sizes(compile(AbsoluteTimePosition(6).circuit()))
+    assert (size.d_inner, size.d_state) == (1, 1)
+    positions = np.array([1.0, 2, 5, 6, 7, 2**24 + 1, 2**40])[None, :, None]
+    scores = numeric_stack(compile(AbsoluteTimePosition(6).circuit())).run({"position": positions})
+    assert scores[0].argmax(axis=-1).tolist() == [0, 1, 4, 5, 5, 5, 5]
+    assert scores[0, :3].tolist() == [clock_scores(5, 6)[t] for t in (0, 1, 4)]
+
+
+@pytest.mark.parametrize(
+    "command", [("keep-nth-position", "--n", "2", "--vocab", "3"), ("absolute-time-position", "--horizon", "4")]
+)
+def test_models_with_positions_are_saved_and_verified(command, tmp_path, capsys):
+    assert run(*command, "--out", str(tmp_path / "m"), "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["level"] == "bit-exact" and told["positions"] == 2**40
+    assert all(task["accuracy"] in (1, None) and task["bit_exact"] for task in told["tasks"].values())
+    assert run("verify", str(tmp_path / "m"), "--json") == 0
+    stack = compiler.load(tmp_path / "m")
+    given = {"token": np.eye(3)[[[0, 2, 1, 1]]]} if "--n" in command else {"position": np.array([[[3.0]]])}
+    assert stack.run(given)[0, -1].argmax() == 2
+
+
+def test_mamba2_says_by_how_much_its_count_is_too_long():
+    """2^22 tokens fit into the norm's sum of squares, four times as many do not; bare modules have no such limit."""
+    build(KeepNth(arch="mamba2", max_length=2**22))
+    with pytest.raises(CompileError, match="no room .*a max_length [248] times shorter fits"):
+        build(KeepNth(arch="mamba2", max_length=2**24))
+    compile(KeepNth(arch="mamba2", max_length=2**40).circuit(), "mamba2")
 
 
 def test_a_position_used_otherwise_is_refused():

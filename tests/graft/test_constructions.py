@@ -21,7 +21,7 @@ TAKEN = [
 REFUSED = [
     ("copy", {"n": 4, "vocab": 3}, "mamba", "which need not rise"),
     ("count-in-row", {}, "mamba", "would fit"),
-    ("keep-nth", {"n": 3, "vocab": 6}, "mamba2", "shorten max_length"),
+    ("keep-nth", {"n": 3, "vocab": 6}, "mamba2", "times shorter fits"),
 ]
 
 

@@ -34,8 +34,8 @@ from constructions.selectivity.absolute_time import AbsoluteTime
 from constructions.selectivity.haar import build_haar
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
-from constructions.selectivity.keep_nth_position import keep_nth_with_position
 from constructions.selectivity.mqar import MQAR
+from constructions.selectivity.with_position import KeepNthPosition
 from tests.circuits import ABC, CASES, FILES, Case, abc, is_a, over_abc, token
 
 
@@ -87,7 +87,7 @@ def _attention() -> Circuit:
 NUMERIC: dict[str, Callable[[], Circuit]] = {
     "haar": lambda: build_haar(2).compiled.source,
     "haar-bumps": lambda: build_haar(2, "bumps", orthonormal=False).compiled.source,
-    "keep-nth": lambda: keep_nth_with_position(2, 3).compiled.source,
+    "keep-nth": lambda: KeepNthPosition(2, 3).circuit(),
     "polynomial": lambda: build_on_mamba(parse_polynomial("x1**2*x2 - 3*x2 + 1/2")).compiled.source,
     "linear-attention": _attention,
 }

@@ -69,7 +69,8 @@ class AnyNumbers(NumberTask):
 
     name = "numbers"
 
-    def __init__(self, circuit: Circuit):
+    def __init__(self, circuit: Circuit, most_random: int = NumberTask.most_random):
+        self.most_random = most_random
         self.types = {stream.label: numbers.type for stream, numbers in with_operation(circuit.streams, ops.Numbers)}
         self.length = min(circuit.max_length, _LONGEST)
 
