@@ -61,16 +61,17 @@ class Language:
             found[edge.letters] += 1.0 if edge.distinct or not edge.repeats else float(self.length)
         return np.minimum(found, float(self.length))
 
-    def mass(self, values: np.ndarray) -> Fraction:
-        """A bound on the sum of a non-negative letter function over the positions of any sequence.
+    def mass(self, values: np.ndarray, factors: np.ndarray | None = None) -> Fraction:
+        """A bound on the sum of a non-negative letter function over the positions of any sequence; factors: what it is
+        multiplied by at each edge.
 
         Lemma M. The positions that an edge takes add up to at most the sum over its letters if it is distinct, its
         largest value if it is taken once, and length times that in any case; and the whole to at most length times
         the largest value. `values` must be float64 numbers whose sums are exact or rounded up by no more than 2^-20.
         """
         total, largest = Fraction(0), Fraction(0)
-        for edge in self.edges:
-            taken = values[edge.letters]
+        for edge, factor in zip(self.edges, [1.0] * len(self.edges) if factors is None else factors, strict=True):
+            taken = values[edge.letters] * factor
             top = Fraction(float(taken.max(initial=0.0)))
             if not top:
                 continue
@@ -120,6 +121,12 @@ class Graph:
     def before(self, here: np.ndarray, start: tuple[float, float]) -> np.ndarray:
         """What stood one position back; start: before the first letter."""
         return self._arrived(here, self._only_start(start))[:, self.ends[:, 0]]
+
+    def following(self, sizes: np.ndarray) -> np.ndarray:
+        """For each edge the largest of the sizes ≥ 0 of the edges that can come next, 0 if there are none."""
+        found = np.zeros(self.states)
+        np.maximum.at(found, self.ends[:, 0], sizes)
+        return found[self.ends[:, 1]]
 
     def _only_start(self, start: tuple[float, float]) -> np.ndarray:
         known = np.repeat([[np.inf], [-np.inf]], self.states, axis=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from itertools import permutations
 
 import numpy as np
@@ -68,20 +69,27 @@ def mass_of_product(world: World, b: Value, x: Value) -> Fraction:
     """A bound on Σ_t |b(t) · x(t)|: where b is large because of a letter, x is what that letter leaves it (lemma W)."""
     top = largest(world, x)
     best = min(mass(world, b) * top, largest(world, b) * mass(world, x))
-    seen = _given_letter(world, x)
+    at, by = along(world, b), along(world, x)
+    seen, left = _given_letter(world, x), None if by is None else np.abs(by).max(axis=0)
     for m in sorted_majorants(world, b):
         if m.const or any(t.base for t in m.letters.values()):
             continue
         total = ZERO
-        for lag, table in m.letters.items():
-            x_there = seen[lag][table.ids] if lag in seen else float(top)
-            terms = world.language.counts[table.ids] * table.vals * x_there
-            total += Fraction(float(terms.sum())) * (1 + Fraction(1, 1 << 20)) + sum(table.start) * top
+        for lag, table in sorted(m.letters.items()):
+            dense = table.dense()
+            by_letter = world.language.mass(dense * seen[lag]) if lag in seen else top * world.language.mass(dense)
+            by_edge = by_letter if left is None else world.language.mass(dense, _later(world, left, lag))
+            total += min(by_letter, by_edge) * (1 + Fraction(1, 1 << 20)) + sum(table.start) * top
         best = min(best, total)
     counted = _by_count(world, b, x)
     best = best if counted is None else min(best, counted)
-    at, by = along(world, b), along(world, x)
     return best if at is None or by is None else min(best, _over_edges(world, corners(at, by)))
+
+
+def _later(world: World, sizes: np.ndarray, lag: int) -> np.ndarray:
+    """For each edge: the largest of `sizes` at the edges that a walk can take `lag` steps later; 0 where it ends."""
+    graph = world.language.graph
+    return reduce(lambda found, _: graph.following(found), range(lag), sizes) if graph is not None else sizes
 
 
 def _by_count(world: World, b: Value, x: Value) -> Fraction | None:

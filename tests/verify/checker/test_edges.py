@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from fractions import Fraction
 
@@ -13,6 +14,7 @@ from tests.verify.checker.checkpoints import write
 from verify.checker.check import check
 from verify.checker.formats import FORMATS, Rejected
 from verify.checker.language import Language, parse
+from verify.checker.mass import mass_of_product
 from verify.checker.states import Step, latch, running_sum, state_output
 from verify.checker.values import Value, World, along, constant, later, of_letters
 
@@ -58,6 +60,8 @@ def test_bounds_hold_on_every_walk_and_sums_are_reached(seed):
         "latch": latch(world, of_letters(np.array(stored, float)), of_letters(np.array(flag, float))),
     }
     bounds = {name: along(world, value) for name, value in values.items()}
+    driven = values["step"]  # what is written with it, by a letter that stands one or two positions before
+    masses = [mass_of_product(world, later(of_letters(np.array(stored, float)), k, LETTERS), driven) for k in (0, 1, 2)]
     largest = 0
     for walk in walks(found):
         letters = [a for _, a in walk]
@@ -69,6 +73,8 @@ def test_bounds_hold_on_every_walk_and_sums_are_reached(seed):
             "latch": stored[written[-1]] if written else 0,
         }
         largest = max(largest, here["sum"])
+        for k, bound in enumerate(masses):
+            assert sum(stored[a] * step[b] for a, b in zip(letters, letters[k:], strict=False)) <= bound, (k, walk)
         for name, value in here.items():
             low, high = bounds[name][:, walk[-1][0]]
             assert low <= value <= high, (name, walk)
@@ -76,6 +82,20 @@ def test_bounds_hold_on_every_walk_and_sums_are_reached(seed):
     assert graph is not None and graph.heaviest(np.ones(len(found.edges))) == found.length
     assert graph.heaviest(np.full(len(found.edges), 2.0**51)) == np.inf  # float64 might round
     assert values["sum"].zero or bounds["sum"][1].max() >= largest
+
+
+def test_a_key_that_no_value_can_follow_writes_nothing(tmp_path):
+    """Keys are asked once more behind the pairs; only before a value do they write. Not so if pairs may come again."""
+    case = next(c for c in CASES if c.name == "mqar_once")
+    directory = write(tmp_path / "c", case.build(), "mamba2")
+    assert check(directory).accepted
+    manifest = json.loads((directory / "construction.json").read_text())
+    edges = manifest["promise"]["language"]["edges"]
+    assert any(edge["distinct"] for edge in edges)
+    for edge in edges:
+        edge["distinct"] = False
+    (directory / "construction.json").write_text(json.dumps(manifest))
+    assert "absorb" in check(directory).arithmetic
 
 
 def test_a_count_since_a_reset_needs_a_step_that_is_never_0():
