@@ -20,7 +20,8 @@ class Reader:
     """The streams of a circuit as lanes of values."""
 
     def __init__(self, world: World, data: dict):
-        self.world, self.data, self.meaning = world, data, Meaning(world)
+        self.world, self.data = world, data
+        self.meaning, self._bent = Meaning(world), Meaning(world, bends=True)
         self._lanes: dict[int, Lanes] = {}
 
     def lanes(self, i: int) -> Lanes:
@@ -93,7 +94,7 @@ class Reader:
 
     def same(self, a: Value, b: Value) -> bool:
         """Whether two values are shown to be the same function of the sequence."""
-        return self.meaning.key(a) == self.meaning.key(b)
+        return any(m.key(a) == m.key(b) for m in (self.meaning, self._bent))
 
     def literals(self, i: int) -> Lanes:
         """The flags whose conjunction stream i is."""

@@ -50,6 +50,7 @@ from verify.checker.windows import (
 )
 
 ONE = Fraction(1)
+_MOST_BENDS = 64
 Factors = tuple[Value, ...]
 Terms = list[tuple[Fraction, Factors]]
 Line = tuple[Fraction, dict[Fraction, Fraction], tuple[Fraction, ...]]  # first level, bends, values before the start
@@ -60,10 +61,13 @@ def digest(key: object) -> str:
 
 
 class Meaning:
-    """Normal forms of the values of one world; `key` of equal functions is mostly equal, of others never."""
+    """Normal forms of the values of one world; `key` of equal functions is mostly equal, of others never.
 
-    def __init__(self, world: World):
-        self.world = world
+    bends: whether the factors of products are taken apart into one for each bend; then flags are not seen to be flags.
+    """
+
+    def __init__(self, world: World, bends: bool = False):
+        self.world, self.bends = world, bends
         self._clock = Clock(world)
         self._keys: dict[tuple, tuple] = {}
         self._opened: dict[tuple, Value] = {}
@@ -207,18 +211,37 @@ class Meaning:
         found: Terms = []
         const = value.const
         for place, component in others.items():
-            slope = component.slopes[0] if component.slopes else ZERO
-            base = component.ys[0] - slope * component.xs[0]
-            const += base
             root = self.world.roots[place[0]]
             if root.kind == "product" and component.linear and not place[1]:
+                slope = component.slopes[0] if component.slopes else ZERO
+                const += component.ys[0] - slope * component.xs[0]
                 scale, a, b = root.parts
                 found += self.expanded([(slope * scale, (a, b))])
                 continue
-            scale, shape = normalised(Value(ZERO, {place: component.affine(ONE, -base)}))
-            found.append((scale, (shape,)))
+            base, pieces_ = self._bends(root, place[1], component)
+            const += base
+            for scale, shape in (normalised(Value(ZERO, {place: piece})) for piece in pieces_):
+                found.append((scale, (shape,)))
         pure = Value(const, window.terms)
         return [*([] if pure.zero else [(ONE, (pure,))]), *found]
+
+    def _bends(self, root: Root, lag: int, ramp: Ramp) -> tuple[Fraction, list[Ramp]]:
+        """(const, ramps) whose sum the ramp is: one linear and 0 where its root is, the others with one bend each, so
+        that equal functions of a root fall into the same ones.
+        """
+        slope = self.slope(root, ramp)
+        first = -1 if not ramp.linear and self.axis(root)[0] < 0 else 0
+        base = ramp.ys[first] - slope * ramp.xs[first]
+        bends = list(zip(ramp.xs[1:], ramp.slopes, ramp.slopes[1:], strict=False))
+        if lag or not self.bends or len(bends) > _MOST_BENDS:
+            return base, [ramp.affine(ONE, -base)]
+        ends = [root.lo, root.hi]
+        found = [Ramp(ends, [slope * x for x in ends])] if slope else []
+        for at, before, after in bends:
+            xs = sorted({root.lo, at, root.hi})
+            away = [at - x if first else x - at for x in xs]
+            found.append(Ramp(xs, [(after - before) * max(d, 0) for d in away]))
+        return base, found
 
     def _products(self, terms: list[tuple[Fraction, Factors]]) -> list[tuple[str, str]]:
         """Products that are no windows: their windows added up for each product of the other factors."""

@@ -429,11 +429,11 @@ def product(world: World, a: Value, b: Value) -> Value:
     """a · b: exactly one component where both are functions of one root, else a root of its own, linear in a."""
     if b.constant or a.constant:
         return scaled(a, b.const) if b.constant else scaled(b, a.const)
-    if len(a.terms) == len(b.terms) == 1 and list(a.terms) == list(b.terms):
-        (key, f), (_, g) = single(world, a), single(world, b)
+    if a.terms.keys() == b.terms.keys():
+        (key, f), (other, g) = single(world, a), single(world, b)
         if isinstance(f, Table) and isinstance(g, Table):
             return _normal({key: _table_product(f, g)}, ZERO)
-        if isinstance(f, Ramp) and isinstance(g, Ramp) and f.xs[-1] - f.xs[0] < MOST_VALUES // 8:
+        if key == other and isinstance(f, Ramp) and isinstance(g, Ramp) and f.xs[-1] - f.xs[0] < MOST_VALUES // 8:
             xs = range(f.xs[0], f.xs[-1] + 1)
             start = tuple(x * y for x, y in zip(f.start, g.start, strict=True))
             return _normal({key: Ramp(xs, [f.at(x) * g.at(x) for x in xs], start)}, ZERO)
