@@ -12,6 +12,7 @@ from verify.checker.files import Checkpoint, read, read_json
 from verify.checker.formats import Rejected
 from verify.checker.language import Language
 from verify.checker.task import prove_task
+from verify.checker.text import check_text
 
 RESTS_ON = (
     "the equations of the transformers class named in config.json",
@@ -81,9 +82,14 @@ def check(directory: str | Path) -> Verdict:
     except (Rejected, ArithmeticError, ValueError, IndexError) as reason:
         return Verdict("none", str(reason), _UNKNOWN, _UNKNOWN)
     try:
-        return prove(checkpoint, read_json(Path(directory) / "circuit.json"), claim)
+        circuit = read_json(Path(directory) / "circuit.json")
     except Rejected as reason:
         return replace(prove(checkpoint, {}, None), meaning=str(reason))
+    try:
+        check_text(Path(directory), circuit, checkpoint.config)
+    except Rejected as reason:
+        return replace(prove(checkpoint, circuit, None), meaning=str(reason))
+    return prove(checkpoint, circuit, claim)
 
 
 def prove(checkpoint: Checkpoint, circuit: dict, claim: object) -> Verdict:

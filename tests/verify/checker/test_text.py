@@ -1,0 +1,179 @@
+"""A checkpoint whose scores are right and whose text is not: the checker reads the files between the two."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, count, readout_integer
+from verify.checker.check import check
+
+LETTERS = ("a", "b", "0", "1", "2")
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    alphabet = Alphabet.of(*LETTERS)
+    tokens = Tokens(alphabet)
+    since = readout_integer(count(tokens.is_in("a"), tokens.is_in("b")), alphabet, {"0": 0, "1": 1, "2": 2})
+    made = {}
+    for end in (None, "2"):
+        made[end] = tmp_path_factory.mktemp("text") / "checkpoint"
+        compile(Circuit("since", since, InputLanguage.everything(alphabet, 9), end=end)).save(made[end])
+    return made
+
+
+def edited(saved, tmp_path, file, edit, end="2"):
+    """The verdict after one file was edited; the others are as saved."""
+    directory = tmp_path / "edited"
+    shutil.copytree(saved[end], directory)
+    path = directory / file
+    content = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    path.write_text(json.dumps(edit(content) or content), "utf-8")
+    return check(directory)
+
+
+@pytest.mark.parametrize("end", [None, "2"])
+def test_accepts_what_was_saved_and_the_text_files_that_transformers_writes(saved, tmp_path, end):
+    from transformers import AutoTokenizer, GenerationConfig
+
+    again = tmp_path / "again"
+    shutil.copytree(saved[end], again)
+    AutoTokenizer.from_pretrained(saved[end]).save_pretrained(again)
+    GenerationConfig.from_pretrained(saved[end]).save_pretrained(again)
+    assert (again / "generation_config.json").read_bytes() != (saved[end] / "generation_config.json").read_bytes()
+    assert check(saved[end]).accepted
+    assert check(again).reason is None
+
+
+GENERATION = [
+    {"do_sample": True},
+    {"eos_token_id": 3},
+    {"eos_token_id": [4, 3]},
+    {"eos_token_id": None},
+    {"pad_token_id": 0},
+    {"pad_token_id": None, "bos_token_id": 0},
+    {"suppress_tokens": [3]},
+    {"bad_words_ids": [[3]]},
+    {"sequence_bias": [[[3], -9.0]]},
+    {"min_new_tokens": 5},
+    {"max_new_tokens": 1},
+    {"num_beams": 4},
+    {"repetition_penalty": 9.0},
+    {"no_repeat_ngram_size": 1},
+    {"forced_bos_token_id": 1},
+    {"guidance_scale": 3.0},
+    {"stop_strings": ["1"]},
+]
+
+
+@pytest.mark.parametrize("entry", GENERATION, ids=str)
+def test_a_generation_that_does_something_else_is_rejected(saved, tmp_path, entry):
+    assert not edited(saved, tmp_path, "generation_config.json", lambda content: content.update(entry)).accepted
+
+
+@pytest.mark.parametrize(
+    "entry", [{"eos_token_id": 3}, {"eos_token_id": None}, {"pad_token_id": 0}, {"bos_token_id": 0}]
+)
+def test_config_ends_where_the_circuit_does(saved, tmp_path, entry):
+    verdict = edited(saved, tmp_path, "config.json", lambda content: content.update(entry))
+    assert not verdict.accepted and next(iter(entry)) in verdict.reason
+
+
+def test_without_an_end_no_letter_ends_a_generation(saved, tmp_path):
+    def letter(content):
+        content["eos_token_id"] = 4
+
+    assert not edited(saved, tmp_path, "generation_config.json", letter, end=None).accepted
+
+
+def swap(content):
+    vocab = content["model"]["vocab"]
+    vocab["a"], vocab["b"] = 1, 0
+
+
+def rename(content):
+    content["model"]["vocab"] = {{"a": "b", "b": "a"}.get(k, k): i for k, i in content["model"]["vocab"].items()}
+
+
+def unknown_letter(content):
+    content["model"]["unk_token"] = "a"
+
+
+def added(name, at, **other):
+    mark = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+
+    def edit(content):
+        content["added_tokens"].append({"id": at, "content": name, **mark, **other})
+
+    return edit
+
+
+def entry(key, value):
+    return lambda content: content.update({key: value})
+
+
+TOKENIZER = {
+    "swapped ids": swap,
+    "swapped names": rename,
+    "unknown words are letters": unknown_letter,
+    "another word": added("a a", 7),
+    "a letter": added("b", 1),
+    "another id": added("<pad>", 1),
+    "eats blanks": added("<pad>", 6, lstrip=True),
+    "normalizer": entry("normalizer", {"type": "Replace", "pattern": {"String": "a"}, "content": "b"}),
+    "truncation": entry("truncation", {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0}),
+    "padding": entry("padding", {"strategy": "BatchLongest"}),
+    "decoder": entry("decoder", {"type": "Replace", "pattern": {"String": "1"}, "content": "2"}),
+    "whole text": entry("pre_tokenizer", None),
+    "post": entry("post_processor", {"type": "TemplateProcessing"}),
+}
+
+
+@pytest.mark.parametrize("name", TOKENIZER)
+def test_a_tokenizer_that_reads_or_writes_otherwise_is_rejected(saved, tmp_path, name):
+    assert not edited(saved, tmp_path, "tokenizer.json", TOKENIZER[name]).accepted
+
+
+SETTINGS = [
+    {"tokenizer_class": "BertTokenizer"},
+    {"tokenizer_class": None},
+    {"model_max_length": 2},
+    {"bos_token": "a"},
+    {"eos_token": "1"},
+    {"add_bos_token": True},
+    {"do_lower_case": True},
+    {"clean_up_tokenization_spaces": True},
+    {"extra_special_tokens": ["1"]},
+    {"added_tokens_decoder": {"0": {"content": "b"}}},
+    {"fast_tokenizer_files": ["tokenizer.4.0.0.json"]},
+]
+
+
+@pytest.mark.parametrize("entry", SETTINGS, ids=str)
+def test_settings_that_change_the_tokenizer_are_rejected(saved, tmp_path, entry):
+    assert not edited(saved, tmp_path, "tokenizer_config.json", lambda content: content.update(entry)).accepted
+
+
+@pytest.mark.parametrize("file", ["added_tokens.json", "special_tokens_map.json"])
+def test_files_that_add_to_the_tokenizer_are_rejected(saved, tmp_path, file):
+    assert not edited(saved, tmp_path, file, lambda content: {"bos_token": "a"}).accepted
+
+
+@pytest.mark.parametrize("file", ["generation_config.json", "tokenizer.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("value", [[], "x", 3, {}], ids=str)
+def test_other_json_is_one_sentence(saved, tmp_path, file, value):
+    directory = tmp_path / "edited"
+    shutil.copytree(saved["2"], directory)
+    (directory / file).write_text(json.dumps(value))
+    verdict = check(directory)
+    assert not verdict.accepted and "\n" not in verdict.reason
+
+
+def test_a_closed_pipe_is_no_error(saved):
+    run = [sys.executable, "-m", "verify.checker", str(saved["2"])]
+    process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    assert (process.stderr.read(), process.wait()) == (b"", 0)

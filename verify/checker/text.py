@@ -1,0 +1,125 @@
+"""What stands between the scores and a reader: that words are the circuit's letters, and how a generation ends.
+
+The scores are those of ids. A tokenizer that names the ids otherwise, or a generation_config.json that samples, bans
+or ends elsewhere, makes another answer of right scores. So these files must be the plain ones: words between white
+space, each an id by its place in the alphabet; the highest score is what comes next; the circuit's `end` ends it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from verify.checker.files import read_json
+from verify.checker.formats import Rejected
+
+# Neither is written beside a tokenizer.json of ours, and either would add to it.
+_STRAY = ("added_tokens.json", "special_tokens_map.json")
+_PLAIN = {"truncation": None, "padding": None, "normalizer": None, "decoder": None}
+_PLAIN |= {"pre_tokenizer": {"type": "WhitespaceSplit"}}
+_ONE_TEXT = [{"Sequence": {"id": "A", "type_id": 0}}]
+_MARKS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+_CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
+_SETTINGS = {"model_input_names", "padding_side", "transformers_version", "backend", "is_local", "local_files_only"}
+_GREEDY = {"do_sample": False, "bos_token_id": None}
+_IDLE = {"transformers_version", "use_cache", "_from_model_config"}
+
+
+def check_text(directory: Path, circuit: dict, config: dict) -> None:
+    """Rejected, in one sentence, where text in or out is not the circuit's; `config` has been checked."""
+    letters, end = circuit.get("alphabet"), circuit.get("end")
+    if not isinstance(letters, list) or not all(isinstance(name, str) for name in letters):
+        raise Rejected("circuit.json names no alphabet")
+    if end is not None and end not in letters:
+        raise Rejected(f"circuit.json ends with {end!r}, which is no letter of it")
+    stop = None if end is None else letters.index(end)
+    _check_ending(config, "config.json", len(letters), stop)
+    if (directory / "generation_config.json").exists():
+        _check_generation(read_json(directory / "generation_config.json"), config, len(letters), stop)
+    if any((directory / name).exists() for name in ("tokenizer.json", "tokenizer_config.json")):
+        for name in _STRAY:
+            if (directory / name).exists():
+                raise Rejected(f"{name} stands beside tokenizer.json and may change how text is read")
+        vocab = _check_tokenizer(read_json(directory / "tokenizer.json"), letters, end)
+        _check_settings(read_json(directory / "tokenizer_config.json"), vocab, len(letters), end)
+
+
+def _check_ending(content: dict, file: str, letters: int, stop: int | None) -> None:
+    """A generation ends with the circuit's letter, or with an id that is none; padding is none."""
+    found = content.get("eos_token_id")
+    if found != stop and (stop is not None or type(found) is not int or found < letters) or type(found) is bool:
+        wanted = f"{letters} or more" if stop is None else stop
+        raise Rejected(f"{file} has eos_token_id = {found!r}, expected {wanted}")
+    if not _is_special(content.get("pad_token_id"), letters):
+        raise Rejected(f"{file} has pad_token_id = {content['pad_token_id']!r}, expected {letters} or more")
+    if content.get("bos_token_id") is not None:
+        raise Rejected(f"{file} has a bos_token_id, which the circuit would read as a position")
+
+
+def _is_special(found: object, letters: int) -> bool:
+    return found is None or type(found) is int and found >= letters
+
+
+def _check_generation(content: dict, config: dict, letters: int, stop: int | None) -> None:
+    """Nothing but the highest score decides."""
+    _check_ending(content, "generation_config.json", letters, stop)
+    for key, value in content.items():
+        if key in _GREEDY and value is not _GREEDY[key]:
+            raise Rejected(f"generation_config.json has {key} = {value!r}, expected {_GREEDY[key]!r}")
+        if key not in {*_GREEDY, *_IDLE, "eos_token_id", "pad_token_id"}:
+            raise Rejected(f"generation_config.json has an entry {key!r} that the checker does not know")
+    if content.get("eos_token_id") != config.get("eos_token_id"):
+        raise Rejected("generation_config.json and config.json end with different tokens")
+
+
+def _check_tokenizer(content: dict, letters: list[str], end: str | None) -> dict[str, int]:
+    """Words between white space, each its place in the alphabet; what is not one of them is no letter."""
+    for key, value in _PLAIN.items():
+        if content.get(key) != value:
+            raise Rejected(f"tokenizer.json has another {key} than {value!r}")
+    after = content.get("post_processor")
+    kept = isinstance(after, dict) and (after.get("type"), after.get("single"), after.get("special_tokens"))
+    if after is not None and kept != ("TemplateProcessing", _ONE_TEXT, {}):
+        raise Rejected("tokenizer.json has a post_processor, which may add tokens")
+    unknown = set(content) - {*_PLAIN, "post_processor", "version", "added_tokens", "model"}
+    model = content.get("model")
+    if unknown or not isinstance(model, dict) or set(model) != {"type", "vocab", "unk_token"}:
+        raise Rejected("tokenizer.json holds something else than a list of words")
+    vocab = model["vocab"]
+    if model["type"] != "WordLevel" or not isinstance(vocab, dict) or list(vocab)[: len(letters)] != letters:
+        raise Rejected("the words of tokenizer.json are not the letters of circuit.json")
+    if any(type(i) is not int for i in vocab.values()) or list(vocab.values()) != list(range(len(vocab))):
+        raise Rejected("the words of tokenizer.json have other ids than the letters of circuit.json")
+    if not isinstance(model["unk_token"], str) or vocab.get(model["unk_token"], 0) < len(letters):
+        raise Rejected("a word that tokenizer.json does not know is read as a letter")
+    added = content.get("added_tokens")
+    for mark in added if isinstance(added, list) else [None]:
+        _check_mark(mark, vocab, letters, end)
+    return vocab
+
+
+def _check_mark(mark: object, vocab: dict[str, int], letters: list[str], end: str | None) -> None:
+    """A token that is cut out of the text before it is split into words: the end, or none of the letters."""
+    if not isinstance(mark, dict) or any(mark.get(key) is not value for key, value in _MARKS.items()):
+        raise Rejected("tokenizer.json has an added token that is no plain word")
+    name = mark.get("content")
+    if not isinstance(name, str) or vocab.get(name) != mark.get("id") or type(mark["id"]) is not int:
+        raise Rejected(f"tokenizer.json adds {name!r} under another id")
+    if vocab[name] < len(letters) and name != end or any(name in word and name != word for word in letters):
+        raise Rejected(f"tokenizer.json cuts {name!r} out of words")
+
+
+def _check_settings(content: dict, vocab: dict[str, int], letters: int, end: str | None) -> None:
+    """tokenizer_config.json: the class that reads tokenizer.json as it is."""
+    expected = {"tokenizer_class": _CLASSES, "clean_up_tokenization_spaces": (False, None)}
+    expected |= {"extra_special_tokens": ({}, [], None)}
+    for key, value in content.items():
+        if key in ("eos_token", "pad_token", "unk_token"):
+            known = isinstance(value, str) and vocab.get(value, -1) >= letters or key == "eos_token" and value == end
+        elif key == "model_max_length":
+            known = type(value) in (int, float) and value >= 1 << 40
+        else:
+            known = key in _SETTINGS or value in expected.get(key, ())
+        if not known:
+            raise Rejected(f"tokenizer_config.json has {key} = {value!r}, which may change how text is read")
+    if content.get("tokenizer_class") not in _CLASSES:
+        raise Rejected("tokenizer_config.json names no class that reads tokenizer.json as it is")
