@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructions.registry import CONSTRUCTIONS, families
+from verify.arguments import run_own
 
 if TYPE_CHECKING:
     from compiler.driver import Compiled
@@ -35,7 +36,7 @@ def compiled_of(what: str, target: str, dtype: str) -> Compiled:
             f"{what!r} is no checkpoint directory, no FILE.py:NAME and no construction; there are {', '.join(known)}."
         )
     found = value_of(what)
-    found = found() if callable(found) else found
+    found = run_own(what, found, file=file) if callable(found) else found
     if not isinstance(found, Circuit):
         raise ValueError(f"{name!r} of {file} is no Circuit, nor a function that returns one.")
     return compile(found, target, dtype)
@@ -52,7 +53,7 @@ def _module(path: Path):
         raise ValueError(f"there is no file {path}.")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    run_own(str(path), spec.loader.exec_module, module, file=str(path))
     return module
 
 

@@ -1,6 +1,12 @@
 """Argument checks that answer with one sentence: the argument, its value, the limit, and the nearest value that
-works.
+works. And what runs code of the user's own.
 """
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from typing import Any
 
 
 def at_least(name: str, value: float, least: float, because: str) -> None:
@@ -21,3 +27,18 @@ def one_of(name: str, value: str, options: tuple[str, ...]) -> None:
     """Raise ValueError unless value is one of the options."""
     if value not in options:
         raise ValueError(f"{name} = {value!r} is unknown; it must be one of {', '.join(map(repr, options))}.")
+
+
+def run_own(what: str, function: Callable, *arguments: Any, file: str = "") -> Any:
+    """What a function of the user's own returns; ValueError in one sentence for whatever goes wrong in it.
+
+    what: the function, for the message; file: where its code stands, so that the message can name the line.
+    """
+    try:
+        return function(*arguments)
+    except Exception as error:
+        file = file or getattr(getattr(function, "__code__", None), "co_filename", "")
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+        at = f", line {lines[-1]}" if lines else ""
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        raise ValueError(f"{what}{at}: {kind}{error}") from error

@@ -39,9 +39,9 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.types import OneHot
-from compiler.language.words import running_max, select
+from compiler.language.words import constant, running_max, select
 from constructions.copy_dp.chains import END, leaving, numbers, repeated, written
-from verify.arguments import at_least
+from verify.arguments import at_least, run_own
 from verify.tasks.solvers.tables import TableSolver
 
 BAR, ASK, OUTSIDE = "|", ";", "!"
@@ -93,6 +93,7 @@ class DPProblem:
 
     def __post_init__(self) -> None:
         at_least("inputs", min(self.inputs, default=0), 1, "each input has a letter")
+        at_least("letters", len(self.letters), 1, "inputs consist of them")
         at_least("largest", self.largest, 1, "a value can be 0 or 1")
         for what, given, most in (
             ("largest", self.largest, _NUMBERS),
@@ -102,14 +103,22 @@ class DPProblem:
                 raise ValueError(f"{self.name}: {what} is {given}, and at most {most} works")
         if not self.cells or len(set(self.cells)) < len(self.cells):
             raise ValueError(f"{self.name}: its cells must be distinct, and at least one is needed")
+        for cell in self.cells:
+            if not isinstance(cell, tuple):
+                raise ValueError(f"{self.name}: the cell {cell!r} is no tuple; write ({cell!r},)")
         order = {cell: i for i, cell in enumerate(self.cells)}
         for what, lists in (("reads", self.reads), ("needs", self.needs)):
-            lengths = {len(lists(*cell)) for cell in self.cells}
+            lengths = {len(run_own(f"{self.name}: {what} of cell {cell}", lists, *cell)) for cell in self.cells}
             if len(lengths) > 1:
                 raise ValueError(
                     f"{self.name}: {what} gives {sorted(lengths)} entries, and every cell must have as many"
                 )
         for cell in self.cells:
+            for part, _ in self.reads(*cell):
+                if part not in range(len(self.inputs)):
+                    raise ValueError(
+                        f"{self.name}: cell {cell} reads input {part}, and the last one is {len(self.inputs) - 1}"
+                    )
             late = [other for other in self.needs(*cell) if order.get(other, -1) >= order[cell]]
             if late:
                 raise ValueError(
@@ -156,7 +165,12 @@ class DPProblem:
         value = x.number({name: int(name) for name in numbers(self.largest)}, "value")
         index = entry.cumsum().named("index")
         cell = Cell(self, index.one_hot(len(self.cells)).named("cell"))
-        following = self.transition(cell, self._letters(x, cell), self._values(entry, value, index, cell))
+        operands = cell, self._letters(x, cell), self._values(entry, value, index, cell)
+        following = run_own(f"{self.name}: its transition", self.transition, *operands)
+        if isinstance(following, int):
+            following = constant(following)
+        if not isinstance(following, Stream):
+            raise ValueError(f"{self.name}: its transition gives {following!r}, and a stream is needed")
         if self.answer != "last":
             following = select(index >= len(self.cells), self._aggregated(entry, value), following)
         outside = (following < 0) | (following > self.largest)

@@ -83,6 +83,11 @@ def test_every_input(arch: str, answer: str):
         ({"reads": lambda i: [(0, i)] * i}, "every cell must have as many"),
         ({"cells": [(0,), (0,)]}, "distinct"),
         ({"largest": 10**6}, "at most 4096 works"),
+        ({"letters": ""}, "letters = 0 is too small"),
+        ({"cells": [0, 1]}, r"the cell 0 is no tuple; write \(0,\)"),
+        ({"reads": lambda i: [(1, 0)]}, r"cell \(0,\) reads input 1, and the last one is 0"),
+        ({"reads": lambda i: [(-1, 0)]}, "reads input -1"),
+        ({"needs": lambda i: [1 // 0]}, r"needs of cell \(0,\), line \d+: ZeroDivisionError"),
     ],
 )
 def test_problems_that_do_not_fit(changes: dict, reason: str):
@@ -93,6 +98,40 @@ def test_problems_that_do_not_fit(changes: dict, reason: str):
 def test_a_value_beyond_the_declared_range():
     with pytest.raises(ValueError, match="cell .* can be 3, and values are declared to be 0 to 2"):
         list(OwnProblem(problem(largest=2)).tasks()[0].rows())
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"plain": lambda *_: 1 // 0}, r"plain of cell \(0,\), line \d+: ZeroDivisionError"),
+        ({"plain": lambda *_: 0.5}, r"plain gives 0.5 for cell \(0,\), and an integer is needed"),
+        ({"plain": lambda *_: None}, "plain gives None"),
+        ({"plain": lambda *_: -2}, "cell .* can be -2, .*; add 2 to every value"),
+        ({"transition": lambda *_: 1 // 0}, r"its transition, line \d+: ZeroDivisionError"),
+        ({"transition": lambda *_: "x"}, "its transition gives 'x', and a stream is needed"),
+    ],
+)
+def test_functions_that_go_wrong(changes: dict, reason: str):
+    own = OwnProblem(problem(**changes))
+    with pytest.raises(ValueError, match=reason):
+        own.circuit()
+        list(own.tasks()[0].rows())
+
+
+def test_a_transition_may_be_a_number():
+    compiled = artifact.build(OwnProblem(problem(transition=lambda *_: 2))).compiled
+    letters = compiled.source.alphabet
+    scores = compiled.interpret(np.array([letters.encode("b b b ; 1")]))
+    assert letters.tokens[int(scores[0, -1].argmax())] == "2"
+
+
+def test_a_file_that_goes_wrong_is_one_sentence(tmp_path: Path, capsys, monkeypatch):
+    path = tmp_path / "broken.py"
+    path.write_text("x = 1\ny = x // 0\n")
+    monkeypatch.setattr("sys.argv", ["construct", "dp", f"{path}:GRID"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert "broken.py, line 2: ZeroDivisionError" in capsys.readouterr().err
 
 
 def test_a_value_beyond_the_range_is_written_as_a_mark():

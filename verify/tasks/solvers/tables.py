@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from verify.arguments import run_own
 from verify.tasks.chain import Solver
 
 
@@ -29,17 +30,19 @@ class TableSolver(Solver):
         for cell in problem.cells:
             letters = [words[w][i] if 0 <= i < len(words[w]) else problem.blank for w, i in problem.reads(*cell)]
             values = [table.get(other, problem.missing) for other in problem.needs(*cell)]
-            table[cell] = self._in_range(cell, problem.plain(cell, letters, values))
+            found = run_own(f"{self.name}: plain of cell {cell}", problem.plain, cell, letters, values)
+            table[cell] = self._in_range(cell, found)
         answer = {"last": [], "max": [max(table.values())], "min": [min(table.values())]}[problem.answer]
         return [*map(str, [*table.values(), *answer]), "."]
 
     def _in_range(self, cell: tuple, value: int) -> int:
+        if not isinstance(value, int | np.integer):
+            raise ValueError(f"{self.name}: plain gives {value!r} for cell {cell}, and an integer is needed")
         if not 0 <= value <= self.problem.largest:
             reach = f"values are declared to be 0 to {self.problem.largest}"
-            raise ValueError(
-                f"{self.name}: the value of cell {cell} can be {value}, and {reach}; declare largest = {value} or more"
-            )
-        return value
+            advice = f"declare largest = {value} or more" if value > 0 else f"add {-value} to every value"
+            raise ValueError(f"{self.name}: the value of cell {cell} can be {value}, and {reach}; {advice}")
+        return int(value)
 
     def prompts(self) -> Iterator[tuple[str, ...]]:
         for letters in product(self.problem.letters, repeat=sum(self.problem.inputs)):
