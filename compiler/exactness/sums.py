@@ -8,8 +8,9 @@ the domains, and refuses with the operation and the smallest change that would f
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import isqrt
 
 import numpy as np
 
@@ -27,6 +28,8 @@ from compiler.language.stream import Stream
 from compiler.passes.allocate import Lanes
 from compiler.passes.schedule import Schedule
 from compiler.targets.target import Target
+
+_TRIALS = 24  # lengths that are tried for the one that a refusal names
 
 
 @dataclass(frozen=True)
@@ -48,24 +51,52 @@ def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[SelectiveBlock, ...]
     reasons: list[tuple[Stream | None, str]] = list(
         unheld_weights(plan, plan.forms.get(output) or linear_form(output), format)
     )
-    saturated = saturating(plan, domains, limit)
-    reasons += [
-        (claim.stream, _refusal(claim, limit, domains.max_length, format))
-        for claim in _claims(plan, domains, context.target)
-        if claim.steps > limit and claim.stream not in saturated
-    ]
+    values, partial = _beyond(plan, domains, context.target, limit)
+    fits = _longest(plan, context, limit, [*values, *partial]) if values or partial else 0
+    reasons += [(claim.stream, _refusal(claim, limit, fits, format)) for claim in values]
     bounds = lane_bounds(plan, lanes, domains)
     for number, block in enumerate(blocks, start=1):
         reasons += [(None, reason) for reason in _too_large(block, bounds, number, format)]
     reasons += _out_of_range(plan, bounds, lanes, context)
     named = {stream for stream, _ in reasons}
-    reasons += [
-        (claim.stream, _refusal(claim, limit, domains.max_length, format))
-        for claim in _partial_sums(plan, domains, saturated)
-        if claim.steps > limit and claim.stream not in named
-    ]
+    reasons += [(c.stream, _refusal(c, limit, fits, format)) for c in partial if c.stream not in named]
     if reasons:
         raise CompileError(reasons)
+
+
+def _beyond(plan: Schedule, domains: Domains, target: Target, limit: int) -> tuple[list[Claim], list[Claim]]:
+    """The sums that can leave the exact integers: of operations, and of linear maps before anything cancels."""
+    saturated = saturating(plan, domains, limit)
+    values = [c for c in _claims(plan, domains, target) if c.steps > limit and c.stream not in saturated]
+    return values, [c for c in _partial_sums(plan, domains, saturated) if c.steps > limit]
+
+
+def _longest(plan: Schedule, context: Context, limit: int, found: list[Claim]) -> int:
+    """A length up to which all sums stay exact, the longest where few trials find it; 0 where none does.
+
+    The first guess takes sums for proportional to the length; then the interval is halved on the logarithmic scale.
+    """
+
+    def fit(length: int) -> bool:
+        language = context.domains.language
+        shorter = None if language is None else replace(language, max_length=length)
+        try:
+            return not any(_beyond(plan, Domains(shorter, length), context.target, limit))
+        except CompileError:
+            return False
+
+    low, high = 0, context.domains.max_length
+
+    def settle(length: int) -> None:
+        nonlocal low, high
+        if low < length < high:
+            low, high = (length, high) if fit(length) else (low, length)
+
+    settle(int(high * limit / max(claim.steps for claim in found)))
+    settle(low + 1)  # a sum that is proportional is settled by this, and whether any length fits
+    for _ in range(_TRIALS):
+        settle(min(max(isqrt(low * high), low + 1), high - 1))
+    return low
 
 
 def _claims(plan: Schedule, domains: Domains, target: Target) -> Iterator[Claim]:
@@ -134,12 +165,13 @@ def _out_of_range(plan: Schedule, bounds: np.ndarray, lanes: Lanes, context: Con
     return found
 
 
-def _refusal(claim: Claim, limit: int, max_length: int, format: Format) -> str:
-    fits = max(1, int(max_length * limit / claim.steps))
+def _refusal(claim: Claim, limit: int, fits: int, format: Format) -> str:
+    """fits: a length at which all sums would be exact; 0 where there is none."""
+    advice = f"a max_length of {fits} would fit" if fits else "no max_length makes all sums fit, so make numbers smaller"
     wider = " or use float32" if format is not FLOAT32 else ""
     return (
         f"{claim.what} can reach {int(claim.steps)} lattice steps, and {format.name} adds exactly up to {limit}; "
-        f"if that grows with the length, a max_length of {fits} would fit{wider}"
+        f"{advice}{wider}"
     )
 
 

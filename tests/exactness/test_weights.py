@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -90,6 +91,29 @@ SUMS = {
     "multiples of a prime": (lambda: abc.number({"a": 999_983}).cumsum(), 16, "float32"),
     "three times a position": (lambda: 3 * position(), 85, "bfloat16"),
 }
+
+
+def test_the_length_that_a_refusal_names_is_the_longest_that_works():
+    """Of sums that grow faster than the length, of such with a constant part, and of all sums of a circuit at once."""
+    number = abc.number({"a": 3, "b": -2})
+    for output, dtype in (
+        (number.cumsum() ** 2, "float32"),
+        (abc.number({"a": 1}).cumsum().cumsum(), "float32"),
+        (abc.number({"a": 1}).cumsum() + 200, "bfloat16"),
+        (number.cumsum() * (abc.number({"b": 1}).cumsum() + 9), "float32"),
+    ):
+        with pytest.raises(CompileError) as refusal:
+            compile(_circuit(output, 10**6), dtype=dtype)
+        (fits,) = set(re.findall("a max_length of ([0-9]+) would fit", str(refusal.value)))
+        compile(_circuit(output, int(fits)), dtype=dtype)
+        with pytest.raises(CompileError, match=f"a max_length of {fits} would fit"):
+            compile(_circuit(output, int(fits) + 1), dtype=dtype)
+
+
+@pytest.mark.parametrize("output", [abc.number({"a": 2**40, "b": 1}), abc.number({"a": 1}).cumsum() + 2**40])
+def test_where_no_length_works_the_refusal_names_none(output):
+    with pytest.raises(CompileError, match="no max_length makes all sums fit, so make numbers smaller"):
+        compile(_circuit(output, 4))
 
 
 @pytest.mark.parametrize("name", SUMS)
