@@ -66,7 +66,9 @@ def _printer() -> Callable[[int, str], None]:
 
 def _lines(file: Path | None) -> list[str]:
     """The prompts of a file; lines without a token count for nothing."""
-    return [line for line in file.read_text(encoding="utf-8").splitlines() if line.split()] if file else []
+    from compiler.artifact.json_files import text_of
+
+    return [line for line in text_of(file).splitlines() if line.split()] if file else []
 
 
 def _complain(written, max_tokens: int | None) -> None:

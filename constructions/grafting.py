@@ -138,11 +138,13 @@ def _circuit(what: str) -> Circuit:
 
 def token_map(path: Path | None, host: Path) -> dict[str, Any]:
     """Letters and the id of the host's token, or for a list the ids; names are looked up in the host's tokenizer."""
+    from compiler.artifact.json_files import text_of
+
     if path is None:
         return {}
     try:
-        content = json.loads(path.read_text("utf-8"))
-    except ValueError as reason:
+        content = json.loads(text_of(path))
+    except (ValueError, RecursionError) as reason:
         raise ValueError(f"--tokens {path} is no JSON: {reason}.") from reason
     listed = (
         [v for value in content.values() for v in (value if isinstance(value, list) else [value])]

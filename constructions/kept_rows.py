@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from compiler.artifact.json_files import shown
+from compiler.artifact.json_files import shown, text_of
 from constructions.construction import Construction
 from constructions.reproduce import Row, row_key
 
@@ -35,9 +35,9 @@ class KeptRows:
         self._rows: dict[str, list[Row]] = {}
         if path.exists():
             try:
-                content = json.loads(path.read_text("utf-8"))
+                content = json.loads(text_of(path))
                 self._rows = {name: [_row(record) for record in records] for name, records in content.items()}
-            except (ValueError, TypeError, AttributeError) as reason:
+            except (ValueError, TypeError, AttributeError, RecursionError) as reason:
                 raise ValueError(f"--keep {path}: it holds no rows of experiments ({shown(str(reason))})") from None
 
     def of(self, experiment: str) -> list[Row]:

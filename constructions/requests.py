@@ -43,10 +43,12 @@ def _other_parameters(directory: Path, construction: Construction) -> str:
 
     "" for nothing, or no checkpoint.
     """
+    from compiler.artifact.json_files import text_of
+
     try:
-        manifest = json.loads((directory / "construction.json").read_text())
+        manifest = json.loads(text_of(directory / "construction.json"))
         saved, name = dict(manifest["params"]), manifest["construction"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""  # nothing, or nothing of ours: whoever writes there refuses that
     if name != construction.name:
         return f"construction = {name}"

@@ -54,6 +54,18 @@ def shown(value: Any, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
+def text_of(path: Path) -> str:
+    """The text of a file that anybody wrote; ValueError for what is none, or goes on beyond 2^28 bytes."""
+    with path.open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise ValueError(f"{path} goes on beyond {LARGEST_FILE} bytes")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as reason:
+        raise ValueError(f"{path} is no text in UTF-8, at byte {reason.start}") from reason
+
+
 def _text(path: Path) -> str:
     if not path.is_file():
         raise CheckpointError(f"{path} is missing from the checkpoint.")

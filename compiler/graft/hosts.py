@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from compiler.artifact.json_files import shown
+from compiler.artifact.json_files import shown, text_of
 from compiler.graft.errors import GraftError
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ def _from_directory(directory: Path) -> object:
 
 def _config(directory: Path) -> dict[str, Any]:
     try:
-        content = json.loads((directory / "config.json").read_text("utf-8"))
-    except (OSError, ValueError) as reason:
+        content = json.loads(text_of(directory / "config.json"))
+    except (OSError, ValueError, RecursionError) as reason:
         raise GraftError(f"{directory} holds no config.json that can be read, so it is no host.") from reason
     if not isinstance(content, dict):
         raise GraftError(f"the config.json of {directory} is {shown(content)}, and it must be an object.")

@@ -209,3 +209,26 @@ def test_a_closed_pipe_is_no_traceback(tmp_path: Path) -> None:
 def test_the_sentence_names_what_is_wrong(arguments, sentence: str, refused, tmp_path: Path) -> None:
     (tmp_path / "afile").write_text("mine")
     assert sentence in refused(*arguments)
+
+
+DEEP = "[" * 100_000
+
+
+def test_files_that_never_end_or_are_no_text(refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What a user names is read up to a limit: /dev/zero filled the memory until the system ended the process."""
+    from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, readout_one_hot
+
+    letters = Alphabet.of("a", "b")
+    compile(Circuit("same", readout_one_hot(Tokens(letters).one_hot(), letters), InputLanguage.everything(letters, 4))
+    ).save(tmp_path / "same")  # fmt: skip
+    (tmp_path / "latin").write_bytes(b"\xe4")
+    (tmp_path / "deep").write_text(DEEP)
+    assert "latin is no text in UTF-8" in refused("generate", "same", "--file", "latin")
+    assert "is no JSON" in refused("graft", "same", "same", "--out", "out", "--tokens", "deep")
+    assert "is no JSON" in refused("graft", "same", "same", "--out", "out", "--tokens", "latin")
+    assert "holds no rows" in refused("reproduce", "every-chain", "--keep", "deep")
+    (tmp_path / "host").mkdir()
+    (tmp_path / "host" / "config.json").write_text(DEEP)
+    assert "it is no host" in refused("graft", "host", "same", "--out", "out")
+    monkeypatch.setattr("compiler.artifact.json_files.LARGEST_FILE", 1 << 16)
+    assert "/dev/zero goes on beyond 65536 bytes" in refused("generate", "same", "--file", "/dev/zero")

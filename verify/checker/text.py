@@ -14,7 +14,7 @@ from verify.checker.formats import Rejected
 
 # Neither is written beside a tokenizer.json of ours, and either would add to it.
 _STRAY = ("added_tokens.json", "special_tokens_map.json")
-_PLAIN = {"truncation": None, "padding": None, "normalizer": None, "decoder": None}
+_PLAIN: dict[str, object] = {"truncation": None, "padding": None, "normalizer": None, "decoder": None}
 _PLAIN |= {"pre_tokenizer": {"type": "WhitespaceSplit"}}
 _ONE_TEXT = [{"Sequence": {"id": "A", "type_id": 0}}]
 _MARKS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
@@ -110,7 +110,7 @@ def _check_mark(mark: object, vocab: dict[str, int], letters: list[str], end: st
 
 def _check_settings(content: dict, vocab: dict[str, int], letters: int, end: str | None) -> None:
     """tokenizer_config.json: the class that reads tokenizer.json as it is."""
-    expected = {"tokenizer_class": _CLASSES, "clean_up_tokenization_spaces": (False, None)}
+    expected: dict[str, tuple] = {"tokenizer_class": _CLASSES, "clean_up_tokenization_spaces": (False, None)}
     expected |= {"extra_special_tokens": ({}, [], None)}
     for key, value in content.items():
         if key in ("eos_token", "pad_token", "unk_token"):
