@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 import compiler.gadgets.core  # noqa: F401 (fails here where an operation has no gadget)
@@ -20,9 +21,9 @@ from compiler.exactness.compare import compare
 from compiler.exactness.error_bound import error_bound
 from compiler.exactness.sums import check_exact, lane_bounds
 from compiler.formats import Format, format_of
-from compiler.interpreter import interpret
+from compiler.interpreter import interpret, token_ids
 from compiler.ir.block import SelectiveBlock
-from compiler.language.arguments import instance, integer
+from compiler.language.arguments import instance, integer, path
 from compiler.language.circuit import Circuit
 from compiler.passes.allocate import Lanes, allocate
 from compiler.passes.check import check
@@ -86,13 +87,14 @@ class Compiled:
         """The same where no real input exceeds `reach`: what is declared for them is often far more than is used."""
         return error_bound(self.core, self.domains, self.context.format, self.context.target.chunk, reach)
 
-    def interpret(self, tokens: np.ndarray) -> np.ndarray:
+    def interpret(self, tokens: ArrayLike) -> np.ndarray:
         """What the circuit as written gives, exactly: (batch, time, width) float64 from (batch, time) ids.
 
         float64 arrays are used where no sum of any stream leaves 2^51 lattice steps, Python integers and
         Fractions otherwise.
         """
-        values = interpret(self.source, tokens, dtype=self.exact_dtype(self.source))
+        ids = token_ids(tokens, self.source.token_alphabet.size)
+        values = interpret(self.source, ids, dtype=self.exact_dtype(self.source))
         return values[self.source.output].astype(np.float64)
 
     def lane_values(self, tokens: np.ndarray) -> np.ndarray:
@@ -121,8 +123,8 @@ class Compiled:
         """
         from compiler.artifact.artifact import Artifact  # they stand above this module
 
-        write = writer_of(format)
-        write(Artifact.of(self), Path(directory), overwrite)
+        write, target = writer_of(format), path(directory, "the directory")
+        write(Artifact.of(self), target, overwrite)
 
 
 def compile(

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from compiler.language import operations as ops
+from compiler.language.arguments import instance, shown
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
 
@@ -31,6 +33,7 @@ def interpret(
     dtype:  object for Python integers and Fractions, np.float64 where the caller knows that it is exact.
     Returns {stream: (batch, time, width) array}.
     """
+    instance(circuit, Circuit, "what is interpreted", "a Circuit (compiled.interpret(tokens) runs a compiled one)")
     wanted = {circuit.output} if keep is None else set(keep)
     readers = {s: circuit.graph.out_degree(s) for s in circuit.streams}
     like = _shape_of_run(tokens, inputs, dtype)
@@ -42,6 +45,24 @@ def interpret(
             if readers[source] == 0 and source not in wanted:
                 del values[source]
     return {stream: values[stream] for stream in wanted}
+
+
+def token_ids(tokens: ArrayLike, alphabet: int) -> np.ndarray:
+    """The (batch, time) ids of an alphabet of this size; ValueError or TypeError where they are none."""
+    ids = np.asarray(tokens)
+    if ids.ndim != 2 or ids.dtype.kind not in "iu":
+        found = f"the shape {ids.shape}"
+        if ids.size and ids.dtype.kind not in "iu":
+            found = (
+                f"entries such as {shown(ids.flat[0].item() if isinstance(ids.flat[0], np.generic) else ids.flat[0])}"
+            )
+        raise TypeError(
+            f"tokens have {found}, and (batch, time) integer ids are needed; alphabet.encode(text) gives one row"
+        )
+    if ids.size and not (ids.min() >= 0 and ids.max() < alphabet):
+        wrong = int(ids.min() if ids.min() < 0 else ids.max())
+        raise ValueError(f"token id {wrong} is none of the alphabet's 0 … {alphabet - 1}")
+    return ids
 
 
 def _shape_of_run(tokens: np.ndarray | None, inputs: Mapping | None, dtype: type) -> np.ndarray:

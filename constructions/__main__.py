@@ -1,7 +1,7 @@
 """The entry point of `construct`: whatever happens, a sentence for people and an exit code, never a traceback of
 theirs.
 
-Exit codes: 0 done and verified, 1 verification failed, 2 bad usage, 130 interrupted.
+Exit codes: 0 done and verified, 1 verification failed, 2 bad usage, 130 interrupted, 141 nobody reads the output.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def main() -> None:
         code = 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the flush at exit fails once more
-        code = 1
+        code = 128 + 13  # as a shell tells SIGPIPE: 1 would say that something is wrong
     if code == 130:
         print("interrupted", file=sys.stderr)
     raise SystemExit(code)
@@ -35,6 +35,8 @@ def _run() -> int:
         return app(standalone_mode=False) or 0
     except BrokenPipeError:
         raise
+    except SystemExit:
+        raise BrokenPipeError from None  # click ends the program itself, with 1, where its output is closed
     except (ValueError, OSError, ImportError, MemoryError, OverflowError) as error:
         return _refused(error)
     except Exception as error:

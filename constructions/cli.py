@@ -175,7 +175,9 @@ def list_constructions(as_json: Json = False) -> None:
 @app.command()
 def verify(
     directory: Directory,
-    mode: Annotated[Mode, typer.Option("--verify", help="as for the constructions")] = "auto",
+    mode: Annotated[
+        Mode, typer.Option("--verify", help="auto: every sequence if few, else random ones (fewer if huge)")
+    ] = "auto",
     samples: Samples = 1000,
     runtime: Annotated[
         Runtime | None,
@@ -201,6 +203,7 @@ def verify(
     if found.stack is None:
         raise typer.Exit(1)
     report = artifact.report(found.built, found.results, str(directory), None, found.proof)
+    report["runtime"] = "transformers" if runtime == "transformers" else _runtime_name()
     if as_json:
         typer.echo(json.dumps(report | {"damage": found.damage}))
     else:
@@ -227,16 +230,17 @@ def show(
     stage: Annotated[
         Literal["source", "core", "schedule", "blocks"], typer.Option(help="which stage of the compiler")
     ] = "blocks",
-    weight: Annotated[str | None, typer.Option(help="explain one weight instead: TENSOR[i, j]")] = None,
+    weight: Annotated[str | None, typer.Option(help="explain one weight instead: TENSOR\\[i, j]")] = None,
     target: Annotated[str, typer.Option(help="what to compile FILE.py:NAME for")] = "mamba",
     dtype: Annotated[str, typer.Option(help="in which arithmetic")] = "float32",
 ) -> None:
     """What the compiler makes of a circuit, stage by stage, or what one weight means."""
-    from compiler.ir import printer
-    from constructions.show import compiled_of, explained
+    with display.working("compile", quiet=False):
+        from compiler.ir import printer
+        from constructions.show import compiled_of, explained
 
-    compiled = compiled_of(what, target, dtype)
-    said = printer.show(compiled, stage) if weight is None else explained(compiled, weight)
+        compiled = compiled_of(what, target, dtype)
+        said = printer.show(compiled, stage) if weight is None else explained(compiled, weight)
     typer.echo(display.wrapped(said))
 
 

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from verify.check import Verification
 
+OWN = "a circuit of one's own"
 _INDEXED = re.compile(r"(.*)\[(\d+)\]((?:#\d+)?)", re.DOTALL)  # name[i], with what tells equal names apart
 
 console = Console(highlight=False)  # as wide as the terminal, 80 columns where there is none
@@ -67,7 +68,7 @@ def working(name: str, quiet: bool) -> Iterator[Bars]:
 
 def show_report(report: dict) -> None:
     """Sizes against the bound, the promise, and the verification."""
-    console.print(f"[bold]{report.get('construction') or report['circuit']}[/bold]  {report.get('theorem') or ''}")
+    console.print(f"[bold]{report.get('construction') or report['circuit']}[/bold]  {report.get('theorem') or OWN}")
     console.print(_sizes_table(report))
     for line in _promise_lines(report):
         console.print(line)
@@ -75,7 +76,8 @@ def show_report(report: dict) -> None:
         console.print(_verification_table(report["verification"], bool(report["sizes"]["packaged"])))
     for run in report.get("generation", []):
         found = f"first wrong after {run['wrong']}" if run["wrong"] else "all right"
-        console.print(f"written by {run['runtime']}: {run['chains']} chains, {run['tokens']} tokens, {found}")
+        count = f"{_counted(run['chains'], 'chain')}, {_counted(run['tokens'], 'token')}"
+        console.print(f"written by {run['runtime']}: {count}, {found}")
     for sentence in report.get("cuda_limits", []):
         console.print(f"not for the CUDA kernels of mamba_ssm: {sentence}")
     for number, task in enumerate((report.get("verification") or {"tasks": ()})["tasks"], start=1):
@@ -86,6 +88,10 @@ def show_report(report: dict) -> None:
         console.print(f"ran on: {report['runtime']}")
     if report["out"]:
         console.print(f"checkpoint: {report['out']}")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def _sizes_table(report: dict) -> Table:
@@ -165,7 +171,8 @@ def _verification_table(verification: dict, packaged: bool) -> Table:
             margin = "" if row["margin"] is None else f"{row['margin']:g}"
             margin = f"{row['share_of_bound']:.2g}" if row.get("share_of_bound") is not None else margin
             exact = {True: "yes", False: "NO", None: "not run"}[row["bit_exact"]]
-            right = "not run" if row["accuracy"] is None else f"{100 * row['accuracy']:.6g} %"
+            unasked = "not asked" if row["sequences"] else "not run"  # a circuit of one's own has no queries
+            right = unasked if row["accuracy"] is None else f"{100 * row['accuracy']:.6g} %"
             table.add_row(
                 f"{form}, task {number}", f"{row['sequences']:,}", f"{row['queries']:,}", right, exact, margin
             )
@@ -210,7 +217,7 @@ def _shown(sentence: str, most: int = 60) -> str:
 def show_list(rows: list[dict]) -> None:
     table = Table("construction", "what it is")
     for row in rows:
-        table.add_row(row["construction"], f"{row['summary']}\n[dim]{row['theorem']}[/dim]")
+        table.add_row(row["construction"], f"{' '.join(row['summary'].split())}\n[dim]{row['theorem']}[/dim]")
     console.print(table)
 
 

@@ -44,6 +44,9 @@ def reproduce(
         raise ValueError(f"--plot {plot}: {experiment} has no figure; leave out --plot.")
     if plot is not None:
         requests.picture_path(plot, "--plot")
+    for path, option in ((keep, "--keep"), (page, "--page")):
+        if path is not None:
+            requests.file_path(path, option)
     if experiment == "graft":
         if only or keep:
             raise ValueError("graft is one run without parts; leave out --only, --keep and --page")

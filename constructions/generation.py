@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from constructions.display import working
 from constructions.numbers import need_tokens
 
 _NO_PROMPT = 'there is no prompt; give one by --prompt "a b ;", or a file with one in each line by --file'
@@ -37,10 +38,15 @@ def generate(
     prompts = [*(prompt or []), *_lines(file)]
     if not prompts:
         raise ValueError(_NO_PROMPT)
-    from compiler.artifact.generate import Writer  # imports torch
-
     streamed = len(prompts) == 1 and not as_json
-    written = Writer(directory, runtime).write(prompts, max_tokens, _printer() if streamed else None)
+    with working("load the model", quiet=as_json):
+        from compiler.artifact.generate import Writer  # imports torch
+
+        writer = Writer(directory, runtime)
+        writer.load()
+        written = [] if streamed else writer.write(prompts, max_tokens)
+    if streamed:  # without a bar, which would stand between the tokens
+        written = writer.write(prompts, max_tokens, _printer())
     if as_json:
         rows = [asdict(row) | {"text": row.text} for row in written]
         typer.echo(json.dumps({"runtime": runtime, "generations": rows}))
@@ -75,8 +81,10 @@ def _complain(written, max_tokens: int | None) -> None:
     """A sentence for each continuation that the promise does not cover; exit code 1 where there is one."""
     outside = [row for row in written if not row.inside]
     for row in outside:
+        said = "the first token is" if row.promised == 1 else f"the first {row.promised} tokens are"
         typer.echo(
-            f"after {row.prompt!r} the model leaves the language of its promise: nothing is promised there", err=True
+            f"after {row.prompt!r} {said} promised; with what follows the text leaves the language of the promise",
+            err=True,
         )
     for row in written:
         if not row.ended and row.inside and max_tokens is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.table import Table
 
+from constructions import requests
 from constructions.display import console, progress, working
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ def register(app: typer.Typer) -> None:
 def graft(
     host: Annotated[Path, typer.Argument(help="a directory of a Mamba or Mamba-2 language model")],
     circuit: Annotated[str, typer.Argument(help=_CIRCUIT)],
-    out: Annotated[Path, typer.Option(help="directory of the grafted model")],
+    out: Annotated[
+        Path, typer.Option(parser=requests.directory, metavar="PATH", help="directory of the grafted model")
+    ],
     mode: Annotated[
         Literal["direct-sum", "branch"], typer.Option(help="side by side, or a module that reads tokens")
     ] = "direct-sum",
@@ -192,7 +195,7 @@ def _tell(report: dict[str, Any], out: Path) -> None:
 
 def compose(
     circuits: Annotated[list[str], typer.Argument(help=f"two or more of: {_CIRCUIT}")],
-    out: Annotated[Path, typer.Option(help="checkpoint directory")],
+    out: Annotated[Path, typer.Option(parser=requests.directory, metavar="PATH", help="checkpoint directory")],
     target: Annotated[str, typer.Option(help="what to compile for")] = "mamba",
     dtype: Annotated[str, typer.Option(help="arithmetic that the promise is made for")] = "float32",
     samples: Samples = 200,
@@ -203,10 +206,12 @@ def compose(
     if len(circuits) < 2:
         raise ValueError(f"compose was given {len(circuits)} circuit, and at least two are needed.")
     with working("compose", quiet=as_json):
+        from compiler.artifact.save import check_target
         from compiler.driver import compile
         from compiler.graft.union import union
         from constructions.saved import verify_checkpoint
 
+        check_target(out, overwrite=force)
         whole = union(*(_circuit(circuit) for circuit in circuits))
         compile(whole, target, dtype).save(out, overwrite=force)
         found = verify_checkpoint(out, samples=samples)

@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from constructions.display import console, working
 from constructions.numbers import read_numbers
@@ -109,14 +110,14 @@ def sensitivity(
         result = stream_sensitivity(stack, first, block - 1, number, column)
         if plot:
             draw_sensitivity({f"block {block}, channel {name}": result}, plot)
-    _show_sensitivity(result.to_json(), as_json)
+    _show_sensitivity(result.to_json(), as_json, f"block {block}, channel {name}, column {column}")
 
 
-def _show_sensitivity(told: dict, as_json: bool) -> None:
+def _show_sensitivity(told: dict, as_json: bool, title: str) -> None:
     if as_json:
         typer.echo(json.dumps(told))
         return
-    table = Table("t − j", "by autograd", "closed form")
+    table = Table("t − j", "by autograd", "closed form", title=Text(title))
     for k, (measured, predicted) in enumerate(zip(told["measured"], told["predicted"], strict=True)):
         table.add_row(str(k), f"{measured:.6g}", f"{predicted:.6g}")
     console.print(table)

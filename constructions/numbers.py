@@ -34,17 +34,24 @@ class Saved:
     told: dict[str, Any]
 
 
-def checkpoint(construction: NumericConstruction, out: Path | None, force: bool, bars: Bars) -> Saved:
-    """Build, verify and save a construction where --out asks for it; nothing is written that does not verify."""
+def check_out(out: Path | None, force: bool) -> None:
+    """What --out and --force ask for can be done: ValueError or CheckpointError before any work is."""
     if out is None:
         if force:
             raise ValueError("--force says what may be replaced, and there is no --out; give one, or leave it out.")
-        return Saved(True, {})
+        return
     from compiler.artifact.save import check_target
+
+    check_target(out, overwrite=force)
+
+
+def checkpoint(construction: NumericConstruction, out: Path | None, force: bool, bars: Bars) -> Saved:
+    """Build, verify and save a construction where --out asks for it; nothing is written that does not verify."""
+    if out is None:
+        return Saved(True, {})
     from constructions import artifact
     from constructions.guarantee import proof_of
 
-    check_target(out, overwrite=force)
     with bars.stage("compile for the checkpoint"):
         built = artifact.build(construction)
     results = artifact.verify(built, built.stack(), "auto", SAMPLES, construction.seed, bars.form("checkpoint"))

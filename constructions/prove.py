@@ -37,11 +37,14 @@ def prove(
 
         verdict = check(directory)
     record = verdict.to_json() | {"files": {name: _sha256(directory / name) for name in SPOKEN_OF}}
-    _write(directory / PROOF, json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
     if as_json:
         typer.echo(json.dumps(record))
     else:
         typer.echo("\n".join(verdict.lines()))
+    try:
+        _write(directory / PROOF, json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    except OSError as reason:  # the verdict stands, whoever owns the directory
+        typer.echo(f"{directory / PROOF} is not written: {(reason.strerror or str(reason)).lower()}", err=True)
     if not verdict.accepted:
         raise typer.Exit(1)
 

@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from compiler.artifact.place import check_place
+
 if TYPE_CHECKING:
     from constructions.construction import Construction
 
@@ -15,9 +17,12 @@ PICTURES = (".png", ".pdf", ".svg")
 
 
 def directory(text: str) -> Path:
-    """The path of a directory to write; ValueError for an empty one, which Path would take for the present one."""
+    """The path of a directory to write, where that can be done; ValueError for an empty one, which Path would take for
+    the present one, and CheckpointError for a place that takes nothing.
+    """
     if not text.strip():
         raise ValueError("--out is empty, and a checkpoint needs a directory of its own, such as --out out/mine")
+    check_place(Path(text))
     return Path(text)
 
 
@@ -80,8 +85,15 @@ def picture_path(path: Path, option: str) -> Path:
         raise ValueError(f"{option} {path}: a picture ends in {', '.join(PICTURES)}.")
     if not path.parent.is_dir():
         raise ValueError(f"{option} {path}: there is no directory {path.parent}.")
+    return file_path(path, option)
+
+
+def file_path(path: Path, option: str) -> Path:
+    """The path, where a file can be written there; ValueError in one sentence otherwise."""
     if path.is_dir():
-        raise ValueError(f"{option} {path} is a directory, and a picture is a file.")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ValueError(f"{option} {path} is a directory, and a file is needed.")
+    if path.exists() and not os.access(path, os.W_OK):
         raise ValueError(f"{option} {path} may not be written.")
+    if not path.exists():
+        check_place(path)
     return path

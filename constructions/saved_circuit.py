@@ -12,6 +12,7 @@ from compiler.artifact.json_files import read_json
 from compiler.language.circuit import Circuit
 from compiler.language.data import DataError, from_data
 from constructions.construction import CircuitFamily, Construction, parameter
+from constructions.display import OWN
 from verify.tasks.numbers import AnyNumbers
 from verify.tasks.task import Task
 from verify.tasks.walks import Walks
@@ -36,7 +37,7 @@ class OneOwn(CircuitFamily):
     """A circuit of one's own: its own reference, with no theorem, bound or parameters beside it."""
 
     name: ClassVar[str] = "circuit"
-    theorem: ClassVar[str] = "a circuit of one's own"
+    theorem: ClassVar[str] = OWN
 
     source: Circuit = parameter("the circuit")
     arch: str = parameter("the compiler's target")

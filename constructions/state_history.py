@@ -58,15 +58,17 @@ def state_history(compiled: Compiled, stack: Stack | NumericStack, text: str, bl
         blocks without a state.
     """
     keeping = [n for n in range(1, len(compiled.blocks) + 1) if _stateful(compiled, n)]
-    number = max(keeping, default=len(compiled.blocks)) if block is None else block
+    if not keeping:
+        raise ValueError("no block of this model keeps a state, so there is nothing to draw")
+    number = max(keeping) if block is None else block
     if not 1 <= number <= len(compiled.blocks):
         raise ValueError(f"there is no block {number}: the model has {len(compiled.blocks)}, counted from 1")
     block = number - 1
     stack, first, labels = _read(compiled, stack, text)
     streams = _stateful(compiled, number)
     if not streams:
-        others = f"; block {', '.join(map(str, keeping))} does" if keeping else ""
-        raise ValueError(f"block {number} keeps no state, so there is nothing to draw{others}")
+        others = f"block {keeping[0]} does" if len(keeping) == 1 else f"blocks {', '.join(map(str, keeping))} do"
+        raise ValueError(f"block {number} keeps no state, so there is nothing to draw; {others}")
     states = _states(stack, first, block)
     seats = compiled.context.target.seats(compiled.blocks[block], stack.blocks[block])
     groups = [group for stream in streams for group in _groups(compiled, stream, states[:, seats], block)]

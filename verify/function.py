@@ -12,6 +12,7 @@ import torch
 
 from compiler.artifact.package import bare
 from compiler.driver import Compiled, compile
+from compiler.language.arguments import shown
 from compiler.language.circuit import Circuit
 
 Answer = str | float | Sequence[float] | None
@@ -51,12 +52,14 @@ def verify(
     largest `upto` that works, for an answer that cannot be compared, and where the function never asks, which would
     be right of any circuit. An error of the function itself is raised as it is, with the sequence as a note.
     """
+    if not callable(function):
+        raise TypeError(f"the function is {shown(function)}, and a function of a sequence's tokens is needed")
     compiled = circuit if isinstance(circuit, Compiled) else compile(circuit, target)
     language = compiled.source.language
     if language is None:
         raise ValueError(f"the circuit {compiled.source.name!r} reads numbers; there are no sequences to try")
-    upto = _checked(upto, language.max_length)
-    _check_count(compiled, upto)
+    asked_for, upto = upto, _checked(upto, language.max_length)
+    _check_count(compiled, upto, asked_for)
     model, tried, asked = bare(compiled), 0, 0
 
     def answer(names: list[str]) -> Answer:
@@ -95,14 +98,14 @@ def _checked(upto: int, longest: int) -> int:
     return min(upto, longest)
 
 
-def _check_count(compiled: Compiled, upto: int) -> None:
+def _check_count(compiled: Compiled, upto: int, asked_for: int) -> None:
     """ValueError before any work where there are too many sequences."""
     total = 0
     for length in range(1, upto + 1):
         strings = compiled.source.token_language.strings(length)
         total += sum(1 for _ in islice(strings, MOST + 1 - total))
         if total > MOST:
-            reason = f"upto = {upto} means more than {MOST:,} sequences"
+            reason = f"upto = {asked_for} means more than {MOST:,} sequences"
             raise ValueError(f"{reason}; the largest that works is {length - 1}")
 
 

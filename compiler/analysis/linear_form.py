@@ -22,6 +22,7 @@ from compiler.language.graph import inputs_first
 from compiler.language.stream import Stream, constant
 
 ONE = constant(1).named("one")
+ONE.origin = ""  # no line of a circuit
 Form = dict[tuple[Stream, int], sparse.csr_array]
 Weights: TypeAlias = Fraction | sparse.csr_array  # a number stands for that multiple of the identity: most weights are
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,8 @@ from compiler.artifact.manifest import check_files, read_manifest
 from compiler.artifact.tokenizer import read_tokens
 from compiler.formats import format_of
 from compiler.language.alphabet import Alphabet
-from compiler.language.arguments import close_to, shown
+from compiler.language.arguments import close_to, instance, shown
+from compiler.language.arguments import path as path_of
 from compiler.language.data.languages import language_from_data
 from compiler.language.input_language import InputLanguage
 from compiler.runtime.generation import UNHEARD, by_stepping, by_transformers
@@ -27,14 +29,19 @@ RUNTIMES = ("mamba-ssm", "transformers")
 class Written:
     """What came after a prompt.
 
-    ended: whether the letter that ends a generation came; inside: whether prompt and continuation lie in the
-    language of the promise, outside of which nothing is promised.
+    ended: whether the letter that ends a generation came; promised: how many of the tokens the promise speaks of,
+    which are those before which the whole text lies in its language.
     """
 
     prompt: str
     tokens: tuple[str, ...]
     ended: bool
-    inside: bool
+    promised: int
+
+    @property
+    def inside(self) -> bool:
+        """Whether every token is promised."""
+        return self.promised == len(self.tokens)
 
     @property
     def text(self) -> str:
@@ -50,7 +57,7 @@ class Writer:
     def __init__(self, directory: str | Path, runtime: str = "mamba-ssm"):
         if runtime not in RUNTIMES:
             raise ValueError(f"runtime is {runtime!r}, and it must be one of {', '.join(RUNTIMES)}")
-        self.directory, self.runtime = Path(directory), runtime
+        self.directory, self.runtime = path_of(directory, "the directory"), runtime
         self.manifest = read_manifest(directory)
         check_files(self.directory, self.manifest)
         if self.manifest.promise.language is None:
@@ -74,6 +81,10 @@ class Writer:
         model = transformers_model(self.directory, dtype)
         return lambda *arguments: by_transformers(model, *arguments)
 
+    def load(self) -> None:
+        """Read the weights now; otherwise the first `write` does."""
+        _ = self._run
+
     def write(
         self, prompts: Sequence[str], most: int | None = None, told: Callable[[int, str], None] | None = None
     ) -> list[Written]:
@@ -92,16 +103,20 @@ class Writer:
                 prompt,
                 tuple(self.tokens[i] for i in chain),
                 stop is not None and self.tokens[chain[-1]] == stop,
-                self._inside(row + chain),
+                self._promised(row, chain),
             )
             for prompt, row, chain in zip(prompts, rows, chains, strict=True)
         ]
+
+    def _promised(self, row: list[int], chain: list[int]) -> int:
+        """How many tokens of a continuation the promise speaks of: beginnings of a text of the language are in it."""
+        return bisect_left(range(1, len(chain)), True, key=lambda n: not self._inside(row + chain[:n])) + 1
 
     def _inside(self, ids: Sequence[int]) -> bool:
         return max(ids) < self.language.alphabet.size and self.language.accepts(ids)
 
     def _encoded(self, prompt: str) -> list[int]:
-        words = prompt.split()
+        words = instance(prompt, str, "the prompt", 'a text such as "a b"').split()
         letters = self.language.alphabet
         if not words:
             raise ValueError("the prompt is empty, and at least one token is needed.")

@@ -17,6 +17,7 @@ from compiler.artifact.manifest import Manifest, check_files, read_manifest
 from compiler.artifact.model import Stack
 from compiler.artifact.numbers_config import is_numbers
 from compiler.artifact.tokenizer import read_tokens
+from compiler.language.arguments import path as path_of
 
 if TYPE_CHECKING:
     from compiler.artifact.numeric import NumericStack
@@ -31,7 +32,7 @@ def load(directory: str | Path, sealed: bool = True) -> Stack | NumericStack:
     `tokens` (the name of every id). Raises CheckpointError if the directory is not one of ours or any file is
     missing or differs from what was saved.
     """
-    directory = Path(directory)
+    directory = path_of(directory, "the directory")
     manifest = read_manifest(directory)
     if sealed:
         check_files(directory, manifest)

@@ -66,7 +66,7 @@ def _scores(compiled: Compiled) -> Axis:
     places = numbered(output, range(output.width))
     if alphabet is not None and output.width == alphabet.size:
         places = [
-            replace(place, name=f"score of {token}", text=f"the score of {token}")
+            replace(place, name=f"score of {token}", text="what the head answers")
             for place, token in zip(places, alphabet.tokens, strict=True)
         ]
     return axis("score", output.width, places)

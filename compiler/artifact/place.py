@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from compiler.artifact.errors import CheckpointError
+
 try:
     import fcntl
 except ImportError:  # no POSIX locks: nothing is swept there
@@ -21,6 +23,27 @@ except ImportError:  # no POSIX locks: nothing is swept there
 
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of <fcntl.h> and <linux/fs.h>
 PARTIAL, RETIRED = "partial", "retired"
+
+
+def check_place(target: Path) -> None:
+    """Raise CheckpointError where no save to this target can succeed: tried by making a directory, which is removed.
+
+    Of directories that are missing above the target none is made; the nearest that is there must take a new one.
+    """
+    first = Path(os.path.abspath(target))
+    while not first.parent.is_dir():
+        if os.path.lexists(first.parent):
+            raise CheckpointError(
+                f"{target} cannot be made, for {first.parent} is a file, and a directory is needed there."
+            )
+        first = first.parent
+    place = _sibling(first, PARTIAL)
+    try:
+        place.mkdir()
+        place.rmdir()
+    except (OSError, ValueError) as reason:
+        why = (getattr(reason, "strerror", None) or str(reason)).lower()
+        raise CheckpointError(f"{target} cannot be made, for {first.parent} takes no new files: {why}.") from reason
 
 
 @contextmanager

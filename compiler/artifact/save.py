@@ -20,9 +20,11 @@ from compiler.artifact.files import CARD, CIRCUIT, CONFIG, GENERATION, MANIFEST,
 from compiler.artifact.json_files import canonical_json, read_json
 from compiler.artifact.manifest import FORMAT, Manifest, file_hash, sealed, text_hash
 from compiler.artifact.numbers_config import is_numbers
-from compiler.artifact.place import recover, staging
+from compiler.artifact.place import check_place, recover, staging
 from compiler.artifact.schema import parse
 from compiler.artifact.tokenizer import tokenizer_files
+from compiler.language.arguments import instance
+from compiler.language.arguments import path as path_of
 
 
 def save(artifact: Artifact, directory: str | Path, overwrite: bool = False) -> None:
@@ -32,6 +34,7 @@ def save(artifact: Artifact, directory: str | Path, overwrite: bool = False) -> 
     CheckpointError if the directory exists and is not one of ours, or is one and `overwrite` is false. Any failure
     leaves the disk as it was.
     """
+    instance(artifact, Artifact, "what save writes", "an Artifact (compiled.save(directory) makes and writes one)")
     model = artifact.model
     card = model_card(artifact.manifest, model.config, artifact.example)
     contents = (model.config, model.tensors, model.tokens, artifact.manifest, artifact.circuit, card)
@@ -53,7 +56,7 @@ def write(
     `tensors` has Hugging Face's names, `tokens` names every id and ends with the special tokens; entries of the
     manifest that are made here (hashes, format) replace those of the same name.
     """
-    target = Path(os.path.abspath(directory))
+    target = Path(os.path.abspath(path_of(directory, "the directory")))
     if "\0" in str(target):
         raise CheckpointError(f"{str(target)!r} could not be written: no path holds a NUL character.")
     check_config(config)
@@ -94,7 +97,7 @@ def checkpoint_texts(
 
 def check_target(target: Path, overwrite: bool) -> None:
     """Raise CheckpointError where `save` must not write: anything there but, with `overwrite`, a checkpoint of ours."""
-    check_parents(target)
+    check_place(target)
     recover(target)
     if not os.path.lexists(target):
         return
@@ -102,15 +105,6 @@ def check_target(target: Path, overwrite: bool) -> None:
         raise CheckpointError(f"{target} exists and is not a checkpoint of ours, so it is left alone.")
     if not overwrite:
         raise CheckpointError(f"{target} holds a checkpoint already: pass overwrite=True (--force) to replace it.")
-
-
-def check_parents(target: Path) -> None:
-    """Raise CheckpointError where a file stands in the way of the directories above a target."""
-    for parent in target.parents:
-        if parent.is_dir():
-            return
-        if os.path.lexists(parent):
-            raise CheckpointError(f"{target} cannot be made, for {parent} is a file, and a directory is needed there.")
 
 
 def _is_ours(target: Path) -> bool:

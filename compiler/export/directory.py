@@ -11,8 +11,8 @@ from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CARD
 from compiler.artifact.json_files import read_json
 from compiler.artifact.manifest import file_hash
-from compiler.artifact.place import recover, staging, staging_file
-from compiler.artifact.save import check_parents, copy_others, write_text
+from compiler.artifact.place import check_place, recover, staging, staging_file
+from compiler.artifact.save import copy_others, write_text
 from compiler.export.record import FORMAT, ExportError, record_text
 
 RECORD = "export.json"
@@ -57,7 +57,7 @@ def _check(target: Path, overwrite: bool, is_ours: Callable[[Path], Any]) -> Non
     if "\0" in str(target):
         raise ExportError(f"{str(target)!r} could not be written: no path holds a NUL character.")
     try:
-        check_parents(target)
+        check_place(target)
         recover(target)
         if not os.path.lexists(target):
             return

@@ -17,6 +17,7 @@ from compiler.language.stream import Stream
 from compiler.language.types import Bool, OneHot
 
 _MOST_TOKENS = 4  # named in a meaning
+_IN_WORDS = {"cumsum": "sum so far", "gatesum": "gated sum"}  # symbols that are no words
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +89,7 @@ def describe(stream: Stream, number: int) -> str:
         if carried is None:
             break
         if gadget:
-            kept.append(stream.operation.symbol)
+            kept.append(_IN_WORDS.get(stream.operation.symbol, stream.operation.symbol))
         stream, number = carried
     return "".join(f"{symbol} of " for symbol in kept) + _plain(stream, number)
 

@@ -50,14 +50,15 @@ def circuit_lines(circuit: Circuit) -> Iterator[str]:
     for stream, i in number.items():
         inputs = ", ".join(f"%{number[source]}" for source in stream.inputs)
         name = f" {stream.name}" if stream.name else ""
-        yield f"  %{i}{name} = {stream.operation.symbol}({inputs}): {stream.type}  # {stream.origin}"
+        yield f"  %{i}{name} = {stream.operation.symbol}({inputs}): {stream.type}{_written(stream)}"
     yield f"  output %{number[circuit.output]}"
 
 
 def schedule_lines(compiled: Compiled) -> Iterator[str]:
     """For each block its operations, and how many of their numbers stand on lanes or feed ports of the block."""
     plan = compiled.schedule
-    yield f"{len(plan.blocks)} blocks for {compiled.context.target.name}; lanes: {compiled.lanes.count}"
+    blocks = f"{len(plan.blocks)} block{'s' * (len(plan.blocks) != 1)}"
+    yield f"{blocks} for {compiled.context.target.name}; lanes: {compiled.lanes.count}"
     served = [stream.label for stream, mask in plan.in_ports.items() if mask.any()]
     yield f"  before the first block: {_listed(compiled.lanes.names[: compiled.lanes.n_inputs])}"
     for i, operations in enumerate(plan.blocks, start=1):
@@ -127,7 +128,12 @@ def _terms(matrix: sparse.csr_array, row: int, names: Sequence[str]) -> str:
 
 
 def _title(stream: Stream) -> str:
-    return f"{stream.label} = {stream.operation.symbol}({', '.join(s.label for s in stream.inputs)})  # {stream.origin}"
+    return f"{stream.label} = {stream.operation.symbol}({', '.join(s.label for s in stream.inputs)}){_written(stream)}"
+
+
+def _written(stream: Stream) -> str:
+    """A comment that says where a stream was written; nothing for what the compiler added."""
+    return f"  # {stream.origin}" if stream.origin else ""
 
 
 def _listed(names: Sequence[str], most: int = 12) -> str:

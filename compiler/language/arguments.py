@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from fractions import Fraction
 from math import isfinite
 from numbers import Integral, Rational
+from os import PathLike
+from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -31,6 +33,11 @@ def instance(value: object, kind: type[_T] | tuple[type[_T], ...], what: str, ne
     if not isinstance(value, kind):
         raise TypeError(f"{what} is {shown(value)}, and {needed} is needed")
     return value
+
+
+def path(value: object, what: str) -> Path:
+    """The path that a text or a path-like object names; TypeError for anything else."""
+    return Path(value) if isinstance(value, str | PathLike) else instance(value, Path, what, "a path")
 
 
 def integer(value: object, what: str, least: int | None = None, most: int | None = None) -> int:

@@ -19,6 +19,9 @@ class Codebook:
     words: np.ndarray
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "words", np.asarray(self.words))
+        if self.words.ndim != 2 or self.words.dtype.kind not in "iuf":
+            raise TypeError("the words of a codebook must be a (size, length) array of −1 and +1, or of 0 and 1")
         entries = set(np.unique(self.words).tolist())
         if not (entries <= {-1, 1} or entries <= {0, 1}):
             raise ValueError(f"a codebook's entries must be −1 and +1, or 0 and 1, and these are {sorted(entries)}")

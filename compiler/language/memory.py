@@ -8,6 +8,7 @@ from fractions import Fraction
 from compiler.language.arguments import Number, instance, number
 from compiler.language.operations import FadingMemory, MemoryRead
 from compiler.language.stream import Stream
+from compiler.language.types import Int, OneHot, Real
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,12 @@ def write(key: Stream, value: Stream, when: Stream | None = None, policy: str = 
     """
     for what, stream in (("key", key), ("value", value), *([("when", when)] if when is not None else [])):
         instance(stream, Stream, f"{what!r} of memory.write", "a stream")
+    if key.width == 1 and isinstance(key.type, Int | Real):
+        swapped = "; or are key and value swapped?" if isinstance(value.type, OneHot) else ""
+        raise TypeError(
+            f"'key' of memory.write is the number {key.label}, and a key has a lane for each alternative; "
+            "key.one_hot(n) makes one of a number" + swapped
+        )
     return Memory(key, value, when, policy, name)
 
 

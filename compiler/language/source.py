@@ -10,7 +10,7 @@ from scipy import sparse
 
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
-from compiler.language.arguments import instance, integer
+from compiler.language.arguments import instance, integer, number
 from compiler.language.codebook import Codebook
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
@@ -106,7 +106,19 @@ class Tokens:
 def numbers(type: Type, name: str = "x") -> Stream:
     """A numeric input of the declared type (for circuits without tokens)."""
     instance(type, get_args(Type), "the type of numbers", "a stream type such as Int(-3, 3)")
+    _check_bounds(type)
     return Stream(ops.Numbers(type), (), name)
+
+
+def _check_bounds(type: Type) -> None:
+    """ValueError or TypeError where no number is within the bounds, or where those of integers are none."""
+    if not isinstance(type, Int | Real):
+        return
+    bounds = [bound for bound in (type.lo, type.hi) if bound is not None]
+    for bound in bounds:
+        (integer if isinstance(type, Int) else number)(bound, "a bound of numbers")
+    if bounds != sorted(bounds):
+        raise ValueError(f"the type of numbers is {type}, and lo must be at most hi")
 
 
 def position() -> Stream:

@@ -29,6 +29,10 @@ class OwnProblem(Construction):
     def target(self) -> str:
         return self.arch
 
+    def title(self) -> str:
+        """The problem's own name."""
+        return self.problem.name
+
     def circuit(self) -> Circuit:
         return self.problem.circuit(self.dtype)
 

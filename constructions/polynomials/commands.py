@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 
 from constructions.display import console, working
-from constructions.numbers import Force, Out, checkpoint
+from constructions.numbers import Force, Out, check_out, checkpoint
 from constructions.reporting import show, verdict
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def polynomial_command(
     if transition != "linear" and arch == "mamba":
         raise ValueError(f"--transition {transition} is of the polynomial S6; real Mamba has its own: leave it out.")
     with working("polynomial", quiet=as_json) as bars:
+        check_out(out, force)
         from constructions.polynomials import polynomial, polynomial_mamba, polynomial_mamba_report
         from constructions.polynomials.polynomial_expression import parse_polynomial
 
@@ -157,6 +158,7 @@ def linear_attention_command(
 ) -> None:
     """Lemma 2: a causal linear-attention head as one S6 layer, random or with given weights."""
     with working("linear-attention", quiet=as_json) as bars:
+        check_out(out, force)
         from constructions.polynomials import linear_attention
 
         head = linear_attention.random_head(d, d_k, d_v, seed) if weights is None else _loaded(weights)

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from constructions.display import console, working
-from constructions.numbers import Force, Out, checkpoint
+from constructions.numbers import Force, Out, check_out, checkpoint
 from constructions.reporting import show
 from constructions.requests import picture_path
 
@@ -50,6 +50,7 @@ def haar_command(
     if integers and out is None:
         raise ValueError("--integers says what is saved, and there is no --out; both transforms are run in any case.")
     with working("haar", quiet=as_json) as bars:
+        check_out(out, force)
         from constructions.plots import draw_bases
         from constructions.selectivity import haar, haar_bases
 

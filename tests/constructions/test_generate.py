@@ -7,7 +7,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from compiler import generate
+from compiler import Alphabet, Circuit, Tokens, compile, generate, readout_integer
 from compiler.artifact.generate import Writer
 from compiler.language.input_language import InputLanguage
 from constructions import artifact
@@ -91,3 +91,14 @@ def test_prompts_that_are_refused(checkpoint, prompt, reason):
 def test_outside_of_the_promise_the_command_fails(checkpoint):
     told = CliRunner().invoke(app, ["generate", str(checkpoint[1]), "--prompt", "a b"])
     assert told.exit_code == 1 and "leaves the language" in told.stderr
+
+
+def test_the_answer_to_a_prompt_is_promised_though_it_is_no_input(tmp_path):
+    letters = Alphabet.of("a", "b", "1", "2")
+    count = readout_integer(Tokens(letters).is_in("a").cumsum(), letters, {"1": 1, "2": 2})
+    inputs = InputLanguage.of(letters, "any", [("any", "any", ("a", "b"))], 6, "strings of a and b")
+    compile(Circuit("count", count, inputs)).save(tmp_path / "count")
+    (row,) = Writer(tmp_path / "count").write(["a b a"], most=1)
+    assert row.text == "2" and row.inside and not row.ended
+    told = CliRunner().invoke(app, ["generate", str(tmp_path / "count"), "--prompt", "a b a"])
+    assert told.exit_code == 1 and "'a b a' the first token is promised; with what follows" in told.stderr

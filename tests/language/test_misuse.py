@@ -8,18 +8,24 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from compiler.artifact.generate import generate
+from compiler.artifact.load import load
 from compiler.artifact.package import bare, language_model
+from compiler.artifact.save import save
 from compiler.driver import compile
+from compiler.interpreter import interpret
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
-from compiler.language.codebook import balanced
+from compiler.language.codebook import Codebook, balanced
 from compiler.language.input_language import Edge, InputLanguage
 from compiler.language.output import emit, readout, readout_integer, readout_one_hot
 from compiler.language.source import Tokens, numbers
 from compiler.language.stream import Stream, constant
+from compiler.language.types import Int, Real
 from compiler.language.words import concatenate, count, decode, latch, lti, maximum, select, sum_where
 from tests.circuits import ABC, abc, is_a, is_b, over_abc, token
+from verify import verify
 
 N = is_a.cumsum().named("n")
 EVERYTHING = InputLanguage.everything(ABC, 9)
@@ -32,11 +38,30 @@ def _cycle() -> Circuit:
     return Circuit("cycle", first, EVERYTHING)
 
 
+SOME = Circuit("some", readout_integer(N, ABC, {"a": 1, "b": 2}), EVERYTHING)
+
+
 def _edge(*ids: int) -> Edge:
     return Edge("s", "s", frozenset(ids))
 
 
 MISUSES: dict[str, tuple[Callable[[], object], str]] = {
+    # what is run, read and written
+    "save a circuit": (lambda: save(SOME, "x"), "what save writes is Circuit(name='some'"),
+    "save nowhere": (lambda: compile(SOME).save(None), "the directory is None, and a path is needed"),
+    "load a number": (lambda: load(3), "the directory is 3, and a path is needed"),
+    "prompts as a list": (lambda: generate(3, "a"), "the directory is 3, and a path is needed"),
+    "interpret a text": (lambda: compile(SOME).interpret("a b"), "tokens have entries such as 'a b'"),
+    "interpret names": (lambda: compile(SOME).interpret([["a", "b"]]), "tokens have entries such as 'a'"),
+    "interpret one row": (lambda: compile(SOME).interpret([0, 1]), "tokens have the shape (2,), and (batch, time)"),
+    "interpret another id": (lambda: compile(SOME).interpret([[9]]), "token id 9 is none of the alphabet's 0 … 2"),
+    "interpret a negative id": (lambda: compile(SOME).interpret([[-1]]), "token id -1 is none of the alphabet's"),
+    "interpret what is compiled": (lambda: interpret(compile(SOME)), "compiled.interpret(tokens) runs a compiled one"),
+    "verify by a text": (lambda: verify(SOME, "f"), "the function is 'f', and a function of a sequence's tokens"),
+    "numbers backwards": (lambda: numbers(Real(3, -3)), "lo must be at most hi"),
+    "half an integer": (lambda: numbers(Int(0.5, 2)), "a bound of numbers is 0.5, and an integer is needed"),
+    "a codebook of no table": (lambda: Codebook([1, 0]), "the words of a codebook must be a (size, length) array"),
+    "a number as key": (lambda: memory.write(N, token), "'key' of memory.write is the number n, and a key has a lane"),
     # operands
     "add a text": (lambda: N + "1", "an operand is '1', and a stream or a number is needed"),
     "times a function": (lambda: count * N, "a factor is count (function), and a stream or a number is needed"),

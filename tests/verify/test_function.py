@@ -63,7 +63,7 @@ def test_ties_are_no_answers() -> None:
 def test_refusals() -> None:
     everything = InputLanguage.everything(LETTERS, 100)
     with pytest.raises(ValueError, match="upto = 9 means more than 1,048,576 sequences; the largest that works is 5"):
-        verify(Circuit("wide", CIRCUIT.output, InputLanguage.everything(LETTERS, 20)), since_b, upto=9)
+        verify(Circuit("wide", CIRCUIT.output, InputLanguage.everything(LETTERS, 8)), since_b, upto=9)
     with pytest.raises(ValueError, match="upto is 0, and it must be an integer of at least 1"):
         verify(CIRCUIT, since_b, upto=0)
     with pytest.raises(ValueError, match="'x' is not in the alphabet"):
