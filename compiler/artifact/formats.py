@@ -17,6 +17,10 @@ HUGGING_FACE = "hugging-face"
 _FORMATS: dict[str, str | Writer] = {
     HUGGING_FACE: "compiler.artifact.save:save",
     "gguf": "compiler.export.gguf:write",
+    "mamba-ssm": "compiler.export.mamba_ssm:write",
+    "mlx": "compiler.export.mlx:write",
+    "onnx": "compiler.export.onnx:write",
+    "safetensors-bare": "compiler.export.bare:write",
 }
 
 

@@ -1,0 +1,52 @@
+"""A directory for `mlx_lm.load`, which reads Hugging Face's files and decides the dtype by that of the tensors.
+
+So the weights stand in the dtype of the promise, which holds each of them. mlx-lm normalises the gated output of
+Mamba-2 as one group, has ε = 1e−5 in the norms of Mamba, and needs `intermediate_size` and a finite `time_step_limit`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from compiler.artifact.json_files import canonical_json
+from compiler.artifact.save import write_tensors, write_text
+from compiler.exactness.levels import NORM_EPSILON
+from compiler.export.checkpoint import Package
+from compiler.export.common import tokenizer_texts
+from compiler.export.directory import write_directory
+from compiler.export.record import ExportError, card, need, need_tokens, record
+from compiler.formats import format_of
+
+READER = "mlx-lm"
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
+_WARNINGS = ("Checked on MLX's CPU code. Its GPU code was not run.",)
+_USE = """```python
+import mlx.core as mx
+from mlx_lm import load
+
+model, names = load("DIRECTORY")
+logits = model(mx.array([names.encode(TEXT)]))
+```"""
+
+
+def write(package: Package, path: Path, overwrite: bool) -> None:
+    """The directory; ExportError, with the reason, for what mlx-lm would not compute exactly."""
+    need_tokens(package, "mlx")
+    config = dict(package.model.config)
+    need(config, READER, n_groups=1, layer_norm_epsilon=NORM_EPSILON, hidden_act="silu", use_bias=False)
+    dtype = format_of(package.manifest["dtype"]).torch_dtype
+    tensors = {name: tensor.to(dtype) for name, tensor in package.model.tensors.items()}
+    for name, tensor in package.model.tensors.items():
+        if not torch.equal(tensors[name].float(), tensor):
+            raise ExportError(f"{name} has a weight that {package.manifest['dtype']} does not hold.")
+    content = record(package, "mlx", _WARNINGS)
+
+    def fill(place: Path) -> None:
+        write_text(place / CONFIG, canonical_json(config))
+        write_tensors(tensors, place / WEIGHTS, {"format": "pt"})
+        for name, text in tokenizer_texts(package).items():
+            write_text(place / name, text)
+
+    write_directory(path, overwrite, content, card(package, content, _USE), fill)

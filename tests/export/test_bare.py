@@ -1,0 +1,66 @@
+"""The bare stack as one file, built again from the file alone by the classes of mamba_ssm."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from safetensors import safe_open
+
+from compiler.export import ExportError, bare, read
+from compiler.export.checkpoint import SavedModel
+from compiler.runtime import block_classes
+
+
+def rebuilt(path, ids):
+    """Logits from the file alone, by what docs/export.md tells of it."""
+    with safe_open(path, framework="pt") as file:
+        told = json.loads(file.metadata()["construction.export"])["stack"]
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
+    stream = F.embedding(ids, tensors["embedding.weight"])
+    for i, size in enumerate(told["blocks"]):
+        arguments = {"d_model": size["d_model"], "d_state": size["d_state"], "d_conv": size["d_conv"]}
+        if told["mixer"] == "mamba":
+            arguments |= {"dt_rank": size["dt_rank"], "expand": (size["d_inner"] + 0.5) / size["d_model"]}
+        else:
+            arguments |= {"headdim": size["headdim"], "expand": size["d_inner"] // size["d_model"], "rmsnorm": False}
+        block = block_classes()[told["mixer"]](**arguments)
+        prefix = f"blocks.{i}."
+        block.load_state_dict({n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)})
+        stream = block(stream) + (stream if told["residual"] else 0)
+    return F.linear(stream, tensors["head.weight"]), told
+
+
+def test_the_file_alone_gives_the_same_scores(cases, tmp_path):
+    for case in cases.values():
+        path = tmp_path / f"{case.name}.safetensors"
+        bare.write(read(case.directory), path, False)
+        with torch.no_grad():
+            scores, told = rebuilt(path, torch.from_numpy(case.ids))
+        letters = len(told["tokens"])
+        assert told["tokens"] == case.tokens[:letters] and scores.shape[-1] == letters, case.name
+        assert torch.equal(scores, torch.from_numpy(case.scores[..., :letters])), case.name
+
+
+def test_the_file_is_the_same_each_time_and_replaced_when_asked(cases, tmp_path):
+    package, path = read(cases["keep-nth-mamba2"].directory), tmp_path / "keep.safetensors"
+    bare.write(package, path, False)
+    first = path.read_bytes()
+    with pytest.raises(ExportError, match="--force"):
+        bare.write(package, path, False)
+    bare.write(package, path, True)
+    assert path.read_bytes() == first
+    with safe_open(path, framework="pt") as file:
+        assert json.loads(file.metadata()[bare.RECORD])["promise"]["level"] == "bit-exact"
+    path.write_bytes(b"mine")
+    with pytest.raises(ExportError, match="left alone"):
+        bare.write(package, path, True)
+
+
+def test_weights_that_the_circuit_does_not_compile_to_are_refused(cases, tmp_path):
+    package = read(cases["keep-nth-mamba"].directory)
+    tensors = {name: tensor + 1 for name, tensor in package.model.tensors.items()}
+    changed = replace(package, model=SavedModel(package.model.config, tensors, package.model.tokens))
+    with pytest.raises(ExportError, match="does not compile to the weights beside it"):
+        bare.write(changed, tmp_path / "keep.safetensors", False)

@@ -1,0 +1,97 @@
+"""Directories for mamba_ssm, mlx-lm and mambapy, each read by the program itself."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import compiler
+from compiler import compile
+from compiler.export import ExportError, mamba_ssm, mlx, read
+from constructions.selectivity.induction_heads import InductionHeads
+from tests.export.cases import Case, ask
+from tests.export.test_gguf import altered
+from verify.tasks.task import IGNORED
+
+
+def exported(cases, write, place):
+    for case in cases.values():
+        write(read(case.directory), place / case.name, False)
+    return [(case, place / case.name) for case in cases.values()]
+
+
+def test_mlx_lm_computes_every_bit_and_writes_chains(cases, tmp_path):
+    version, answers = ask("mlx_client", exported(cases, mlx.write, tmp_path), tmp_path)
+    assert version.startswith("mlx-lm")
+    for name, case in cases.items():
+        assert set(answers[name].logits) == {"whole", "pieces", "steps"} and not answers[name].wrong(case)
+        assert answers[name].tokens and answers[name].written.keys() == case.written.keys()
+
+
+def test_mamba_ssm_loads_its_own_format_and_computes_every_bit(cases, tmp_path):
+    version, answers = ask("mamba_ssm_client", exported(cases, mamba_ssm.write, tmp_path), tmp_path)
+    assert version.startswith("mamba_ssm")
+    for name, case in cases.items():
+        assert set(answers[name].logits) == {"whole", "steps"} and not answers[name].wrong(case)
+
+
+def test_mambapy_computes_every_bit_of_the_checkpoint_itself(cases, tmp_path):
+    pairs = [(case, case.directory) for case in cases.values() if case.name.endswith("-mamba")]
+    version, answers = ask("mambapy_client", pairs, tmp_path)
+    assert version.startswith("mambapy") and len(pairs) == 6
+    for case, _ in pairs:
+        assert set(answers[case.name].logits) == {"whole", "parallel", "steps"} and not answers[case.name].wrong(case)
+
+
+def test_a_promise_in_bfloat16_reaches_mlx_in_bfloat16(tmp_path):
+    """mlx-lm does not read the config's dtype: the tensors say it."""
+    pairs = []
+    for arch in ("mamba", "mamba2"):
+        compiled = compile(InductionHeads(vocab=4, arch=arch, max_length=60).circuit(), arch, "bfloat16")
+        saved, path = tmp_path / f"{arch}-saved", tmp_path / arch
+        compiled.save(saved)
+        mlx.write(read(saved), path, False)
+        stored = load_file(path / "model.safetensors")
+        assert {tensor.dtype for tensor in stored.values()} == {torch.bfloat16}
+        stack = compiler.load(saved).to(torch.bfloat16)
+        ids = np.random.default_rng(0).integers(0, 4, (4, 60))
+        with torch.no_grad():
+            scores = stack(torch.from_numpy(ids)).float().numpy()
+        pairs.append((Case(arch, saved, ids, np.full_like(ids, IGNORED), scores, stack.tokens), path))
+    _, answers = ask("mlx_client", pairs, tmp_path)
+    assert not [sentence for case, _ in pairs for sentence in answers[case.name].wrong(case)]
+
+
+@pytest.mark.parametrize("write", [mlx.write, mamba_ssm.write])
+def test_what_is_written_is_the_same_each_time(cases, write, tmp_path):
+    package = read(cases["copy-mamba2"].directory)
+    for name in ("one", "other"):
+        write(package, tmp_path / name, False)
+    one, other = ({p.name: p.read_bytes() for p in (tmp_path / name).iterdir()} for name in ("one", "other"))
+    assert one == other
+    record = json.loads(one["export.json"])
+    assert record["promise"]["level"] == "bit-exact" and record["warnings"] and record["files"].keys() < one.keys()
+    assert b"every score equals the circuit's score bit for bit" in one["README.md"]
+
+
+@pytest.mark.parametrize(
+    ("write", "change", "reason"),
+    [
+        (mlx.write, {"n_groups": 2}, "n_groups is 2, and mlx-lm takes 1 only"),
+        (mlx.write, {"layer_norm_epsilon": 1e-6}, "layer_norm_epsilon is 1e-06"),
+        (mamba_ssm.write, {"layer_norm_epsilon": 1e-6}, "layer_norm_epsilon is 1e-06, and mamba_ssm takes 1e-05 only"),
+    ],
+)
+def test_what_would_not_be_exact_is_refused(cases, tmp_path, write, change, reason):
+    with pytest.raises(ExportError, match=reason):
+        write(altered(cases["count-in-row-mamba2"], **change), tmp_path / "model", False)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_weight_that_the_promised_dtype_does_not_hold_is_refused(cases, tmp_path):
+    package = altered(cases["keep-nth-mamba"], {"dtype": "bfloat16"})
+    package.model.tensors["lm_head.weight"][0, 0] = 1 + 2.0**-12
+    with pytest.raises(ExportError, match="lm_head.weight has a weight that bfloat16 does not hold"):
+        mlx.write(package, tmp_path / "model", False)
