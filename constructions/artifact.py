@@ -223,7 +223,7 @@ def report(
             "proof": proof[1],
             "domain": _domain(built),
         }
-        | ({"codes": construction.codes()} if construction.codes() else {}),
+        | ({"codes": construction.drawn_codes()} if construction.drawn_codes() else {}),
         "task": stated_task(built, proof),
         "verification": _by_task(results)
         | ({"bare": _by_task(bare_results)} if bare_results else {})

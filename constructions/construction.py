@@ -98,7 +98,7 @@ class CircuitFamily(ABC):
         """The rate of wrong answers to expect of a "random" promise, by the theory; 0 for "all"."""
         return 0.0
 
-    def codes(self) -> dict[str, Any] | None:
+    def drawn_codes(self) -> dict[str, Any] | None:
         """Of random codes: how they were drawn, what was measured of them, and how often these fail; else None."""
         return None
 

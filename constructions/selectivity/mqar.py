@@ -160,7 +160,7 @@ class MQAR(WithMemory, Construction):
     def key_codes(self) -> MeasuredCode:
         return drawn(self.code, self.kappa, self.key_length, self.coherence or 1.0, self.seed, most_draws=256)
 
-    def codes(self) -> dict[str, Any] | None:
+    def drawn_codes(self) -> dict[str, Any] | None:
         if self.guarantee == "all":
             return None
         told = self.key_codes.to_json() | {"kind": self.code}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -238,3 +240,11 @@ def test_a_failed_verification_saves_nothing(
     assert run(*SMALL, "--out", str(tmp_path / "a")) == 1
     assert "the circuit itself gives the wrong answer there" in capsys.readouterr().err.replace("\n", " ")
     assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("name", CONSTRUCTIONS)
+def test_no_parameter_hides_a_method(name: str) -> None:
+    """A field `codes` beside a method `codes()` is a bool where a report calls it."""
+    construction = CONSTRUCTIONS[name]
+    methods = {m for base in construction.__mro__ for m, value in vars(base).items() if inspect.isfunction(value)}
+    assert not methods & {field.name for field in fields(construction)}

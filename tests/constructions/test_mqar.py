@@ -256,7 +256,7 @@ def test_the_default_key_code_is_eight_per_bit(kappa, length):
 def test_codes_are_drawn_until_their_coherence_is_measured(code: str) -> None:
     """The record says how; the circuit's own words have that coherence; a target that no draw meets is refused."""
     construction = MQAR(kappa=6, vocab=8, guarantee="random", key_code=24, code=code, coherence=0.35, arch="mamba2")
-    told, words = construction.codes(), construction.key_codes.book.words.astype(int)
+    told, words = construction.drawn_codes(), construction.key_codes.book.words.astype(int)
     off = np.abs(words @ words.T - 24 * np.eye(6, dtype=int))
     assert told["coherence"] == off.max() / 24 <= 0.35 and told["kind"] == code and told["draws"] > 1
     again = replace(construction, seed=told["seed"] + told["draws"] - 1, coherence=0.0).key_codes.book.words
