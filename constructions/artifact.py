@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,6 +29,7 @@ from verify.numbers import check_numbers
 from verify.probe import first_divergence
 from verify.random_codes import interval
 from verify.tasks.chain import ChainTask
+from verify.tasks.task import Task
 
 EXACT, UNVERIFIED = "bit-exact", "unverified"
 NO_PROGRESS = lambda name, count: lambda done: None
@@ -97,10 +98,11 @@ def verify(
     seed: int,
     progress: Callable[[str, int], Callable[[int], None]] = NO_PROGRESS,
     bare: bool = False,
+    tasks: Sequence[Task] | None = None,
 ) -> dict[str, Verification]:
     """Run every task of the construction on the stack; `progress(name, count)` opens a bar and returns its advance.
 
-    bare: whether the stack is the bare form, whose vocabulary is the alphabet alone.
+    bare: whether the stack is the bare form, whose vocabulary is the alphabet alone; tasks: others than its own.
     """
     if built.over_numbers:
         return _verify_numbers(built, stack, mode, samples, seed, progress)
@@ -114,7 +116,7 @@ def verify(
 
     check_exhaustive(built.construction, mode)
     results = {}
-    for task in built.construction.tasks():
+    for task in built.construction.tasks() if tasks is None else tasks:
         hard = built.construction.promise() != "random"
         count, batches = chosen_batches(task, mode, samples, seed, tokens, adversarial=hard)
         results[task.describe()] = check(

@@ -188,6 +188,12 @@ def verify(
             )
         ),
     ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="run your own sequences instead: an .npz file with inputs and labels, ids of tokens (-100: none)"
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Verify a saved checkpoint again, from its files alone."""
@@ -197,7 +203,7 @@ def verify(
         with bars.stage("start PyTorch"):
             from constructions import artifact, saved
         form = bars.form(runtime or "checkpoint")
-        found = saved.verify_checkpoint(directory, mode, samples, runtime == "transformers", form)
+        found = saved.verify_checkpoint(directory, mode, samples, runtime == "transformers", form, data)
     for sentence in found.complaints:
         typer.echo(sentence, err=True)
     if found.stack is None:

@@ -14,14 +14,18 @@ from constructions.copy_dp.viterbi import Viterbi
 from constructions.copy_dp.words import EditDistance, LongestCommonSubsequence
 from constructions.polynomials.count_in_row import CountInRow
 from constructions.selectivity.absolute_time import AbsoluteTime
+from constructions.selectivity.fuzzy_recall import FuzzyRecall
+from constructions.selectivity.in_context_recall import InContextRecall
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
+from constructions.selectivity.mad_copying import MadCopying
 from constructions.selectivity.mqar import MQAR
 
 CONSTRUCTIONS: dict[str, type[Construction]] = {
     c.name: c
     for c in (
         *(MQAR, InductionHeads, KeepNth, AbsoluteTime, CountInRow),
+        *(InContextRecall, FuzzyRecall, MadCopying),
         *(Copy, EditDistance, LongestCommonSubsequence, LongestIncreasingSubsequence, MaximumSubarray),
         *(Knapsack, Fibonacci, CoinChange, Viterbi, ShortestPath, MatrixChain, Phonebook, SelectiveCopy),
     )

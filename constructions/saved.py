@@ -22,6 +22,7 @@ from constructions.guarantee import NOT_ASKED, Proof, proof_of
 from constructions.registry import families
 from constructions.saved_circuit import read_circuit
 from verify.check import Verification
+from verify.tasks.recorded import Recorded
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +50,12 @@ def verify_checkpoint(
     samples: int = 1000,
     transformers: bool = False,
     progress: Callable[[str, int], Callable[[int], None]] = artifact.NO_PROGRESS,
+    data: Path | None = None,
 ) -> Finding:
     """Compare every file with what the circuit compiles to, then run the model on the construction's tasks.
 
-    transformers: run Hugging Face's own PyTorch code on the directory rather than mamba_ssm's modules. Raises
+    transformers: run Hugging Face's own PyTorch code on the directory rather than mamba_ssm's modules; data: a file of
+    sequences and labels to run instead of the construction's own (`verify/tasks/recorded.py`). Raises
     CheckpointError where the manifest cannot be read, or describes nothing that can be built.
     """
     built = rebuild(directory)
@@ -71,8 +74,20 @@ def verify_checkpoint(
         return Finding(built, None, complaints, damage, {}, proof)
     stack = artifact.in_dtype(stack, built.compiled.dtype)
     model = artifact.hugging_face(directory, built.compiled.dtype) if transformers else stack
-    results = artifact.verify(built, model, mode, samples, built.construction.seed + 1, progress)
+    tasks = None if data is None else [recorded(data, built)]
+    results = artifact.verify(built, model, mode, samples, built.construction.seed + 1, progress, tasks=tasks)
     return Finding(built, stack, complaints, damage, results, proof)
+
+
+def recorded(data: Path, built: Built) -> Recorded:
+    """A user's data set as a task; ValueError in one sentence where it does not fit the checkpoint."""
+    if built.compiled.source.alphabet is None:
+        raise ValueError(f"--data {data} holds token ids, and the checkpoint is a model over numbers; leave it out.")
+    task = Recorded(data, built.compiled.source.alphabet.size)
+    longest = built.compiled.source.max_length
+    if task.length > longest:
+        raise ValueError(f"--data {data} has {task.length} tokens a sequence, and the promise ends at {longest}.")
+    return task
 
 
 def _takes(stack: Stack | NumericStack, built: Built) -> bool:

@@ -39,7 +39,7 @@ from verify.bounds import (
     mqar_theorem4,
 )
 from verify.random_codes import failure_of_code, failure_rate, key_code_for
-from verify.tasks.mqar import BenchmarkLayout, PaperLayout
+from verify.tasks.mqar import BenchmarkLayout, ForgettingLayout, PaperLayout
 from verify.tasks.task import Task
 
 
@@ -56,7 +56,7 @@ class MQAR(WithMemory, Construction):
     )
     guarantee: Literal["all", "random"] = parameter("one-hot keys for every input, or key codes", default="all")
     key_code: int = parameter("length of the key codes (0: 8⌈log2 κ⌉)", most=1 << 16, default=0)
-    layout: Literal["paper", "benchmark"] = parameter("which data to verify on", default="paper")
+    layout: Literal["paper", "benchmark", "forgetting"] = parameter("which data to verify on", default="paper")
     pairs: int = parameter("pairs in a sequence (0: as many as keys)", default=0)
     length: int = parameter("tokens in a sequence (0: 100, or 4 per pair)", most=1 << 24, default=0)
     max_d_state: int = parameter(
@@ -75,11 +75,20 @@ class MQAR(WithMemory, Construction):
         kw_only=True,
     )
 
+    power: float = parameter(
+        "benchmark and forgetting: the exponent of the power law of queries", default=0.01, kw_only=True
+    )
+    updates: int = parameter("forgetting: keys that are bound again (0: half of the pairs)", default=0, kw_only=True)
+
     def __post_init__(self) -> None:
         at_least("kappa", self.kappa, 1, "there must be a key")
         at_least("vocab", self.vocab, 1, "there must be a value")
         at_least("max_length", self.max_length, 2, "a pair takes two tokens")
         self._check_codes()
+        if self.layout == "forgetting" and self.write != "last":
+            raise ValueError(f"layout 'forgetting' asks for last values, and write is {self.write!r}; use --write last")
+        if not self.power > 0:
+            raise ValueError(f"power = {self.power} is no power law; 0.01 is the benchmark's")
 
     def _check_codes(self) -> None:
         if self.guarantee == "all" and (self.code, self.coherence, self.wanted_failure) != ("balanced", 0.0, 0.0):
@@ -168,8 +177,8 @@ class MQAR(WithMemory, Construction):
         return told | {"expected_failure": this}
 
     def params(self) -> dict[str, Any]:
-        """Without the words on key codes where they are the defaults, as checkpoints are that know none."""
-        unsaid = {"code": "balanced", "coherence": 0.0, "wanted_failure": 0.0}
+        """Without what is the default and older checkpoints do not know."""
+        unsaid = {"code": "balanced", "coherence": 0.0, "wanted_failure": 0.0, "power": 0.01, "updates": 0}
         return {name: value for name, value in super().params().items() if unsaid.get(name) != value}
 
     def language(self, alphabet: Alphabet) -> InputLanguage:
@@ -190,11 +199,15 @@ class MQAR(WithMemory, Construction):
         )
 
     def tasks(self) -> list[Task]:
-        pairs = self.pairs or (16 if self.layout == "benchmark" else self.kappa)
-        length = self.length or max(256 if self.layout == "benchmark" else 100, 4 * pairs)
+        paper = self.layout == "paper"
+        pairs = self.pairs or (self.kappa if paper else min(16, self.kappa, self.vocab))
+        length = self.length or max(100 if paper else 256, 4 * pairs)
+        if self.layout == "forgetting":
+            updates = self.updates or max(1, pairs // 2)
+            return [ForgettingLayout(self.kappa, self.vocab, length, pairs, self.power, "neutral", updates)]
         if self.layout == "benchmark":
             filler = "neutral" if self.write == "sum" else "vocabulary"
-            return [BenchmarkLayout(self.kappa, self.vocab, length, pairs, filler=filler)]
+            return [BenchmarkLayout(self.kappa, self.vocab, length, pairs, self.power, filler)]
         again, filler = self.write != "sum", "neutral" if self.guarantee == "random" else "mixed"
         return [
             PaperLayout(
@@ -240,7 +253,7 @@ class MQAR(WithMemory, Construction):
         return information_bound_bits(self.kappa, self.vocab)
 
     def expected_failure(self) -> float:
-        """By the law of `verify.random_codes`, an average over codes: `codes` tells of the one that was drawn."""
+        """By the law of `verify.random_codes`, an average over codes: `drawn_codes` tells of the one at hand."""
         if self.guarantee == "all":
             return 0.0
         return failure_rate(balanced_length(self.vocab), self.key_length, self.live, self.code, self.coherence or 1.0)
