@@ -53,9 +53,10 @@ class Bars:
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[Bars]:
-    """Bars on standard error for the time of the block; silent for machines."""
+    """Bars on standard error for the time of the block; silent for machines, and where no one looks."""
+    terminal = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), _Count(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bars:
+    with Progress(*columns, console=terminal, disable=quiet or not terminal.is_terminal, transient=True) as bars:
         yield Bars(bars)
 
 

@@ -13,7 +13,6 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from constructions.display import console, working
 from constructions.numbers import read_numbers
@@ -117,7 +116,8 @@ def _show_sensitivity(told: dict, as_json: bool, title: str) -> None:
     if as_json:
         typer.echo(json.dumps(told))
         return
-    table = Table("t − j", "by autograd", "closed form", title=Text(title))
+    console.print(title, markup=False)
+    table = Table("t − j", "by autograd", "closed form")
     for k, (measured, predicted) in enumerate(zip(told["measured"], told["predicted"], strict=True)):
         table.add_row(str(k), f"{measured:.6g}", f"{predicted:.6g}")
     console.print(table)

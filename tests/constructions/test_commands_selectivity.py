@@ -63,6 +63,8 @@ def test_breaks_that_no_number_of_bases_tells_apart_are_refused(capsys: pytest.C
 def test_plot_and_sensitivity_of_a_checkpoint(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:  # noqa: F811
     assert run("plot", str(checkpoint), "--input", "k0 v1 k2 v5 k0", "--out", str(tmp_path / "s.png")) == 0
     capsys.readouterr()
+    assert run("sensitivity", str(checkpoint), "--input", "k0 v1 k0") == 0
+    assert "block 1, channel recalled[0], column 0" in capsys.readouterr().out
     assert run("sensitivity", str(checkpoint), "--input", "k0 v1 k0", "--json") == 0
     result = json.loads(capsys.readouterr().out)
     assert len(result["measured"]) == 3 and result["disagreement"] < 1e-12

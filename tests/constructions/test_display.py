@@ -21,6 +21,23 @@ def test_a_circuit_of_ones_own_is_called_by_its_name_and_claims_no_answers(capsy
         assert word not in shown
 
 
+def test_a_report_counts_what_was_written_and_says_when_nothing_was_asked(capsys):
+    built = build(SavedCircuit(CIRCUIT, "mamba"))
+    told = report(built, verify(built, built.stack(), "auto", 5, 0), None) | {"runtime": "modules of ours"}
+    told["generation"] = [{"runtime": "step", "chains": 1, "tokens": 2, "wrong": None}]
+    display.show_report(told)
+    shown = capsys.readouterr().out
+    assert "written by step: 1 chain, 2 tokens, all right" in shown
+    assert "not asked" in shown and "not run" not in shown
+    assert "ran on: modules of ours" in shown
+
+
+def test_summaries_of_the_list_stand_in_one_paragraph(capsys):
+    display.show_list([{"construction": "x", "summary": "one\n    two.\n    ", "theorem": "here"}])
+    rows = capsys.readouterr().out.splitlines()
+    assert any("one two." in row for row in rows) and len(rows) == 6
+
+
 def test_names_that_count_up_are_shown_as_one():
     lanes = ["one", *(f"max(n)[{i}]" for i in range(10)), *(f"max(n)[{i}]#2" for i in range(3)), "a[1]", "b[2]", "b[4]"]
     shown = [("one", 1), ("max(n)[0 … 9]", 10), ("max(n)[0 … 2]#2", 3), ("a[1]", 1), ("b[2]", 1), ("b[4]", 1)]
@@ -42,7 +59,9 @@ def test_what_a_run_of_names_holds_is_told_once():
 def test_names_in_the_weights_come_with_their_meaning(capsys):
     built = build(SavedCircuit(CIRCUIT, "mamba"))
     display.show_manifest(Artifact(built.compiled, built.model).manifest)
-    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    shown = capsys.readouterr().out
+    assert shown.startswith("the letter before  a circuit of one's own")
+    shown = " ".join(shown.replace("│", " ").split())
     assert "1 where the token is a" in shown and "block 1 channels" in shown
 
 

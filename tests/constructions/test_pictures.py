@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compiler import Alphabet, Circuit, InputLanguage, Tokens, count, readout_integer, running_max
+from compiler import Alphabet, Circuit, InputLanguage, Tokens, count, readout_integer, readout_one_hot, running_max
 from compiler.artifact.model import Stack
 from compiler.artifact.package import bare, language_model
 from compiler.driver import compile
@@ -86,6 +86,13 @@ def test_what_cannot_be_drawn(tmp_path):
         state_history(compiled, stack, "v1 w2")
     with pytest.raises(ValueError, match="no token"):
         state_history(compiled, stack, " ")
+    letters = Alphabet.of("a", "b")
+    again = Circuit(
+        "again", readout_one_hot(Tokens(letters).one_hot().shift(1), letters), InputLanguage.everything(letters, 9)
+    )
+    stateless = compile(again)
+    with pytest.raises(ValueError, match="no block of this model keeps a state"):
+        state_history(stateless, bare(stateless), "a b")
 
 
 def test_the_figures_can_be_drawn_again(tmp_path):

@@ -33,6 +33,16 @@ def test_the_verdict_is_written_and_the_checkpoint_still_verifies(checkpoint):
     assert CliRunner().invoke(app, ["verify", str(checkpoint), "--samples", "4"]).exit_code == 0
 
 
+def test_a_directory_that_takes_no_file_still_gets_its_verdict(checkpoint, monkeypatch):
+    def refuse(path, text):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("constructions.prove._write", refuse)
+    run = CliRunner().invoke(app, ["prove", str(checkpoint)])
+    assert run.exit_code == 0 and "arithmetic: proved" in run.stdout
+    assert "proof.json is not written: permission denied" in run.stderr
+
+
 def test_changed_weights_are_rejected_with_exit_code_1(checkpoint, tmp_path):
     copy = tmp_path / "copy"
     copy.mkdir()
@@ -42,7 +52,7 @@ def test_changed_weights_are_rejected_with_exit_code_1(checkpoint, tmp_path):
     tensors["lm_head.weight"] = -tensors["lm_head.weight"]
     save_file(tensors, copy / "model.safetensors")
     run = CliRunner().invoke(app, ["prove", str(copy)])
-    assert run.exit_code == 1 and "not proved" in run.output
+    assert run.exit_code == 1 and "not proved" in run.output and run.output.startswith("not accepted for every")
     again = subprocess.run([sys.executable, "-m", "verify.checker", str(copy)], capture_output=True, text=True)
     assert again.returncode == 1 and again.stdout.strip() == run.output.strip()
 

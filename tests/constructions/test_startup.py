@@ -28,6 +28,11 @@ def test_nothing_heavy_is_imported(arguments: tuple[str, ...]) -> None:
     assert done.stdout
 
 
+def test_help_shows_brackets_as_they_are_typed() -> None:
+    done = subprocess.run([sys.executable, "-m", "constructions", "show", "--help"], capture_output=True, text=True)
+    assert "TENSOR[i, j]" in " ".join(done.stdout.replace("│", " ").split())
+
+
 def test_inspect_needs_no_torch(tmp_path) -> None:
     from constructions.artifact import build, save
     from constructions.selectivity.mqar import MQAR

@@ -64,7 +64,7 @@ class Verdict:
         told = [f"  {part}: {'proved' if why is None else f'not proved: {why}'}" for part, why in self.parts().items()]
         if self.margin is not None:
             told[-1] += f": every right letter leads by {float(self.margin):g} or more"
-        return [f"{'accepted' if self.accepted else 'rejected'} for {self.domain}", *told]
+        return [f"{'accepted' if self.accepted else 'not accepted'} for {self.domain}", *told]
 
     def to_json(self) -> dict:
         proved: dict[str, dict] = {

@@ -38,7 +38,7 @@ def scores_differ(reader: Reader, lanes: Lanes, head: Matrix, letters: int) -> s
     for row in _deciding_rows(columns):
         ours, asked = (merged(reader.world, _score(side, row)) for side in ([(head, lanes)], parts))
         if not reader.same(ours, asked):
-            return f"the score of letter {row} is not shown to be the circuit's"
+            return f"the score of token id {row} is not shown to be the circuit's"
     return None
 
 
