@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from constructions.display import console, working
 
 if TYPE_CHECKING:
+    from conformance.models.case import ModelCase
     from conformance.report import Tested
 
 _SHOWN = 12  # wrong cases of one kernel or runtime
@@ -25,9 +25,9 @@ def register(app: typer.Typer) -> None:
 def conformance(
     kernel: Annotated[str | None, typer.Option(metavar="MODULE:FUNCTION", help="a kernel of yours")] = None,
     operation: Annotated[str | None, typer.Option(help="what the kernel computes [default: by its arguments]")] = None,
-    runtime: Annotated[str | None, typer.Option(help="ours, transformers, mamba-ssm or mamba-ssm-cuda")] = None,
+    runtime: Annotated[str | None, typer.Option(help="ours, transformers, mamba-ssm, mamba-ssm-cuda, …")] = None,
     checkpoint_dir: Annotated[
-        Path | None, typer.Option(help="models that --out has written [default: small ones, made now]")
+        Path | None, typer.Option(help="a checkpoint of ours, or models that --out has written [default: made now]")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="write vectors and models there for a test suite")] = None,
     faults: Annotated[bool, typer.Option("--faults", help="try the suite on kernels with injected bugs")] = False,
@@ -36,15 +36,15 @@ def conformance(
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
     """Test a kernel, or a runtime, against results that are known bit for bit."""
-    if not (kernel or runtime or checkpoint_dir or out or faults):
-        raise ValueError("conformance was given nothing to do: pass --kernel, --runtime, --checkpoint-dir or --out.")
     if operation and not kernel:
         raise ValueError(f"--operation {operation} says what a kernel computes: pass --kernel as well.")
+    if not (kernel or runtime or checkpoint_dir or out or faults):
+        raise ValueError("conformance was given nothing to do: pass --kernel, --runtime, --checkpoint-dir or --out.")
     if faults:
         _faults(as_json)
         return
     with working("conformance", quiet=as_json):
-        from conformance.report import models_in, try_kernel, try_runtime, write
+        from conformance.report import try_kernel, try_runtime, write
 
         if out is not None:
             vectors, models = write(out, full)
@@ -62,7 +62,7 @@ def conformance(
             for each in found.kernels if runtime else ():
                 tested += try_kernel(each, full)
             if found.models is not None:
-                tested.append(try_runtime(found.models, models_in(checkpoint_dir, full)))
+                tested.append(try_runtime(found.models, _models(checkpoint_dir, full)))
     report = {"runtime": runtime, "version": version, "good": all(t.good for t in tested)}
     if out is not None:
         report |= {"out": str(out), "vectors": vectors, "models": models}
@@ -76,6 +76,25 @@ def conformance(
         raise typer.Exit(1)
 
 
+def _models(directory: Path | None, full: bool) -> list[ModelCase]:
+    """One checkpoint of ours on its own tasks, or what --out has written, or models made now."""
+    from conformance.report import models_in
+
+    if directory is None or not (directory / "config.json").is_file():
+        return models_in(directory, full)
+    import numpy as np
+
+    from conformance.models.build import ROWS, SHORT, case_of
+    from constructions.saved import rebuild
+
+    built = rebuild(directory)
+    if built.over_numbers or built.model is None:
+        raise ValueError(f"--checkpoint-dir {directory} is no language model over tokens, which runtimes are tried on.")
+    drawn = built.construction.tasks()[0].draw(np.random.default_rng(built.construction.seed), ROWS)
+    tokens = drawn.tokens[:, : None if full else SHORT]
+    return [case_of(directory, built.compiled, tokens, "the construction's own sequences")]
+
+
 def _show(tested: list[Tested], version: str | None) -> None:
     if version:
         console.print(version)
@@ -84,12 +103,14 @@ def _show(tested: list[Tested], version: str | None) -> None:
         line = ", ".join(f"{stage} {status}" for stage, status, _ in each.stages())
         console.print(f"[bold]{each.name}{heading}[/bold]: {line}")
         wrong = [f for f in each.findings if f.status in ("failed", "refused")]
-        table = Table("case", "first wrong", "near", "likely cause")
         for finding in wrong[:_SHOWN]:
-            place = "" if finding.position is None else f"position {finding.position}: "
-            table.add_row(f"{finding.stage}: {finding.case}", place + finding.says, finding.near, finding.cause)
-        if wrong:
-            console.print(table)
+            place = (
+                "" if finding.position is None else f"position {finding.position}, " + (finding.near or "at no border")
+            )
+            first = f"{place}: {finding.says}" if place else finding.says
+            console.print(f"  {finding.stage}: {finding.case}: {first}", soft_wrap=True, markup=False, highlight=False)
+            if finding.cause:
+                console.print(f"      likely: {finding.cause}", soft_wrap=True, markup=False, highlight=False)
         if len(wrong) > _SHOWN:
             console.print(f"… and {len(wrong) - _SHOWN} more; --json has all")
 

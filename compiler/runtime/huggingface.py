@@ -33,7 +33,7 @@ def torch_only_transformers():
     with _hidden(_ACCELERATORS):
         modules = [importlib.import_module(name) for name in _MODELLING]
     for module, scan in zip(modules, _MODELLING.values(), strict=True):
-        _unbind(module)
+        unbind(module)
         _check_torch_only(module, scan)
     return TorchOnlyModels(*modules)
 
@@ -51,7 +51,7 @@ def _hidden(names):
         sys.modules.update(earlier)
 
 
-def _unbind(module):
+def unbind(module):
     """Replaces each function of `module` that may be routed to another package by its PyTorch definition."""
     for name, function in list(vars(module).items()):
         if inspect.isfunction(function) and _is_routed(function):

@@ -20,6 +20,7 @@ from conformance.loader import Case
 TOLERANCE = 1e-4
 _MODES = {
     "recurrence": {"length": 13},
+    "skip and gate": {"length": 13, "gate": True},
     "batch": {"length": 9, "batch": 3},
     "groups": {"length": 20, "heads": 4, "groups": 2},
     "occupancy": {"length": 4, "heads": 13, "p": 9, "n": 5},
@@ -57,6 +58,7 @@ def _scan(
     p: int = 2,
     n: int = 3,
     groups: int = 1,
+    gate: bool = False,
     initial: bool = False,
     cuts: list[int] | None = None,
     documents: list[int] | None = None,
@@ -81,7 +83,7 @@ def _scan(
         normal(batch, length, groups, n),
         normal(batch, length, groups, n),
         D=normal(heads, own),
-        z=normal(batch, length, heads, p),
+        z=normal(batch, length, heads, p) if gate else None,
         bias=normal(heads, own) / 2,
         initial=normal(batch, heads, p, n) if initial else None,
         seq_idx=documented,

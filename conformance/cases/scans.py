@@ -61,8 +61,6 @@ class Row:
 
 
 BOTH = (KEEP, ERASE)
-FULL_GATE = {"skip": True, "gate": True}
-
 ROWS = (
     Row(stage="recurrence", name="one step", asks="y = C Δ u B", length=1, columns=1),
     Row(stage="recurrence", name="three steps", asks="a sum over steps, B and C each of its own step", length=3),
@@ -104,23 +102,24 @@ ROWS = (
     ),
     Row(stage="skip and gate", name="skip", asks="D u, each channel with its own D", length=5, skip=True, heads=5),
     Row(stage="skip and gate", name="gate", asks="a factor silu(z)", length=7, gate=True),
-    Row(stage="skip and gate", name="skip and gate", asks="the gate acts on C·h + D u", length=7, **FULL_GATE),
+    Row(stage="skip and gate", name="skip and gate", asks="the gate acts on C·h + D u", length=7, skip=True, gate=True),
     Row(
         *(), stage="batch", name="batch", asks="each row has its own B, C, Δ and state", length=9, batch=3,
-        decay=BOTH, step=(0, 1), **FULL_GATE,
+        decay=BOTH, step=(0, 1), skip=True,
     ),
+    Row(stage="batch", name="gates of a batch", asks="each row has its own z", length=5, batch=3, gate=True),
     Row(stage="groups", name="two groups", asks="heads h/g·i … share group i", length=9, heads=8, groups=2, batch=2),
     Row(
         *(), stage="groups", name="four groups", asks="heads h/g·i … share group i", length=12, heads=8, groups=4,
-        decay=BOTH, step=(0, 1), **FULL_GATE,
+        decay=BOTH, step=(0, 1), skip=True,
     ),
     Row(
         *(), stage="occupancy", name="odd sizes", asks="the last channel, head and column of a tile", length=5,
-        heads=7, channels=11, columns=19, batch=2, decay=BOTH, step=(0, 1), b=1, u=1, c=1, **FULL_GATE,
+        heads=7, channels=11, columns=19, batch=2, decay=BOTH, step=(0, 1), b=1, u=1, c=1, skip=True,
     ),
     Row(
         *(), stage="occupancy", name="many channels", asks="the last channel and head of a tile", length=3, heads=33,
-        channels=4, columns=1, step=(1,), **FULL_GATE,
+        channels=4, columns=1, step=(1,), skip=True,
     ),
     Row(
         *(), stage="occupancy", name="many columns", asks="the last column of a tile", length=3, heads=1, channels=2,
@@ -166,7 +165,7 @@ ROWS = (
     ),
     Row(
         *(), stage="initial state", name="through chunks", asks="the initial state reaches later chunks", length=75,
-        initial=25, decay=BOTH, step=RARELY, last=True, batch=2, **FULL_GATE,
+        initial=25, decay=BOTH, step=RARELY, last=True, batch=2, skip=True,
     ),
     Row(
         *(), stage="continuation", name="odd cuts", asks="a state handed from piece to piece", length=75,
@@ -178,7 +177,7 @@ ROWS = (
     ),
     Row(
         *(), stage="packed", name="documents over chunks", asks="documents that end inside chunks, and at their ends",
-        length=100, documents=(5, 11, 1, 40, 43), decay=BOTH, step=RARELY, last=True, **FULL_GATE,
+        length=100, documents=(5, 11, 1, 40, 43), decay=BOTH, step=RARELY, last=True, skip=True,
     ),
     Row(stage="precision", name="wide u", asks="all bits of u or x", length=3, u=4095, columns=1, c=1),
     Row(stage="precision", name="wide B", asks="all bits of B", length=3, b=4095, columns=1, u=1, c=1),
@@ -197,7 +196,7 @@ ROWS = (
     ),
     Row(
         *(), stage="dtype", name="bfloat16", asks="operands in bfloat16", length=20, decay=BOTH, step=(0, 1),
-        dtype=BF16, **FULL_GATE,
+        dtype=BF16, skip=True,
     ),
     Row(
         *(), stage="dtype", name="bfloat16, long state", asks="a state beyond 256 beside bfloat16 operands", length=40,
@@ -216,7 +215,7 @@ FULL_ROWS = (
     ),
     Row(
         *(), stage="occupancy", name="wide layer", asks="the last channel, head and column of a tile", length=4,
-        heads=9, channels=64, columns=16, groups=3, u=1, c=1, **FULL_GATE,
+        heads=9, channels=64, columns=16, groups=3, u=1, c=1, skip=True,
     ),
 )  # fmt: skip
 

@@ -229,9 +229,9 @@ class FaultyModel:
 class FaultyRuntime:
     """Opens checkpoints with one bug, or none."""
 
-    def __init__(self, bug: str = ""):
-        self.bug, self.name = bug, bug or "right"
+    def __init__(self, bug: str = "", only: str = ""):
+        self.bug, self.only, self.name = bug, only, bug or "right"
 
     def open(self, directory: Path) -> FaultyModel:
         config = json.loads((directory / "config.json").read_text())
-        return FaultyModel(config, load_file(directory / "model.safetensors"), self.bug)
+        return FaultyModel(config, load_file(directory / "model.safetensors"), self.bug, self.only)

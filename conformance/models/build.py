@@ -70,7 +70,7 @@ def _bfloat16(directory: Path, core: Core, target: str) -> ModelCase:
 
 def _saved(compiled: Compiled, directory: Path) -> Files:
     compiled.save(directory, overwrite=True)
-    return json.loads((directory / "config.json").read_text()), load_file(directory / "model.safetensors")
+    return _read(directory)
 
 
 def _case(directory: Path, name: str, core: Core, compiled: Compiled, files: Files, length: int) -> ModelCase:
@@ -83,19 +83,34 @@ def _case(directory: Path, name: str, core: Core, compiled: Compiled, files: Fil
         save_file(tensors, place / "model.safetensors", {"format": "pt"})
     random = np.random.RandomState(zlib.crc32(core.name.encode()))
     tokens = np.stack([core.draw(random, length) for _ in range(ROWS)])
+    case = case_of(place, compiled, tokens, core.asks, files)
+    case.write()
+    return case
+
+
+def case_of(
+    directory: Path, compiled: Compiled, tokens: np.ndarray, asks: str, files: Files | None = None
+) -> ModelCase:
+    """A checkpoint of a compiled circuit with what it must say of tokens (rows, length). Nothing is written.
+
+    files: the content of the checkpoint, where it is at hand.
+    """
+    config, tensors = files or _read(directory)
     scored = language_model(compiled).over_vocabulary
     logits = scored(compiled.interpret(tokens))
     alone = scored(compiled.interpret(tokens.reshape(-1, 1))).reshape(logits.shape)
     rows = torch.from_numpy(tokens)
     found = operands.layers(config, tensors, rows[:1])
-    case = ModelCase(
-        name,
-        core.asks,
-        place,
+    return ModelCase(
+        directory.name,
+        asks,
+        directory,
         rows,
         torch.from_numpy(logits.astype(np.float64)),
         torch.from_numpy((logits != alone).any(-1)),
         [layer.expected["last_state"][0] for layer in found],
     )
-    case.write()
-    return case
+
+
+def _read(directory: Path) -> Files:
+    return json.loads((directory / "config.json").read_text()), load_file(directory / "model.safetensors")

@@ -29,6 +29,9 @@ _HOMES: Mapping[str, str] = {
     "transformers": "conformance.runtimes.huggingface",
     "mamba-ssm": "conformance.runtimes.mamba_ssm",
     "mamba-ssm-cuda": "conformance.runtimes.cuda",
+    "transformers-nemotron-h": "conformance.runtimes.borrowed",
+    "transformers-zamba2": "conformance.runtimes.borrowed",
+    "transformers-bamba": "conformance.runtimes.borrowed",
 }
 NAMES = tuple(_HOMES)
 
@@ -37,5 +40,6 @@ def known(name: str) -> Known:
     """The runtime of a name; ValueError for another name, ImportError or RuntimeError where it cannot run here."""
     if name not in _HOMES:
         raise ValueError(f"--runtime {name!r} is not known: expected one of {', '.join(NAMES)}.")
-    load: Callable[[], Known] = import_module(_HOMES[name]).load
+    home = import_module(_HOMES[name])
+    load: Callable[[], Known] = home.loader(name) if hasattr(home, "loader") else home.load
     return load()

@@ -123,3 +123,17 @@ def test_what_cannot_be_tested_is_said() -> None:
     if not torch.cuda.is_available():
         with pytest.raises(RuntimeError, match="needs a CUDA device"):
             known("mamba-ssm-cuda")
+
+
+@pytest.mark.parametrize("name, right", [("transformers-zamba2", False), ("transformers-bamba", True)])
+def test_mixers_of_other_models(name: str, right: bool, tmp_path) -> None:
+    """Zamba2 clamps the steps of a prefill at 0.001, whatever its limits say; Bamba does not."""
+    (model,) = build(tmp_path, only=("count-since-mamba2",))
+    found = list(judge_model(known(name).models, model))
+    if right:
+        assert {f.status for f in found} == {"passed"}
+    else:
+        assert found[0].status == "failed" and found[0].position == 0
+        assert found[0].cause == "step at least 0.001"
+    other = next(iter(judge_model(known(name).models, next(iter(build(tmp_path, only=("count-since-mamba",)))))))
+    assert other.status == "skipped" and other.says == "its mixers are of Mamba-2"

@@ -1,0 +1,75 @@
+"""`construct conformance`: what it prints, its exit codes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+
+import pytest
+from typer.testing import CliRunner
+
+from compiler.runtime.selective_scan import selective_scan
+from constructions.cli import app
+
+
+def run(*arguments: str):
+    return CliRunner().invoke(app, ["conformance", *arguments])
+
+
+def forgetful(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False):
+    return selective_scan(u, delta, A, B, C, D, None, delta_bias, delta_softplus)
+
+
+@pytest.fixture
+def kernels(monkeypatch) -> None:
+    module = types.ModuleType("mykernels")
+    module.right, module.wrong = selective_scan, forgetful
+    monkeypatch.setitem(sys.modules, "mykernels", module)
+
+
+def test_a_right_kernel(kernels) -> None:
+    result = run("--kernel", "mykernels:right", "--json")
+    assert result.exit_code == 0
+    report = json.loads(result.stdout)
+    assert report["good"] and [each["kind"] for each in report["tested"]] == ["kernel", "random"]
+    verdicts = {stage["stage"]: stage["verdict"] for stage in report["tested"][0]["stages"]}
+    assert verdicts.pop("packed") == "skipped" and set(verdicts.values()) == {"passed"}
+
+
+def test_a_wrong_kernel(kernels) -> None:
+    result = run("--kernel", "mykernels:wrong")
+    assert result.exit_code == 1
+    assert "the gate is left out" in " ".join(result.stdout.split())
+    found = json.loads(run("--kernel", "mykernels:wrong", "--json").stdout)["tested"][0]
+    failed = [stage for stage in found["stages"] if stage["verdict"] == "failed"]
+    first = failed[0]["findings"][0]
+    assert failed[0]["stage"] == "skip and gate" and first["case"] == "gate" and first["position"] == 0
+
+
+def test_one_checkpoint_of_ours(tmp_path) -> None:
+    built = CliRunner().invoke(
+        app, ["keep-nth", "--n", "2", "--out", str(tmp_path / "keep"), "--verify", "none", "--no-certify"]
+    )
+    assert built.exit_code == 0, built.output
+    result = run("--runtime", "transformers", "--checkpoint-dir", str(tmp_path / "keep"), "--json")
+    assert result.exit_code == 1  # transformers begins the state anew where several new tokens come
+    models = json.loads(result.stdout)["tested"][-1]
+    assert {s["stage"]: s["verdict"] for s in models["stages"]}["pieces"] == "failed"
+    assert {s["verdict"] for s in models["stages"] if s["stage"] != "pieces"} == {"passed"}
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        ((), "nothing to do"),
+        (("--operation", "ssd"), "pass --kernel as well"),
+        (("--kernel", "nowhere:at_all"), "cannot be imported"),
+        (("--runtime", "nothing"), "expected one of ours"),
+        (("--checkpoint-dir", "/nowhere"), "no checkpoint there has vectors"),
+    ],
+)
+def test_what_is_refused(arguments: tuple[str, ...], sentence: str) -> None:
+    result = run(*arguments)
+    assert isinstance(result.exception, (ValueError, SystemExit))
+    assert sentence in str(result.exception) + result.output
