@@ -30,6 +30,10 @@ def native_scan(u, delta, A, B, C, initial=None):
 
     u, delta (b, d, l), A (d, n), B and C (b, g, n, l), initial (b, d, n) or None for zeros. Runs in the calling thread.
     """
+    return torch.ops.mamba_constructions.selective_scan(u, delta, A, B, C, initial)
+
+
+def _scan(u, delta, A, B, C, initial):
     batch, channels, length = u.shape
     groups, n = B.shape[1], A.shape[1]
     inputs = [tensor.contiguous() for tensor in (u, delta, A, B, C)]
@@ -38,6 +42,20 @@ def native_scan(u, delta, A, B, C, initial=None):
     pointers = [tensor.data_ptr() for tensor in (*inputs, y, last, scratch)]
     _library().selective_scan(*pointers, batch, channels, groups, n, length)
     return y, last
+
+
+def _shapes(u, delta, A, B, C, initial):
+    return u.new_empty(u.shape), u.new_empty(u.shape[0], u.shape[1], A.shape[1])
+
+
+# One operator to PyTorch: torch.compile would take the addresses above for constants, and write where nothing is any
+# more. Defined by hand, for `torch.library.custom_op` imports the compiler and sympy at its first call.
+_OPERATORS = torch.library.Library("mamba_constructions", "DEF")
+_OPERATORS.define(
+    "selective_scan(Tensor u, Tensor delta, Tensor A, Tensor B, Tensor C, Tensor? initial) -> (Tensor, Tensor)"
+)
+_OPERATORS.impl("selective_scan", _scan, "CPU")
+_OPERATORS.impl("selective_scan", _shapes, "Meta")
 
 
 @functools.cache

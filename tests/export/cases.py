@@ -97,11 +97,11 @@ class Answer:
         """A sentence for each difference from the case, bit by bit; [] for none."""
         found = []
         for mode, logits in self.logits.items():
-            expected = case.scores[: len(logits)]
+            rows, length = logits.shape[:2]  # slow clients run the beginning alone
+            expected, labels = case.scores[:rows, :length], case.labels[:rows, :length]
             if not np.array_equal(logits, expected):
                 found.append(f"{case.name}, {mode}: off by {np.abs(logits - expected).max():g}")
-            asked = case.labels[: len(logits)] != IGNORED
-            if (logits.argmax(-1) != case.labels[: len(logits)])[asked].any():
+            if (logits.argmax(-1) != labels)[labels != IGNORED].any():
                 found.append(f"{case.name}, {mode}: an answer is wrong")
         found += [
             f"{case.name}: wrote {self.written.get(p)!r} after {p!r}"
