@@ -61,9 +61,11 @@ class Language:
             found[edge.letters] += 1.0 if edge.distinct or not edge.repeats else float(self.length)
         return np.minimum(found, float(self.length))
 
-    def mass(self, values: np.ndarray, factors: np.ndarray | None = None) -> Fraction:
-        """A bound on the sum of a non-negative letter function over the positions of any sequence; factors: what it is
-        multiplied by at each edge.
+    def mass(
+        self, values: np.ndarray, factors: np.ndarray | None = None, letters: np.ndarray | slice = slice(None)
+    ) -> Fraction:
+        """A bound on the sum of a non-negative letter function over the positions of any sequence. letters: where its
+        values stand, if it is 0 elsewhere; factors: what it is multiplied by at each edge.
 
         Lemma M. The positions that an edge takes add up to at most the sum over its letters if it is distinct, its
         largest value if it is taken once, and length times that in any case; and the whole to at most length times
@@ -71,7 +73,7 @@ class Language:
         """
         total, largest = Fraction(0), Fraction(0)
         for edge, factor in zip(self.edges, [1.0] * len(self.edges) if factors is None else factors, strict=True):
-            taken = values[edge.letters] * factor
+            taken = values[edge.letters[letters]] * factor
             top = Fraction(float(taken.max(initial=0.0)))
             if not top:
                 continue

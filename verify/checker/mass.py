@@ -76,10 +76,11 @@ def mass_of_product(world: World, b: Value, x: Value) -> Fraction:
             continue
         total = ZERO
         for lag, table in sorted(m.letters.items()):
-            dense = table.dense()
-            by_letter = world.language.mass(dense * seen[lag]) if lag in seen else top * world.language.mass(dense)
-            by_edge = by_letter if left is None else world.language.mass(dense, _later(world, left, lag))
-            total += min(by_letter, by_edge) * (1 + Fraction(1, 1 << 20)) + sum(table.start) * top
+            here = table.vals * seen[lag][table.ids] if lag in seen else table.vals * float(top)
+            bound = world.language.mass(here, letters=table.ids)
+            if left is not None:
+                bound = min(bound, world.language.mass(table.vals, _later(world, left, lag), table.ids))
+            total += bound * (1 + Fraction(1, 1 << 20)) + sum(table.start) * top
         best = min(best, total)
     counted = _by_count(world, b, x)
     best = best if counted is None else min(best, counted)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -127,14 +128,35 @@ def _memory(r: Reader, s: dict, value: Lanes, key: Lanes, query: Lanes, *when: L
         raise Unproved("a memory that adds what it stores")
     if policy == "first":
         return _first(r, s, value, key, query)
-    keys = [product(world, k, r.flag(when[0][0], "a condition")) for k in key] if when else key
     if policy == "last":
+        keys = [product(world, k, r.flag(when[0][0], "a condition")) for k in key] if when else key
         flags = [r.flag(k, "a key") for k in keys]
         return [
             combine([(ONE, product(world, latch(world, v, f), q)) for f, q in zip(flags, query, strict=True)])
             for v in value
         ]
-    return [_summed(world, v, keys, query) for v in value]
+    flag = _conjunction(r, _conditions(r, s, value, key))
+    return [_summed(world, v, [product(world, k, flag) for k in key], query) for v in value]
+
+
+def _conditions(r: Reader, s: dict, *operands: Lanes) -> Lanes:
+    """The flags of the condition of a write, without those that one of these operands is 0 without anyway."""
+    found = []
+    for flag in r.literals(s["inputs"][3]) if len(s["inputs"]) > 3 else []:
+        r.flag(flag, "a condition")
+        if not any(all(_implies(r, lane, flag) for lane in lanes) for lanes in operands):
+            found.append(flag)
+    return found
+
+
+def _implies(r: Reader, value: Value, flag: Value) -> bool:
+    """Whether a value is 0 wherever the flag is."""
+    both = product(r.world, value, flag)
+    return both.key == value.key or r.meaning.key(both) == r.meaning.key(value)
+
+
+def _conjunction(r: Reader, flags: Lanes) -> Value:
+    return reduce(r.both, flags, constant(1))
 
 
 def _summed(world: World, value: Value, keys: Lanes, query: Lanes) -> Value:
@@ -149,14 +171,7 @@ def _first(r: Reader, s: dict, value: Lanes, key: Lanes, query: Lanes) -> Lanes:
     r.flag(combine([(ONE, k) for k in key]), "the sum of the keys")
     for k in key:
         r.flag(k, "a key")
-    left = []
-    for flag in r.literals(s["inputs"][3]) if len(s["inputs"]) > 3 else []:
-        r.flag(flag, "a condition")
-        if any(r.meaning.key(product(world, k, flag)) != r.meaning.key(k) for k in key):
-            left.append(flag)
-    write = constant(1)
-    for flag in left:
-        write = r.both(write, flag)
+    write = _conjunction(r, _conditions(r, s, key))
     before = _summed(world, write, key, key)
     first = combine([(Fraction(2), write), (-ONE, before)])
     stored = [_stored(r, v, first) for v in value]
