@@ -94,7 +94,7 @@ class Reader:
 
     def same(self, a: Value, b: Value) -> bool:
         """Whether two values are shown to be the same function of the sequence."""
-        return any(m.key(a) == m.key(b) for m in (self.meaning, self._bent))
+        return a.key == b.key or any(m.key(a) == m.key(b) for m in (self.meaning, self._bent))
 
     def literals(self, i: int) -> Lanes:
         """The flags whose conjunction stream i is."""

@@ -93,9 +93,6 @@ class Readout:
         """
         sides, heads, tells = plus(self.codes, -self.centre), self.head[self.answers], self.reach > 0
         clear = plus(times_number(np.abs(sides).min(axis=0), heard.low), -times_number(self.reach, heard.others))
-        if not (clear[tells] > 0).all():
-            lane = int(np.where(tells, clear, np.inf).argmin())
-            raise Rejected(f"lane {lane} of what is read is not proved to be on its answer's side")
         top, bottom = heads.max(axis=0), heads.min(axis=0)
         if (heads != np.where(sides > 0, top, bottom)).any():
             raise Rejected("the head of an answer is not at its end of every lane")

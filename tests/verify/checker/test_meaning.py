@@ -9,9 +9,15 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from compiler.language import memory
+from compiler.language.circuit import Circuit
 from compiler.language.data import to_data
+from compiler.language.input_language import InputLanguage
+from compiler.language.output import readout_one_hot
+from compiler.language.source import Tokens
 from constructions.registry import CONSTRUCTIONS
 from tests.circuits import CASES, counters, over_abc
+from tests.circuits.memories import K4
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.plants import plant
 from verify.checker.check import check
@@ -92,6 +98,20 @@ def test_the_weights_of_another_circuit_are_not_accepted(tmp_path):
     (directory / "circuit.json").write_text(circuit)
     verdict = check(directory)
     assert verdict.arithmetic is None and verdict.meaning
+
+
+def test_a_condition_that_nothing_implies_is_kept(tmp_path):
+    """Weights that store every value behind a key are not those that store some, nor the other way round."""
+    tokens = Tokens(K4)
+    key, value = tokens.one_hot("k"), tokens.one_hot("v")
+    needed, some = tokens.is_in(["v0", "v1", "v2"]), tokens.is_in(["v1"])
+    stored = [memory.write(key.shift(1), value, when=flag).read(key) for flag in (needed, some)]
+    made = [Circuit("c", readout_one_hot(x, K4, "v"), InputLanguage.everything(K4, 10)) for x in stored]
+    for i, here in enumerate(made):
+        directory = write(tmp_path / str(i), here, "mamba")
+        assert check(directory).accepted
+        (directory / "circuit.json").write_text(json.dumps(to_data(made[1 - i])))
+        assert check(directory).meaning
 
 
 @pytest.mark.parametrize("target", ["mamba", "mamba2"])

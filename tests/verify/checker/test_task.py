@@ -19,6 +19,7 @@ from verify.checker.formats import EXACT, Rejected
 from verify.checker.language import parse
 from verify.checker.readout import Heard, Readout
 from verify.checker.task import Recall, prove_task, read_task
+from verify.checker.task_pairs import Sets
 from verify.checker.values import World
 from verify.tasks.clock import Clock
 from verify.tasks.count_in_row import ANSWERS, run_lengths
@@ -309,6 +310,50 @@ def test_each_step_of_a_recall_by_hand(write, policy, key, query, right):
         circuit["streams"][-1]["inputs"], circuit["output"] = [len(PARTS) + 1], len(PARTS) + 2
     assert (tried.lead(circuit, claim) > 0) == right
     assert (tried.prove(circuit, claim) > 0) == right
+
+
+def test_what_a_recall_cannot_be_read_from_is_named():
+    """Operands that do not fit together, and a readout that hears the letter before as well."""
+    tried = Case("mqar", {"kappa": 2, "vocab": 2, "write": "last"}, 0)
+    flags = stream("Embed", [], table=rows([0, 0], [0, 0], [0, 0], [1, 1], [1, 1]))
+    flag = stream("Embed", [], table=rows([0], [0], [0], [1], [1]))
+    memory = lambda *inputs: stream("MemoryRead", list(inputs), policy="last", skip=0)
+    tail = [memory(2, 3, 0, 12), stream("Linear", [13], matrices=[HEAD])]
+    for wrong, words in [
+        ([flags, *tail], "widths"),
+        (
+            [stream("Linear", [0], matrices=[rows([1, 1])]), memory(2, 3, 12), stream("Linear", [13], matrices=[HEAD])],
+            "widths",
+        ),
+        ([flag, memory(2, 3, 0, 12), stream("Linear", [13, 4], matrices=[HEAD, HEAD])], "the present letter"),
+    ]:
+        circuit = {"streams": [*PARTS, *wrong], "output": len(PARTS) + len(wrong) - 1}
+        with pytest.raises(Rejected, match=words):
+            prove_task(tried.language, circuit, tried.claim)
+
+
+@pytest.mark.parametrize("distinct, most", [(True, 1.0), (False, 9.0)])
+def test_a_key_stands_before_a_value_as_often_as_its_edges_let_it(distinct, most):
+    edges = [
+        {"from": "a", "to": "b", "tokens": [[1, 2]], "distinct": distinct},
+        {"from": "b", "to": "a", "tokens": [[3, 4]], "distinct": False},
+    ]
+    language = parse({"language": {"tokens": 5, "start": "a", "edges": edges}, "length": 9})
+    assert Sets(language, np.array([1, 2]), np.array([3, 4])).most_pairs()[0].tolist() == [most, most]
+
+
+def test_a_latch_must_close_at_once():
+    """Its flag is 1 at the first position, 0 from the fifth on, and falls between: it is open at no last position."""
+    code = stream("Embed", [], table=rows([1, 0], [0, 1]))
+    clock = [stream("Position", []), stream("Constant", [], values=[1.25])]
+    falling = stream("Linear", [1, 2], matrices=[rows([-0.25]), rows([1])])
+    latch = [stream("Relu", [3]), stream("Latch", [0, 4]), stream("Linear", [5], matrices=[diagonal(1)])]
+    circuit = {"streams": [code, *clock, falling, *latch], "output": 6}
+    edges = [{"from": "a", "to": "a", "tokens": [[0, 1]], "distinct": False}]
+    language = parse({"language": {"tokens": 2, "start": "a", "edges": edges}, "length": 9})
+    for n in range(1, 6):
+        with pytest.raises(Rejected, match="not open exactly"):
+            prove_task(language, circuit, {"name": "keep-nth", "n": n})
 
 
 def test_a_blank_needs_silence():
