@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from torch import Tensor
 
 from compiler.artifact.package import language_model
 from compiler.driver import Compiled, compile
+from conformance.exact import Inexact
 from conformance.models import operands
 from conformance.models.case import ModelCase
 from conformance.models.circuits import CORES, Core
@@ -54,12 +56,14 @@ def _forms(directory: Path, core: Core, target: str, full: bool) -> Iterator[Mod
     compiled = compile(core.build(length), target)
     plain = _saved(compiled, directory / f"{core.name}-{target}")
     yield _case(directory, f"{core.name}-{target}", core, compiled, plain, length)
+    variants = {}
     if full or core.name in ("count-since", "codes"):
-        yield _case(directory, f"{core.name}-{target}-occupied", core, compiled, occupied(*plain), length)
+        variants["occupied"] = occupied(*plain)
     if target == "mamba2" and (full or core.name in ("induction", "codes")):
-        for groups in (2, 4):
-            name = f"{core.name}-{target}-groups-{groups}"
-            yield _case(directory, name, core, compiled, grouped(*plain, groups), length)
+        variants |= {f"groups-{groups}": grouped(*plain, groups) for groups in (2, 4)}
+    for variant, files in variants.items():
+        with suppress(Inexact):  # larger sums than the ballast of the norm bears: no test of anybody's kernel
+            yield _case(directory, f"{core.name}-{target}-{variant}", core, compiled, files, length)
 
 
 def _bfloat16(directory: Path, core: Core, target: str) -> ModelCase:
@@ -77,13 +81,13 @@ def _case(directory: Path, name: str, core: Core, compiled: Compiled, files: Fil
     """The checkpoint of these files with its vectors."""
     config, tensors = files
     place = directory / name
-    place.mkdir(parents=True, exist_ok=True)
-    if not (place / "config.json").is_file():
-        (place / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-        save_file(tensors, place / "model.safetensors", {"format": "pt"})
     random = np.random.RandomState(zlib.crc32(core.name.encode()))
     tokens = np.stack([core.draw(random, length) for _ in range(ROWS)])
     case = case_of(place, compiled, tokens, core.asks, files)
+    if not (place / "config.json").is_file():
+        place.mkdir(parents=True)
+        (place / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+        save_file(tensors, place / "model.safetensors", {"format": "pt"})
     case.write()
     return case
 
@@ -100,7 +104,9 @@ def case_of(
     logits = scored(compiled.interpret(tokens))
     alone = scored(compiled.interpret(tokens.reshape(-1, 1))).reshape(logits.shape)
     rows = torch.from_numpy(tokens)
-    found = operands.layers(config, tensors, rows[:1])
+    found, run = operands.layers(config, tensors, rows[:1])
+    if not torch.equal(run.double(), torch.from_numpy(logits[:1].astype(np.float32)).double()):
+        raise Inexact(f"{directory.name} does not say what its circuit says: the variant leaves the lattice.")
     return ModelCase(
         directory.name,
         asks,

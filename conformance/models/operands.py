@@ -19,8 +19,11 @@ from conformance.loader import Case
 
 
 @torch.no_grad()
-def layers(config: Mapping[str, Any], tensors: Mapping[str, Tensor], tokens: Tensor) -> list[Case]:
-    """A case of the scan for each layer, for tokens (b, l)."""
+def layers(config: Mapping[str, Any], tensors: Mapping[str, Tensor], tokens: Tensor) -> tuple[list[Case], Tensor]:
+    """A case of the scan for each layer, for tokens (b, l), and the logits (b, l, vocab) that come of their results.
+
+    Raises Inexact where an operand is not on the lattice.
+    """
     weights = {name: tensor.float() for name, tensor in tensors.items()}
     dtype = getattr(torch, config["dtype"])
     stream = weights["backbone.embeddings.weight"][tokens]
@@ -32,7 +35,8 @@ def layers(config: Mapping[str, Any], tensors: Mapping[str, Tensor], tokens: Ten
         case, out = (_mamba2 if config["model_type"] == "mamba2" else _mamba)(config, mixer, u, f"layer {i}", dtype)
         found.append(case)
         stream = stream + out
-    return found
+    final = _rms(stream, config["layer_norm_epsilon"], dtype) * weights["backbone.norm_f.weight"]
+    return found, final @ weights.get("lm_head.weight", weights["backbone.embeddings.weight"]).T
 
 
 def _rms(x: Tensor, eps: float, dtype: torch.dtype) -> Tensor:

@@ -1,0 +1,66 @@
+"""The models: what is written, read back, and what is never written."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from compiler.driver import compile
+from conformance.exact import Inexact
+from conformance.models.build import build, case_of
+from conformance.models.case import read_all
+from conformance.models.circuits import CORES
+from conformance.models.variants import grouped, occupied
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("models")
+    list(build(directory, only=("count-since-mamba", "codes-mamba2")))
+    return directory
+
+
+def files(directory):
+    return json.loads((directory / "config.json").read_text()), load_file(directory / "model.safetensors")
+
+
+def test_models_come_back_as_they_were(place) -> None:
+    first, second = read_all(place)
+    assert (first.name, second.name) == ("codes-mamba2", "count-since-mamba")
+    assert first.asks == CORES["codes"].asks and first.tokens.shape == (3, 60)
+    assert [state.shape for state in first.states] == [(4, 8, 5)]
+    assert 0.4 < first.informative.double().mean() < 1
+
+
+def test_no_channel_is_idle_in_what_is_occupied(place) -> None:
+    config, tensors = files(place / "count-since-mamba")
+    _, filled = occupied(config, tensors)
+    read = lambda m: (
+        (m["backbone.layers.0.mixer.out_proj.weight"] != 0).any(0)
+        | (m["backbone.layers.0.mixer.x_proj.weight"] != 0).any(0)
+    )
+    assert read(filled).all() and not read(tensors).all()
+
+
+def test_groups_have_levels_of_their_own(place) -> None:
+    config, tensors = files(place / "codes-mamba2")
+    wider, grown = grouped(config, tensors, 4)
+    assert wider["n_groups"] == 4 and wider["num_heads"] == 4 * config["num_heads"]
+    D = grown["backbone.layers.0.mixer.D"].unflatten(0, (4, -1))
+    assert D[0].any() and all(torch.equal(D[i], 4**i * D[0]) for i in range(4))
+
+
+def test_what_does_not_say_what_its_circuit_says_is_no_test(place) -> None:
+    compiled = compile(CORES["count-since"].build(60), "mamba")
+    config, tensors = files(place / "count-since-mamba")
+    tokens = next(iter(c for c in read_all(place) if c.name == "count-since-mamba")).tokens.numpy()
+    case_of(place / "count-since-mamba", compiled, tokens, "", (config, tensors))
+    tensors["lm_head.weight"] = tensors.get("lm_head.weight", tensors["backbone.embeddings.weight"]) * 3
+    with pytest.raises(Inexact, match="does not say what its circuit says"):
+        case_of(place / "count-since-mamba", compiled, tokens, "", (config, tensors))
+    tensors["backbone.layers.0.mixer.dt_proj.bias"] = torch.zeros(32)
+    with pytest.raises(Inexact):
+        case_of(place / "count-since-mamba", compiled, tokens, "", (config, tensors))
