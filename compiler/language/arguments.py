@@ -18,6 +18,10 @@ Number: TypeAlias = (
     float | Fraction
 )  # what an author may write: integers, Fractions, and floats for the k/2^n they equal
 _T = TypeVar("_T")
+_N = TypeVar("_N", int, Fraction)
+
+MOST_LANES = 1 << 20  # of one stream; no module is as wide
+_LARGEST = 1 << 1023  # no float64 is much larger
 
 
 def shown(value: object) -> str:
@@ -44,12 +48,18 @@ def integer(value: object, what: str, least: int | None = None, most: int | None
     """A whole number as a Python integer; TypeError for anything else, ValueError outside the limits."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise TypeError(f"{what} is {shown(value)}, and an integer is needed")
-    number = int(value)
+    number = _within_floats(int(value), what)
     if least is not None and number < least:
         raise ValueError(f"{what} is {number}, and it must be at least {least}")
     if most is not None and number > most:
         raise ValueError(f"{what} is {number}, and it must be at most {most}")
     return number
+
+
+def _within_floats(exact: _N, what: str) -> _N:
+    if not -_LARGEST <= exact <= _LARGEST:
+        raise ValueError(f"{what} lies beyond ±2^1023, and no float reaches it")
+    return exact
 
 
 def number(value: object, what: str) -> Exact:
@@ -62,6 +72,7 @@ def number(value: object, what: str) -> Exact:
         exact = Fraction(int(value) if isinstance(value, Integral) else value)
     else:
         raise TypeError(f"{what} is {shown(value)}, and a stream or a number is needed")
+    _within_floats(exact, what)
     return exact.numerator if exact.denominator == 1 else exact
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.language import operations as ops
-from compiler.language.arguments import Exact, Number, instance, integer, number, shown
+from compiler.language.arguments import MOST_LANES, Exact, Number, instance, integer, number, shown
 from compiler.language.expression import expression
 from compiler.language.origin import source_line
 from compiler.language.types import OneHot, Type
@@ -174,7 +174,7 @@ class Stream:
 
     def one_hot(self, n: int) -> Stream:
         """OneHot(n) of an Int in 0…n−1 (absent for other values)."""
-        return Stream(ops.OneHotOf(integer(n, "n of one_hot", 1)), (self,))
+        return Stream(ops.OneHotOf(integer(n, "n of one_hot", 1, MOST_LANES)), (self,))
 
     def lookup(self, table: Sequence[int] | Mapping[int, int]) -> Stream:
         """table[value] of an Int (0 for values outside 0…len(table)−1), or of a OneHot (0 where it is absent)."""
@@ -268,7 +268,7 @@ def _table(table: Sequence[int] | Mapping[int, int]) -> tuple[Exact, ...]:
 def constant(value: Number, width: int = 1) -> Stream:
     """The same number on every lane of every position (0 before the start)."""
     exact = Fraction(number(value, "the value of constant"))
-    return Stream(ops.Constant((exact,) * integer(width, "width of constant", 1)))
+    return Stream(ops.Constant((exact,) * integer(width, "width of constant", 1, MOST_LANES)))
 
 
 def _stream(value: Stream | Number, width: int) -> Stream:

@@ -67,7 +67,7 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "times a function": (lambda: count * N, "a factor is count (function), and a stream or a number is needed"),
     "times infinity": (lambda: N * INF, "a factor is inf, and a finite number is needed"),
     "times NaN": (lambda: N * NAN, "a factor is nan, and a finite number is needed"),
-    "times a third": (lambda: N * Fraction(1, 3), "weight 1/3 is not a dyadic rational"),
+    "times a third": (lambda: N * Fraction(1, 3), "weight 1/3 is no dyadic rational"),
     "add None": (lambda: None + N, "an operand is None, and a stream or a number is needed"),
     "divided by 0": (lambda: N / 0, "n is divided by 0, and a number other than 0 is needed"),
     "divided by a stream": (lambda: N / N, "n is divided by a stream, and only a number can divide"),
@@ -169,7 +169,23 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "a length of text": (lambda: Circuit("c", N, length="9"), "the length of circuit 'c' is '9', and an integer"),
     "a value whose square is no float": (
         lambda: readout_integer(N, ABC, {"a": 2**62 + 1}),
-        "weight 9223372036854775810 is not a dyadic rational",
+        "weight 9223372036854775810 has more than 53 bits",
+    ),
+    "a rule's number beyond floats": (lambda: readout_integer(N, ABC, {"a": 10**200}), "has more than 53 bits"),
+    "add beyond floats": (lambda: N + 10**400, "an operand lies beyond ±2^1023, and no float reaches it"),
+    "times beyond floats": (lambda: N * Fraction(-(10**400), 3), "a factor lies beyond ±2^1023"),
+    "compared beyond floats": (lambda: N > 10**400, "an operand lies beyond ±2^1023"),
+    "divisor beyond floats": (lambda: N // 10**400, "the divisor of n lies beyond ±2^1023"),
+    "tap beyond floats": (lambda: lti(N, [1, 10**400]), "lies beyond ±2^1023"),
+    "entry beyond floats": (lambda: N.lookup([0, 10**400]), "entry 1 of the table of lookup lies beyond ±2^1023"),
+    "token's number beyond floats": (lambda: abc.number({"a": 10**400}), "lies beyond ±2^1023"),
+    "more lanes than any module": (
+        lambda: N.one_hot(10**9),
+        "n of one_hot is 1000000000, and it must be at most 1048576",
+    ),
+    "a width beyond any module": (
+        lambda: constant(1, 10**9),
+        "width of constant is 1000000000, and it must be at most",
     ),
     "too many rules": (
         lambda: emit(ABC, *[(is_a, "a")] * 1001, otherwise="b"),

@@ -95,3 +95,8 @@ def test_refusals_of_the_passes_point_at_the_author(build) -> None:
     with pytest.raises(CompileError) as caught:
         compile(over_abc("bad", build()))
     assert all("test_names.py:" in line for line in str(caught.value).splitlines())
+
+
+def test_numbers_of_many_digits_are_told_by_their_size():
+    assert (X + 1e-300).label == "x + 1e-300"
+    assert (X * (2**90 + 2**70)).label == "1.23794e+27*x"

@@ -203,7 +203,7 @@ def test_weights_are_numbers(matrix: np.ndarray):
 
 
 def test_weights_are_dyadic():
-    with pytest.raises(ValueError, match="not a dyadic rational"):
+    with pytest.raises(ValueError, match="no dyadic rational"):
         X / 3
 
 

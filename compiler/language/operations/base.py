@@ -21,25 +21,43 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 _Result = TypeVar("_Result")
+_LONGEST_NUMBER = 24  # characters
 
 
 def exact_number(value: Exact) -> float:
     """The float64 equal to a rational; ValueError when there is none (exact-arithmetic E12)."""
     exact = Fraction(value)
     if not is_dyadic(exact):
-        raise ValueError(f"weight {value} is not a dyadic rational, so no float holds it exactly; use k/2^n")
+        raise ValueError(f"weight {number_text(exact)} {_unheld(exact)}")
     return float(exact)
 
 
 def is_dyadic(value: Exact) -> bool:
     """Whether a float64 holds the number exactly."""
-    return Fraction(float(value)) == Fraction(value)
+    try:
+        return Fraction(float(value)) == Fraction(value)
+    except OverflowError:
+        return False
 
 
 def not_dyadic(what: str, values: tuple[Fraction, ...]) -> list[str]:
-    """The complaint about numbers that no float holds; [] where there are none."""
-    bad = [str(v) for v in values if not is_dyadic(v)]
-    return [f"{what} {', '.join(bad)} is no dyadic rational, so no float holds it exactly; use k/2^n"] if bad else []
+    """The complaint about the first of the numbers that no float holds; [] where there is none."""
+    bad = next((v for v in values if not is_dyadic(v)), None)
+    return [] if bad is None else [f"{what} {number_text(bad)} {_unheld(bad)}"]
+
+
+def _unheld(value: Fraction) -> str:
+    if value.denominator & (value.denominator - 1):
+        return "is no dyadic rational, so no float holds it exactly; use k/2^n"
+    return "has more than 53 bits, so no float64 holds it exactly; use k/2^n with k of at most 53 bits"
+
+
+def number_text(value: Fraction) -> str:
+    """The number as it is, or about that where this would be a line of digits."""
+    text = str(value)
+    if len(text) <= _LONGEST_NUMBER:
+        return text
+    return f"{float(value):g}" if abs(value) < Fraction(2) ** 1023 else "beyond ±2^1023"
 
 
 def exact_matrix(matrix: Array | sparse.sparray) -> sparse.csr_array:

@@ -17,6 +17,7 @@ from compiler.language.operations.base import (
     grouped,
     needs,
     not_dyadic,
+    number_text,
     shifted,
 )
 from compiler.language.types import Bool, Int, Real, Type
@@ -130,7 +131,7 @@ def _linear_map(matrix: sparse.csr_array, x: str) -> str:
     factor = _scale(matrix)
     if factor is not None:
         if abs(factor) != 1:
-            return str(factor * int(x)) if x.lstrip("-").isdigit() else f"{factor}*{grouped(x)}"
+            return str(factor * int(x)) if x.lstrip("-").isdigit() else f"{number_text(factor)}*{grouped(x)}"
         return x if factor == 1 else f"-{grouped(x)}"
     ones = matrix.nnz > 0 and (matrix.data == 1).all()
     if ones and matrix.shape[0] == 1 and matrix.nnz == matrix.shape[1]:

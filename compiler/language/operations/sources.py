@@ -15,6 +15,7 @@ from compiler.language.operations.base import (
     Operation,
     Sees,
     not_dyadic,
+    number_text,
 )
 from compiler.language.types import Bool, Int, Real, Type
 
@@ -69,7 +70,7 @@ class Constant(Operation):
         return "one" if set(self.values) == {1} else "constant"
 
     def written(self) -> str:
-        return str(self.values[0]) if len(set(self.values)) == 1 else "constant"
+        return number_text(self.values[0]) if len(set(self.values)) == 1 else "constant"
 
     def result_type(self) -> Type:
         if set(self.values) <= {0, 1}:
