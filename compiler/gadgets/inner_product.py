@@ -11,10 +11,17 @@ from compiler.gadgets.gadget import Gadget, Operands
 from compiler.gadgets.parts import column_entries, columns_of, places, targets
 from compiler.ir.builder import BlockBuilder
 from compiler.ir.decay import ERASE
+from compiler.language import operations as ops
 from compiler.language.stream import Stream
 
 if TYPE_CHECKING:
+    from compiler.passes.fit_ports import Fitter
     from compiler.targets.target import Target
+
+
+def sum_of_products(factors: tuple[Stream, ...], fitter: Fitter) -> Stream:
+    """Σ_n a_n·b_n where B and C are no linear maps of x̂: a product for each lane, whose sum costs nothing."""
+    return fitter.fitted_parts(np.ones((1, factors[0].width)) @ Stream(ops.Multiply(), factors))
 
 
 class InnerProduct(Gadget):

@@ -1,4 +1,4 @@
-"""The inner product alone: quadratic forms in one channel."""
+"""The inner product alone: in one channel where B and C are linear maps, as a sum of products elsewhere."""
 
 from __future__ import annotations
 
@@ -16,3 +16,4 @@ def test_of_two_vectors():
 
     vector = concatenate(signed, counted)
     agrees(dot(vector, vector.shift(1)), oracle, ("mamba",), "InnerProduct")
+    agrees(dot(vector, vector.shift(1)), oracle, ("mamba2", "s4d", "mamba-delta-t"), "Product")

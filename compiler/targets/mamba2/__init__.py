@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from compiler.gadgets.inner_product import sum_of_products
 from compiler.ir.block import SelectiveBlock
 from compiler.language import operations as ops
 from compiler.targets.refuse import column_steps, refuse, steps_from_features
@@ -23,11 +24,12 @@ class Mamba2(Target):
     max_d_state = KERNEL_COLUMNS
     chunk = 256
     lacks = {
-        ops.Dot: "its B and C are not linear in x̂; write (a * b).sum()",
         ops.SelectiveSum: "its scan adds up steps over chunks, and no error of a factor that changes is proved there",
     }
 
     def rewrite(self, stream, inputs, fitter):
+        if isinstance(stream.operation, ops.Dot):
+            return sum_of_products(inputs, fitter)
         if not isinstance(stream.operation, ops.MemoryRead):
             return None
         value, key, query = inputs

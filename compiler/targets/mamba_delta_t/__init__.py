@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from compiler.analysis.linear_form import ONE
 from compiler.exactness.levels import OFF
+from compiler.gadgets.inner_product import sum_of_products
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.decay import KEEP
 from compiler.language import operations as ops
@@ -26,7 +27,6 @@ class MambaDeltaTTarget(Target):
     column = "linear"
     apart = False
     lacks = {
-        ops.Dot: "its B and C are not linear in x̂; write (a * b).sum()",
         ops.FadingMemory: _FADES,
         ops.FadingSum: _FADES,
         ops.SelectiveSum: _FADES,
@@ -36,6 +36,8 @@ class MambaDeltaTTarget(Target):
 
     def rewrite(self, stream, inputs, fitter):
         operation = stream.operation
+        if isinstance(operation, ops.Dot):
+            return sum_of_products(inputs, fitter)
         if isinstance(operation, ops.Cumsum):
             return Stream(ops.MemoryRead("sum"), (fitter.written(inputs[0]), ONE, ONE), stream.name)
         if isinstance(operation, ops.Latch):

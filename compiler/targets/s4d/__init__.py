@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from compiler.gadgets.inner_product import sum_of_products
 from compiler.ir.block import SelectiveBlock
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
@@ -24,7 +25,6 @@ class S4D(Target):
     step = None
     column = None
     lacks = {
-        ops.Dot: "its B and C are not linear in x̂; write (a * b).sum()",
         ops.FadingMemory: _FADES,
         ops.FadingSum: _FADES,
         ops.SelectiveSum: _FADES,
@@ -35,6 +35,8 @@ class S4D(Target):
     printed_by = ("mamba", "s4d")
 
     def rewrite(self, stream, inputs, fitter):
+        if isinstance(stream.operation, ops.Dot):
+            return sum_of_products(inputs, fitter)
         return self._gated_sums(stream, inputs, fitter) if isinstance(stream.operation, ops.MemoryRead) else None
 
     def _gated_sums(self, stream, inputs, fitter):
