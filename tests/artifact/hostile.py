@@ -308,9 +308,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.artifact.hostile", description=__doc__)
     parser.add_argument("cases", type=int, nargs="?", default=1000)
     parser.add_argument("first", type=int, nargs="?", default=0, help="number of the first case")
+    parser.add_argument("--numbers", nargs="+", type=int, help="the cases of these numbers instead")
     parser.add_argument("--json", action="store_true", help="print one object and nothing else")
     options = parser.parse_args()
-    cases = range(options.first, options.first + options.cases)
+    cases = options.numbers or range(options.first, options.first + options.cases)
     verdicts, broken = run(cases, lambda line: None if options.json else print(line, flush=True))
     if options.json:
         print(json.dumps({"cases": len(cases), "verdicts": verdicts, "failures": broken}))

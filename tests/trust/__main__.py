@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.trust.page import page
 from tests.trust.parts import PARTS
-from tests.trust.store import ROOT, again, collect, run
+from tests.trust.store import AGAIN, ROOT, again, collect, run
 
 NUMBERS, PAGE = ROOT / "docs" / "trust.json", ROOT / "docs" / "trust.md"
 
@@ -36,7 +36,7 @@ def main() -> int:
         run(PARTS[name], options.store, options.share, lambda line: print(line, flush=True))
     if not options.page:
         again(PARTS, options.store, lambda line: print(line, flush=True))
-    write(collect(options.store, (*PARTS, "again")))
+    write(collect(options.store, (*PARTS, *AGAIN)))
     return 0
 
 

@@ -6,6 +6,8 @@ import re
 from typing import Any
 
 from tests.trust.parts import PARTS
+from tests.trust.reasons import REASONS_OF_MUTANTS
+from tests.trust.store import AGAIN
 
 HEAD = """# What was tried against it
 
@@ -75,12 +77,13 @@ def _short(numbers: dict) -> str:
             lines.append(f"- {WHAT[name]}: {part.cases - ran:,} of {part.cases:,} were not run.")
         for failure in numbers.get(name, {}).get("result", {}).get("failures", ()):
             lines.append(f"- {WHAT[name]}: {_failure(failure)}")
-    again = numbers.get("again")
-    if again:
-        still = [f["seed"] for f in again["result"]["failures"]]
-        told = f"{len(still)} still fail: {', '.join(map(str, still))}" if still else "none fails any more"
-        where = ", ".join(again["commits"])
-        lines.append(f"- The {again['cases']} failing programs were run again at commit {where}: {told}.")
+    for name, what in AGAIN.items():
+        again = numbers.get(name)
+        if again:
+            still = [_failure(failure) for failure in again["result"]["failures"]]
+            told = f"{len(still)} still fail: {'; '.join(still)}" if still else "none fails any more"
+            where = ", ".join(again["commits"])
+            lines.append(f"- The {again['cases']} {what} were run again at commit {where}: {told}.")
     unproved = numbers.get("plants", {}).get("result", {}).get("not proved", {})
     lines += [f"- not proved: `{name}`: {reason}" for name, reason in sorted(unproved.items())]
     return "## What fell short\n\n" + ("\n".join(lines) or "Nothing.") + "\n"
@@ -160,11 +163,18 @@ def _mutation(result: dict) -> str:
     )
     rows = [(name, result["outcomes"].get(name, 0), told) for name, told in OUTCOMES.items()]
     text = f"## Mutants of the compiler\n\n{note}\n" + table(("outcome", "mutants", "meaning"), rows)
-    survivors = [(f"`{entry['mutant']}`", OUTCOMES[entry["outcome"]]) for entry in result["survivors"]]
+    survivors = [(f"`{m['mutant']}`", m["outcome"], _why(m)) for m in result["survivors"]]
     if survivors:
         text += "\nThose that change weights and are not stopped, with the reason:\n\n"
-        text += table(("mutant", "why it stays"), survivors)
+        text += table(("mutant", "outcome", "why it stays"), survivors)
     return text
+
+
+def _why(entry: dict) -> str:
+    """Why a mutant stays: lines of a file move, so it is known by its file and its change."""
+    file, change = entry["mutant"].split("  ", 1)
+    found = REASONS_OF_MUTANTS.get((file.split(":")[0].removeprefix("compiler/"), change), "not looked into")
+    return f"{found} ({entry['reason'].removesuffix(': ')})"
 
 
 def _times(result: dict) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from tests.fuzz.run import DTYPES, FORMS, TARGETS
 from tests.trust.parts import Part
 
 ROOT = Path(__file__).resolve().parents[2]
+AGAIN = {"again": "failing programs", "again hostile": "damaged checkpoints that failed"}
 
 
 def commit() -> str:
@@ -49,23 +51,35 @@ def run(part: Part, store: Path, share: float, tell: Callable[[str], None]) -> N
 
 
 def again(names: Iterable[str], store: Path, tell: Callable[[str], None]) -> None:
-    """Run the programs of random parts that failed once more, with today's compiler; kept under the name "again"."""
+    """Run what failed of the random parts once more, with today's compiler; kept under AGAIN."""
     failed = [f for n in names for f in collect(store, [n]).get(n, {}).get("result", {}).get("failures", ())]
     programs = [f for f in failed if isinstance(f, dict)]
-    if not programs:
-        return
+    damaged = [number.group(1) for f in failed if isinstance(f, str) and (number := re.match(r"case (\d+),", f))]
+    if programs:
+        _repeated("again", _programs(programs), store, tell)
+    if damaged:
+        _repeated("again hostile", ["tests.artifact.hostile", "--json", "--numbers", *damaged], store, tell)
+
+
+def _repeated(name: str, command: list[str], store: Path, tell: Callable[[str], None]) -> None:
+    at, child = commit(), subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
+    result = json.loads(child.stdout)
+    cases = result.get("programs", result.get("cases"))
+    (store / name).mkdir(parents=True, exist_ok=True)
+    keep(store / name / "0-1.json", {"commit": at, "cases": cases, "seconds": 0, "result": result})
+    tell(f"{name}: {len(result['failures'])} of {cases} still fail")
+
+
+def _programs(programs: list[dict]) -> list[str]:
+    """The command that runs failing programs where they failed."""
     targets, dtypes, forms = ({f["where"][i] for f in programs} for i in range(3))
-    command = [sys.executable, "-m", "tests.fuzz", "--json", "--seeds", *sorted({str(f["seed"]) for f in programs})]
+    command = ["tests.fuzz", "--json", "--seeds", *sorted({str(f["seed"]) for f in programs})]
     for option, values, known in (
         ("--targets", targets, TARGETS), ("--dtypes", dtypes, DTYPES), ("--forms", forms, FORMS),
     ):  # fmt: skip
         chosen = sorted(values & set(known))
         command += [option, *chosen] if chosen else []
-    at, child = commit(), subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    result = json.loads(child.stdout)
-    (store / "again").mkdir(parents=True, exist_ok=True)
-    keep(store / "again" / "0-1.json", {"commit": at, "cases": result["programs"], "seconds": 0, "result": result})
-    tell(f"again: {len(result['failures'])} of {result['programs']} programs still fail")
+    return command
 
 
 def keep(path: Path, content: dict) -> None:

@@ -35,6 +35,17 @@ def test_what_falls_short_is_told():
     assert "| 2 | seed 3 | mamba | too long |" in text and "4 programs, 2 of them exact somewhere" in text
     numbers["again"] = {"cases": 1, "commits": ["def"], "result": RESULT | {"failures": []}}
     assert "run again at commit def: none fails any more" in page(numbers)
+    numbers["again hostile"] = {"cases": 2, "commits": ["def"], "result": {"failures": ["case 3, own: cut"]}}
+    assert "that failed were run again at commit def: 1 still fail: case 3, own: cut" in page(numbers)
+
+
+def test_mutants_that_stay_have_a_reason_whatever_their_line():
+    entry = {"mutant": "compiler/gadgets/product.py:40  and  →  or", "outcome": "proved", "reason": "signed/mamba: "}
+    text = page({"mutation": {"cases": 1, "commits": ["abc"], "result": {"outcomes": {}, "survivors": [entry]}}})
+    assert "| proved | the factors are swapped: a·b = b·a (signed/mamba) |" in text
+    entry["mutant"] = "compiler/gadgets/product.py:40  x  →  y"
+    text = page({"mutation": {"cases": 1, "commits": ["abc"], "result": {"outcomes": {}, "survivors": [entry]}}})
+    assert "not looked into" in text
 
 
 def test_chunks_are_run_once_and_a_part_of_them_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -1,0 +1,21 @@
+"""Why mutants of the compiler stay that change weights and that nobody stops: by file of compiler/ and change."""
+
+from __future__ import annotations
+
+_PRINTED = (
+    "what is printed of a block is compared with nothing at compile time; the checker reads it where it proves the "
+    "unchanged checkpoint, and here it reads none or does not prove it yet"
+)
+_RAMPS = "[x > 0] by the rising ramps in place of the falling ones, equal on integers"
+
+REASONS_OF_MUTANTS: dict[tuple[str, str], str] = {
+    ("targets/mamba_delta_t/emit.py", "put(step[:n], columns.step, channel_of)  →  pass"): _PRINTED,
+    ("targets/mamba2/emit.py", "+  →  -"): _PRINTED,
+    ("targets/mamba2/emit.py", "4  →  3"): "another size of heads among those that fit: the same numbers elsewhere",
+    ("gadgets/product.py", "and  →  or"): "the factors are swapped: a·b = b·a",
+    ("gadgets/product.py", "<  →  <="): "the factors are swapped: a·b = b·a",
+    ("gadgets/product.py", "0  →  1"): "a second channel is printed where one would do; it adds 0",
+    ("passes/fit_ports.py", "<  →  <="): "what is never negative is carried by two rectifiers; the second is 0",
+    ("passes/represent/rectifiers.py",
+     "x.width == 1 and rising_count(linear_form(x), domains)  →  False"): _RAMPS,
+}  # fmt: skip
