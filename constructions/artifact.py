@@ -216,6 +216,7 @@ def report(
         "dtype": built.compiled.dtype,
         "sizes": sizes(built.compiled, built.model),
         "bound": construction.bound(),
+        "bound_source": construction.bound_source(),
         "state": state_numbers(built),
         "guarantee": {
             "level": promised_level(built) if total.sequences and total.within else UNVERIFIED,

@@ -82,6 +82,10 @@ class CircuitFamily(ABC):
     def bound(self) -> dict[str, int]:
         """The theorem's explicit bounds on sizes, by name of the size."""
 
+    def bound_source(self) -> str:
+        """Where `bound` comes from: the theorem's formula, with whose constants, or "none stated: ours" and why so."""
+        return self.theorem
+
     def title(self) -> str:
         """What reports and pictures call it."""
         return self.name

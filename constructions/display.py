@@ -71,6 +71,8 @@ def show_report(report: dict) -> None:
     """Sizes against the bound, the promise, and the verification."""
     console.print(f"[bold]{report.get('construction') or report['circuit']}[/bold]  {report.get('theorem') or OWN}")
     console.print(_sizes_table(report))
+    if report.get("bound") and report.get("bound_source"):
+        console.print(f"bound: {report['bound_source']}")
     for line in _promise_lines(report):
         console.print(line)
     if report.get("verification"):
@@ -97,7 +99,8 @@ def _counted(number: int, what: str) -> str:
 
 def _sizes_table(report: dict) -> Table:
     sizes, bound = report["sizes"], report.get("bound", {})
-    theorem = ["theorem's bound"] if bound else []
+    ours = report.get("bound_source", "").startswith("none stated")
+    theorem = ["our bound" if ours else "theorem's bound"] if bound else []
     table = Table("", *theorem, "in use", "bare", *(["language model"] if sizes["packaged"] else []))
     for name in ("d_model", "d_inner", "d_state", "layers"):
         stated = [str(bound.get(name, ""))] if bound else []
@@ -184,21 +187,27 @@ def show_experiment(name: str, rows: list) -> None:
     """One row per built model; sizes as d_inner × d_state."""
     writing = any(row.written for row in rows)
     last = ["written"] if writing else ["needed"]
-    table = Table("mixer", "model", "dtype", "right", "bits", "bound", "built", "state", *last, title=name)
+    sizes = ("bound", "built", "state", "parameters")
+    table = Table("mixer", "model", "dtype", "right", "bits", *sizes, *last, title=name)
     for row in rows:
-        bound = "·".join(str(row.bound.get(key, "")) for key in ("d_inner", "d_state"))
+        shown = ("d_model", "d_inner", "d_state")
+        bound = "·".join(str(row.bound.get(key, "")) for key in shown)
         told = (row.arch, row.parameters, row.dtype)
         if row.refused:
-            table.add_row(*told, "refused", "", bound, "", "", _shown(row.refused))
+            table.add_row(*told, "refused", "", bound, "", "", "", _shown(row.refused))
             continue
-        built = "·".join(str(row.used[key]) for key in ("d_inner", "d_state"))
+        built = "·".join(str(row.used[key]) for key in shown)
         bits = "exact" if row.bit_exact else "DIFFER"
         right = f"{100 * row.accuracy:.4g} %"
         needed = _written_by_itself(row.written) if writing else f"{row.information_bits:.0f} bit"
         state = _beside(row.used["state"], row.bound["state"]) if "state" in row.bound else str(row.state_entries)
-        table.add_row(*told, right, bits, bound, built, state, needed)
+        table.add_row(*told, right, bits, bound, built, state, f"{row.parameters_of_model:,}", needed)
     console.print(table)
-    console.print("bound, built: d_inner·d_state in use; state: numbers carried")
+    console.print(
+        "bound, built: d_model·d_inner·d_state in use; state: numbers carried; parameters: of the bare modules"
+    )
+    for source in dict.fromkeys(row.bound_source for row in rows if row.bound_source):
+        console.print(f"bound: {source}")
     if writing:
         console.print("written: tokens that the checkpoint wrote by step, and by transformers' generate() (three ways)")
     else:

@@ -112,7 +112,8 @@ class Row:
 
     used: the largest of each size over its blocks, state: of d_inner·d_state; refused: why there is no model in this
     dtype, "" where there is one; written: what each runtime wrote by itself; samples, seed: what was asked for, and
-    seconds: how long it took from the circuit to the last token.
+    seconds: how long it took from the circuit to the last token;
+    parameters_of_model: of the bare modules.
     """
 
     arch: str
@@ -130,6 +131,8 @@ class Row:
     samples: int = 0
     seed: int = 0
     seconds: float = 0.0
+    parameters_of_model: int = 0
+    bound_source: str = ""
 
     @property
     def good(self) -> bool:
@@ -190,6 +193,8 @@ def _row(built: artifact.Built, told: tuple, mode: str, samples: int, seed: int,
         sum(built.compiled.context.target.state_entries(block) for block in built.compiled.blocks),
         built.construction.information_bits(),
         written=written,
+        parameters_of_model=sum(p.numel() for p in built.bare_stack().parameters()),
+        bound_source=built.construction.bound_source(),
     )
 
 

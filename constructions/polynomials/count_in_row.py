@@ -79,6 +79,9 @@ class CountInRow(Construction):
     def asks(self, alphabet: Alphabet) -> dict[str, Any]:
         return {"name": self.name, "one": alphabet.index("1"), "counts": ids_of(alphabet, "c")}
 
+    def bound_source(self) -> str:
+        return "none stated: ours, one state a channel; Definition 1 is of the task"
+
     def bound(self) -> dict[str, int]:
         """One layer with one state a channel; Mamba-2 subtracts two sums, in two; a cut-off is one more."""
         return {"d_state": 1, "layers": (1 if self.arch == "mamba" else 2) + self.capped}

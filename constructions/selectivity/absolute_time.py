@@ -72,6 +72,9 @@ class AbsoluteTime(Construction):
     def asks(self, alphabet: Alphabet) -> dict[str, Any]:
         return {"name": self.name, "times": ids_of(alphabet, "t")}
 
+    def bound_source(self) -> str:
+        return "none stated: ours, a count, a ramp and a constant"
+
     def bound(self) -> dict[str, int]:
         """A channel that counts, then the ramp; lanes: the constant, the count, the ramp."""
         return {"d_model": 3, "d_inner": 1, "d_state": 1, "layers": 2}

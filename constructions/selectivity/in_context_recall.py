@@ -78,6 +78,9 @@ class InContextRecall(WithMemory, Construction):
     def asks(self, alphabet: Alphabet) -> dict[str, Any]:
         return {"name": "mqar", "keys": ids_of(alphabet, "k"), "values": ids_of(alphabet, "v"), "write": "first"}
 
+    def bound_source(self) -> str:
+        return "none stated: ours, a column for each key"
+
     def bound(self) -> dict[str, int]:
         """No size is stated anywhere; a column for each key."""
         return {"d_state": self.keys} if self.arch != "s4d" else {}

@@ -106,6 +106,12 @@ class InductionHeads(Construction):
     def information_bits(self) -> float:
         return induction_heads_information_bits(self.vocab)
 
+    def bound_source(self) -> str:
+        """Lemma 3 is about Mamba-Δᵀ alone."""
+        if self.arch == "mamba-delta-t" and not self.codes:
+            return "Lemma 3, d = 2V and N = V"
+        return "none stated: ours, a latch for each token and bit of a value, N = 1"
+
     def bound(self) -> dict[str, int]:
         bound = induction_heads_bound(self.vocab, self.arch, self.codes)
         return {"d_model": bound.d_model, "d_inner": bound.d_inner, "d_state": bound.d_state, "layers": bound.layers}

@@ -85,6 +85,9 @@ class KeepNth(Construction):
         """One token, and how many of the first n have come."""
         return log2(self.vocab) + log2(self.n + 1)
 
+    def bound_source(self) -> str:
+        return "none stated: ours, p latches, C(p, p/2) ≥ V, two ramps of the count and a constant"
+
     def bound(self) -> dict[str, int]:
         bound = keep_nth_bound(self.vocab, self.arch)
         return {"d_model": bound.d_model, "d_inner": bound.d_inner, "d_state": bound.d_state, "layers": bound.layers}

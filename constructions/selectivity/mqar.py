@@ -246,6 +246,21 @@ class MQAR(WithMemory, Construction):
             return {"d_model": kappa + p + 2, "d_inner": kappa * p + kappa + 2, "d_state": 1, "layers": 1}
         return {}
 
+    def bound_source(self) -> str:
+        """Theorems 2 to 4 are asymptotic but for N: the constants are those of our lanes."""
+        if self.printed:
+            return "Theorem 2, d = O(κ + log V) and N = κ; the constant is ours: d = κ + p + 1, C(p, p/2) ≥ V"
+        if self.guarantee == "random":
+            return (
+                "none stated: ours, d = m + p + 3 and N = 2m + 1 for key codes of m signs, on one group of B and C; "
+                "the paper has d = O(log κ + log V) and N = log κ"
+            )
+        if self.arch == "s4d" and self.write == "sum":
+            return "Theorem 4, d = O(κ log V) and N = 1; the constant is ours: d = κp + 1, C(p, p/2) ≥ V"
+        if self.write == "sum":
+            return "none stated: ours, one-hot keys on channels of their own, N = κ and d_inner = 2κ + p"
+        return "none stated: ours, write policies go beyond the paper (constructions/selectivity/mqar.py)"
+
     def promise(self) -> str:
         return self.guarantee
 

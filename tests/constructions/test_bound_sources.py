@@ -1,0 +1,63 @@
+"""A bound is the theorem's formula, or is said to be ours."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from constructions import display
+from constructions.selectivity.absolute_time import AbsoluteTime
+from constructions.selectivity.induction_heads import InductionHeads
+from constructions.selectivity.keep_nth import KeepNth
+from constructions.selectivity.mqar import MQAR
+from tests.constructions.test_construct import run
+
+STATED = [
+    (MQAR(), "Theorem 2"),
+    (MQAR(arch="s4d"), "Theorem 4"),
+    (InductionHeads(arch="mamba-delta-t"), "Lemma 3"),
+]
+OURS = [
+    MQAR(arch="mamba2"),
+    MQAR(guarantee="random", arch="mamba2"),
+    MQAR(write="first"),
+    MQAR(write="last"),
+    InductionHeads(),
+    InductionHeads(arch="mamba2"),
+    InductionHeads(arch="mamba-delta-t", codes=True),
+    KeepNth(),
+    AbsoluteTime(),
+]
+
+
+@pytest.mark.parametrize("construction, where", STATED)
+def test_a_theorems_bound_names_it(construction, where: str) -> None:
+    assert construction.bound_source().startswith(where)
+
+
+@pytest.mark.parametrize("construction", OURS, ids=lambda c: f"{c.name}-{c.target}")
+def test_ours_are_called_ours(construction) -> None:
+    told = construction.bound_source()
+    assert told.startswith("none stated: ours, ") and "Theorem" not in told
+
+
+@pytest.mark.parametrize("arch, header", [("mamba", "theorem's bound"), ("mamba2", "our bound")])
+def test_the_column_says_whose(arch: str, header: str, tmp_path, capsys: pytest.CaptureFixture) -> None:
+    command = ("mqar", "--kappa", "2", "--vocab", "2", "--arch", arch, "--no-certify", "--samples", "5")
+    assert run(*command, "--out", str(tmp_path / "m")) == 0
+    shown = capsys.readouterr().out
+    assert header in shown and "bound: " in shown
+    assert run("verify", str(tmp_path / "m"), "--samples", "5") == 0
+    assert header in capsys.readouterr().out
+
+
+def test_experiments_show_every_size(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(display.console, "width", 200)
+    assert run("reproduce", "table-1", "--samples", "2") == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"22·13·1 +│ 22·13·1 ", shown) and "bound: none stated: ours" in shown
+    assert run("reproduce", "table-1", "--samples", "2", "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert all(row["parameters_of_model"] > 0 and row["used"]["d_model"] for row in rows)
