@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import compiler
+import conformance
+from compiler import graft
 from compiler.language import memory
 from verify.function import verify
 
@@ -39,7 +41,8 @@ def page() -> str:
     told = {name for names in CHAPTERS.values() for name in names} | {"memory"}
     others = sorted(set(compiler.__all__) - told)
     chapters = CHAPTERS | ({"Others": others} if others else {})
-    lines = ["# Reference", "", "What `compiler` exports, from its docstrings; written by `scripts/api_reference.py`."]
+    exported = "`compiler`, `compiler.graft` and `conformance` export"
+    lines = ["# Reference", "", f"What {exported}, from its docstrings; written by `scripts/api_reference.py`."]
     for title, names in chapters.items():
         lines += ["", f"## {title}"]
         for name in names:
@@ -48,6 +51,10 @@ def page() -> str:
             for name in ("write", "outer_sum", "Memory"):
                 lines += _entry(f"memory.{name}", getattr(memory, name))
     lines += ["", "## Verifying", *_entry("verify.function.verify", verify)]
+    for title, package in (("Into other models", graft), ("Vectors for kernels", conformance)):
+        lines += ["", f"## {title}: `{package.__name__}`"]
+        for name in package.__all__:
+            lines += _entry(name, getattr(package, name))
     return "\n".join(lines) + "\n"
 
 
