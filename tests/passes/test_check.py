@@ -49,7 +49,7 @@ ILL_TYPED = {
         memory.write(token, number, policy="newest").read(token),
         "'newest', and it must be",
     ),
-    "last under a number": (memory.write(number, number, policy="last").read(number), "a OneHot key"),
+    "last under numbers": (memory.write(2 * token, number, policy="last").read(token), "a OneHot key"),
     "memory on a number": (memory.write(token, number, when=number).read(token), "a Bool condition is needed"),
     "matrix of the wrong width": (np.ones((1, 2)) @ token, "3 lanes and its matrix has 2 columns"),
     "a third": (constant(Fraction(1, 3)), "1/3 is no dyadic rational"),
