@@ -8,7 +8,6 @@ from fractions import Fraction
 from compiler.language.arguments import Number, instance, number
 from compiler.language.operations import FadingMemory, MemoryRead
 from compiler.language.stream import Stream
-from compiler.language.types import Int, OneHot, Real
 
 
 @dataclass(frozen=True)
@@ -30,6 +29,7 @@ class Memory:
 def write(key: Stream, value: Stream, when: Stream | None = None, policy: str = "sum", name: str = "memory") -> Memory:
     """A memory with one entry per alternative of the key.
 
+    A number is no key of so many entries, but a single lane; `number.one_hot(n)` has an alternative for each value.
     policy: "sum" adds up the values written under a key (columns of an outer-product
     state), "first" keeps the first one, "last" the last one. "once" is for keys under which
     nothing is written twice: it costs as little as "sum" and keeps the type of the value and
@@ -39,12 +39,6 @@ def write(key: Stream, value: Stream, when: Stream | None = None, policy: str = 
     """
     for what, stream in (("key", key), ("value", value), *([("when", when)] if when is not None else [])):
         instance(stream, Stream, f"{what!r} of memory.write", "a stream")
-    if key.width == 1 and isinstance(key.type, Int | Real):
-        swapped = "; or are key and value swapped?" if isinstance(value.type, OneHot) else ""
-        raise TypeError(
-            f"'key' of memory.write is the number {key.label}, and a key has a lane for each alternative; "
-            "key.one_hot(n) makes one of a number" + swapped
-        )
     return Memory(key, value, when, policy, name)
 
 

@@ -61,7 +61,6 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "numbers backwards": (lambda: numbers(Real(3, -3)), "lo must be at most hi"),
     "half an integer": (lambda: numbers(Int(0.5, 2)), "a bound of numbers is 0.5, and an integer is needed"),
     "a codebook of no table": (lambda: Codebook([1, 0]), "the words of a codebook must be a (size, length) array"),
-    "a number as key": (lambda: memory.write(N, token), "'key' of memory.write is the number n, and a key has a lane"),
     # operands
     "add a text": (lambda: N + "1", "an operand is '1', and a stream or a number is needed"),
     "times a function": (lambda: count * N, "a factor is count (function), and a stream or a number is needed"),
