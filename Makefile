@@ -5,6 +5,7 @@
 # make hostile N=10000   damage checkpoints at random and verify them, and kill processes that save
 # make fuzz N=100000 START=0   random programs over the whole language: exact or refused, from a seed on
 # make proofs N=5000     mutate checkpoints and hold the checker to its word
+# make runtimes   read exports with every program that they are for, into docs/export.md
 # make trust SHARE=1     all of these and the mutants, into docs/trust.md; stopped, it goes on where it was
 # make clean   remove caches and outputs, keep .venv
 # The first of these also makes .venv with everything in it; PYTHON chooses the interpreter (3.11 or newer).
@@ -13,12 +14,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INPUTS := pyproject.toml constraints.txt scripts/install-mamba-cpu constructions/install_mamba.py
+OWN := $(BIN)/python -m pip install --quiet --upgrade --no-deps --target build/runtimes
 INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation
 
 # One thread: with several, OpenMP threads that spin on a shared machine make every small product slower.
 export OMP_NUM_THREADS := 1
 
-.PHONY: demo test check bench hostile fuzz proofs trust clean
+.PHONY: demo test check bench hostile fuzz proofs runtimes trust clean
 
 demo: $(VENV)/installed
 	$(BIN)/construct mqar --kappa 16 --vocab 512
@@ -44,6 +46,12 @@ fuzz: $(VENV)/installed-test
 
 proofs: $(VENV)/installed-test
 	$(BIN)/python -m tests.verify.checker.evidence $(or $(N),5000)
+
+# Two clients need packages other than the project's own: an earlier transformers, and Triton for its interpreter.
+runtimes: $(VENV)/installed-test
+	$(OWN)/transformers transformers==4.57.6 huggingface_hub==0.36.2 tokenizers==0.22.2
+	$(OWN)/triton triton==3.9.0
+	$(BIN)/python -m tests.export --own transformers_old=build/runtimes/transformers triton_client=build/runtimes/triton
 
 trust: $(VENV)/installed-test
 	$(BIN)/python -m tests.trust --share $(or $(SHARE),1)
