@@ -329,7 +329,7 @@ class _Problems(TyperGroup):
         from constructions.copy_dp.own_problem import OwnProblem, problem_of
 
         own = typer.Typer(add_completion=False)
-        own.command(cmd_name)(_command(OwnProblem, problem=problem_of(cmd_name)))
+        own.command(cmd_name)(_command(OwnProblem, given=problem_of(cmd_name)))
         return typer.main.get_command(own)
 
 

@@ -3,48 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
-from compiler.language.circuit import Circuit
-from constructions.construction import Construction, parameter
-from constructions.copy_dp.chains import PAPER
+from constructions.construction import parameter
 from constructions.copy_dp.problem import DPProblem
-from verify.tasks.chain import ChainTask
-from verify.tasks.task import Task
+from constructions.copy_dp.tables import FixedTable
+from verify.tasks.chain import Solver
 
 
 @dataclass(frozen=True)
-class OwnProblem(Construction):
+class OwnProblem(FixedTable):
     """A dynamic program from a file of one's own."""
 
     name: ClassVar[str] = "circuit"
-    theorem: ClassVar[str] = f"{PAPER}, Theorem 3"
-    group: ClassVar[str] = "dp"
     registered: ClassVar[bool] = False
 
-    problem: DPProblem = parameter("the problem")
-    arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba", kw_only=True)
+    given: DPProblem = parameter("the problem")
 
-    @property
-    def target(self) -> str:
-        return self.arch
+    def problem(self) -> DPProblem:
+        return self.given
 
     def title(self) -> str:
         """The problem's own name."""
-        return self.problem.name
+        return self.given.name
 
-    def circuit(self) -> Circuit:
-        return self.problem.circuit(self.dtype)
-
-    def letters(self) -> int:
-        return self.problem.alphabet().size
-
-    def tasks(self) -> list[Task]:
-        return [ChainTask(self.problem.solver(), self.problem.language())]
-
-    def bound(self) -> dict[str, int]:
-        """Theorem 3 copies from the places of the input and of T entries, a column of the state for each."""
-        return {"d_state": self.problem.places()}
+    def solver(self) -> Solver:
+        """Its own transition on integers."""
+        return self.given.solver()
 
     def params(self) -> dict[str, Any]:
         """None that a manifest could hold: the circuit itself is in circuit.json."""

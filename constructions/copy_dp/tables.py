@@ -10,11 +10,12 @@ size does for unbounded numbers: dimensions lie in a declared range, and the pro
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import ClassVar, Literal
 
 from compiler.language.circuit import Circuit
+from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream
 from compiler.language.words import minimum
 from constructions.construction import Construction, WithMemory, parameter
@@ -30,12 +31,15 @@ NO_EDGE = "-"
 
 @dataclass(frozen=True)
 class FixedTable(WithMemory, Construction):
-    """A DPProblem whose sizes are parameters, with a solver of its own."""
+    """A DPProblem with a solver."""
 
     theorem: ClassVar[str] = f"{PAPER}, Theorem 3"
     group: ClassVar[str] = "dp"
 
     arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba", kw_only=True)
+    max_length: int = parameter(
+        "longest sequence that the promise covers (0: a prompt with its chain)", default=0, kw_only=True
+    )
 
     @abstractmethod
     def problem(self) -> DPProblem:
@@ -49,14 +53,18 @@ class FixedTable(WithMemory, Construction):
     def target(self) -> str:
         return self.arch
 
+    def language(self) -> InputLanguage:
+        language = self.problem().language()
+        return language.with_length(self.max_length) if self.max_length else language
+
     def circuit(self) -> Circuit:
-        return self.problem().circuit(self.dtype)
+        return replace(self.problem().circuit(self.dtype), language=self.language())
 
     def letters(self) -> int:
         return self.problem().alphabet().size
 
     def tasks(self) -> list[Task]:
-        return [ChainTask(self.solver(), self.problem().language())]
+        return [ChainTask(self.solver(), self.language())]
 
     def bound(self) -> dict[str, int]:
         """Theorem 3 copies from the places of the input and of T entries, a column of the state for each."""

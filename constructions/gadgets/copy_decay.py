@@ -2,29 +2,38 @@
 bound.
 
 The circuit is one line: `memory.outer_sum(x, write=b, read=c, decay=a)`, the state of equation (6) with Δ = 1 and one
-decay. Instances are drawn so that Assumption 1 holds, and half of them adversarially: every term of the sum points the
-same way, so that the bound is nearly reached.
+decay. With a factor that depends on the token, a_t = decay^Δ_t and v_t = Δ_t·x_t for Δ_t of 0, 1 or 3, it is a product,
+`fading_sum(…, level=…)` and another product, for then b_t and c pass the channels. Instances are drawn so that
+Assumption 1 holds, and half of them adversarially: every term of the sum points the same way, so that the bound is
+nearly reached.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from verify.arguments import at_least
 from verify.copy_bound import ASSUMPTIONS, CopyReport, copy_report
 
+if TYPE_CHECKING:
+    from compiler.language.stream import Stream
+
 COLUMNS, WIDTH = 4, 2  # d_state and the width of x
+LEVELS = 3  # Δ is 0, 1 or 3
 LARGEST_KEY = 2.0
 ROOM = 2.0**-20  # what is left below a limit, for scores are rounded to what float32 vectors give
 
 
 @dataclass(frozen=True)
 class Instances:
-    """Arrays over n sequences of length T: a (n, T); b (n, T, N); c (n, N); x, step (n, T, d); pos, rho (n,); δ; L."""
+    """Arrays over n sequences of length T: a (n, T); b (n, T, N); c (n, N); x, step (n, T, d); pos, rho (n,); δ; L.
+
+    level: (n, T) where the factor depends on the token, step = max(2·level − 1, 0).
+    """
 
     a: np.ndarray
     b: np.ndarray
@@ -35,21 +44,26 @@ class Instances:
     rho: np.ndarray
     delta: float
     window: int
+    level: np.ndarray | None = None
 
     def report(self) -> CopyReport:
         return copy_report(self.a, self.b, self.c, self.x, self.step, self.pos, self.rho, self.delta, self.window)
 
 
-def draw(count: int, length: int, window: int, delta: float, decay: float | None, seed: int) -> Instances:
+def draw(
+    count: int, length: int, window: int, delta: float, decay: float | None, seed: int, selective: bool = False
+) -> Instances:
     """Instances that satisfy Assumption 1 with M = 1.
 
-    decay: the same at every step, None for steps of their own in (0.7, 1].
+    decay: the same at every step, None for steps of their own in (0.7, 1]; selective: its power Δ_t at step t.
 
     The numbers are float32 numbers, for the module is given no others.
     """
     at_least("length", length, window, "the window lies within the sequence")
     rng = np.random.default_rng(seed)
-    a = rng.uniform(0.7, 1, (count, length)) if decay is None else np.full((count, length), decay)
+    level = np.random.default_rng([seed, 1]).integers(0, LEVELS, (count, length)) if selective else None
+    steps = np.ones((count, length)) if level is None else np.maximum(2 * level - 1, 0)
+    a = rng.uniform(0.7, 1, (count, length)) if decay is None else decay**steps
     pos = rng.integers(length - window + 1, length + 1, count)
     rows = np.arange(count)
     weight = np.cumprod(np.concatenate([a[:, 1:], np.ones((count, 1))], axis=1)[:, ::-1], axis=1)[:, ::-1]
@@ -73,19 +87,24 @@ def draw(count: int, length: int, window: int, delta: float, decay: float | None
     pull[rows, pos - 1] = -1
     drawn = rng.uniform(-1, 1, (count, length, WIDTH)).astype(np.float32).astype(float)
     x = np.where(adversarial[..., None], pull[..., None], drawn)
-    step = np.ones_like(x) if decay is not None else np.where(adversarial[..., None], 1, rng.uniform(0.1, 2, x.shape))
-    return Instances(a, b, c, x, step, pos, score[rows, pos - 1], delta, window)
+    step = (
+        np.repeat(steps[..., None], WIDTH, axis=2)
+        if decay is not None
+        else np.where(adversarial[..., None], 1, rng.uniform(0.1, 2, x.shape))
+    )
+    return Instances(a, b, c, x, step, pos, score[rows, pos - 1], delta, window, level)
 
 
 def report(
     samples: int = 10_000, length: int = 16, window: int = 4, delta: float = 1 / 64, seed: int = 0
 ) -> dict[str, Any]:
-    """Bound, theorem and measured error for general decays by formula, and for several fixed ones on the built
-    module.
+    """Bound, theorem and measured error for general decays by formula; on the built module for several fixed
+    ones and for factors that depend on the token.
     """
     at_least("samples", samples, 2, "half of the instances are adversarial")
     formula = draw(samples, length, window, delta, None, seed).report()
-    rows = [_built(Fraction(decay), samples, length, window, delta, seed) for decay in ("7/8", "15/16", "63/64")]
+    built = [("7/8", False), ("15/16", False), ("63/64", False), ("7/8", True), ("63/64", True)]
+    rows = [_built(Fraction(decay), samples, length, window, delta, seed, levels) for decay, levels in built]
     broken = _broken(samples, length, window, delta, seed)
     return {
         "theorem": "paper B, Theorem 1 with the corrected bound",
@@ -114,30 +133,47 @@ def _summary(found: CopyReport) -> dict[str, Any]:
 
 def module_outputs(instances: Instances, decay: Fraction) -> tuple[np.ndarray, float]:
     """(y of the built module at the last position (n, d), how far the module may be from the exact y) for one decay."""
-    from compiler import Circuit, Real, compile, memory, numbers
+    from compiler import Circuit, Int, Real, compile, memory, numbers
     from compiler.artifact.numeric import numeric_stack
 
     x = numbers(Real(-1, 1, WIDTH), "x")
     b = numbers(Real(-LARGEST_KEY, LARGEST_KEY, COLUMNS), "b")
     c = numbers(Real(-1, 1, COLUMNS), "c")
-    copied = memory.outer_sum(x, write=b, read=c, decay=decay)
+    inputs = {x: instances.x, b: instances.b}
+    if instances.level is None:
+        copied = memory.outer_sum(x, write=b, read=c, decay=decay)
+    else:
+        level = numbers(Int(0, LEVELS - 1), "level")
+        copied, inputs[level] = _selective_copy(x, b, c, decay, level), instances.level[..., None]
     made = compile(Circuit("copy-decay", copied, length=instances.a.shape[1]))
     if made.error_bound is None:
         raise ArithmeticError("the compiler knows no error bound of a fading memory.")
     queries = np.repeat(instances.c[:, None], instances.a.shape[1], axis=1)
-    outputs = numeric_stack(made).run({x: instances.x, b: instances.b, c: queries})
+    outputs = numeric_stack(made).run(inputs | {c: queries})
     return outputs[:, -1], made.error_bound
 
 
-def _built(decay: Fraction, samples: int, length: int, window: int, delta: float, seed: int) -> dict[str, Any]:
-    instances = draw(samples, length, window, delta, float(decay), seed + 1)
+def _selective_copy(x: Stream, b: Stream, c: Stream, decay: Fraction, level: Stream) -> Stream:
+    """Σ_j α_j·Δ_j·x_j·<b_j, c>: lane (i, n) of the state keeps x_i·b_n."""
+    from compiler import fading_sum
+
+    each_x, each_column = np.eye(WIDTH), np.eye(COLUMNS)
+    spread, tiled = np.kron(each_x, np.ones((COLUMNS, 1))), np.kron(np.ones((WIDTH, 1)), each_column)
+    held = fading_sum((spread @ x) * (tiled @ b), decay, level=level)
+    return np.kron(each_x, np.ones((1, COLUMNS))) @ (held * (tiled @ c))
+
+
+def _built(
+    decay: Fraction, samples: int, length: int, window: int, delta: float, seed: int, selective: bool
+) -> dict[str, Any]:
+    instances = draw(samples, length, window, delta, float(decay), seed + 1, selective)
     found = instances.report()
     outputs, rounding = module_outputs(instances, decay)
-    target = instances.x[np.arange(samples), instances.pos - 1]
+    target = (instances.step * instances.x)[np.arange(samples), instances.pos - 1]
     measured = np.abs(outputs - target).max(axis=1)
     held = found.holds
     return {
-        "decay": str(decay),
+        "decay": f"({decay})^Δ" if selective else str(decay),
         **_summary(found),
         "largest_error": float(measured[held].max()),
         "largest_bound": float(found.bound[held].max()),
