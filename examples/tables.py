@@ -264,6 +264,13 @@ def table_1() -> str:
     return markdown(["model", "T", "sizes", "state", "parameters", "of them not 0"], told)
 
 
+def times() -> str:
+    """Milliseconds for a token at the end of T tokens: the built modules beside the attention of stated sizes."""
+    timed = [row for row in costs.rows(by_place=(), digits=()) if row["seconds"]]
+    told = [[row["model"], f"{row['length']:,}", f"{1000 * row['seconds']:.2g}"] for row in timed]
+    return markdown(["model", "T", "milliseconds"], told)
+
+
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "mqar.md": {"mqar-sizes": mqar_sizes, "mqar-benchmark": mqar_benchmark, "mqar-codes": mqar_codes},
     "induction-heads.md": {"induction-heads": induction_heads},
@@ -274,6 +281,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "silu-products": silu_products,
         "copy-decay": copy_by_decay,
         "costs": table_1,
+        "times": times,
     },
     "haar.md": {"haar-errors": haar_errors, "haar-layers": haar_layers, "rates": rates},
 }

@@ -162,6 +162,17 @@ def test_the_tables_on_real_numbers_are_those_of_a_run(name):
         assert left == right or rounded and 1 / 4 <= float(left) / float(right) <= 4, (left, right)
 
 
+@SLOW
+def test_the_times_in_the_docs_are_of_the_models_that_are_run():
+    """A time is its machine's: what is asked is which models they are, and what they say of growth."""
+    (shown,) = re.findall(r"<!-- table times -->\n(.*?)\n<!-- end", (ROOT / "docs/gadgets.md").read_text(), re.DOTALL)
+    told, run = (rows_of(table) for table in (shown, example("tables").times()))
+    assert [row[:2] for row in told] == [row[:2] for row in run]
+    taken = {(row[0].split()[0], row[1]): float(row[2]) for row in told[2:]}
+    assert taken["Fibonacci", "100,000"] < 3 * taken["Fibonacci", "100"]
+    assert taken["GPT-2", "100,000"] > 10 * taken["GPT-2", "1,000"]
+
+
 def rows_of(table):
     """The cells of a Markdown table."""
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
@@ -181,7 +192,13 @@ def test_every_table_of_the_docs_is_made_by_a_script_that_a_test_runs():
     """
     tables = example("tables")
     rounded = {getattr(case, "values", [case])[0] for case in ROUNDED}
-    tested = {"haar-layers", "induction-heads", *rounded, *(getattr(case, "values", case)[1] for case in MEASURED)}
+    tested = {
+        "haar-layers",
+        "induction-heads",
+        "times",
+        *rounded,
+        *(getattr(case, "values", case)[1] for case in MEASURED),
+    }
     assert tested == {name for page in tables.TABLES.values() for name in page}
     for page in [ROOT / "README.md", *(set((ROOT / "docs").glob("*.md")) - {ROOT / "docs" / "trust.md"})]:
         lines = page.read_text().splitlines()
