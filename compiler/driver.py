@@ -18,6 +18,7 @@ from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.exactness.columns import check_columns
 from compiler.exactness.compare import compare
+from compiler.exactness.decisions import check_decisions
 from compiler.exactness.error_bound import error_bound
 from compiler.exactness.sums import check_exact, lane_bounds
 from compiler.formats import Format, format_of
@@ -189,6 +190,7 @@ def _lowered(weighed: Circuit, represented: Circuit, context: Context) -> Compil
     blocks, head = lower(plan, lanes, context)
     check_exact(plan, lanes, blocks, context)
     check_columns(blocks, context)
+    check_decisions(plan.circuit, context)
     return Compiled(weighed, context, plan, lanes, blocks, head)
 
 

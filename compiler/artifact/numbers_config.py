@@ -17,13 +17,17 @@ LARGEST_SIZE = 1 << 20
 
 @dataclass(frozen=True)
 class NumberInput:
-    """An input stream: its name, the bounds of its numbers (None: no bound), the lane of each (−1: nobody reads it)."""
+    """An input stream: its name, the bounds of its numbers (None: no bound), the lane of each (−1: nobody reads it).
+
+    gap: how near to 0 a number may be that is not 0.
+    """
 
     name: str
     integral: bool
     lo: float | None
     hi: float | None
     lanes: list[int]
+    gap: float = 0.0
 
     @property
     def width(self) -> int:
@@ -34,7 +38,8 @@ class NumberInput:
         """Such as "a real number from -8 to 8"."""
         what = "an integer" if self.integral else "a real number"
         low = "" if self.lo is None else f" from {self.lo:g}"
-        return f"{what}{low}" + ("" if self.hi is None else f" to {self.hi:g}")
+        apart = f", 0 or at least {self.gap:g} in size" if self.gap else ""
+        return f"{what}{low}" + ("" if self.hi is None else f" to {self.hi:g}") + apart
 
     def __str__(self) -> str:
         return f"{self.name}: " + (f"{self.width} numbers, each {self.kind}" if self.width > 1 else self.kind)
@@ -65,7 +70,9 @@ def numbers_config(
 ) -> dict[str, Any]:
     """The content of config.json."""
     given = (MODEL_TYPE, mixer, dtype, d_model, outputs, residual, [dict(b) for b in blocks], list(inputs))
-    return asdict(NumbersConfig(*given))
+    config = asdict(NumbersConfig(*given))
+    config["inputs"] = [{k: v for k, v in record.items() if k != "gap" or v} for record in config["inputs"]]
+    return config
 
 
 def numbers_example(inputs: Sequence[Mapping[str, Any]]) -> str:

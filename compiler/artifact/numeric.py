@@ -195,7 +195,7 @@ def _record(stream: Stream, lanes: list[int]) -> NumberInput:
     lo, hi = (0, 1) if flags else (getattr(type, "lo", None), getattr(type, "hi", None))
     plain = int if type.integral else float
     low, high = (None if end is None else plain(end) for end in (lo, hi))
-    return NumberInput(stream.label, type.integral, low, high, lanes)
+    return NumberInput(stream.label, type.integral, low, high, lanes, float(getattr(type, "gap", 0)))
 
 
 def _checked(record: NumberInput, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -206,6 +206,7 @@ def _checked(record: NumberInput, values: np.ndarray, shape: tuple[int, ...]) ->
     wrong = ~np.isfinite(values)
     wrong |= values < (-np.inf if record.lo is None else record.lo)
     wrong |= values > (np.inf if record.hi is None else record.hi)
+    wrong |= (values != 0) & (np.abs(values) < record.gap)
     if record.integral:
         wrong |= values != np.round(values)
     if wrong.any():

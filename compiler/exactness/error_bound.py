@@ -30,6 +30,7 @@ UNIT = 2.0**-24
 SILU_OFF = 0.2785  # |silu(x) − relu(x)| is at most 0.27847, at |x| = 1.2785 (paper B, Lemma 2 has 1)
 ELEMENTARY = 8  # roundings of a silu within 2 ulp, its product with the gate and with D, and powers of two between
 STEP_ERROR = 2.0**-19  # of the step of a scaled sum, relative to |weight| + 1/R
+LEAST_SETTLED = 512  # S of the rectifiers that settle a decision: 104/S is below 1/4
 OUTWARD = 1 + 2.0**-30  # covers the float64 arithmetic of the bounds themselves
 
 
@@ -136,9 +137,26 @@ Bounds = tuple[np.ndarray, np.ndarray]  # (errors, beyond) of a stream
 def _half(known: ErrorBound, stream: Stream) -> Bounds:
     """|silu(S·x̃)/S − silu(S·x)/S| ≤ 1.1·|x̃ − x|, and a relative error of the evaluation; relu is 0.2785/S away."""
     (x,), half = stream.inputs, operation_of(stream, ops.Half)
+    if half.settled:
+        return _settled(known, stream, half)
     error, away = known.error(x), np.full(stream.width, SILU_OFF / half.scale)
     off = 1.1 * error + gamma(ELEMENTARY) * (known.size(x) + error)
     return (off + away, 0 * away) if half.alone else (off, away)
+
+
+def _settled(known: ErrorBound, stream: Stream, half: ops.Half) -> Bounds:
+    """0 where x = 1 − silu(S·u)/S for a u that is off by at most 1/2 and at least 2 in size.
+
+    −S·3/2 is below −104, so the inner one is 0 or at least 3/2 less its rounding; then x is 1 to the last bit or at
+    most −1/4, and so is the outer one 1 or 0.
+    """
+    for (atom, _), _matrix in port_form(stream.inputs[0], known._forms).items():
+        if atom is ONE:
+            continue
+        inner = operation_of(atom, ops.Half)
+        if min(inner.scale, half.scale) < LEAST_SETTLED or known.error(atom.inputs[0]).max(initial=0) > 0.5:
+            raise Unbounded(stream.label)
+    return np.zeros(stream.width), np.zeros(stream.width)
 
 
 def _product(known: ErrorBound, stream: Stream) -> Bounds:

@@ -133,4 +133,10 @@ def drawn(type: Type, shape: tuple[int, int], rng: np.random.Generator) -> np.nd
     small = np.clip(rng.integers(-3, 4, lanes), lo, hi)
     inside = lo + (hi - lo) * rng.integers(0, 257, lanes) / 256
     inside = np.round(inside) if type.integral else np.float32(inside).astype(float)
-    return np.choose(rng.integers(0, 3, lanes), [bounds, small, np.clip(inside, lo, hi)])
+    values = np.choose(rng.integers(0, 3, lanes), [bounds, small, np.clip(inside, lo, hi)])
+    gap = getattr(type, "gap", 0.0)
+    if not gap:
+        return values
+    edge = np.where(rng.integers(0, 2, lanes) == 1, gap, -gap)  # the gap's own ends are tried, and what lies in it is 0
+    values = np.where((rng.integers(0, 4, lanes) == 0) & (edge >= lo) & (edge <= hi), edge, values)
+    return np.where(np.abs(values) < gap, 0.0, values)

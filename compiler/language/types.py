@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 from compiler.language.codebook import Codebook
 
+LATER = {"left out": True}  # a field that older data do not have: it is not written where it is the default
+
 
 @dataclass(frozen=True)
 class Bool:
@@ -57,11 +59,15 @@ class Code:
 
 @dataclass(frozen=True)
 class Real:
-    """Real numbers lo…hi; an open bound is None."""
+    """Real numbers lo…hi; an open bound is None.
+
+    gap: no number is nearer to 0 without being 0. A comparison with 0 is then decided (`numbers` alone reads it).
+    """
 
     lo: float | None = None
     hi: float | None = None
     width: int = 1
+    gap: float = field(default=0.0, metadata=LATER)
     integral = False
 
 

@@ -5,8 +5,14 @@ Each raises NotImplementedError with the reason, which the pass gathers into its
 
 from __future__ import annotations
 
+from fractions import Fraction
+
+from compiler.analysis.domain import power_of_two
 from compiler.analysis.domains import Domains
+from compiler.analysis.least_size import least_size
 from compiler.language.stream import Stream
+
+_WIDEST = 1 << 16  # sizes of a real number that is compared, in its gap: beyond, its rounding counts
 
 
 def is_one_hot(domains: Domains, stream: Stream) -> bool:
@@ -52,6 +58,23 @@ def need_non_negative(domains: Domains, *streams: Stream) -> None:
     for stream in streams:
         if domains.of(stream).lo < 0:
             raise NotImplementedError(f"its operand {_held(domains, stream)}, and it must be shown to be at least 0")
+
+
+def need_gap(domains: Domains, stream: Stream) -> Fraction:
+    """A power of two g such that no value of the stream but 0 is less than g in size."""
+    gap = least_size(domains, stream)
+    if not gap:
+        raise NotImplementedError(
+            f"it compares real numbers: {_held(domains, stream)}, and may come as near to 0 as it likes; declare "
+            "that it does not, as numbers(Real(-1, 1, gap=1/64)), or take exceeds(a, b, gap), which is no flag"
+        )
+    within = 1 / power_of_two(1 / gap)
+    if domains.of(stream).bound / within > _WIDEST:
+        raise NotImplementedError(
+            f"it compares real numbers: {_held(domains, stream)}, more than {_WIDEST} times its gap of {within}; "
+            f"a gap of {power_of_two(domains.of(stream).bound / _WIDEST)} works"
+        )
+    return within
 
 
 def _held(domains: Domains, stream: Stream) -> str:

@@ -9,7 +9,7 @@ integers.
 
 A rectifier of a real number is one half alone: |silu(S·x)/S − relu(x)| ≤ 0.2785/S (paper B, Lemma 2), and S is
 as large as float32 has room for, 2^40 where |x| ≤ 2^19, so that the rounding of x weighs more. Clips, minima and
-maxima are made of these. A comparison of real numbers is discontinuous, hence refused: `exceeds` has a gap.
+maxima are made of these. A comparison of real numbers is discontinuous: it is refused, but where no number is near.
 
 After this pass no rectifier other than Half reads a real number.
 """
@@ -104,6 +104,11 @@ class _Splitter:
         if not self.real(x):
             return self._unsplit(operation, stream, x)
         return Stream(ops.Half(half_scale(self.domains.of(x)), alone=True), (x,), stream.name)
+
+    @rule.register
+    def _(self, operation: ops.Settled, stream: Stream, x: Stream) -> Stream:
+        """0 or 1 to the last bit: silu(S)/S = 1, and silu(−S)/S = 0."""
+        return Stream(ops.Half(half_scale(self.domains.of(x)), alone=True, settled=True), (x,), stream.name)
 
     @rule.register
     def _(self, operation: ops.Multiply, stream: Stream, a: Stream, b: Stream) -> Stream:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -15,8 +16,10 @@ from constructions.copy_dp.lists import LongestIncreasingSubsequence
 from constructions.copy_dp.local import Fibonacci
 from constructions.copy_dp.tables import MatrixChain
 from constructions.display import console
+from constructions.kept_rows import KeptRows
 from verify.tasks.solvers.copying import CopySolver
 
+DOCS = Path(__file__).parents[2] / "docs"
 TINY = (
     Copy(n=2, vocab=2),
     Copy(n=2, vocab=2, dtype="bfloat16", arch="mamba2"),
@@ -100,6 +103,15 @@ def test_what_reproduce_refuses(tiny, monkeypatch, tmp_path, capsys):
     ):
         assert reproduced(monkeypatch, *options) == 2
         assert sentence in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_page_of_what_was_run_is_that_of_its_rows():
+    rows = KeptRows(DOCS / "chains.json")
+    assert rows.page() == (DOCS / "chains.md").read_text("utf-8"), "construct reproduce … --keep --page"
+    models = {reproduce.row_key(c) for name in ("chains", "every-chain") for c in reproduce.chosen(name)}
+    for name in ("chains", "every-chain"):
+        assert rows.of(name) and all(row.good for row in rows.of(name))
+        assert {(row.arch, row.parameters, row.dtype) for row in rows.of(name)} <= models
 
 
 def test_all_programs_are_in_both():

@@ -9,12 +9,14 @@ import pytest
 
 from compiler.artifact.package import bare_sizes
 from compiler.driver import compile
+from compiler.passes import schedule
 from constructions.artifact import build, report
 from constructions.construction import Construction
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.local import CoinChange, Fibonacci
 from constructions.copy_dp.phonebook import Phonebook
-from constructions.copy_dp.words import EditDistance
+from constructions.copy_dp.viterbi import Viterbi
+from constructions.copy_dp.words import EditDistance, LongestCommonSubsequence
 from constructions.display import show_experiment, show_report
 from constructions.gadgets import costs
 from constructions.gadgets.costs import growth, rows
@@ -64,6 +66,20 @@ def test_theorem_3_by_rows_needs_the_root_of_what_it_states(arch: str):
         problem = EditDistance(length=length, arch=arch)
         assert largest(problem, "d_state") == 2 * (length + 1) <= problem.bound()["d_state"] == (length + 1) ** 2
         assert largest(problem, "d_inner") <= 4 * length + 36
+
+
+@pytest.mark.parametrize(
+    "construction",
+    [Copy(n=3, vocab=2), EditDistance(length=2), LongestCommonSubsequence(length=2), Viterbi(length=3)],
+    ids=lambda c: c.name,
+)
+def test_conflicts_over_state_columns_cost_no_block_on_mamba(construction: Construction, monkeypatch):
+    """What a direct sum of column groups in one block could save, at the very most."""
+    compiled = compile(construction.circuit(), "mamba")
+    placed = [stream for block in compiled.schedule.blocks for stream in block]
+    assert len({schedule.column_group(s, compiled.context.target) for s in placed} - {None}) > 1
+    monkeypatch.setattr(schedule, "column_group", lambda stream, target: None)
+    assert len(schedule.schedule(compiled.core, compiled.context).blocks) == len(compiled.blocks)
 
 
 @pytest.mark.parametrize("arch", ["mamba", "mamba2"])

@@ -27,7 +27,6 @@ pair = token[:2]
 ILL_TYPED = {
     "shift ahead": (is_a.shift(-1), "only the past can be read"),
     "compare of widths": (pair > token[[0, 1, 2]], "2 and 3 lanes; they must agree"),
-    "compare of reals": (number / 2 > 1, "comparisons are exact on integers only"),
     "and of numbers": (number & is_a, "a Bool or a OneHot is needed"),
     "or of widths": (pair | is_a, "2 and 1 lanes"),
     "not of a number": (~number, "a Bool or a OneHot is needed"),

@@ -100,6 +100,7 @@ def _of(type, size: float, shape: tuple[int, int], rng: np.random.Generator) -> 
         return drawn(type, shape, rng).astype(float)
     low = -size if type.lo is None else max(-size, type.lo)
     high = size if type.hi is None else min(size, type.hi)
-    single = np.float32(drawn(Real(low, high, type.width), shape, rng))
+    single = np.float32(drawn(Real(low, high, type.width, type.gap), shape, rng))
     over = (single < low) | (single > high)  # a bound that is no float32 was rounded outwards
-    return np.where(over, np.nextafter(single, np.float32(0)), single).astype(float)
+    values = np.where(over, np.nextafter(single, np.float32(0)), single).astype(float)
+    return np.where(np.abs(values) < type.gap, 0.0, values)

@@ -45,6 +45,7 @@ def _(operation: ops.Modulo, stream: Stream, known: Domains) -> Domain:
 
 
 @domain_of.register(ops.Compare)
+@domain_of.register(ops.Settled)
 @domain_of.register(ops.SameSymbol)
 @domain_of.register(ops.Or)
 @domain_of.register(ops.Not)

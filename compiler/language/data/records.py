@@ -116,6 +116,8 @@ def write_fields(record: object, context: Context) -> dict:
         if getattr(record, name) != context.alphabet:
             raise DataError(f"attribute {name!r} of {kind.__name__} is another alphabet than the circuit's")
     for name, codec in codecs(kind).items():
+        if name in _left_out(kind) and getattr(record, name) == _left_out(kind)[name]:
+            continue
         try:
             found[name] = codec.write(getattr(record, name), context)
         except Exception as error:  # a field may hold anything, whatever its annotation says
@@ -132,6 +134,8 @@ def read_fields(kind: type, data: dict, context: Context) -> Any:
         raise DataError("it reads tokens, and there is no alphabet")
     values = {}
     for name, codec in known.items():
+        if name not in data and name in _left_out(kind):
+            continue
         if name not in data:
             raise DataError(f"the attribute {name!r} is missing")
         try:
@@ -142,6 +146,12 @@ def read_fields(kind: type, data: dict, context: Context) -> Any:
         return kind(**values, **dict.fromkeys(alphabet_fields(kind), context.alphabet))
     except (TypeError, ValueError) as error:
         raise DataError(f"it is no {kind.__name__}: {error}") from error
+
+
+@cache
+def _left_out(kind: type) -> dict[str, Any]:
+    """The default of each field that is not written where it has it."""
+    return {item.name: item.default for item in fields(kind) if item.metadata.get("left out")}
 
 
 def _read_array(data: Json, context: Context) -> np.ndarray:

@@ -28,7 +28,7 @@ from compiler.language.operations.flags import And, Compare, Not, Or, SameSymbol
 from compiler.language.operations.linear import Emit, Linear, Lti, Shift
 from compiler.language.operations.memories import GateSum, Latch, MemoryRead, SumWhere
 from compiler.language.operations.products import Dot, Multiply, SiluProduct
-from compiler.language.operations.rectifiers import Clip, Half, Max, Min, Relu
+from compiler.language.operations.rectifiers import Clip, Half, Max, Min, Relu, Settled
 from compiler.language.operations.rules import Decide, rule_columns
 from compiler.language.operations.sources import Constant, Embed, Numbers, Position
 from compiler.language.operations.sums import Count, Cumsum, RunningMax, ScaledSum
@@ -75,6 +75,7 @@ __all__ = [
     "Sees",
     "Select",
     "SelectiveSum",
+    "Settled",
     "SiluProduct",
     "Shift",
     "SumWhere",

@@ -14,7 +14,7 @@ from compiler.language.operations.base import (
     grouped,
     same_width,
 )
-from compiler.language.types import Int, Real, Type
+from compiler.language.types import Bool, Int, Real, Type
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,20 @@ class Relu(Operation):
 
 
 @dataclass(frozen=True)
+class Settled(Relu):
+    """relu of numbers that are 1, or at most −1: the last step of a decision about a real number, a flag.
+
+    The input is 1 − relu(u) for a u that is never between −2 and 2, so that what u is off by is gone (the represent
+    pass alone makes these, where it has proved that).
+    """
+
+    core: ClassVar[bool] = False
+
+    def result_type(self, x: Type) -> Type:
+        return Bool(x.width)
+
+
+@dataclass(frozen=True)
 class Half(Relu):
     """silu(Sx)/S, which is within 0.2785/S of relu(x): what a block makes of real numbers.
 
@@ -45,6 +59,7 @@ class Half(Relu):
 
     scale: float = 128.0
     alone: bool = False  # whether it stands for relu, or is one of a pair of which only the difference is read
+    settled: bool = False  # whether it stands for Settled
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from compiler.exactness.saturation import rising_count
 from compiler.language import operations as ops
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool, Code
-from compiler.passes.conditions import need_whole
-from compiler.passes.represent.rectifiers import positive
+from compiler.passes.represent.rectifiers import decided
 from compiler.passes.represent.rewriter import Rewriter, Rules, rule_of
 from compiler.passes.represent.stored import as_bits, holds_signs
 
@@ -66,8 +65,7 @@ def _max(rewriter: Rewriter, operation: ops.Max, a: Stream, b: Stream) -> Stream
 
 @rule_of(RULES, ops.Compare)
 def _compare(rewriter: Rewriter, operation: ops.Compare, a: Stream, b: Stream) -> Stream:
-    need_whole(rewriter.domains, a, b)
-    above, below = positive(rewriter.domains, a - b), positive(rewriter.domains, b - a)
+    above, below = decided(rewriter.domains, a - b), decided(rewriter.domains, b - a)
     flags = {
         ">": above,
         "<": below,

@@ -6,7 +6,9 @@ from compiler.analysis.domain import power_of_two
 from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import linear_form
 from compiler.exactness.saturation import rising_count
+from compiler.language import operations as ops
 from compiler.language.stream import Stream
+from compiler.passes.conditions import need_gap
 
 
 def step(x: Stream) -> Stream:
@@ -19,6 +21,20 @@ def positive(domains: Domains, x: Stream) -> Stream:
     if x.width == 1 and rising_count(linear_form(x), domains):
         return 1 - step(1 - x)
     return step(x)
+
+
+def decided(domains: Domains, x: Stream) -> Stream:
+    """[x > 0] for multiples of a step, and for real numbers of which none but 0 is near 0.
+
+    With u = 4x/g − 2, g at most the least size of any but 0: u is at most −2 or at least 2, so relu(u) is 0 or at least
+    2, and 1 − relu(1 − relu(u)) is the flag to the last bit, even where u is off by 1/2. Two blocks.
+    """
+    domain = domains.of(x)
+    if domain.step:
+        return positive(domains, x if domain.step >= 1 else x / domain.step)
+    gap = need_gap(domains, x)
+    beyond = (x * (4 / gap) - 2).relu()
+    return 1 - Stream(ops.Settled(), (1 - beyond,))
 
 
 def masked(domains: Domains, x: Stream, flag: Stream) -> Stream:
