@@ -9,7 +9,7 @@ from pathlib import Path
 
 from compiler.artifact.json_files import shown, text_of
 from constructions.construction import Construction
-from constructions.reproduce import Row, row_key
+from constructions.reproduce import Row, chosen, row_key
 
 _HEAD = """# Every program of paper B: what was run
 
@@ -67,7 +67,7 @@ class KeptRows:
         for name, title in _TITLES.items():
             rows = sorted(self.of(name), key=_order)
             if rows:
-                parts.append(f"## {title}\n\n`construct reproduce {name}`\n\n{_table(rows)}")
+                parts.append(f"## {title}\n\n`construct reproduce {name}`\n\n{_table(rows, _missing(name, rows))}")
         return "\n".join(parts)
 
 
@@ -82,10 +82,18 @@ def _order(row: Row) -> tuple[str, str, str]:
     return row.parameters, row.arch, {"float32": ""}.get(row.dtype, row.dtype)
 
 
-def _table(rows: Sequence[Row]) -> str:
+def _missing(experiment: str, rows: Sequence[Row]) -> list[str]:
+    """The models of an experiment that have no row."""
+    run = {(row.arch, row.parameters, row.dtype) for row in rows}
+    return [f"{c.name} {c.target} {c.dtype}" for c in chosen(experiment) if row_key(c) not in run]
+
+
+def _table(rows: Sequence[Row], missing: Sequence[str]) -> str:
     right, refused = sum(row.good and not row.refused for row in rows), sum(bool(row.refused) for row in rows)
     lines = [
-        f"{len(rows)} models: {right} right, {refused} refused, {len(rows) - right - refused} wrong.\n",
+        f"{len(rows)} of {len(rows) + len(missing)} models were run: {right} right, {refused} refused, "
+        f"{len(rows) - right - refused} wrong.\n",
+        *([f"Not run: {'; '.join(missing)}.\n"] if missing else []),
         "| model | mixer | dtype | right of queries | bits | channels · columns | tokens written | seconds |",
         "| --- | --- | --- | ---: | --- | ---: | ---: | ---: |",
         *map(_line, rows),

@@ -53,6 +53,17 @@ def test_every_chain_and_a_wrong_one(checkpoint, monkeypatch):
     assert all(run.wrong for run in check_generation(task, directory, seed=0, every=True)[:2])
 
 
+def test_the_promise_is_about_what_the_model_itself_writes(checkpoint):
+    """Prompts of the language lead to continuations in it; one outside is refused."""
+    built, directory = checkpoint
+    domain = artifact.report(built, {}, None)["guarantee"]["domain"]
+    assert "two words of at most 2 letters" in domain and "and what the model itself writes after it" in domain
+    told = CliRunner().invoke(app, ["generate", str(directory), "--prompt", "a a a | b ;"])
+    assert isinstance(told.exception, ValueError) and "is outside of what construction.json promises" in str(
+        told.exception
+    )
+
+
 def test_the_command_streams_what_the_function_returns(checkpoint):
     prompt, chain = next(iter(PROMPTS.items()))
     told = CliRunner().invoke(app, ["generate", str(checkpoint[1]), "--prompt", prompt])

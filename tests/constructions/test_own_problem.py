@@ -67,6 +67,11 @@ def test_from_a_file_to_a_checkpoint_that_writes(file: Path, tmp_path: Path):
     assert CliRunner().invoke(app, ["verify", out, "--samples", "5", "--json"]).exit_code == 0
 
 
+def test_a_promise_that_is_shorter_than_its_chains_is_refused():
+    with pytest.raises(ValueError, match="leaves the language that bounds the circuit .* at most 4 tokens"):
+        list(OwnProblem(problem(), max_length=4).tasks()[0].rows())
+
+
 @pytest.mark.parametrize("answer", ["last", "max", "min"])
 @pytest.mark.parametrize("arch", ["mamba", "mamba2"])
 def test_every_input(arch: str, answer: str):

@@ -83,7 +83,7 @@ def test_what_is_kept_is_not_run_again_and_what_was_wrong_is(tiny, monkeypatch, 
     monkeypatch.setattr(reproduce, "run", lambda *asked: ran.append(asked[1]) or right(*asked))
     assert reproduced(monkeypatch, *options) == 0 and ran == [TINY[3]]
     assert json.loads(capsys.readouterr().out)[:3] == some
-    assert "4 models: 3 right, 1 refused, 0 wrong." in page.read_text("utf-8")
+    assert "4 of 4 models were run: 3 right, 1 refused, 0 wrong." in page.read_text("utf-8")
     assert reproduced(monkeypatch, *options, "--samples", "7") == 0 and len(ran) == 5, "another number is another run"
 
     rows = json.loads(kept.read_text("utf-8"))
@@ -109,8 +109,9 @@ def test_the_page_of_what_was_run_is_that_of_its_rows():
     rows = KeptRows(DOCS / "chains.json")
     assert rows.page() == (DOCS / "chains.md").read_text("utf-8"), "construct reproduce … --keep --page"
     models = {reproduce.row_key(c) for name in ("chains", "every-chain") for c in reproduce.chosen(name)}
+    assert rows.of("chains")
     for name in ("chains", "every-chain"):
-        assert rows.of(name) and all(row.good for row in rows.of(name))
+        assert all(row.good for row in rows.of(name))
         assert {(row.arch, row.parameters, row.dtype) for row in rows.of(name)} <= models
 
 
