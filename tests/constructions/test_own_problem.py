@@ -5,6 +5,7 @@ What is refused.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,15 @@ def test_from_a_file_to_a_checkpoint_that_writes(file: Path, tmp_path: Path):
     told = CliRunner().invoke(app, ["dp", f"{file}:GRID", "--out", out, "--json"])
     assert told.exit_code == 0, told.output
     assert generate(out, "b a c b ;") == "1 1 3 2 ."
+    assert "cheapest-path" in (tmp_path / "out" / "README.md").read_text("utf-8"), "the card"
     assert CliRunner().invoke(app, ["verify", out, "--samples", "5", "--json"]).exit_code == 0
+
+
+def test_its_memories_are_kept_in_two_digits_where_the_state_must_be_small(file: Path, tmp_path: Path):
+    options = ["--max-d-state", "2", "--verify", "random", "--samples", "4", "--no-certify", "--json"]
+    told = CliRunner().invoke(app, ["dp", f"{file}:GRID", "--out", str(tmp_path / "small"), *options])
+    assert told.exit_code == 0, told.output
+    assert json.loads(told.stdout)["sizes"]["d_state"] <= 2
 
 
 def test_a_promise_that_is_shorter_than_its_chains_is_refused():
