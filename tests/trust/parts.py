@@ -55,8 +55,8 @@ def _counted(module: str) -> Callable[[int, int], list[str]]:
 PARTS = {
     part.name: part
     for part in (
-        Part("fuzz", 100_000, 1000, _fuzz, FUZZ_START),
-        Part("forms", 3000, 100, _forms, FORMS_START),
+        Part("fuzz", 100_000, 500, _fuzz, FUZZ_START),
+        Part("forms", 3000, 20, _forms, FORMS_START),
         Part("hostile", 10_000, 500, _counted("tests.artifact.hostile")),
         Part("kills", 500, 250, _counted("tests.artifact.kills")),
         Part("plants", 9750, 125, _counted("tests.verify.checker.evidence")),

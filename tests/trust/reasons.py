@@ -11,6 +11,7 @@ _RAMPS = "[x > 0] by the rising ramps in place of the falling ones, equal on int
 REASONS_OF_MUTANTS: dict[tuple[str, str], str] = {
     ("targets/mamba_delta_t/emit.py", "put(step[:n], columns.step, channel_of)  →  pass"): _PRINTED,
     ("targets/mamba2/emit.py", "+  →  -"): _PRINTED,
+    ("targets/mamba/emit.py", "-  →  +"): _PRINTED,
     ("targets/mamba2/emit.py", "4  →  3"): "another size of heads among those that fit: the same numbers elsewhere",
     ("gadgets/product.py", "and  →  or"): "the factors are swapped: a·b = b·a",
     ("gadgets/product.py", "<  →  <="): "the factors are swapped: a·b = b·a",
@@ -18,4 +19,14 @@ REASONS_OF_MUTANTS: dict[tuple[str, str], str] = {
     ("passes/fit_ports.py", "<  →  <="): "what is never negative is carried by two rectifiers; the second is 0",
     ("passes/represent/rectifiers.py",
      "x.width == 1 and rising_count(linear_form(x), domains)  →  False"): _RAMPS,
+    ("passes/fold_masks.py", "0  →  1"): "fewer masks are folded",
+    ("passes/logic.py", "False  →  True"): "no mask is folded",
+    ("passes/represent/stored.py", "*  →  /"): "signed values are stored as pairs, not as what they are made of",
+    ("passes/represent/stored.py", "1  →  0"): "signed values are stored as pairs, not as bits",
+    ("passes/represent/thresholds.py", "/  →  *"): "more thresholds than the operand reaches, always 0 or always 1",
+    ("passes/schedule.py", "group is None  →  False"): "operations stand in other blocks",
+    ("passes/schedule.py", "insort(own, free)  →  pass"): "operations stand in other blocks",
+    ("passes/skip_path.py", "==  →  !="): "the skip path carries other terms of the same sum",
+    ("passes/skip_path.py", "not   →  "): "the constant is carried by another channel",
+    ("targets/mamba2/signed_keys.py", "1  →  0"): "the shorter form of signed keys is not taken",
 }  # fmt: skip

@@ -39,6 +39,13 @@ def test_what_falls_short_is_told():
     assert "that failed were run again at commit def: 1 still fail: case 3, own: cut" in page(numbers)
 
 
+def test_plants_count_where_they_were_planted():
+    result = {"plants": {"accepted": 3, "rejected": 10}, "failures": []}
+    text = page({"plants": {"cases": 125, "commits": ["abc"], "result": result}})
+    assert "| one weight of a checkpoint changed | 5,000 | 13 | 0 | abc |" in text
+    assert "4,987 of 5,000 were not run" in text
+
+
 def test_mutants_that_stay_have_a_reason_whatever_their_line():
     entry = {"mutant": "compiler/gadgets/product.py:40  and  →  or", "outcome": "proved", "reason": "signed/mamba: "}
     text = page({"mutation": {"cases": 1, "commits": ["abc"], "result": {"outcomes": {}, "survivors": [entry]}}})
