@@ -6,7 +6,9 @@ For one state h of the layer (channel d, column n; λ = exp(A_log)) and the inpu
     c̃_j = ∂(B_n Δ_d x̂_d)/∂x̂_j − λ e^(−λΔ_d(j)) h_{j−1} ∂Δ_d/∂x̂_j,
 
 an equality, not a bound (Lemma 1): c̃_j does not depend on t. For S4D Δ and B are parameters and
-only the exponential is left. If λ Σ_r Δ(x̂_r) ≤ c at every t, then |∂h_t/∂x̂_j| ≥ e^(−c) |c̃_j| for ever
+only the exponential is left. In Mamba-2 (Remark 1) Δ has a projection of its own, beside the convolution, and B is
+shared by the channels of a group: the inputs are then x̂, B̂, Ĉ and the numbers that Δ is made of, λ is a head's, and
+the same equality holds. If λ Σ_r Δ(x̂_r) ≤ c at every t, then |∂h_t/∂x̂_j| ≥ e^(−c) |c̃_j| for ever
 (Lemma 2). The lemma is printed without the second term of c̃_j, which is where Δ's own
 dependence on x̂_j enters; without it the bound is wrong in general, see `printed_bound`.
 
@@ -83,7 +85,8 @@ class Sensitivity:
 class _Scan:
     """What one state of a layer sees.
 
-    x: (T, d_inner) inputs; channel d; λ; functions of one x̂: Δ_d and B_n, both differentiable.
+    x: (T, d_inner) inputs, of Mamba-2 (T, channels, groups' B and C, heads' Δ before softplus); channel d; λ;
+    functions of one x̂: Δ_d and B_n, both differentiable.
     """
 
     x: Tensor
@@ -97,7 +100,7 @@ def sensitivity(layer: nn.Module, u: Tensor, channel: int = 0, column: int = 0) 
     """The sensitivities of state (channel, column) of a layer to the inputs of its scan, for the block input u (T,
     d_model).
 
-    layer: `mamba_ssm.Mamba` or our `S4DMixer`, compiled, trained or random. ValueError for other layers and places.
+    layer: `mamba_ssm.Mamba`, `Mamba2` or our `S4DMixer`, compiled, trained or random. ValueError for others.
     """
     scan = _scan_of(as_block(layer), u, channel, column)
     x = scan.x.clone().requires_grad_(True)
@@ -126,18 +129,15 @@ def stream_sensitivity(stack: Stack, first: Tensor, block: int, channel: int = 0
 
 
 def _scan_of(layer: Block, u: Tensor, channel: int, column: int) -> _Scan:
-    if not hasattr(layer, "A_log") or layer.A_log.dim() != 2 or not hasattr(layer, "conv1d"):
-        raise ValueError(f"{type(layer).__name__} is no Mamba or S4D layer; the lemmas speak of these.")
+    if not hasattr(layer, "A_log") or not hasattr(layer, "conv1d"):
+        raise ValueError(f"{type(layer).__name__} is no Mamba, Mamba-2 or S4D layer; the lemmas speak of these.")
+    if layer.A_log.dim() == 1:
+        return _mamba2_scan(layer, u, channel, column)
     inner, columns = layer.A_log.shape
-    if not (0 <= channel < inner and 0 <= column < columns):
-        raise ValueError(
-            f"there is no state ({channel}, {column}): the layer has {inner} channels and {columns} columns."
-        )
+    _check_place(channel, column, inner, columns)
     weights = {name: p.detach().double() for name, p in layer.named_parameters()}
     mixed = F.linear(u.detach().double(), weights["in_proj.weight"], weights.get("in_proj.bias"))[:, :inner]
-    taps = weights["conv1d.weight"].shape[-1]
-    padded = F.pad(mixed.T[None], (taps - 1, 0))
-    x = F.silu(F.conv1d(padded, weights["conv1d.weight"], weights.get("conv1d.bias"), groups=inner))[0].T
+    x = _convolved(mixed, weights)
     rate = torch.exp(weights["A_log"][channel, column])
     if "x_proj.weight" in weights:
         delta, write = _selective(weights, layer.dt_rank, channel, column)
@@ -145,6 +145,37 @@ def _scan_of(layer: Block, u: Tensor, channel: int, column: int) -> _Scan:
         step, b = F.softplus(weights["dt_bias"][channel]), weights["B"][channel, column]
         delta, write = (lambda x: step + 0 * x.sum()), (lambda x: b + 0 * x.sum())
     return _Scan(x, channel, rate, delta, write)
+
+
+def _check_place(channel: int, column: int, channels: int, columns: int) -> None:
+    if not (0 <= channel < channels and 0 <= column < columns):
+        raise ValueError(
+            f"there is no state ({channel}, {column}): the layer has {channels} channels and {columns} columns."
+        )
+
+
+def _convolved(mixed: Tensor, weights: dict[str, Tensor]) -> Tensor:
+    """(T, features) behind the causal convolution and SiLU."""
+    taps = weights["conv1d.weight"].shape[-1]
+    padded = F.pad(mixed.T[None], (taps - 1, 0))
+    convolved = F.conv1d(padded, weights["conv1d.weight"], weights.get("conv1d.bias"), groups=mixed.shape[1])
+    return F.silu(convolved)[0].T
+
+
+def _mamba2_scan(layer: Block, u: Tensor, channel: int, column: int) -> _Scan:
+    """in_proj gives gates, then x, B and C, which are convolved, and last a number for each head's Δ."""
+    _check_place(channel, column, layer.d_ssm, layer.d_state)
+    weights = {name: p.detach().double() for name, p in layer.named_parameters()}
+    projected = F.linear(u.detach().double(), weights["in_proj.weight"], weights.get("in_proj.bias"))
+    convolved = layer.d_ssm + 2 * layer.ngroups * layer.d_state
+    mixed, steps = projected[:, -convolved - layer.nheads :].split([convolved, layer.nheads], dim=1)
+    inputs = torch.cat([_convolved(mixed, weights), steps], dim=1)
+    head = channel // layer.headdim
+    group = head // (layer.nheads // layer.ngroups)
+    place = layer.d_ssm + group * layer.d_state + column
+    bias, (low, high) = weights["dt_bias"][head], layer.dt_limit
+    delta = lambda x: F.softplus(x[convolved + head] + bias).clamp(low, high)
+    return _Scan(inputs, channel, torch.exp(weights["A_log"][head]), delta, lambda x: x[place])
 
 
 def _selective(weights: dict[str, Tensor], rank: int, channel: int, column: int):

@@ -10,7 +10,9 @@ import pytest
 import pywt
 from scipy.integrate import quad
 
+from compiler.artifact.numeric import numeric_stack
 from compiler.artifact.package import bare_sizes
+from compiler.driver import compile
 from constructions.selectivity.approximation_rate import (
     PiecewiseConstant,
     fourier_errors,
@@ -19,7 +21,7 @@ from constructions.selectivity.approximation_rate import (
     rate_report,
     slopes,
 )
-from constructions.selectivity.haar import build_haar, haar_matrix, haar_pyramid, haar_report, orthonormal_factors
+from constructions.selectivity.haar import Haar, build_haar, haar_matrix, haar_pyramid, haar_report, orthonormal_factors
 from constructions.selectivity.haar_bases import (
     approximation,
     basis,
@@ -179,3 +181,12 @@ def test_a_dyadic_jump_ends_the_series():
         slopes(function, 40)
     with pytest.raises(ValueError, match="rise"):
         PiecewiseConstant.of([0.5, 0.25], [0, 1, 2])
+
+
+@pytest.mark.parametrize("form", ["steps", "bumps"])
+def test_remark_1_on_mamba2(form: str) -> None:
+    """The ±1 transform of integers on real Mamba-2 blocks: two of them, exact."""
+    compiled = compile(Haar(2, form, orthonormal=False).circuit(), "mamba2")
+    samples = np.random.default_rng(0).integers(-1000, 1001, (16, 4)).astype(float)
+    given = numeric_stack(compiled).run({"x": samples[..., None]})[:, -1]
+    assert len(compiled.blocks) == 2 and np.array_equal(given, samples @ haar_matrix(2).T)

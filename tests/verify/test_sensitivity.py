@@ -22,6 +22,11 @@ def random_mamba(seed=0, d_model=6, **options):
     return mamba_classes().Mamba(d_model, d_state=3, expand=2, **options)
 
 
+def random_mamba2(seed=0, **options):
+    torch.manual_seed(seed)
+    return mamba_classes().Mamba2(6, d_state=3, expand=2, headdim=4, **options)
+
+
 def random_s4d(seed=0):
     torch.manual_seed(seed)
     layer = S4DMixer(6, 12, 3)
@@ -35,7 +40,7 @@ def random_input(length=24, seed=1):
 
 
 @pytest.mark.parametrize("channel, column", [(0, 0), (5, 2), (11, 1)])
-@pytest.mark.parametrize("make", [random_mamba, random_s4d])
+@pytest.mark.parametrize("make", [random_mamba, random_s4d, lambda: random_mamba2()])
 def test_the_closed_form_is_the_derivative(make, channel, column):
     result = sensitivity(make(), random_input(), channel, column)
     assert result.disagreement() < 1e-12 and result.measured.max() > 0
@@ -138,8 +143,10 @@ def test_a_latch_never_forgets_what_it_kept():
 
 
 def test_other_layers_are_refused():
-    with pytest.raises(ValueError, match="no Mamba or S4D"):
-        sensitivity(mamba_classes().Mamba2(8, headdim=4), random_input())
+    with pytest.raises(ValueError, match="no Mamba, Mamba-2 or S4D"):
+        sensitivity(torch.nn.Linear(6, 6), random_input())
+    with pytest.raises(ValueError, match="no state"):
+        sensitivity(random_mamba2(), random_input(), 0, 3)
     with pytest.raises(ValueError, match="no state"):
         sensitivity(random_mamba(), random_input(), 12)
 
@@ -227,3 +234,50 @@ def test_the_inputs_of_the_scan_are_the_modules():
         torch.testing.assert_close(scan.x, x)
         torch.testing.assert_close(torch.stack([scan.delta(row) for row in x]), F.softplus(layer.dt_proj(dt))[:, 4])
         torch.testing.assert_close(torch.stack([scan.write(row) for row in x]), b[:, 1])
+
+
+@pytest.mark.parametrize("options", [{}, {"ngroups": 3, "rmsnorm": False}])
+def test_mamba2_by_its_own_equations(options):
+    """Remark 1: the state whose derivatives are taken is the layer's, for every group and head."""
+    layer, u = random_mamba2(2, **options).double(), random_input(8).double()
+    from verify import sensitivity as module
+
+    for channel, column in ((0, 0), (5, 2), (11, 1)):
+        scan = module._scan_of(layer, u, channel, column)
+        h = torch.zeros((), dtype=torch.float64)
+        for x in scan.x:
+            step = scan.delta(x)
+            h = torch.exp(-scan.rate * step) * h + step * scan.write(x) * x[channel]
+        assert h == pytest.approx(float(states_of(layer, u)[channel // 4, channel % 4, column]), rel=1e-9)
+
+
+def states_of(layer, u):
+    """The state behind the last position, (heads, headdim, d_state), by Mamba-2's equations."""
+    z = layer.in_proj(u).detach()
+    groups, n = layer.ngroups, layer.d_state
+    conv = F.silu(layer.conv1d(z[:, 12 : 24 + 2 * groups * n].T[None])[..., : len(u)])[0].T.detach()
+    dt = F.softplus(z[:, 24 + 2 * groups * n :] + layer.dt_bias).detach()
+    x = conv[:, :12].reshape(len(u), 3, 4)
+    b = conv[:, 12 : 12 + groups * n].reshape(len(u), groups, n).repeat_interleave(3 // groups, dim=1)
+    state = torch.zeros(3, 4, n, dtype=torch.float64)
+    for t in range(len(u)):
+        keep = torch.exp(-layer.A_log.detach().exp() * dt[t])
+        state = keep[:, None, None] * state + dt[t][:, None, None] * x[t][:, :, None] * b[t][:, None, :]
+    return state
+
+
+def test_lemma_2_on_mamba2():
+    layer = random_mamba2(dt_min=1e-4, dt_max=1e-3)
+    layer.in_proj.weight.data[-layer.nheads :] *= 0.01
+    layer.dt_bias.data -= 4
+    result = sensitivity(layer, random_input(40), 2, 0)
+    assert float(result.total.max()) < 0.5 and (result.measured[-1] >= result.lower_bound * (1 - 1e-12)).all()
+
+
+def test_a_latch_on_mamba2_never_forgets():
+    compiled = compile(KeepNth(n=3, vocab=4, arch="mamba2").circuit(), "mamba2")
+    block = len(compiled.blocks) - 1
+    kept = next(c for c, name in enumerate(compiled.blocks[-1].channels.names) if name.startswith("kept"))
+    tokens = torch.from_numpy(np.random.default_rng(0).integers(0, 4, (1, 30)))
+    result = stack_sensitivity(bare(compiled), tokens[0], block, kept)
+    assert result.disagreement() < 1e-12 and (result.exponent[2:, 2] == 0).all() and result.measured[-1, 2] > 0
