@@ -7,14 +7,15 @@ from fractions import Fraction
 
 import numpy as np
 
+from verify.checker.bounds import bounds, largest
 from verify.checker.files import Checkpoint, Matrix
 from verify.checker.formats import Rejected, array_exponent
 from verify.checker.mamba import mamba_block
 from verify.checker.mamba2 import mamba2_block
+from verify.checker.merged import merged
 from verify.checker.norms import normed
-from verify.checker.states import merged
 from verify.checker.sums import exact_sum
-from verify.checker.values import Value, World, bounds, largest, of_letters
+from verify.checker.values import Value, World, of_letters
 
 ONE = Fraction(1)
 BLOCKS = {"mamba": mamba_block, "mamba2": mamba2_block}

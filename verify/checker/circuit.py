@@ -7,11 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from verify.checker.bent import product, relu
+from verify.checker.bounds import bounds, largest, values_of
 from verify.checker.entries import read_matrix
 from verify.checker.files import Matrix
 from verify.checker.meaning import Meaning
 from verify.checker.rules import ONE, RULES, Lanes, Unproved
-from verify.checker.values import Value, World, bounds, combine, largest, product, relu, values_of
+from verify.checker.values import Value, World, combine
 
 _MOST_LANES = 1 << 16
 

@@ -8,14 +8,15 @@ from math import lcm
 
 import numpy as np
 
+from verify.checker.bounds import along, bounds
 from verify.checker.circuit import Reader
 from verify.checker.files import Matrix
 from verify.checker.formats import EXACT, Rejected, array_exponent
+from verify.checker.merged import merged
 from verify.checker.readout import held, times, times_number
 from verify.checker.rules import ONE, Lanes, Unproved
-from verify.checker.states import merged
 from verify.checker.tables import Ramp
-from verify.checker.values import Value, World, along, bounds, combine, constant, normalised
+from verify.checker.values import Value, World, combine, constant, normalised
 from verify.checker.windows import TooLarge, exact_float, exact_product
 
 _MOST_ENTRIES = 1 << 23

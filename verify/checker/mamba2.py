@@ -14,13 +14,14 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+from verify.checker.bounds import bounds, largest
 from verify.checker.files import Matrix
 from verify.checker.formats import FORMATS, Rejected, decay
 from verify.checker.mamba import ONE, convolved, project
 from verify.checker.norms import normed
 from verify.checker.states import Step, exact_product, state_output, step_of
 from verify.checker.sums import activation, exact_sum
-from verify.checker.values import Value, World, bounds, constant, largest
+from verify.checker.values import Value, World, constant
 
 EXACT_DECAYS = ((Fraction(0), Fraction(0)), (Fraction(1), Fraction(1)))
 

@@ -10,8 +10,10 @@ from itertools import permutations
 
 import numpy as np
 
+from verify.checker.bent import single
+from verify.checker.bounds import along, bounds, corners, largest
 from verify.checker.tables import MOST_VALUES, Ramp, Table
-from verify.checker.values import ZERO, Component, Key, Value, World, along, bounds, combine, corners, largest, single
+from verify.checker.values import ZERO, Component, Key, Value, World, combine
 
 Phi = Callable[[Fraction], Fraction]  # a non-decreasing function
 Number = Callable[[Table], Fraction]

@@ -8,9 +8,10 @@ from itertools import combinations
 
 import numpy as np
 
+from verify.checker.bounds import largest
 from verify.checker.formats import Rejected, exponent, is_power
 from verify.checker.sums import check_range, exact_sum
-from verify.checker.values import Value, World, largest
+from verify.checker.values import Value, World
 
 _MOST_BALLAST = 4
 

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from verify.checker.bounds import bounds, largest, values_of
 from verify.checker.mass import zero_where
 from verify.checker.tables import Ramp
-from verify.checker.values import (
-    ZERO,
-    Component,
-    Key,
-    Root,
-    Value,
-    World,
-    bounds,
-    largest,
-    normalised,
-    values_of,
-)
+from verify.checker.values import ZERO, Component, Key, Root, Value, World, normalised
 
 _MOST_WRITES = 64
 

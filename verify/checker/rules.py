@@ -13,22 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from verify.checker.bent import product, relu
+from verify.checker.bounds import bounds, values_of
 from verify.checker.entries import read_matrix, read_number
 from verify.checker.files import Matrix
 from verify.checker.states import counted, latch, memory, running_sum
-from verify.checker.values import (
-    TOKEN,
-    Value,
-    World,
-    bounds,
-    combine,
-    constant,
-    later,
-    of_letters,
-    product,
-    relu,
-    values_of,
-)
+from verify.checker.values import TOKEN, Value, World, combine, constant, later, of_letters
 
 if TYPE_CHECKING:
     from verify.checker.circuit import Reader

@@ -4,12 +4,14 @@ Y).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
+from verify.checker.bent import product
+from verify.checker.bounds import along, bounds, largest, values_of
 from verify.checker.formats import ERASED, KEPT, ON, Rejected, exponent
 from verify.checker.mass import mass, mass_of_product, sorted_majorants, zero_where
 from verify.checker.once import written
@@ -22,17 +24,12 @@ from verify.checker.values import (
     Value,
     World,
     above,
-    along,
-    bounds,
     combine,
     constant,
     divided,
-    largest,
     normalised,
     of_root,
-    product,
     scaled,
-    values_of,
 )
 
 Column = tuple[Value, Value, tuple[Fraction, Fraction]]  # B, C and the bounds on |A|
@@ -359,45 +356,3 @@ def _latched(world: World, query: Value, top: Fraction) -> tuple[tuple | None, V
                 unit, shape, flag = latched.parts
                 return flag.key, shape, top * abs(slope) / unit
     return None, query, top
-
-
-def merged(world: World, value: Value) -> Value:
-    """Equal operators on several operands are one operator on their sum (lemma Y): tighter bounds, and a normal
-    form.
-    """
-    groups: dict[tuple, list] = {}
-    for key, component in value.ramps.items():
-        root = world.roots[key[0]]
-        if not key[1] and root.exact is None and component.linear and root.kind in _MERGED:
-            groups.setdefault((root.kind, _parameters(root)), []).append((key, root, component))
-    rest, more = dict(value.terms), []
-    const = value.const
-    for (kind, _), members in groups.items():
-        if len(members) < 2:
-            continue
-        operand = []
-        for key, root, component in members:
-            slope = component.slopes[0] if component.slopes else ZERO
-            const += component.ys[0] - slope * component.xs[0]
-            operand.append((slope / root.parts[0] if kind != "product" else slope * root.parts[0], root.parts[1]))
-            rest.pop(key)
-        more.append(_MERGED[kind](world, combine(operand), members[0][1]))
-    if not more:
-        return value
-    result = combine([(Fraction(1), Value(const, rest)), *((Fraction(1), v) for v in more)])
-    result.upto = value.upto
-    return result
-
-
-def _parameters(root: Root) -> tuple:
-    if root.kind == "memory":
-        return tuple((b.key, c.key) for b, c in root.parts[2])
-    return tuple(v.key for v in root.parts[2:])
-
-
-_MERGED: dict[str, Callable[[World, Value, Root], Value]] = {
-    "sum": lambda world, v, root: running_sum(world, v, "a sum"),
-    "latch": lambda world, v, root: latch(world, v, root.parts[2]),
-    "product": lambda world, v, root: product(world, v, root.parts[2]),
-    "memory": lambda world, v, root: memory(world, v, list(root.parts[2]), "a memory"),
-}

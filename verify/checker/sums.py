@@ -9,9 +9,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from verify.checker.bent import relu, single
+from verify.checker.bounds import bounds, largest
 from verify.checker.formats import OFF, ON, Rejected, exponent, is_power
 from verify.checker.tables import Ramp, Table
-from verify.checker.values import ZERO, Component, Key, Value, World, bounds, combine, largest, relu, single
+from verify.checker.values import ZERO, Component, Key, Value, World, combine
 
 Terms = list[tuple[Fraction, Value]]
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import cached_property
 from math import ceil, floor, gcd
 from typing import Any
 
 import numpy as np
 
 from verify.checker.formats import Format, Rejected, exponent
-from verify.checker.language import Graph, Language
-from verify.checker.tables import MOST_VALUES, Ramp, Table, ramp_sum, table_sum
+from verify.checker.language import Language
+from verify.checker.tables import Ramp, Table, ramp_sum, table_sum
 
 Component = Table | Ramp
 Along = np.ndarray | None  # (2, edges): bounds of a number at the positions where a walk takes each edge
@@ -109,7 +109,7 @@ class World:
             lo, hi, values = facts
             if self.language.graph is not None:
                 everywhere = np.repeat([[below(lo)], [above(hi)]], len(self.language.edges), axis=1)
-                along = everywhere if along is None else _both(along, everywhere)
+                along = everywhere if along is None else tighter(along, everywhere)
                 lo, hi = max(lo, floor(along[0].min())), min(hi, ceil(along[1].max()))
             values = None if values is None else tuple(v for v in values if lo <= v <= hi)
             root = Root(len(self.roots), kind, lo, hi, values, parts, exact, along)
@@ -124,16 +124,16 @@ def constant(x: Fraction | int) -> Value:
 
 def of_letters(dense: np.ndarray) -> Value:
     """The value of a lane that the embedding fills."""
-    return _normal({(TOKEN, 0): Table(dense)}, ZERO)
+    return normal({(TOKEN, 0): Table(dense)}, ZERO)
 
 
 def of_root(root: Root, scale: Fraction) -> Value:
     """scale · x."""
     ends = sorted({root.lo, root.hi})
-    return _normal({(root.id, 0): Ramp(ends, [scale * x for x in ends])}, ZERO)
+    return normal({(root.id, 0): Ramp(ends, [scale * x for x in ends])}, ZERO)
 
 
-def _normal(terms: Mapping[Key, Component], const: Fraction) -> Value:
+def normal(terms: Mapping[Key, Component], const: Fraction) -> Value:
     """Components that are 0 at the first letter or the least integer, and none that is 0 throughout."""
     kept: dict[Key, Component] = {}
     for key, component in _positions_at_one_lag(terms).items():
@@ -173,7 +173,7 @@ def combine(terms: Iterable[tuple[Fraction, Value]], const: Fraction = ZERO) -> 
                 else:
                     ramps.setdefault(key, []).append((weight, component))
     added: dict[Key, Component] = {k: table_sum(parts) for k, parts in tables.items()}
-    return _normal(added | {k: ramp_sum(parts) for k, parts in ramps.items()}, const)
+    return normal(added | {k: ramp_sum(parts) for k, parts in ramps.items()}, const)
 
 
 def scaled(value: Value, weight: Fraction) -> Value:
@@ -191,81 +191,12 @@ def later(value: Value, k: int, letters: int) -> Value:
         key = (TOKEN, k)
         here = value.tables.get(0)
         terms[key] = table_sum([(Fraction(1), past), (Fraction(1), here.later(k))]) if here else past
-    result = _normal(terms, ZERO)
+    result = normal(terms, ZERO)
     result.upto = value.upto
     return result
 
 
-def bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
-    """(lo, hi) over all sequences and positions. Exclusive gates count once: see `_gated`."""
-    if value.range is None:
-        found = [_bounds(world, v) for v in (value, *_rewritten(world, value))]
-        value.range = (max(lo for lo, _ in found), min(hi for _, hi in found))
-    return value.range
-
-
-def _rewritten(world: World, value: Value) -> list[Value]:
-    """The value with each c · (sum − latch of it) as what is counted since."""
-    found = []
-    for latched in value.ramps.keys() & world.zeros.keys():
-        total, zero = world.zeros[latched]
-        a, b = (v.slopes[0] if (v := value.ramps.get(k)) and v.linear and v.slopes else ZERO for k in (total, latched))
-        per = -zero.ramps[latched].slopes[0]
-        if a * b * per < 0:
-            found.append(combine([(Fraction(1), value), (-min(a, -b / per, key=abs), zero)]))
-    return found
-
-
-def _bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
-    lo = hi = value.const
-    gated: dict[Key, list[tuple[Root, Ramp]]] = {}
-    for key, component in value.terms.items():
-        gate = _gated(world.roots[key[0]], component, key[1]) if isinstance(component, Ramp) else None
-        if gate and isinstance(component, Ramp):
-            gated.setdefault(gate, []).append((world.roots[key[0]], component))
-        else:
-            lo, hi = lo + component.lo, hi + component.hi
-    for parts in gated.values():
-        low, high = _gated_bounds(world, parts)
-        lo, hi = lo + low, hi + high
-    return lo, hi
-
-
-def along(world: World, value: Value) -> Along:
-    """Bounds at each edge of the input language (lemma E); None where there is one state only."""
-    graph = world.language.graph
-    if graph is None:
-        return None
-    if "along" not in value.facts:
-        value.facts["along"] = reduce(_both, (_along(world, graph, v) for v in (value, *_rewritten(world, value))))
-    return value.facts["along"]
-
-
-def _along(world: World, graph: Graph, value: Value) -> np.ndarray:
-    found, size = np.full((2, len(world.language.edges)), float(value.const)), abs(value.const)
-    for (root, lag), component in value.terms.items():
-        here = _component_along(world, graph, component, root)
-        for _ in range(lag):
-            here = graph.before(here, (below(min(component.start)), above(max(component.start))))
-        found = found + here
-        size += max(abs(component.lo), abs(component.hi))
-    if size >= Fraction(2) ** (52 + value.unit):  # where float64 may round
-        found += np.array([[-1.0], [1.0]]) * above(size) * 2.0**-40
-    return found
-
-
-def _component_along(world: World, graph: Graph, component: Component, root: int) -> np.ndarray:
-    if isinstance(component, Table):
-        return graph.of_letters(component.dense())
-    known = world.roots[root].along
-    if known is None:
-        raise TypeError("a root without bounds along the walks of its language")
-    ends, at = np.unique(known, axis=1, return_inverse=True)
-    found = [component.between(floor(lo), ceil(hi)) for lo, hi in ends.T.tolist()]
-    return np.array([[below(lo), above(hi)] for lo, hi in found]).T[:, at.reshape(-1)]
-
-
-def _both(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def tighter(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.stack([np.maximum(a[0], b[0]), np.minimum(a[1], b[1])])
 
 
@@ -279,85 +210,7 @@ def above(x: Fraction | int) -> float:
     return float(x) if Fraction(float(x)) >= x else float(np.nextafter(float(x), np.inf))
 
 
-def corners(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Bounds of a product at each edge; a little more where float64 may round."""
-    found = np.stack([x * y for x in a for y in b])
-    slack = np.abs(found) * 2.0**-50 * (np.abs(found) >= 2.0**52)
-    return np.stack([(found - slack).min(axis=0), (found + slack).max(axis=0)])
-
-
-def _gated(root: Root, component: Ramp, lag: int) -> Key | None:
-    """The letter component that a linear product is gated by, if there is one."""
-    if root.kind != "product" or lag or not component.linear:
-        return None
-    gate: Value = root.parts[2]
-    return next(iter(gate.terms)) if len(gate.terms) == len(gate.tables) == 1 else None
-
-
-def _gated_bounds(world: World, parts: list[tuple[Root, Ramp]]) -> tuple[Fraction, Fraction]:
-    """Bounds of a sum of products x · g whose gates g are functions of one letter: the worst letter counts.
-
-    A component is slope · (root − root.lo), and the root is x · g · (the first of its parts).
-    """
-    rest = [ZERO, ZERO]  # for the letters where every gate has its base value
-    letters: dict[int, list[Fraction]] = {}  # what others add to that
-    starts: list[list[list[Fraction]]] = []
-    for root, ramp in parts:
-        scale, operand, gate = root.parts
-        slope = ramp.slopes[0] if ramp.slopes else ZERO
-        ends = [slope * scale * b for b in bounds(world, operand)]
-        table = next(iter(gate.terms.values())).affine(Fraction(1), gate.const)
-
-        def reach(g: Fraction, ends=ends, offset=slope * root.lo) -> list[Fraction]:
-            return [min(e * g for e in ends) - offset, max(e * g for e in ends) - offset]
-
-        base = reach(Fraction(table.base))
-        rest = [a + b for a, b in zip(rest, base, strict=True)]
-        for letter, g in zip(table.ids.tolist(), table.vals.tolist(), strict=True):
-            more = letters.setdefault(letter, [ZERO, ZERO])
-            letters[letter] = [m + a - b for m, a, b in zip(more, reach(Fraction(g)), base, strict=True)]
-        starts.append([reach(g) for g in table.start])
-    lows = [rest[0] + min([m[0] for m in letters.values()], default=ZERO)] + [rest[0]]
-    highs = [rest[1] + max([m[1] for m in letters.values()], default=ZERO)] + [rest[1]]
-    for at_start in zip(*starts, strict=True):
-        lows.append(sum((r[0] for r in at_start), ZERO))
-        highs.append(sum((r[1] for r in at_start), ZERO))
-    return min(lows), max(highs)
-
-
-def largest(world: World, value: Value) -> Fraction:
-    """A bound on |value|."""
-    lo, hi = bounds(world, value)
-    return max(abs(lo), abs(hi))
-
-
-def single(world: World, value: Value) -> tuple[Key, Component]:
-    """The value as one component, its constant included; sums of several get a root of their own.
-
-    A form is divided by the greatest common divisor of its numbers and given a sign, so that forms that differ by
-    a factor and a constant share one root.
-    """
-    if len(value.terms) == 1:
-        ((key, component),) = value.terms.items()
-        return key, component.affine(Fraction(1), value.const)
-    if not value.terms:
-        return (TOKEN, 0), Table(np.full(world.language.tokens, float(value.const)))
-    bare = Value(ZERO, value.terms)
-    divisor = _divisor(bare)
-    shape = divided(bare, divisor)
-    low, high = bounds(world, shape)
-    values = _sums([c.values for c in shape.terms.values()])
-    facts = (int(low), int(high), None if values is None else tuple(int(v) for v in values))
-    root = world.root("form", shape.key, facts, (shape,), along=along(world, shape))
-    return (root.id, 0), Ramp(*_line(root, divisor, value.const))
-
-
-def _line(root: Root, scale: Fraction, shift: Fraction) -> tuple[list[int], list[Fraction]]:
-    ends = sorted({root.lo, root.hi})
-    return ends, [scale * x + shift for x in ends]
-
-
-def _divisor(value: Value) -> Fraction:
+def divisor_of(value: Value) -> Fraction:
     """The greatest common divisor of the constant and all numbers of the components, with the sign of the first."""
     numbers = [value.const]
     for component in value.terms.values():
@@ -392,76 +245,9 @@ def _sign(component: Component) -> int:
     return 1 if next((s for s in component.start if s), 1) > 0 else -1
 
 
-def _sums(sets: list[tuple[Fraction, ...] | None]) -> tuple[Fraction, ...] | None:
-    """Every sum of one member of each set; None if a set is unknown or there are too many."""
-    total = {ZERO}
-    for values in sets:
-        if values is None or len(total) * len(values) > 16 * MOST_VALUES:
-            return None
-        total = {a + b for a in total for b in values}
-        if len(total) > MOST_VALUES:
-            return None
-    return tuple(sorted(total))
-
-
-def values_of(world: World, value: Value) -> tuple[Fraction, ...] | None:
-    """A finite set that holds every value, or None."""
-    sets = [component_values(world, key, c) for key, c in value.terms.items()]
-    return _sums([(value.const,), *sets])
-
-
-def component_values(world: World, key: Key, component: Component) -> tuple[Fraction, ...] | None:
-    known = world.roots[key[0]].values if isinstance(component, Ramp) else None
-    if known is not None and isinstance(component, Ramp):
-        return tuple(sorted({component.at(x) for x in known} | set(component.start)))
-    return component.values
-
-
-def relu(world: World, value: Value) -> Value:
-    """max(value, 0)."""
-    if value.constant:
-        return constant(max(value.const, ZERO))
-    key, component = single(world, value)
-    return _normal({key: component.relu()}, ZERO)
-
-
-def product(world: World, a: Value, b: Value) -> Value:
-    """a · b: exactly one component where both are functions of one root, else a root of its own, linear in a."""
-    if b.constant or a.constant:
-        return scaled(a, b.const) if b.constant else scaled(b, a.const)
-    if a.terms.keys() == b.terms.keys():
-        (key, f), (other, g) = single(world, a), single(world, b)
-        if isinstance(f, Table) and isinstance(g, Table):
-            return _normal({key: _table_product(f, g)}, ZERO)
-        if key == other and isinstance(f, Ramp) and isinstance(g, Ramp) and f.xs[-1] - f.xs[0] < MOST_VALUES // 8:
-            xs = range(f.xs[0], f.xs[-1] + 1)
-            start = tuple(x * y for x, y in zip(f.start, g.start, strict=True))
-            return _normal({key: Ramp(xs, [f.at(x) * g.at(x) for x in xs], start)}, ZERO)
-    scale, a = normalised(a)
-    unit = Fraction(2) ** (a.unit + b.unit)
-    ends = [x * y / unit for x in bounds(world, a) for y in bounds(world, b)]
-    sets = values_of(world, a), values_of(world, b)
-    values = None
-    if sets[0] is not None and sets[1] is not None and len(sets[0]) * len(sets[1]) <= MOST_VALUES:
-        values = tuple(sorted({int(x * y / unit) for x in sets[0] for y in sets[1]}))
-    facts = (int(min(ends)), int(max(ends)), values)
-    at, by = along(world, a), along(world, b)
-    walks = None if at is None or by is None else corners(at, by) / float(unit)
-    root = world.root("product", (a.key, b.key), facts, (unit**-1, a, b), along=walks)
-    return of_root(root, unit * scale)
-
-
-def _table_product(f: Table, g: Table) -> Table:
-    dense = f.dense() * g.dense()
-    reach = max(abs(f.lo), abs(f.hi)) * max(abs(g.lo), abs(g.hi))
-    if dense.any() and reach >= Fraction(2) ** (53 + f.unit + g.unit):
-        raise Rejected("a product of functions of a token needs more than the 53 bits that the checker carries")
-    return Table(dense, tuple(x * y for x, y in zip(f.start, g.start, strict=True)))
-
-
 def normalised(value: Value) -> tuple[Fraction, Value]:
     """(scale, shape) with value = scale · shape, the same shape for proportional values that are not constant."""
-    scale = _divisor(value)
+    scale = divisor_of(value)
     return scale, divided(value, scale)
 
 

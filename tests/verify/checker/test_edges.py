@@ -11,12 +11,13 @@ import pytest
 
 from tests.circuits import CASES
 from tests.verify.checker.checkpoints import write
+from verify.checker.bounds import along
 from verify.checker.check import check
 from verify.checker.formats import FORMATS, Rejected
 from verify.checker.language import Language, parse
 from verify.checker.mass import mass_of_product
 from verify.checker.states import Step, latch, running_sum, state_output
-from verify.checker.values import Value, World, along, constant, later, of_letters
+from verify.checker.values import Value, World, constant, later, of_letters
 
 LETTERS = 4
 

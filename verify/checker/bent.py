@@ -1,0 +1,95 @@
+"""Rectified values and products: the operations on values that make new roots."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from verify.checker.bounds import along, bounds, corners, sums_of_members, values_of
+from verify.checker.formats import Rejected
+from verify.checker.tables import MOST_VALUES, Ramp, Table
+from verify.checker.values import (
+    TOKEN,
+    ZERO,
+    Component,
+    Key,
+    Root,
+    Value,
+    World,
+    constant,
+    divided,
+    divisor_of,
+    normal,
+    normalised,
+    of_root,
+    scaled,
+)
+
+
+def single(world: World, value: Value) -> tuple[Key, Component]:
+    """The value as one component, its constant included; sums of several get a root of their own.
+
+    A form is divided by the greatest common divisor of its numbers and given a sign, so that forms that differ by
+    a factor and a constant share one root.
+    """
+    if len(value.terms) == 1:
+        ((key, component),) = value.terms.items()
+        return key, component.affine(Fraction(1), value.const)
+    if not value.terms:
+        return (TOKEN, 0), Table(np.full(world.language.tokens, float(value.const)))
+    bare = Value(ZERO, value.terms)
+    divisor = divisor_of(bare)
+    shape = divided(bare, divisor)
+    low, high = bounds(world, shape)
+    values = sums_of_members([c.values for c in shape.terms.values()])
+    facts = (int(low), int(high), None if values is None else tuple(int(v) for v in values))
+    root = world.root("form", shape.key, facts, (shape,), along=along(world, shape))
+    return (root.id, 0), Ramp(*_line(root, divisor, value.const))
+
+
+def _line(root: Root, scale: Fraction, shift: Fraction) -> tuple[list[int], list[Fraction]]:
+    ends = sorted({root.lo, root.hi})
+    return ends, [scale * x + shift for x in ends]
+
+
+def relu(world: World, value: Value) -> Value:
+    """max(value, 0)."""
+    if value.constant:
+        return constant(max(value.const, ZERO))
+    key, component = single(world, value)
+    return normal({key: component.relu()}, ZERO)
+
+
+def product(world: World, a: Value, b: Value) -> Value:
+    """a · b: exactly one component where both are functions of one root, else a root of its own, linear in a."""
+    if b.constant or a.constant:
+        return scaled(a, b.const) if b.constant else scaled(b, a.const)
+    if a.terms.keys() == b.terms.keys():
+        (key, f), (other, g) = single(world, a), single(world, b)
+        if isinstance(f, Table) and isinstance(g, Table):
+            return normal({key: _table_product(f, g)}, ZERO)
+        if key == other and isinstance(f, Ramp) and isinstance(g, Ramp) and f.xs[-1] - f.xs[0] < MOST_VALUES // 8:
+            xs = range(f.xs[0], f.xs[-1] + 1)
+            start = tuple(x * y for x, y in zip(f.start, g.start, strict=True))
+            return normal({key: Ramp(xs, [f.at(x) * g.at(x) for x in xs], start)}, ZERO)
+    scale, a = normalised(a)
+    unit = Fraction(2) ** (a.unit + b.unit)
+    ends = [x * y / unit for x in bounds(world, a) for y in bounds(world, b)]
+    sets = values_of(world, a), values_of(world, b)
+    values = None
+    if sets[0] is not None and sets[1] is not None and len(sets[0]) * len(sets[1]) <= MOST_VALUES:
+        values = tuple(sorted({int(x * y / unit) for x in sets[0] for y in sets[1]}))
+    facts = (int(min(ends)), int(max(ends)), values)
+    at, by = along(world, a), along(world, b)
+    walks = None if at is None or by is None else corners(at, by) / float(unit)
+    root = world.root("product", (a.key, b.key), facts, (unit**-1, a, b), along=walks)
+    return of_root(root, unit * scale)
+
+
+def _table_product(f: Table, g: Table) -> Table:
+    dense = f.dense() * g.dense()
+    reach = max(abs(f.lo), abs(f.hi)) * max(abs(g.lo), abs(g.hi))
+    if dense.any() and reach >= Fraction(2) ** (53 + f.unit + g.unit):
+        raise Rejected("a product of functions of a token needs more than the 53 bits that the checker carries")
+    return Table(dense, tuple(x * y for x, y in zip(f.start, g.start, strict=True)))

@@ -1,0 +1,159 @@
+"""What a value can be: its least and largest number, at each edge of the input language too, or all its values."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import reduce
+from math import ceil, floor
+
+import numpy as np
+
+from verify.checker.language import Graph
+from verify.checker.tables import MOST_VALUES, Ramp, Table
+from verify.checker.values import ZERO, Along, Component, Key, Root, Value, World, above, below, combine, tighter
+
+
+def bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
+    """(lo, hi) over all sequences and positions. Exclusive gates count once: see `_gated`."""
+    if value.range is None:
+        found = [_bounds(world, v) for v in (value, *_rewritten(world, value))]
+        value.range = (max(lo for lo, _ in found), min(hi for _, hi in found))
+    return value.range
+
+
+def _rewritten(world: World, value: Value) -> list[Value]:
+    """The value with each c · (sum − latch of it) as what is counted since."""
+    found = []
+    for latched in value.ramps.keys() & world.zeros.keys():
+        total, zero = world.zeros[latched]
+        a, b = (v.slopes[0] if (v := value.ramps.get(k)) and v.linear and v.slopes else ZERO for k in (total, latched))
+        per = -zero.ramps[latched].slopes[0]
+        if a * b * per < 0:
+            found.append(combine([(Fraction(1), value), (-min(a, -b / per, key=abs), zero)]))
+    return found
+
+
+def _bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
+    lo = hi = value.const
+    gated: dict[Key, list[tuple[Root, Ramp]]] = {}
+    for key, component in value.terms.items():
+        gate = _gated(world.roots[key[0]], component, key[1]) if isinstance(component, Ramp) else None
+        if gate and isinstance(component, Ramp):
+            gated.setdefault(gate, []).append((world.roots[key[0]], component))
+        else:
+            lo, hi = lo + component.lo, hi + component.hi
+    for parts in gated.values():
+        low, high = _gated_bounds(world, parts)
+        lo, hi = lo + low, hi + high
+    return lo, hi
+
+
+def along(world: World, value: Value) -> Along:
+    """Bounds at each edge of the input language (lemma E); None where there is one state only."""
+    graph = world.language.graph
+    if graph is None:
+        return None
+    if "along" not in value.facts:
+        value.facts["along"] = reduce(tighter, (_along(world, graph, v) for v in (value, *_rewritten(world, value))))
+    return value.facts["along"]
+
+
+def _along(world: World, graph: Graph, value: Value) -> np.ndarray:
+    found, size = np.full((2, len(world.language.edges)), float(value.const)), abs(value.const)
+    for (root, lag), component in value.terms.items():
+        here = _component_along(world, graph, component, root)
+        for _ in range(lag):
+            here = graph.before(here, (below(min(component.start)), above(max(component.start))))
+        found = found + here
+        size += max(abs(component.lo), abs(component.hi))
+    if size >= Fraction(2) ** (52 + value.unit):  # where float64 may round
+        found += np.array([[-1.0], [1.0]]) * above(size) * 2.0**-40
+    return found
+
+
+def _component_along(world: World, graph: Graph, component: Component, root: int) -> np.ndarray:
+    if isinstance(component, Table):
+        return graph.of_letters(component.dense())
+    known = world.roots[root].along
+    if known is None:
+        raise TypeError("a root without bounds along the walks of its language")
+    ends, at = np.unique(known, axis=1, return_inverse=True)
+    found = [component.between(floor(lo), ceil(hi)) for lo, hi in ends.T.tolist()]
+    return np.array([[below(lo), above(hi)] for lo, hi in found]).T[:, at.reshape(-1)]
+
+
+def corners(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Bounds of a product at each edge; a little more where float64 may round."""
+    found = np.stack([x * y for x in a for y in b])
+    slack = np.abs(found) * 2.0**-50 * (np.abs(found) >= 2.0**52)
+    return np.stack([(found - slack).min(axis=0), (found + slack).max(axis=0)])
+
+
+def _gated(root: Root, component: Ramp, lag: int) -> Key | None:
+    """The letter component that a linear product is gated by, if there is one."""
+    if root.kind != "product" or lag or not component.linear:
+        return None
+    gate: Value = root.parts[2]
+    return next(iter(gate.terms)) if len(gate.terms) == len(gate.tables) == 1 else None
+
+
+def _gated_bounds(world: World, parts: list[tuple[Root, Ramp]]) -> tuple[Fraction, Fraction]:
+    """Bounds of a sum of products x · g whose gates g are functions of one letter: the worst letter counts.
+
+    A component is slope · (root − root.lo), and the root is x · g · (the first of its parts).
+    """
+    rest = [ZERO, ZERO]  # for the letters where every gate has its base value
+    letters: dict[int, list[Fraction]] = {}  # what others add to that
+    starts: list[list[list[Fraction]]] = []
+    for root, ramp in parts:
+        scale, operand, gate = root.parts
+        slope = ramp.slopes[0] if ramp.slopes else ZERO
+        ends = [slope * scale * b for b in bounds(world, operand)]
+        table = next(iter(gate.terms.values())).affine(Fraction(1), gate.const)
+
+        def reach(g: Fraction, ends=ends, offset=slope * root.lo) -> list[Fraction]:
+            return [min(e * g for e in ends) - offset, max(e * g for e in ends) - offset]
+
+        base = reach(Fraction(table.base))
+        rest = [a + b for a, b in zip(rest, base, strict=True)]
+        for letter, g in zip(table.ids.tolist(), table.vals.tolist(), strict=True):
+            more = letters.setdefault(letter, [ZERO, ZERO])
+            letters[letter] = [m + a - b for m, a, b in zip(more, reach(Fraction(g)), base, strict=True)]
+        starts.append([reach(g) for g in table.start])
+    lows = [rest[0] + min([m[0] for m in letters.values()], default=ZERO)] + [rest[0]]
+    highs = [rest[1] + max([m[1] for m in letters.values()], default=ZERO)] + [rest[1]]
+    for at_start in zip(*starts, strict=True):
+        lows.append(sum((r[0] for r in at_start), ZERO))
+        highs.append(sum((r[1] for r in at_start), ZERO))
+    return min(lows), max(highs)
+
+
+def largest(world: World, value: Value) -> Fraction:
+    """A bound on |value|."""
+    lo, hi = bounds(world, value)
+    return max(abs(lo), abs(hi))
+
+
+def sums_of_members(sets: list[tuple[Fraction, ...] | None]) -> tuple[Fraction, ...] | None:
+    """Every sum of one member of each set; None if a set is unknown or there are too many."""
+    total = {ZERO}
+    for values in sets:
+        if values is None or len(total) * len(values) > 16 * MOST_VALUES:
+            return None
+        total = {a + b for a in total for b in values}
+        if len(total) > MOST_VALUES:
+            return None
+    return tuple(sorted(total))
+
+
+def values_of(world: World, value: Value) -> tuple[Fraction, ...] | None:
+    """A finite set that holds every value, or None."""
+    sets = [component_values(world, key, c) for key, c in value.terms.items()]
+    return sums_of_members([(value.const,), *sets])
+
+
+def component_values(world: World, key: Key, component: Component) -> tuple[Fraction, ...] | None:
+    known = world.roots[key[0]].values if isinstance(component, Ramp) else None
+    if known is not None and isinstance(component, Ramp):
+        return tuple(sorted({component.at(x) for x in known} | set(component.start)))
+    return component.values

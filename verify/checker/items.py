@@ -1,0 +1,132 @@
+"""What is no window, gathered by what it has in common: the sums, latches, products and bends of a normal form."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import reduce
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from verify.checker.bent import product
+from verify.checker.states import running_sum
+from verify.checker.tables import Ramp
+from verify.checker.values import ZERO, Root, Value
+from verify.checker.windows import is_window
+
+if TYPE_CHECKING:
+    from verify.checker.meaning import Meaning
+
+Factors = tuple[Value, ...]
+Line = tuple[Fraction, dict[Fraction, Fraction], tuple[Fraction, ...]]  # first level, bends, values before the start
+
+
+def digest(key: object) -> str:
+    return blake2b(repr(key).encode(), digest_size=16).hexdigest()
+
+
+class Items:
+    """The components of a value that are no windows, gathered by what they have in common."""
+
+    def __init__(self, meaning: Meaning):
+        self.meaning = meaning
+        self.sums: dict[tuple, list] = {}  # what is added up, by (lag, query): None for no query
+        self.latches: dict[tuple, list] = {}  # by (lag, query, flag)
+        self.products: dict[tuple, list] = {}  # by lag
+        self.lines: dict[tuple[int, str], list[Line]] = {}  # what bends, by lag and what it is a function of
+
+    def add(self, root: Root, lag: int, ramp: Ramp) -> Fraction:
+        """Gather a component; returns the constant that is left of it."""
+        slope = self.meaning.slope(root, ramp)
+        if slope:
+            self._linear(root, slope, (lag, None))
+        sign, shift, key = self.meaning.axis(root) if not ramp.linear else (1, ZERO, "")
+        first = (0 if sign > 0 else -1) if ramp.xs else 0
+        level = ramp.ys[first] - slope * ramp.xs[first]
+        if ramp.linear and not lag:
+            return level
+        slopes = ramp.slopes
+        bends = zip(ramp.xs[1:], slopes, slopes[1:], strict=False)
+        line = level if lag else ZERO, {sign * (x - shift): after - before for x, before, after in bends}, ramp.start
+        self.lines.setdefault((lag, key), []).append(line)
+        return ZERO if lag else level
+
+    def _linear(self, root: Root, slope: Fraction, place: tuple) -> None:
+        """slope · root, an operation linear in its operand, taken apart. place: (lag, query or None)."""
+        if root.kind == "sum":
+            unit, shape = root.parts
+            self.sums.setdefault(place, []).append((slope / unit, (shape,)))
+        elif root.kind == "memory":
+            unit, shape, columns = root.parts
+            for b, c in columns:
+                for scale, query in self.meaning.gates(c):
+                    self.sums.setdefault((place[0], query), []).append((slope / unit * scale, (b, shape)))
+        elif root.kind == "latch":
+            unit, shape, flag = root.parts
+            self.latches.setdefault((*place, self.meaning.key(flag)), []).append((slope / unit, (shape, flag)))
+        elif root.kind == "product":
+            scale, a, b = root.parts
+            for weight, factors in self.meaning.expanded([(slope * scale, (a, b))]):
+                self._product(weight, factors, place)
+        elif root.kind == "count":  # since the last reset: all that was counted, without all that was counted by then
+            unit, shape, flag = root.parts
+            total = running_sum(self.meaning.world, shape, "a count")
+            self.sums.setdefault(place, []).append((slope / unit, (shape,)))
+            latches = self.latches.setdefault((*place, self.meaning.key(flag)), [])
+            latches.append((-slope / unit, (total, flag)))
+        else:
+            raise TypeError(f"no rule for the slope of a {root.kind}")
+
+    def _product(self, weight: Fraction, factors: Factors, place: tuple) -> None:
+        """A product of windows and one state is the state, read with a query; others are kept as they are."""
+        world = self.meaning.world
+        states = [f for f in factors if not is_window(world, f)]
+        if len(states) == 1 and len(factors) > 1 and place[1] is None:
+            ((key, ramp),) = states[0].ramps.items()
+            root, slope = world.roots[key[0]], (ramp.slopes or [ZERO])[0]
+            if (
+                not key[1]
+                and ramp.linear
+                and root.kind in ("sum", "latch", "memory")
+                and states[0].const == -(ramp.ys[0] - slope * ramp.xs[0])
+            ):
+                pure = reduce(lambda a, b: product(world, a, b), (f for f in factors if is_window(world, f)))
+                if root.kind == "memory":
+                    self._gated_memory(root, weight * slope, pure, place[0])
+                    return
+                for scale, query in self.meaning.gates(pure):
+                    self._linear(root, weight * slope * scale, (place[0], query))
+                return
+        self.products.setdefault(place, []).append((weight, factors))
+
+    def _gated_memory(self, root: Root, slope: Fraction, gate: Value, lag: int) -> None:
+        """A memory behind a gate is a memory whose queries are gated: each column is read with gate · query."""
+        unit, shape, columns = root.parts
+        for b, c in columns:
+            for scale, query in self.meaning.gates(product(self.meaning.world, gate, c)):
+                self.sums.setdefault((lag, query), []).append((slope / unit * scale, (b, shape)))
+
+    def key(self) -> tuple:
+        found: list[tuple[str, tuple, tuple | None]] = []
+        for place, terms in self.sums.items():
+            found.append(("sum", place, self.meaning._sum(terms)))
+        for place, terms in self.latches.items():
+            found.append(("latch", place, self.meaning._sum(terms)))
+        for place, terms in self.products.items():
+            found.append(("product", place, self.meaning._sum(terms)))
+        for place, ramps in self.lines.items():
+            found.append(("line", place, _line_key(ramps)))
+        empty = self.meaning._sum([])
+        return tuple(sorted(digest(f) for f in found if f[2] not in (empty, None)))
+
+
+def _line_key(lines: list[Line]) -> tuple | None:
+    """The sum of piecewise linear functions that are flat before their first bend; None for 0."""
+    level, start = ZERO, [ZERO] * len(lines[0][2])
+    bends: dict[Fraction, Fraction] = {}
+    for at_first, own, past in lines:
+        level += at_first
+        start = [a + b for a, b in zip(start, past, strict=True)]
+        for x, bend in own.items():
+            bends[x] = bends.get(x, ZERO) + bend
+    left = tuple(sorted((x, bend) for x, bend in bends.items() if bend))
+    return (level, left, tuple(start)) if level or left or any(start) else None
