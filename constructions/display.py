@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from verify.check import Verification
@@ -186,22 +186,21 @@ def _verification_table(verification: dict, packaged: bool) -> Table:
 def show_experiment(name: str, rows: list) -> None:
     """One row per built model; sizes as d_inner × d_state."""
     writing = any(row.written for row in rows)
-    last = ["written"] if writing else ["needed"]
-    sizes = ("bound", "built", "state", "parameters")
-    table = Table("mixer", "model", "dtype", "right", "bits", *sizes, *last, title=name)
+    names = ("mixer", "model", "right", "bound", "built", "state", "parameters", "written" if writing else "needed")
+    columns = (Column(head, overflow="fold", no_wrap=head == "state") for head in names)
+    table = Table(*columns, title=name)
     for row in rows:
         shown = ("d_model", "d_inner", "d_state")
         bound = "·".join(str(row.bound.get(key, "")) for key in shown)
-        told = (row.arch, row.parameters, row.dtype)
+        told = (f"{row.arch} {row.dtype}", row.parameters)
         if row.refused:
-            table.add_row(*told, "refused", "", bound, "", "", "", _shown(row.refused))
+            table.add_row(*told, "refused", bound, "", "", "", _shown(row.refused))
             continue
         built = "·".join(str(row.used[key]) for key in shown)
-        bits = "exact" if row.bit_exact else "DIFFER"
-        right = f"{100 * row.accuracy:.4g} %"
+        right = f"{100 * row.accuracy:.4g} %, " + ("exact" if row.bit_exact else "bits DIFFER")
         needed = _written_by_itself(row.written) if writing else f"{row.information_bits:.0f} bit"
         state = _beside(row.used["state"], row.bound["state"]) if "state" in row.bound else str(row.state_entries)
-        table.add_row(*told, right, bits, bound, built, state, f"{row.parameters_of_model:,}", needed)
+        table.add_row(*told, right, bound, built, state, f"{row.parameters_of_model:,}", needed)
     console.print(table)
     console.print(
         "bound, built: d_model·d_inner·d_state in use; state: numbers carried; parameters: of the bare modules"

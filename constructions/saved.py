@@ -13,6 +13,7 @@ from compiler.artifact.files import MANIFEST
 from compiler.artifact.json_files import shown
 from compiler.artifact.load import load
 from compiler.artifact.model import Stack
+from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.numeric import NumericStack
 from compiler.artifact.schema import parse
 from constructions import artifact
@@ -93,7 +94,8 @@ def recorded(data: Path, built: Built) -> Recorded:
 def _takes(stack: Stack | NumericStack, built: Built) -> bool:
     """Whether a model over numbers has the inputs and outputs of its circuit, so that it can be run at all."""
     config = built.model.config
-    same = isinstance(stack, NumericStack) and [vars(record) for record in stack.inputs] == config["inputs"]
+    asked = [NumberInput(**record) for record in config["inputs"]]
+    same = isinstance(stack, NumericStack) and list(stack.inputs) == asked
     return same and stack.config["outputs"] == config["outputs"]
 
 

@@ -169,8 +169,8 @@ def test_equal_powers_are_computed_once():
     ("stream", "reason"),
     [
         (running_max(X[0], FLAG), "must be shown to be an integer"),
-        (X > W, "use exceeds"),
-        (X == W, "use exceeds"),
+        (X > W, "take exceeds"),
+        (X == W, "take exceeds"),
         (X[0].one_hot(3), "an Int is needed"),
         (X[0].lookup([1, 2]), "an Int, a Bool or a OneHot is needed"),
     ],

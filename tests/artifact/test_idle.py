@@ -38,4 +38,4 @@ def test_the_commands_take_it(tmp_path: Path, capsys) -> None:
     assert run("show", directory) == 0
     capsys.readouterr()
     assert run("plot", directory, "--input", "a b", "--out", str(tmp_path / "s.png")) == 2
-    assert "keeps no state" in capsys.readouterr().err
+    assert "keeps a state" in capsys.readouterr().err

@@ -146,7 +146,7 @@ def test_what_fails_is_said_beside_the_number(capsys):
     assert "(above)" in capsys.readouterr().out
     for arch, told in (("mamba", True), ("mamba2", False)):
         copied = Copy(n=8, vocab=4, arch=arch)
-        used = {"d_inner": 1, "d_state": 8, "state": held(copied)}
+        used = {"d_model": 1, "d_inner": 1, "d_state": 8, "state": held(copied)}
         show_experiment("chains", [Row(arch, "copy", "float32", copied.bound(), used=used)])
         assert ("(above)" in capsys.readouterr().out) == told
 

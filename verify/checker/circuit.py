@@ -19,10 +19,14 @@ _MOST_LANES = 1 << 16
 
 
 class Reader:
-    """The streams of a circuit as lanes of values."""
+    """The streams of a circuit as lanes of values.
 
-    def __init__(self, world: World, data: dict):
-        self.world, self.data = world, data
+    spare: whether an additive write leaves out conditions that its key or value implies; both readings mean the same.
+    spared: whether one was left out.
+    """
+
+    def __init__(self, world: World, data: dict, spare: bool = True):
+        self.world, self.data, self.spare, self.spared = world, data, spare, False
         self.meaning, self._bent = Meaning(world), Meaning(world, bends=True)
         self._lanes: dict[int, Lanes] = {}
 

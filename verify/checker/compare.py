@@ -144,10 +144,21 @@ def _is_sum(columns: np.ndarray, column: np.ndarray) -> bool:
 
 
 def compare(world: World, data: dict, lanes: Lanes, head: Matrix) -> str | None:
-    """Why the scores are not shown to be the circuit's, or None where they are."""
+    """Why the scores are not shown to be the circuit's, or None where they are.
+
+    The weights may keep a condition that what is stored implies, or leave it out: both readings are tried.
+    """
     world.format = EXACT
+    reader = Reader(world, data)
+    reason = _differ(reader, lanes, head)
+    if reason is None or not reader.spared:
+        return reason
+    return None if _differ(Reader(world, data, spare=False), lanes, head) is None else reason
+
+
+def _differ(reader: Reader, lanes: Lanes, head: Matrix) -> str | None:
     try:
-        return scores_differ(Reader(world, data), lanes, head, world.language.tokens)
+        return scores_differ(reader, lanes, head, reader.world.language.tokens)
     except (Unproved, Rejected, TooLarge) as reason:
         return str(reason)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as reason:

@@ -125,7 +125,7 @@ def _memory(r: Reader, s: dict, value: Lanes, key: Lanes, query: Lanes, *when: L
             combine([(ONE, product(world, latch(world, v, f), q)) for f, q in zip(flags, query, strict=True)])
             for v in value
         ]
-    flag = _conjunction(r, _conditions(r, s, value, key))
+    flag = _conjunction(r, _conditions(r, s, *((value, key) if r.spare else ())))
     return [_summed(world, v, [product(world, k, flag) for k in key], query) for v in value]
 
 
@@ -134,7 +134,9 @@ def _conditions(r: Reader, s: dict, *operands: Lanes) -> Lanes:
     found = []
     for flag in r.literals(s["inputs"][3]) if len(s["inputs"]) > 3 else []:
         r.flag(flag, "a condition")
-        if not any(all(_implies(r, lane, flag) for lane in lanes) for lanes in operands):
+        if any(all(_implies(r, lane, flag) for lane in lanes) for lanes in operands):
+            r.spared = True
+        else:
             found.append(flag)
     return found
 
