@@ -49,7 +49,7 @@ WORDS |= {
     "one_hot where": Word(
         "{0}.one_hot({n}) & {1}",
         ("int", "flag"),
-        lambda kinds, p: Kind("flag", p["n"]),
+        lambda kinds, p: Kind("symbol", p["n"]),
         pointwise(lambda p, a, when: tuple(int(a[0] == i) * when[0] for i in range(p["n"]))),
         lambda draw, kinds: {"n": draw.one((1, 2, 3, 4, 5, 9))},
     ),
