@@ -97,11 +97,11 @@ def test_a_type_that_does_not_hold_is_refused(stream) -> None:
 def test_half_of_a_query_is_compared_in_halves() -> None:
     letters = X.one_hot(LETTERS)
     half = memory.write(letters.shift(1), X.is_in("a"), policy="sum").read(letters * Fraction(1, 2))
-    compiled = compile(scores(half > 0))
-    for tokens in product(range(5), repeat=5):
+    sequences = list(product(range(5), repeat=5))
+    with torch.no_grad():
+        answers = bare(compile(scores(half > 0)))(torch.tensor(sequences))[:, -1].argmax(-1).tolist()
+    for tokens, answer in zip(sequences, answers, strict=True):
         written = {tokens[t - 1] for t in range(1, 5) if tokens[t] == 0}  # the last read comes with the last write
-        with torch.no_grad():
-            answer = int(bare(compiled)(torch.tensor([tokens]))[0, -1].argmax())
         assert ALPHABET.tokens[answer] == str(int(tokens[-1] in written)), tokens
 
 

@@ -7,13 +7,16 @@ each letter that is no token of the host: `<circuit:letter>`, a name that text d
 
 from __future__ import annotations
 
-import hashlib
 import json
-import shutil
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from compiler.artifact.files import CARD
+from compiler.artifact.manifest import file_hash
+from compiler.artifact.place import staging
+from compiler.artifact.save import write_text
 from compiler.graft.card import graft_card
 from compiler.graft.errors import GraftError
 from compiler.graft.grafted import Grafted
@@ -76,7 +79,7 @@ def save(
         grafted.model.save_pretrained(place)
         if tokenizer is not None:
             tokenizer.save_pretrained(place)
-        (place / "README.md").write_text(graft_card(report), "utf-8", newline="\n")
+        write_text(place / CARD, graft_card(report))
 
     _exchange(Path(directory), overwrite, write, report)
 
@@ -97,22 +100,10 @@ def save_branch(
 
 
 def _exchange(directory: Path, overwrite: bool, write: Callable[[Path], None], report: Mapping[str, Any]) -> None:
-    """Write the files beside the directory, then put them in its place."""
+    """The files and their hashes in graft.json, whole or not at all."""
     check_directory(directory, overwrite)
-    partial = directory.with_name(f".{directory.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    try:
-        write(partial)
-        files = {path.name: _sha256(path) for path in sorted(partial.iterdir())}
+    with staging(Path(os.path.abspath(directory))) as place:
+        write(place)
+        files = {path.name: file_hash(path) for path in sorted(place.iterdir())}
         text = json.dumps(dict(report) | {"files": files}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-        (partial / GRAFT).write_text(text, "utf-8", newline="\n")
-        shutil.rmtree(directory, ignore_errors=True)
-        partial.rename(directory)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        write_text(place / GRAFT, text)
