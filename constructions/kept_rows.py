@@ -17,9 +17,11 @@ Written by `construct reproduce` from `{source}`; it is not edited by hand. `--k
 there yet, `--only "edit-distance mamba2"` only some models, `--page` writes this page. Without the file all runs again.
 
 Each model is compiled and run on prompts with their chains, forced token by token (*queries*: answers that were asked
-for, each the strict argmax over the whole vocabulary, all scores equal to the interpreter's). Then its saved checkpoint
-writes by itself, against an independent solver: the tokens of `step`, of transformers' `generate()` with its cache and
-without it, and of the longest chain in one pass. [dp.md](dp.md) tells why that is a proof of generation.
+for, each the strict argmax over the whole vocabulary, all scores equal to the interpreter's). Then its saved
+checkpoint writes by itself, against an independent solver: the tokens of `step`, of transformers' `generate()` with
+its cache and without it, and of the longest chain in one pass. [dp.md](dp.md) tells why that is a proof of
+generation. *CPU s* are seconds of the processor from the circuit to the last token; in brackets, seconds of a clock
+on a busy machine.
 """
 _TITLES = {
     "chains": "Full size: random prompts",
@@ -94,7 +96,7 @@ def _table(rows: Sequence[Row], missing: Sequence[str]) -> str:
         f"{len(rows)} of {len(rows) + len(missing)} models were run: {right} right, {refused} refused, "
         f"{len(rows) - right - refused} wrong.\n",
         *([f"Not run: {'; '.join(missing)}.\n"] if missing else []),
-        "| model | mixer | dtype | right of queries | bits | channels · columns | tokens written | seconds |",
+        "| model | mixer | dtype | right of queries | bits | channels · columns | tokens written | CPU s |",
         "| --- | --- | --- | ---: | --- | ---: | ---: | ---: |",
         *map(_line, rows),
         "",
@@ -106,9 +108,14 @@ def _table(rows: Sequence[Row], missing: Sequence[str]) -> str:
 def _line(row: Row) -> str:
     told = f"| {row.parameters} | {row.arch} | {row.dtype} |"
     if row.refused:
-        return f"{told} refused | | | | {row.seconds:.0f} |"
+        return f"{told} refused | | | | {_took(row)} |"
     right = f"{round(row.accuracy * row.queries):,} of {row.queries:,}"
     wrong = [f"WRONG ({run['runtime']}) after {run['wrong']}" for run in row.written if run["wrong"]]
     wrote = ", ".join(wrong or (f"{run['tokens']:,}" for run in row.written))
     bits = "equal" if row.bit_exact else "DIFFER"
-    return f"{told} {right} | {bits} | {row.used['d_inner']} · {row.used['d_state']} | {wrote} | {row.seconds:.0f} |"
+    return f"{told} {right} | {bits} | {row.used['d_inner']} · {row.used['d_state']} | {wrote} | {_took(row)} |"
+
+
+def _took(row: Row) -> str:
+    """Seconds of the processor, or in brackets those of a clock where these alone were taken."""
+    return f"{row.cpu_seconds:,.0f}" if row.cpu_seconds else f"({row.seconds:,.0f})"

@@ -112,7 +112,8 @@ class Row:
 
     used: the largest of each size over its blocks, state: of d_inner·d_state; refused: why there is no model in this
     dtype, "" where there is one; written: what each runtime wrote by itself; samples, seed: what was asked for, and
-    seconds: how long it took from the circuit to the last token;
+    seconds: how long it took from the circuit to the last token, and cpu_seconds: of processor time, which other
+    programs on the machine do not change; 0.0 where it was not taken;
     parameters_of_model: of the bare modules.
     """
 
@@ -133,6 +134,7 @@ class Row:
     seconds: float = 0.0
     parameters_of_model: int = 0
     bound_source: str = ""
+    cpu_seconds: float = 0.0
 
     @property
     def good(self) -> bool:
@@ -160,9 +162,15 @@ def run(experiment: str, construction: Construction, samples: int, seed: int) ->
 
     "every-chain" runs every sequence instead. A dtype other than float32 may be refused, which is a row too.
     """
-    mode, began = "exhaustive" if experiment in EXHAUSTIVE else "random", time.perf_counter()
+    mode = "exhaustive" if experiment in EXHAUSTIVE else "random"
+    began, worked = time.perf_counter(), time.process_time()
     told = (*row_key(construction), construction.bound())
-    asked = lambda: {"samples": samples, "seed": seed, "seconds": round(time.perf_counter() - began, 1)}
+    asked = lambda: {
+        "samples": samples,
+        "seed": seed,
+        "seconds": round(time.perf_counter() - began, 1),
+        "cpu_seconds": round(time.process_time() - worked, 1),
+    }
     try:
         built = artifact.build(construction)
     except CompileError as reason:

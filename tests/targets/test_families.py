@@ -12,10 +12,12 @@ from compiler.artifact.config import check_config, cuda_limits
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import check_shapes, tensor_shapes
 from compiler.artifact.model import Stack
+from compiler.runtime.ssd import MAX_CHUNK
 from compiler.targets import families, family_of, shipped, target_of, target_running
 from compiler.targets.mamba import Mamba
 from compiler.targets.mamba.family import MambaFamily, mamba_config
 from compiler.targets.mamba2.emit import Mamba2Sizes
+from compiler.targets.mamba2.family import mamba2_config
 from compiler.targets.sizes import MambaSizes, Sizes
 
 SIZES = {
@@ -98,3 +100,8 @@ def test_shapes_are_those_of_the_modules(name: str) -> None:
     assert family_of(name).mixer_shapes(config) == {n: tuple(p.shape) for n, p in module.named_parameters()}
     weight = module.conv1d.weight
     assert weight.shape[0] == family_of(name).convolved(config) == target_of(name).convolved(size)
+
+
+def test_transformers_pads_a_prompt_of_mamba2_no_further_than_our_own_scan() -> None:
+    """Its scan takes the square of chunk_size for every head: 256 made short prompts a hundred times slower."""
+    assert mamba2_config(vocab=9, d_model=8, d_state=3, head_dim=4, layers=1)["chunk_size"] <= MAX_CHUNK

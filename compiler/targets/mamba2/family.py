@@ -21,6 +21,7 @@ from compiler.targets.mamba2.emit import HEAD_DIMS, Mamba2Sizes, padded_channels
 # every dtype (clamping float16 steps at more raises an error), the second is beyond every float32 step of ours.
 NO_STEP_LIMIT, NO_LARGE_STEP_LIMIT = 65504.0, 1e30
 LARGEST_CHUNK = 1 << 14  # programs pad every sequence to a multiple of chunk_size
+CHUNK = 64  # transformers' own scan takes memory and time with its square, on a CPU, also for a prompt of one letter
 
 
 class Mamba2Family(Family):
@@ -85,7 +86,7 @@ def mamba2_config(
     layers: int,
     d_conv: int = 4,
     expand: int = 2,
-    chunk_size: int = 256,
+    chunk_size: int = CHUNK,
     end: int | None = None,
     largest_step: float = 0.0,
 ) -> dict[str, Any]:
