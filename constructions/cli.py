@@ -20,7 +20,6 @@ from compiler.artifact.manifest import manifest_content
 from constructions import (
     conformance,
     display,
-    experiment_command,
     exporting,
     generation,
     grafting,
@@ -30,6 +29,7 @@ from constructions import (
 )
 from constructions.__main__ import main
 from constructions.construction import Construction
+from constructions.experiments import command as commands_experiments
 from constructions.gadgets import commands as commands_gadgets
 from constructions.polynomials import commands as commands_polynomial
 from constructions.registry import CONSTRUCTIONS
@@ -348,7 +348,7 @@ commands_gadgets.register(app)
 commands_truths.register(app)
 look.register(app)
 prove.register(app)
-experiment_command.register(app)
+commands_experiments.register(app)
 generation.register(app)
 exporting.register(app)
 grafting.register(app)

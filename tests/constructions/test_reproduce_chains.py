@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from compiler.errors import CompileError
-from constructions import reproduce
 from constructions.__main__ import main
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.lists import LongestIncreasingSubsequence
 from constructions.copy_dp.local import Fibonacci
 from constructions.copy_dp.tables import MatrixChain
 from constructions.display import console
-from constructions.kept_rows import KeptRows
+from constructions.experiments import run as reproduce
+from constructions.experiments.kept_rows import KeptRows
 from verify.tasks.solvers.copying import CopySolver
 
 DOCS = Path(__file__).parents[2] / "docs"

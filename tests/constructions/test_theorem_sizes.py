@@ -18,9 +18,10 @@ from constructions.copy_dp.phonebook import Phonebook
 from constructions.copy_dp.viterbi import Viterbi
 from constructions.copy_dp.words import EditDistance, LongestCommonSubsequence
 from constructions.display import show_experiment, show_report
+from constructions.experiments.chains import chains, every_chain
+from constructions.experiments.run import Row
 from constructions.gadgets import costs
 from constructions.gadgets.costs import growth, rows
-from constructions.reproduce import Row, chains, every_chain
 
 
 @cache

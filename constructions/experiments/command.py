@@ -54,8 +54,8 @@ def reproduce(
         return
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
-            from constructions import reproduce as experiments
-            from constructions.kept_rows import KeptRows
+            from constructions.experiments import run as experiments
+            from constructions.experiments.kept_rows import KeptRows
         models, kept = experiments.chosen(experiment, only or ()), KeptRows(keep) if keep else None
         advance, rows = bars(experiment, len(models)), []
         for model in models:
@@ -69,7 +69,7 @@ def reproduce(
     if kept and page:
         page.write_text(kept.page(), "utf-8")
     if plot is not None:
-        from constructions.experiment_plots import draw_experiment
+        from constructions.experiments.plots import draw_experiment
 
         draw_experiment(experiment, rows, plot)
     if as_json:

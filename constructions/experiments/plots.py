@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
-from constructions.reproduce import Row
+from constructions.experiments.run import Row
 
 _AXIS = {"figure-2": "kappa", "table-1": "vocab", "figure-3": "vocab"}
 _NAMES = {"kappa": "keys κ", "vocab": "tokens V", "d_model": "width d", "d_inner": "channels", "d_state": "columns N"}

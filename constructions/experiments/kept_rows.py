@@ -9,7 +9,7 @@ from pathlib import Path
 
 from compiler.artifact.json_files import shown, text_of
 from constructions.construction import Construction
-from constructions.reproduce import Row, chosen, row_key
+from constructions.experiments.run import Row, chosen, row_key
 
 _HEAD = """# Every program of paper B: what was run
 
