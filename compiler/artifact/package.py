@@ -19,6 +19,7 @@ from compiler.analysis.linear_form import ONE
 from compiler.artifact.files import tensor_shapes
 from compiler.artifact.model import Stack
 from compiler.artifact.model_layout import bare_layout, language_model_layout
+from compiler.artifact.read_back import check_around_blocks, check_table
 from compiler.artifact.tokenizer import with_special_tokens
 from compiler.driver import Compiled
 from compiler.errors import CompileError
@@ -94,8 +95,10 @@ def bare(compiled: Compiled, mixer: str | None = None) -> Stack:
     d_model = max((s.d_model for s in sizes), default=d_model)
     embedding = torch.from_numpy(_columns(compiled.lanes.embedding, lane_in, d_model, "embedding"))
     head = torch.from_numpy(_columns(compiled.head, lane_out, d_model, "head"))
+    check_table("the embedding", embedding.numpy(), compiled.lanes.embedding, lane_in)
+    check_table("the head", head.numpy(), compiled.head, lane_out)
     emitted = [
-        printer.emit(block, size, lane_in if i == 0 else lane_out, lane_out)
+        printer.printed(block, size, lane_in if i == 0 else lane_out, lane_out)
         for i, (block, size) in enumerate(zip(compiled.blocks, sizes, strict=True))
     ]
     tensors = [emission.tensors for emission in emitted]
@@ -220,7 +223,7 @@ def language_model(compiled: Compiled) -> LanguageModel:
     for i, block in enumerate(blocks):
         prefix = mixer_prefix(i)
         tensors[norm_name(i)] = _norm_weight(size.d_model, lane_of, ballast)
-        emitted.append(printer.emit(block, size, lane_of, lane_of))
+        emitted.append(printer.printed(block, size, lane_of, lane_of))
         for name, tensor in emitted[-1].tensors.items():
             tensors[f"{prefix}{name}"] = tensor
         inner = inner_ballast[i]
@@ -228,6 +231,7 @@ def language_model(compiled: Compiled) -> LanguageModel:
             seats = printer.seats(block, size)[: len(compiled.blocks[i].channels.names)]
             tensors[f"{prefix}norm.weight"] = _norm_weight(size.d_inner, seats, inner)
     _check_representable(tensors, format)
+    check_around_blocks(compiled, tensors, special, len(ballast.factors))
     layout = language_model_layout(compiled, emitted, family, size.d_model, tokens, len(ballast.factors))
     return LanguageModel(config, tensors, tokens, lane_of, ballast, special, alphabet.size, layout)
 

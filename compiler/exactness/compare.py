@@ -59,8 +59,8 @@ def _compare_winners(compiled, written: Circuit, tokens, numbers: Mapping[Stream
         sequence, position, token = (int(i) for i in wrong[0])
         output = written.output
         raise Miscompiled(
-            f"{_HEAD} the rules of {output.label} ({output.origin}) name another token than number {token} at position "
-            f"{position} of sequence {sequence} of the comparison."
+            f"{MISTAKE} the rules of {output.label} ({output.origin}) name another token than number {token} at "
+            f"position {position} of sequence {sequence} of the comparison."
         )
 
 
@@ -71,7 +71,7 @@ def _compare(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.nd
         for block in compiled.blocks:
             stream = stream + block.run(stream)
     except UnsafePreactivation as reason:
-        raise Miscompiled(f"{_HEAD} {reason}.") from reason
+        raise Miscompiled(f"{MISTAKE} {reason}.") from reason
     flat = stream.reshape(-1, stream.shape[-1])
     outputs = np.asarray((compiled.head @ flat.T).T).reshape(*stream.shape[:2], -1)
     at = _difference(outputs, expected, _tolerance(compiled, expected))
@@ -79,7 +79,7 @@ def _compare(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.nd
         raise Miscompiled(_sentence(compiled, tokens, numbers, first, at, outputs[at], expected[at]))
 
 
-_HEAD = "the compiler made a mistake, and nothing was compiled (please report the circuit):"
+MISTAKE = "the compiler made a mistake, and nothing was compiled (please report the circuit):"
 
 
 def _floats_do(compiled, circuit: Circuit) -> bool:
@@ -170,7 +170,7 @@ def _sentence(compiled, tokens, numbers, first, at, got: float, wanted: float) -
         if found
         else "; every lane holds its stream, so a rewriting of the circuit is wrong"
     )
-    return f"{_HEAD} {output.label}[{number}] ({output.origin}) is {got:g} instead of {wanted:g} at {shown}{where}."
+    return f"{MISTAKE} {output.label}[{number}] ({output.origin}) is {got:g} instead of {wanted:g} at {shown}{where}."
 
 
 def _first_lane(compiled, tokens, numbers, stream: np.ndarray) -> str | None:

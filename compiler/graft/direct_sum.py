@@ -188,7 +188,7 @@ def circuit_layers(plan: Plan, config: Any) -> list[dict[str, Tensor]]:
         blocks, inner = with_norm_ballast(blocks, one, plan.wide.d_inner, bounds, format)
     layers = []
     for i, block in enumerate(blocks):
-        tensors = {f"mixer.{name}": t for name, t in printer.emit(block, sizes, places, places).tensors.items()}
+        tensors = {f"mixer.{name}": t for name, t in printer.printed(block, sizes, places, places).tensors.items()}
         tensors["mixer.out_proj.weight"][faint] *= FAINT
         tensors["norm.weight"] = torch.zeros(plan.wide.d_model)
         tensors["norm.weight"][faint] = plan.ballast.level / FAINT

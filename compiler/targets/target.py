@@ -17,6 +17,7 @@ from compiler.gadgets.gadget import Gadget, Port, gadget_of
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from compiler.exactness.read_back import Held
     from compiler.ir.block import SelectiveBlock
     from compiler.language.circuit import Circuit
     from compiler.language.operations import Operation
@@ -117,6 +118,18 @@ class Target:
         −1 where it is not there. Raises CompileError for what `verify` refuses.
         """
         raise NotImplementedError
+
+    def read(self, tensors: Mapping[str, Tensor], size: Sizes) -> Held:
+        """What the tensors of a module of this size compute, from the module's equations and not from `emit`."""
+        raise NotImplementedError
+
+    def printed(self, block: SelectiveBlock, size: Sizes, lane_in: np.ndarray, lane_out: np.ndarray) -> Emission:
+        """`emit`, after its tensors were read back and found to hold the block; Miscompiled where they do not."""
+        from compiler.exactness.read_back import check_read_back
+
+        emission = self.emit(block, size, lane_in, lane_out)
+        check_read_back(self.read(emission.tensors, size), block, lane_in, lane_out)
+        return emission
 
     def module(self, size: Sizes, index: int) -> nn.Module:
         """An empty module of this size (parameters on the meta device), block number `index` of its stack."""

@@ -38,6 +38,11 @@ class Mamba(Target):
         self.verify(block)
         return emit(block, size, lane_in, lane_out)
 
+    def read(self, tensors, size):
+        from compiler.targets.mamba.read import read
+
+        return read(tensors)
+
     def module(self, size, index):
         from compiler.runtime import real_block
 

@@ -75,6 +75,11 @@ class Mamba2(Target):
         self.verify(block)
         return emit(block, size, lane_in, lane_out)
 
+    def read(self, tensors, size):
+        from compiler.targets.mamba2.read import read
+
+        return read(tensors, size.headdim)
+
     def module(self, size, index):
         from compiler.runtime import real_block
 

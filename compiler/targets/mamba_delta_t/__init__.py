@@ -95,6 +95,11 @@ class MambaDeltaTTarget(Target):
         self.verify(block)
         return emit(block, size, lane_in, lane_out)
 
+    def read(self, tensors, size):
+        from compiler.targets.mamba_delta_t.read import read
+
+        return read(tensors)
+
     def module(self, size, index):
         import torch
 

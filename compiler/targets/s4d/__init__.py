@@ -86,6 +86,11 @@ class S4D(Target):
         self.verify(block)
         return emit(block, size, lane_in, lane_out)
 
+    def read(self, tensors, size):
+        from compiler.targets.s4d.read import read
+
+        return read(tensors)
+
     def module(self, size, index):
         import torch
 
