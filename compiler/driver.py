@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +27,7 @@ from compiler.interpreter import interpret, token_ids
 from compiler.ir.block import SelectiveBlock
 from compiler.language.arguments import instance, integer, path
 from compiler.language.circuit import Circuit
+from compiler.machines import compile_for, machine_names
 from compiler.passes.allocate import Lanes, allocate
 from compiler.passes.check import check
 from compiler.passes.common import common
@@ -42,6 +44,9 @@ from compiler.passes.two_digits import two_digits
 from compiler.passes.weigh_rules import weigh_rules
 from compiler.targets import target_of
 from compiler.targets.target import Target
+
+if TYPE_CHECKING:
+    from compiler.machines.fnn_ssm import CompiledNetwork
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +133,20 @@ class Compiled:
         write(Artifact.of(self), target, overwrite)
 
 
+@overload
+def compile(  # type: ignore[overload-overlap]  # a name that is known where it is written tells what comes back
+    circuit: Circuit, target: Literal["fnn+ssm"], dtype: str = ..., max_d_state: int | None = ...
+) -> CompiledNetwork: ...
+
+
+@overload
+def compile(circuit: Circuit, target: str = ..., dtype: str = ..., max_d_state: int | None = ...) -> Compiled: ...
+
+
 def compile(
     circuit: Circuit, target: str = "mamba", dtype: str = "float32", max_d_state: int | None = None
-) -> Compiled:
-    """Lower a circuit to blocks of a target: "mamba", "mamba2", "s4d" or "mamba-delta-t".
+) -> Compiled | CompiledNetwork:
+    """Lower a circuit to blocks of a target: "mamba", "mamba2", "s4d" or "mamba-delta-t"; or to the machine "fnn+ssm".
 
     dtype: the arithmetic that the promise of exactness is made for ("float32", "bfloat16", "float16").
     max_d_state: how many columns the state of a block may have; keyed memories with more slots are kept in two digits.
@@ -141,6 +156,8 @@ def compile(
     the target, or could leave the exact range.
     """
     instance(circuit, Circuit, "what is compiled", "a Circuit")
+    if target in machine_names():
+        return compile_for(target, circuit, dtype, max_d_state)
     mixer, format = target_of(target), format_of(dtype)
     check(circuit)
     if max_d_state is not None:
