@@ -136,7 +136,7 @@ def selective_scan(
     channels = u.shape[1]
     grouped = lambda m: m[:, None] if m.dim() == 3 else m
     spread = lambda m: grouped(m).repeat_interleave(channels // grouped(m).shape[1], dim=1).permute(0, 3, 1, 2)
-    of = lambda m: None if m is None else numbers(m, kind)
+    of: Any = lambda m: None if m is None else numbers(m, kind)
     y, last = _scan(
         kind, of(u.transpose(1, 2)), _steps(kind, of(delta.transpose(1, 2)), of(delta_bias), delta_softplus), of(A),
         of(spread(B)), of(spread(C)), of(D), None if z is None else of(z.transpose(1, 2)), of(initial_state), seq_idx,
@@ -154,7 +154,7 @@ def ssd(
     y (b, l, h, p), last_state (b, h, p, n). Head i reads group i // (h/g); chunk_size changes nothing.
     """
     (batch, length, heads, p), n = x.shape, B.shape[-1]
-    of = lambda m: None if m is None else numbers(m, kind)
+    of: Any = lambda m: None if m is None else numbers(m, kind)
     flat = lambda m: None if m is None else of(m).reshape(batch, length, heads * p)
     spread = lambda m: of(m.repeat_interleave(heads // m.shape[2], dim=2)).repeat(p, axis=2)
     steps = _steps(kind, of(dt), of(dt_bias), dt_softplus)
@@ -194,7 +194,7 @@ def _scan(kind, u, delta, A, B, C, D, z, initial, seq_idx) -> tuple[Numbers, Num
     return y, h
 
 
-def conv(kind: Kind, x, weight, bias=None, activation=None, initial_states=None, seq_idx=None) -> dict[str, Numbers]:
+def conv(kind: Any, x, weight, bias=None, activation=None, initial_states=None, seq_idx=None) -> dict[str, Numbers]:
     """Depthwise causal convolution: x (b, d, l), weight (d, w), bias (d,), initial_states (b, d, w−1) what stood before
     the first position; taps never reach into another document. activation: None or "silu".
 

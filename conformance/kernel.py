@@ -100,7 +100,8 @@ class Kernel:
         length = case.expected["y"].shape[axis]
         if "seq_idx" in inputs or case.options.get("dt_limit"):
             raise Lacks("seq_idx" if "seq_idx" in inputs else "dt_limit")
-        state, ys = None, []
+        state: Any = None
+        ys = []
         for t in range(length):
             state, arguments = (_scan_step if case.op == "selective_scan" else _ssd_step)(case, inputs, t, state)
             missing = {name for name, value in arguments.items() if value is not None} - self.accepts
@@ -119,24 +120,26 @@ def _piece(op: str, name: str, tensor: Tensor, start: int, stop: int) -> Tensor:
     return tensor if axis is None else tensor.narrow(axis, start, stop - start).contiguous()
 
 
-def _scan_step(case: Case, inputs: Mapping[str, Tensor], t: int, state: Tensor | None):
+def _scan_step(case: Case, inputs: Mapping[str, Tensor], t: int, state: Tensor | None) -> tuple[Tensor, dict[str, Any]]:
     if inputs["B"].dim() == 4:
         raise Lacks("groups without heads")
     if state is None:
         batch, channels = inputs["u"].shape[:2]
         state = inputs.get("initial_state", inputs["A"].new_zeros(batch, channels, inputs["A"].shape[1]))
-    now = {name: inputs[key][..., t] for name, key in (("x", "u"), ("dt", "delta"), ("B", "B"), ("C", "C"))}
+    now: dict[str, Any] = {
+        name: inputs[key][..., t] for name, key in (("x", "u"), ("dt", "delta"), ("B", "B"), ("C", "C"))
+    }
     z = inputs["z"][..., t] if "z" in inputs else None
     more = {"A": inputs["A"], "D": inputs.get("D"), "z": z, "dt_bias": inputs.get("delta_bias")}
     return state, now | more | {"dt_softplus": case.options["delta_softplus"]}
 
 
-def _ssd_step(case: Case, inputs: Mapping[str, Tensor], t: int, state: Tensor | None):
+def _ssd_step(case: Case, inputs: Mapping[str, Tensor], t: int, state: Tensor | None) -> tuple[Tensor, dict[str, Any]]:
     x, B = inputs["x"], inputs["B"]
     (batch, _, heads, p), n = x.shape, B.shape[-1]
     if state is None:
         state = inputs.get("initial_states", inputs["A"].new_zeros(batch, heads, p, n))
-    wide = lambda m: None if m is None else m[..., None].expand(*m.shape, p)
+    wide: Any = lambda m: None if m is None else m[..., None].expand(*m.shape, p)
     return state, {
         "x": x[:, t],
         "dt": wide(inputs["dt"][:, t]),

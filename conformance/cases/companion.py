@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from conformance.cases.draw import assemble, case
 from conformance.loader import Case
 
 TOLERANCE = 1e-4
-_MODES = {
+_MODES: dict[str, dict[str, Any]] = {
     "recurrence": {"length": 13},
     "skip and gate": {"length": 13, "gate": True},
     "batch": {"length": 9, "batch": 3},
@@ -88,7 +89,7 @@ def _scan(
         initial=normal(batch, heads, p, n) if initial else None,
         seq_idx=documented,
     )
-    options = {"delta_softplus" if op == "selective_scan" else "dt_softplus": True}
+    options: dict[str, Any] = {"delta_softplus" if op == "selective_scan" else "dt_softplus": True}
     options |= {"chunk_size": 16} if op == "ssd" else {}
     options |= {"cuts": cuts} if cuts else {}
     asks = f"ordinary numbers: {stage}"

@@ -191,8 +191,9 @@ class FaultyModel:
         x, dt, B, C, z = (m.transpose(1, 2) for m in (x, dt @ t("dt_proj.weight").T, B, C, z))
         A, D, bias = -t("A_log").exp(), t("D"), t("dt_proj.bias")
         if one:
-            now = (m[..., 0] for m in (x, dt))
-            y = small.step(state, *now, A, B[..., 0], C[..., 0], D, z[..., 0], bias, True, self.of("step"))[..., None]
+            y = small.step(
+                state, x[..., 0], dt[..., 0], A, B[..., 0], C[..., 0], D, z[..., 0], bias, True, self.of("step")
+            )[..., None]
         else:
             y, state = scan.selective_scan(x, dt, A, B, C, D, z, bias, True, state, None, self.of("selective_scan"))
         return y.transpose(1, 2) @ t("out_proj.weight").T, window, state

@@ -168,9 +168,16 @@ def _random_model(kind: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     torch_only_transformers()
     from transformers import Mamba2Config, Mamba2ForCausalLM, MambaConfig, MambaForCausalLM
 
-    sizes = {"vocab_size": 50, "hidden_size": 32, "state_size": 8, "num_hidden_layers": 2, "initializer_range": 0.1}
+    sizes: dict[str, Any] = {
+        "vocab_size": 50,
+        "hidden_size": 32,
+        "state_size": 8,
+        "num_hidden_layers": 2,
+        "initializer_range": 0.1,
+    }
     with torch.random.fork_rng():
         torch.manual_seed(0)
+        model: Any
         if kind == "mamba":
             model = MambaForCausalLM(MambaConfig(**sizes))
         else:
