@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 
 
 def graft(
-    host: Annotated[Path, typer.Argument(help="a directory of a Mamba or Mamba-2 language model")],
+    host: Annotated[Path, typer.Argument(help="a directory of a Mamba, Mamba-2 or FalconMamba language model")],
     circuit: Annotated[str, typer.Argument(help=_CIRCUIT)],
     out: Annotated[
         Path, typer.Option(parser=requests.directory, metavar="PATH", help="directory of the grafted model")

@@ -31,17 +31,16 @@ from torch import Tensor
 
 from compiler.analysis.linear_form import ONE
 from compiler.driver import Compiled, compile
-from compiler.exactness.ballast import Ballast, choose_ballast, with_constant_channels, with_norm_ballast
+from compiler.exactness.ballast import Ballast, choose_ballast, with_constant_channels
 from compiler.exactness.levels import CONSTANT
 from compiler.graft.errors import GraftError
-from compiler.graft.sizes import Widths, module_sizes, wide_sizes
-from compiler.graft.widen import widened_mixer, widened_norm
+from compiler.graft.families import family_of
+from compiler.graft.families.family import HostFamily, Widths
+from compiler.graft.sizes import wide_sizes
+from compiler.graft.widen import widened_norm
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.coordinate import Coordinate
 from compiler.language.circuit import Circuit
-from compiler.targets import target_of
-from compiler.targets.mamba2.emit import channel_seats
-from compiler.targets.mamba2.family import NO_LARGE_STEP_LIMIT
 
 FAINT = 2.0**-40
 LOUDEST = 2.0**20
@@ -56,6 +55,7 @@ class Plan:
     the letters, and terms: the most lanes that a score reads.
     """
 
+    family: HostFamily
     compiled: Compiled
     blocks: tuple[SelectiveBlock, ...]
     host: Widths
@@ -82,15 +82,16 @@ def plan(host: Any, circuit: Circuit, dtype: str, width: int | None) -> Plan:
 
     Raises CompileError where the circuit does not compile for the host's mixers, GraftError where there is no room.
     """
-    config = host.config
-    compiled = compile(circuit, config.model_type, dtype)
+    family = family_of(host.config.model_type)
+    assert family is not None  # read_host has seen to it
+    compiled = compile(circuit, family.target, dtype)
     if not compiled.blocks:
         raise GraftError(
             f"circuit {circuit.name!r} is a function of the present token alone and has no block to graft."
         )
     bounds = compiled.lane_bounds()
     first = _with_ballast(compiled, ())
-    wide = wide_sizes(config, first, compiled.lanes.count, width)
+    wide = wide_sizes(family, host.config, first, compiled.lanes.count, width)
     squared = _largest_square(host.get_input_embeddings().weight)
     ballast = choose_ballast(wide.d_model, np.append(FAINT * bounds, squared**0.5), compiled.context.format)
     if ballast.level > _LARGEST_LEVEL:
@@ -104,7 +105,7 @@ def plan(host: Any, circuit: Circuit, dtype: str, width: int | None) -> Plan:
     reach = float((abs(letters) @ bounds).max(initial=0.0))
     terms = int(np.diff(letters.indptr).max(initial=0))
     scale = _scale(host, compiled)
-    return Plan(compiled, blocks, Widths.of(config), wide, ballast, scale, bounds, reach, terms)
+    return Plan(family, compiled, blocks, family.widths(host.config), wide, ballast, scale, bounds, reach, terms)
 
 
 def _largest_square(table: Tensor) -> float:
@@ -175,31 +176,18 @@ def _widened_taps(block: SelectiveBlock, d_conv: int) -> SelectiveBlock:
     return replace(block, features=replace(block.features, taps=wide))
 
 
-def circuit_layers(plan: Plan, config: Any) -> list[dict[str, Tensor]]:
-    """Tensors of the circuit's layers, by their names within a layer."""
-    printer, sizes = target_of(config.model_type), module_sizes(config, plan.wide)
-    places, faint = plan.places, torch.from_numpy(plan.lanes)
-    blocks = list(plan.blocks)
-    inner: list[Ballast] = []
-    if config.model_type == "mamba2":
-        bounds = np.append(plan.bounds, np.array(plan.ballast.factors) * plan.ballast.level)
-        one = int(plan.compiled.lanes.index[ONE][0])
-        format = plan.compiled.context.format
-        blocks, inner = with_norm_ballast(blocks, one, plan.wide.d_inner, bounds, format)
+def circuit_layers(plan: Plan, biased: bool) -> list[dict[str, Tensor]]:
+    """Tensors of the circuit's layers, by their names within a layer. biased: whether in_proj and out_proj have one."""
+    faint = torch.from_numpy(plan.lanes)
     layers = []
-    for i, block in enumerate(blocks):
-        tensors = {f"mixer.{name}": t for name, t in printer.printed(block, sizes, places, places).tensors.items()}
-        tensors["mixer.out_proj.weight"][faint] *= FAINT
-        tensors["norm.weight"] = torch.zeros(plan.wide.d_model)
-        tensors["norm.weight"][faint] = plan.ballast.level / FAINT
-        if inner:
-            seats = channel_seats(block, plan.wide.rank)[: len(plan.blocks[i].channels.names)]
-            tensors["mixer.norm.weight"] = torch.zeros(plan.wide.d_inner)
-            tensors["mixer.norm.weight"][torch.from_numpy(seats)] = inner[i].level
-        if config.use_bias:
-            for name in ("mixer.in_proj", "mixer.out_proj"):
-                tensors[f"{name}.bias"] = torch.zeros(tensors[f"{name}.weight"].shape[0])
-        layers.append(tensors)
+    for mixer in plan.family.circuit_mixers(plan):
+        mixer["out_proj.weight"][faint] *= FAINT
+        if biased:
+            for name in ("in_proj", "out_proj"):
+                mixer[f"{name}.bias"] = torch.zeros(mixer[f"{name}.weight"].shape[0])
+        norm = torch.zeros(plan.wide.d_model)
+        norm[faint] = plan.ballast.level / FAINT
+        layers.append({f"mixer.{name}": tensor for name, tensor in mixer.items()} | {"norm.weight": norm})
     return layers
 
 
@@ -209,7 +197,7 @@ def circuit_layers(plan: Plan, config: Any) -> list[dict[str, Tensor]]:
 def tensors_of(plan: Plan, host: Any, ids: Mapping[str, int], vocab: int) -> dict[str, Tensor]:
     """The state dict of the direct sum. ids: the id of each letter; vocab: how many tokens there are in the end."""
     config, wide = host.config, plan.wide.d_model
-    narrow, kind = plan.host.d_model, config.model_type
+    narrow = plan.host.d_model
     state = {name: tensor.detach() for name, tensor in host.state_dict().items()}
     dtype = host.get_input_embeddings().weight.dtype
     result = {
@@ -218,7 +206,7 @@ def tensors_of(plan: Plan, host: Any, ids: Mapping[str, int], vocab: int) -> dic
         "backbone.norm_f.weight": widened_norm(state["backbone.norm_f.weight"], narrow, wide),
     }
     result["backbone.norm_f.weight"][torch.from_numpy(plan.lanes)] = 1 / FAINT
-    layers = circuit_layers(plan, config)
+    layers = circuit_layers(plan, config.use_bias)
     for i, layer in enumerate(layers):
         for name, tensor in layer.items():
             held = tensor.to(dtype)
@@ -230,7 +218,7 @@ def tensors_of(plan: Plan, host: Any, ids: Mapping[str, int], vocab: int) -> dic
         mixer = {n.removeprefix(f"{prefix}mixer."): t for n, t in state.items() if n.startswith(f"{prefix}mixer.")}
         place = f"backbone.layers.{len(layers) + i}"
         result[f"{place}.norm.weight"] = widened_norm(state[f"{prefix}norm.weight"], narrow, wide)
-        for name, tensor in widened_mixer(kind, mixer, plan.host, plan.wide).items():
+        for name, tensor in plan.family.widened(mixer, plan.host, plan.wide).items():
             result[f"{place}.mixer.{name}"] = tensor
     return {name: tensor.contiguous() for name, tensor in result.items()}
 
@@ -282,9 +270,4 @@ def config_of(plan: Plan, host: Any, vocab: int) -> Any:
         "use_conv_bias": True,
         "tie_word_embeddings": False,
     }
-    if old.model_type == "mamba":
-        told |= {"time_step_rank": wide.rank, "intermediate_size": wide.d_inner}
-    else:
-        low, high = old.time_step_limit
-        told |= {"num_heads": wide.d_inner // wide.rank, "time_step_limit": (low, min(high, NO_LARGE_STEP_LIMIT))}
-    return type(old).from_dict(told)
+    return type(old).from_dict(told | plan.family.config(old, plan.host, wide))

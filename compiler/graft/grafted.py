@@ -11,6 +11,7 @@ import torch
 from compiler.driver import Compiled
 from compiler.graft.direct_sum import LOUDEST, Plan, config_of, plan, tensors_of
 from compiler.graft.errors import GraftError
+from compiler.graft.families.family import Widths
 from compiler.graft.hosts import DTYPES, read_host
 from compiler.graft.sizes import is_exact
 from compiler.graft.union import union
@@ -61,7 +62,8 @@ def graft(
 ) -> Grafted:
     """Put a circuit into a host, side by side: host and circuit keep computing what they computed.
 
-    host: a `MambaForCausalLM`, `Mamba2ForCausalLM` or `MambaLMHeadModel`, or a directory of one; its weights are
+    host: a `MambaForCausalLM`, `Mamba2ForCausalLM`, `FalconMambaForCausalLM` or `MambaLMHeadModel`, or a directory of
+    one; its weights are
     copied. circuit: over tokens; a compiled one is compiled again for the host. tokens: letters that are tokens of the
     host, by their ids; all others come after its vocabulary. width: d_model of the result, by default the least 4^k
     times the host's that has room, with which the host's arithmetic is its own.
@@ -84,6 +86,7 @@ def graft(
         wide = type(model)(config)
     tensors = tensors_of(planned, model, ids, vocab)
     wide.load_state_dict(tensors, assign=True)
+    planned.family.complete(wide)
     wide.generation_config = model.generation_config
     wide.eval()
     return Grafted(wide, ids, planned.compiled, _report(planned, model, ids, circuit, mapped))
@@ -138,9 +141,9 @@ def _report(
             "class": type(host).__name__,
             "layers": host.config.num_hidden_layers,
             "vocab": host.get_input_embeddings().weight.shape[0],
-            **_told(plan.host, host),
+            **_told(plan, plan.host),
         },
-        "result": {"layers": len(plan.blocks) + host.config.num_hidden_layers, **_told(plan.wide, host)},
+        "result": {"layers": len(plan.blocks) + host.config.num_hidden_layers, **_told(plan, plan.wide)},
         "dtype": format.name,
         "letters": dict(ids),
         "mapped": sorted(mapped),
@@ -166,6 +169,6 @@ def _report(
     }
 
 
-def _told(sizes: Any, host: Any) -> dict[str, int]:
-    last = "dt_rank" if host.config.model_type == "mamba" else "head_dim"
+def _told(plan: Plan, sizes: Widths) -> dict[str, int]:
+    last = plan.family.rank_name
     return {"d_model": sizes.d_model, "d_inner": sizes.d_inner, "d_state": sizes.d_state, last: sizes.rank}

@@ -1,8 +1,8 @@
 """Hosts: the language models that a circuit can be put into, brought into one form.
 
-A host is a `MambaForCausalLM` or a `Mamba2ForCausalLM` of transformers: given as such, as a directory of one, or as a
-`MambaLMHeadModel` of mamba_ssm (or its directory), which computes the same and is renamed into it. What a direct sum
-cannot hold is refused by name: see `refused`.
+A host is a model of transformers of one of the host families (`compiler.graft.families`): given as such, as a directory
+of one, or as a `MambaLMHeadModel` of mamba_ssm (or its directory), which computes the same and is renamed into it. What
+a direct sum cannot hold is refused by name: see `refused`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,13 @@ from torch import nn
 
 from compiler.artifact.json_files import shown, text_of
 from compiler.graft.errors import GraftError
+from compiler.graft.families import class_names, family_of, family_of_class
+from compiler.graft.families.family import BRANCH
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 DTYPES = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
-CLASSES = {"mamba": "MambaForCausalLM", "mamba2": "Mamba2ForCausalLM"}
-_BRANCH = "graft it as a side branch (mode branch)"
-_FALCON = (
-    "FalconMamba normalises B, C and Δ inside of every mixer, over widths that the circuit's columns would change; "
-    + _BRANCH
-)
 
 
 def read_host(host: object) -> PreTrainedModel:
@@ -48,11 +44,10 @@ def refused(host: object) -> str | None:
     name = type(host).__name__
     config: Any = getattr(host, "config", None)
     if not isinstance(host, nn.Module):
-        return "it is no module; give a MambaForCausalLM, a Mamba2ForCausalLM, a MambaLMHeadModel or a directory of one"
-    if name == "FalconMambaForCausalLM":
-        return _FALCON
-    if name not in CLASSES.values():
-        return f"a direct sum is for {', '.join(CLASSES.values())} and MambaLMHeadModel; {_BRANCH}"
+        return f"it is no module; give a {', a '.join(class_names())}, a MambaLMHeadModel or a directory of one"
+    family = family_of_class(name)
+    if family is None:
+        return f"a direct sum is for {', '.join(class_names())} and MambaLMHeadModel; {BRANCH}"
     dtypes = {p.dtype for p in host.parameters()}
     if len(dtypes) > 1 or not dtypes <= set(DTYPES):
         told = " and ".join(sorted(str(d).removeprefix("torch.") for d in dtypes))
@@ -60,27 +55,10 @@ def refused(host: object) -> str | None:
     if any(p.is_meta for p in host.parameters()):
         return "some of its weights have no values (meta device); load it without device_map"
     if config.hidden_act not in ("silu", "swish"):
-        return f"its activation is {config.hidden_act}, and circuits are exact under silu; {_BRANCH}"
+        return f"its activation is {config.hidden_act}, and circuits are exact under silu; {BRANCH}"
     if config.expand < 1 or int(config.expand) != config.expand:
-        return f"its expand is {config.expand}, and a whole number of at least 1 is needed; {_BRANCH}"
-    if name == CLASSES["mamba2"]:
-        return _refused_mamba2(config)
-    return None
-
-
-def _refused_mamba2(config: Any) -> str | None:
-    if config.n_groups != 1:
-        return (
-            f"it has n_groups = {config.n_groups}, and each group has a norm of its own that the circuit's channels "
-            f"would enter; only n_groups = 1 is held, otherwise {_BRANCH}"
-        )
-    low, high = config.time_step_limit
-    if low > 0 or high < 1e3:
-        return (
-            f"its time_step_limit is [{low:g}, {high:g}], which would clamp the circuit's steps of up to 128 and more; "
-            f"it must be [0, infinity], otherwise {_BRANCH}"
-        )
-    return None
+        return f"its expand is {config.expand}, and a whole number of at least 1 is needed; {BRANCH}"
+    return family.refused(config)
 
 
 # Other forms of the same models --------------------------------------------------------------------
@@ -96,10 +74,9 @@ def _from_directory(directory: Path) -> object:
             raise GraftError(f"{weights} is missing from the host.")
         return _from_mamba_ssm(config, torch.load(weights, map_location="cpu", weights_only=True))
     kind = config.get("model_type")
-    if kind == "falcon_mamba":
-        raise GraftError(f"the host is FalconMambaForCausalLM: {_FALCON}.")
-    if kind not in CLASSES:
-        raise GraftError(f"{directory} holds a {shown(kind)}, and a direct sum is for mamba and mamba2; {_BRANCH}.")
+    if family_of(kind) is None:
+        told = ", ".join(class_names())
+        raise GraftError(f"{directory} holds a {shown(kind)}, and a direct sum is for {told}; {BRANCH}.")
     from transformers import AutoModelForCausalLM
 
     try:

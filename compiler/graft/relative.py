@@ -18,7 +18,7 @@ from torch.nn.utils import parametrize
 
 from compiler.graft.direct_sum import FAINT
 from compiler.graft.errors import GraftError
-from compiler.graft.hosts import CLASSES
+from compiler.targets import families
 
 FIXED = ("norm", "A_log", "dt_bias", "dt_proj.bias", "D")
 
@@ -69,8 +69,9 @@ def trainable(model: nn.Module, head_scale: float = 1.0) -> nn.Module:
     host. Put the circuit beside it as a side branch instead.
     """
     lm: Any = model
-    if type(model).__name__ not in CLASSES.values():
-        known = " and ".join(CLASSES.values())
+    classes = [family.class_name for family in families().values()]
+    if type(model).__name__ not in classes:
+        known = " and ".join(classes)
         raise GraftError(f"the model is {type(model).__name__}, and relative steps are for {known}.")
     if (lm.backbone.norm_f.weight == 1 / FAINT).any():
         raise GraftError("the model is a direct sum of host and circuit, which is frozen; train a side branch instead.")

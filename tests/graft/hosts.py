@@ -55,12 +55,21 @@ def count_answers(words: list[str]) -> list[str | None]:
 def host(kind: str = "mamba", d_model: int = 64, seed: int = 0, dtype: torch.dtype = torch.float32, **options):
     """A random language model of transformers, with every parameter away from its initial value."""
     torch_only_transformers()
-    from transformers import Mamba2Config, Mamba2ForCausalLM, MambaConfig, MambaForCausalLM
+    from transformers import (
+        FalconMambaConfig,
+        FalconMambaForCausalLM,
+        Mamba2Config,
+        Mamba2ForCausalLM,
+        MambaConfig,
+        MambaForCausalLM,
+    )
 
     torch.manual_seed(seed)
     sizes = {"vocab_size": VOCAB, "hidden_size": d_model, "num_hidden_layers": 2} | options
     if kind == "mamba":
         model = MambaForCausalLM(MambaConfig(**sizes))
+    elif kind == "falcon":
+        model = FalconMambaForCausalLM(FalconMambaConfig(**sizes))
     else:
         heads = {"num_heads": 2 * d_model // 16, "head_dim": 16, "n_groups": 1, "state_size": 16}
         model = Mamba2ForCausalLM(Mamba2Config(**(heads | sizes)))

@@ -1,13 +1,16 @@
 """A circuit beside a host: the host's own logits before are the oracle, and plain Python for the circuit's answers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
 from compiler.graft import direct_sum, graft, save
+from compiler.graft.families import falcon_mamba, mamba2
 from compiler.graft.measure import answers, host_difference, mixed_text
-from tests.graft.hosts import VOCAB, host, host_text, induction, induction_answers
+from tests.graft.hosts import VOCAB, counter, host, host_text, induction, induction_answers
 
 LETTERS = "abcde"
 
@@ -48,6 +51,8 @@ CASES = [
     ("mamba2", {}),
     ("mamba2", {"use_bias": True, "conv_kernel": 3, "use_conv_bias": False, "tie_word_embeddings": True}),
     ("mamba2", {"d_model": 96, "chunk_size": 16}),
+    ("falcon", {}),
+    ("falcon", {"use_bias": True, "conv_kernel": 3, "use_conv_bias": False, "state_size": 8}),
 ]
 
 
@@ -62,9 +67,18 @@ def test_host_logits_are_bit_equal_and_the_circuit_answers(kind, options):
     assert asked > 200
 
 
-@pytest.mark.parametrize("options", [{"conv_kernel": 6, "state_size": 4, "time_step_rank": 2}, {"d_model": 40}])
-def test_where_libraries_add_in_another_order_the_host_differs_by_rounding_only(options):
-    model = host(**options)
+ANOTHER_ORDER = [
+    ("mamba", {"conv_kernel": 6, "state_size": 4, "time_step_rank": 2}),
+    ("mamba", {"d_model": 40}),
+    ("mamba2", {"n_groups": 2}),
+    ("mamba2", {"n_groups": 4, "use_bias": True, "tie_word_embeddings": True}),
+    ("falcon", {"mixer_rms_eps": 1e-3, "time_step_rank": 5}),
+]
+
+
+@pytest.mark.parametrize(("kind", "options"), ANOTHER_ORDER)
+def test_where_libraries_add_in_another_order_the_host_differs_by_rounding_only(kind, options):
+    model = host(kind, **options)
     grafted = graft(model, induction(LETTERS))
     assert grafted.report["host_promise"]["level"] == "same operands"
     assert host_difference(model, grafted, host_text()).worst < 1e-5
@@ -110,7 +124,7 @@ def test_embeddings_of_any_size_are_absorbed():
         assert check_answers(grafted.model, grafted, mixed(grafted, 0.3)) > 50
 
 
-@pytest.mark.parametrize("kind", ["mamba", "mamba2"])
+@pytest.mark.parametrize("kind", ["mamba", "mamba2", "falcon"])
 def test_cache_padding_generation_and_a_round_trip(kind, tmp_path):
     model = host(kind)
     grafted = graft(model, induction(LETTERS))
@@ -169,6 +183,44 @@ def test_some_letters_mapped_and_others_new():
     assert grafted.ids == {"a": VOCAB, "b": 7, "c": VOCAB + 1, "d": VOCAB + 2, "e": VOCAB + 3}
     found = answers(grafted, mixed_text(grafted, VOCAB, 20, 40, seed=2))
     assert found.asked > 100 and not found.wrong and not found.intruding
+
+
+def circuit_lanes(grafted, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(what the circuit's lanes hold behind its layers, what they should by the interpreter): (batch, time, lanes)."""
+    alphabet, compiled = grafted.circuit.token_alphabet, grafted.compiled
+    symbol = np.full(grafted.model.config.vocab_size, alphabet.size - 1)
+    symbol[list(grafted.ids.values())] = [alphabet.index(letter) for letter in grafted.ids]
+    with torch.no_grad():
+        stream = grafted.model(torch.from_numpy(rows), output_hidden_states=True).hidden_states[len(compiled.blocks)]
+    first = grafted.report["host"]["d_model"]
+    held = stream[..., first : first + compiled.lanes.count].double().numpy() / direct_sum.FAINT
+    return held, compiled.lane_values(symbol[rows])
+
+
+FAMILIES = [("mamba", {}), ("mamba2", {}), ("mamba2", {"n_groups": 2}), ("falcon", {})]
+
+
+@pytest.mark.parametrize(("kind", "options"), FAMILIES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_circuit_is_exact_in_mixers_of_every_family(kind, options, dtype):
+    for circuit in (induction(LETTERS), counter(length=200)):
+        grafted = graft(host(kind, dtype=dtype, **options), circuit)
+        held, expected = circuit_lanes(grafted, mixed(grafted, 0.3, count=3))
+        assert np.array_equal(held, expected) and expected.std() > 0
+
+
+@pytest.mark.parametrize("broken", ["mamba2", "falcon"])
+def test_norms_inside_of_a_mixer_would_change_the_circuit(monkeypatch, broken):
+    """Without enough ballast of these norms the lanes are no longer exact: the test above can fail."""
+    if broken == "falcon":
+        kept = falcon_mamba.choose_ballast
+        monkeypatch.setattr(falcon_mamba, "choose_ballast", lambda *told: replace(kept(*told), level=2.0**-6))
+    else:
+        inner = mamba2.with_norm_ballast
+        monkeypatch.setattr(mamba2, "with_norm_ballast", lambda blocks, *rest: (blocks, inner(blocks, *rest)[1]))
+    grafted = graft(host(broken, **({"n_groups": 2} if broken == "mamba2" else {})), counter(length=200))
+    held, expected = circuit_lanes(grafted, mixed(grafted, 0.3, count=3))
+    assert not np.array_equal(held, expected)
 
 
 def test_a_bfloat16_host():

@@ -14,10 +14,11 @@ from compiler.runtime import has_mamba_ssm
 from tests.graft.hosts import VOCAB, host, host_text, induction
 
 
-def falcon():
-    from transformers import FalconMambaConfig, FalconMambaForCausalLM
+def llama():
+    from transformers import LlamaConfig, LlamaForCausalLM
 
-    return FalconMambaForCausalLM(FalconMambaConfig(vocab_size=VOCAB, hidden_size=32, num_hidden_layers=1))
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 2}
+    return LlamaForCausalLM(LlamaConfig(vocab_size=VOCAB, num_hidden_layers=1, **sizes))
 
 
 def present_only() -> Circuit:
@@ -32,7 +33,8 @@ def unfinished():
 
 
 REFUSED = [
-    (lambda: graft(falcon(), induction()), "normalises B, C and Δ"),
+    (lambda: graft(host("falcon", d_model=16, time_step_rank=41), induction()), "time_step_rank is 41"),
+    (lambda: graft(llama(), induction()), "a direct sum is for MambaForCausalLM, Mamba2ForCausalLM, FalconMamba"),
     (lambda: graft(nn.Linear(3, 3), induction()), "a direct sum is for MambaForCausalLM"),
     (lambda: graft(17, induction()), "it is no module"),
     (lambda: graft("no/such/place", induction()), "there is no directory no/such/place"),
@@ -40,7 +42,6 @@ REFUSED = [
     (lambda: graft(host().double(), induction()), "its weights are float64"),
     (lambda: graft(unfinished(), induction()), "no values"),
     (lambda: graft(host(hidden_act="gelu"), induction()), "its activation is gelu"),
-    (lambda: graft(host("mamba2", n_groups=2), induction()), "n_groups = 2"),
     (lambda: graft(host("mamba2", time_step_limit=(0.0, 0.1)), induction()), "time_step_limit"),
     (lambda: graft(host(), induction(), width=70), "the least that holds them is"),
     (lambda: graft(host(), induction(), tokens={"x": 3}), "no letter of the circuit"),
