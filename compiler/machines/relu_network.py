@@ -189,14 +189,23 @@ class ReluNetwork:
         return ReluNetwork(tuple(layers))
 
     def padded(self, depth: int) -> ReluNetwork:
-        """The same function in `depth` affine maps: x = R(x) − R(−x)."""
+        """The same function in `depth` affine maps: x = R(x) − R(−x), and R(x) and R(−x) pass every further R."""
         if depth < self.depth:
             raise ValueError(f"a network of depth {self.depth} has no form of depth {depth}; take {self.depth}.")
-        return self.then(*[_identity(self.outputs)] * (depth - self.depth))
+        if depth == self.depth:
+            return self
+        width = self.outputs
+        split = linear(width, [{j: sign} for sign in (1, -1) for j in range(width)]).layers[0]
+        kept = linear(2 * width, [{j: 1} for j in range(2 * width)]).layers
+        joined = linear(2 * width, [{j: 1, width + j: -1} for j in range(width)]).layers[0]
+        split = split.after(self.layers[-1])
+        return ReluNetwork((*self.layers[:-1], split, *kept * (depth - self.depth - 1), joined))
 
 
 def exact(number: float | Fraction) -> Number:
     """An int where the number is whole, else a Fraction; a float counts as the dyadic that it is."""
+    if type(number) is int:
+        return number
     fraction = Fraction(number)
     return int(fraction.numerator) if fraction.denominator == 1 else fraction
 
@@ -225,12 +234,6 @@ def of_one_input(*networks: ReluNetwork) -> ReluNetwork:
     inputs = networks[0].inputs
     copies = linear(inputs, [{j: 1} for _ in networks for j in range(inputs)])
     return copies.then(side_by_side(*networks))
-
-
-def _identity(width: int) -> ReluNetwork:
-    rows = [{j: sign} for sign in (1, -1) for j in range(width)]
-    back = [{j: 1, width + j: -1} for j in range(width)]
-    return ReluNetwork((SparseAffine.of(width, rows), SparseAffine.of(2 * width, back)))
 
 
 def _diagonal(maps: Sequence[SparseAffine]) -> SparseAffine:

@@ -1,0 +1,1 @@
+"""Paper D: "State Space Models are Provably Comparable to Transformers in Dynamic Token Selection"."""

@@ -1,0 +1,194 @@
+"""Lemma 3.3 of paper D in its softmax form: what the networks answer, beside the soft maximum and the chosen token.
+
+Four settings: keys as angles on a circle; unit vectors in the plane with a gap δ; vectors of any norm up to 1 (the best
+one no shorter than 0.95); and contexts of two words, each word an angle (Lemma H.3 by networks).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, pi
+from typing import Any
+
+import numpy as np
+
+from compiler.machines.relu_gadgets import kernel
+from compiler.machines.relu_gadgets.embedding import context_keys
+from compiler.machines.relu_gadgets.selection import SoftSelection, sharpness, unit_scale
+from constructions.token_selection.lemmas import Row, row_of
+from verify import lemma_bounds as stated
+from verify.arguments import at_least
+
+AT_ONCE = 5_000
+OVERDRAWN = 8  # of the sequences that are drawn not all have the gap
+POOL = 4_000  # f_1 acts on single tokens: sequences are drawn from so many of them
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A selection, what is asked for, and how its sequences are drawn.
+
+    error: asked for, from the value of the chosen token, half of it by the softmax; gap: of what is in its exponent;
+    choose: shortest norm of the key that is chosen.
+    """
+
+    what: str
+    made: SoftSelection
+    error: float
+    gap: float
+    choose: float
+
+    @property
+    def bound(self) -> float:
+        """The proved bound on the distance from the value of the chosen token: F.1's and the networks'."""
+        soft = stated.soft_selection_error(self.made.tokens, self.gap, 2.0)
+        return soft + self.made.error
+
+
+def angles(keys: int = 8, tokens: int = 8, values: int = 2, error: float = 0.01) -> Setting:
+    """Keys at equal distances on a circle, scores cos(z − y): d' = 1, and a match has score 1."""
+    at_least("keys", keys, 2, "there is something to choose")
+    at_least("tokens", tokens, 2, "there is something to choose")
+    if not 0 < error < 1:
+        raise ValueError(f"error = {error}: values lie in [-1, 1], so an error to keep lies above 0 and below 1.")
+    chi = sharpness(tokens, stated.angle_gap(keys), error)
+    made = SoftSelection(1, values, tokens, chi, pi, 1.0, error / 2)
+    return Setting(f"{keys} angles", made, error, chi * stated.angle_gap(keys), 1.0)
+
+
+def vectors(norms: bool, gap: float = 1.4, tokens: int = 3, error: float = 0.3) -> Setting:
+    """Keys in the plane, of norm 1 or up to 1, scores <k, q> with a gap: half of it is lost to the cosines."""
+    scale, chi, shortest = unit_scale(gap), sharpness(tokens, gap / 2, error), 0.95 if norms else 1.0
+    least = exp(-chi * ((1 - shortest**2) / 2 + (1 - shortest) ** 2 / 2))
+    made = SoftSelection(2, 1, tokens, chi / scale**2, scale, least, error / 2, norms, scale)
+    what = f"vectors of norm {'0 to 1' if norms else '1'}, δ = {gap}"
+    return Setting(what, made, error, chi * gap / 2, shortest)
+
+
+def rows(samples: int, seed: int) -> list[Row]:
+    """The four settings; the ones of two coordinates on a tenth of the sequences."""
+    rng = np.random.default_rng(seed)
+    few = max(1, samples // 10)
+    return [
+        angle_row(angles(), 8, samples, rng),
+        *(vector_row(vectors(norms), few, rng) for norms in (False, True)),
+        context_row(few, rng),
+    ]
+
+
+def angle_row(setting: Setting, keys: int, samples: int, rng: np.random.Generator) -> Row:
+    """Sequences of different keys, the query one of them, random values with −1 and 1 among them."""
+    made = setting.made
+    count = max(2, POOL // keys)
+    pool_keys = np.repeat(_circle(keys), count)[:, None]
+    pool_values = _values(rng, (keys * count, made.values))
+    distinct = np.argsort(rng.random((samples, keys)), axis=1)
+    kind = distinct[:, np.arange(made.tokens) % keys]  # more tokens than keys: a key again has its value again
+    member = rng.integers(count, size=(samples, keys))
+    drawn = kind * count + np.take_along_axis(member, kind, 1)
+    right = rng.integers(made.tokens, size=samples)
+    query = _circle(keys)[kind[np.arange(samples), right]][:, None]
+    return _measured(setting, pool_keys, pool_values, drawn, query, right)
+
+
+def vector_row(setting: Setting, samples: int, rng: np.random.Generator) -> Row:
+    """A best match anywhere on the circle, the others just as far below as the gap allows or farther."""
+    made, gap = setting.made, 2 * setting.gap / (setting.made.chi * setting.made.scale**2)
+    norm = np.where(rng.random(POOL) < 0.5, rng.uniform(setting.choose, 1, POOL), rng.random(POOL) if made.norms else 1)
+    angle = 2 * pi * np.arange(POOL) / POOL
+    pool = norm[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1)
+    tries = OVERDRAWN * samples
+    best = rng.choice(np.flatnonzero(norm >= setting.choose), tries)
+    query = np.stack([np.cos(angle[best]), np.sin(angle[best])], 1)
+    away = rng.integers(POOL // 3, POOL - POOL // 3, size=(tries, made.tokens))
+    drawn = (best[:, None] + away) % POOL
+    right = rng.integers(made.tokens, size=tries)
+    drawn[np.arange(tries), right] = best
+    scores = np.einsum("nkd,nd->nk", pool[drawn], query)
+    top = scores[np.arange(tries), right]
+    scores[np.arange(tries), right] = -np.inf
+    kept = np.flatnonzero(top - scores.max(1) >= gap)[:samples]
+    drawn, query, right = drawn[kept], query[kept], right[kept]
+    return _measured(setting, pool * made.scale, _values(rng, (POOL, made.values)), drawn, query * made.scale, right)
+
+
+def context_row(samples: int, rng: np.random.Generator, vocab: int = 4, tokens: int = 6) -> Row:
+    """H.3 for n = 2: keys are the angles of the two words before, the value the word itself as two bits of ±1."""
+    gap, error, start = 1.0, 0.9, vocab - 1  # one word is kept for what stands before the start
+    chi = sharpness(tokens, gap, error)
+    made = SoftSelection(2, 2, tokens, chi, pi, 1.0, error / 2)
+    words = rng.integers(start, size=(samples, tokens))
+    keys, query = context_keys(words, 2, start, 1), context_keys(words, 2, start, 0)[:, -1]
+    matches = (keys == query[:, None]).all(-1)
+    kept = matches.sum(1) == 1
+    bits = np.stack([np.arange(vocab) // 2, np.arange(vocab) % 2], 1) * 2.0 - 1
+    circle = _circle(vocab)
+    codes = keys[..., 0] * vocab**2 + keys[..., 1] * vocab + words
+    pool = np.arange(vocab**3)
+    pool_keys = np.stack([circle[pool // vocab**2], circle[pool // vocab % vocab]], 1)
+    setting = Setting("contexts of 2 words, as angles", made, error, chi * gap, 1.0)
+    row = _measured(setting, pool_keys, bits[pool % vocab], codes[kept], circle[query[kept]], matches[kept].argmax(1))
+    return row | {"lemma": "H.3"}
+
+
+def _measured(setting: Setting, keys: np.ndarray, values: np.ndarray, drawn: np.ndarray, query, right) -> Row:
+    """keys, values: of a pool of tokens; drawn: (n, tokens) of it, query: (n, d), right: the token to be chosen."""
+    made = setting.made
+    none = np.zeros_like(keys)
+    tokens = np.concatenate([made.first(part) for part in np.array_split(np.concatenate([keys, none, values], 1), 8)])
+    soft_off = value_off = 0.0
+    for part in np.array_split(np.arange(len(drawn)), max(1, len(drawn) // AT_ONCE)):
+        sums = tokens[drawn[part]][..., : -made.d].sum(1)
+        got = made.second(np.concatenate([sums, query[part]], 1))
+        weights = weights_of(made, keys[drawn[part]], query[part])
+        value = values[drawn[part]]
+        soft_off = max(soft_off, float(np.abs(got - (weights[..., None] * value).sum(1)).max()))
+        value_off = max(value_off, float(np.abs(got - value[np.arange(len(part)), right[part]]).max()))
+    sizes = {name: max(net.sizes()[name] for net in (made.first, made.second)) for name in ("L", "W", "B")}
+    sizes |= {"S": made.first.nonzeros + made.second.nonzeros, "D": made.first.outputs}
+    promised = {"D": stated.selection_channels(made.top, made.d, made.values)}
+    good = soft_off <= made.error and setting.bound <= setting.error
+    more: dict[str, Any] = {"soft_error": soft_off, "soft_bound": made.error, "asked": setting.error, "good": good}
+    return row_of("3.3", setting.what, len(drawn), value_off, setting.bound, sizes=sizes, stated=promised, **more)
+
+
+def weights_of(made: SoftSelection, keys: np.ndarray, query: np.ndarray) -> np.ndarray:
+    """The soft maximum's weights in float64, with the factor of the norms where there is one."""
+    found = kernel.kernel(keys, query[..., None, :], made.chi)
+    if made.norms:
+        found = found * np.exp(-made.chi * made.scale**2 * (1 - (keys**2).sum(-1) / made.scale**2) / 2)
+    return found / found.sum(-1, keepdims=True)
+
+
+def _circle(count: int) -> np.ndarray:
+    return 2 * pi * np.arange(count) / count - pi
+
+
+def _values(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Random in [−1, 1], a third of them at the ends."""
+    drawn = rng.uniform(-1, 1, shape)
+    return np.where(rng.random(shape) < 1 / 3, np.sign(drawn), drawn)
+
+
+def one_selection(setting: Setting, keys: int, seed: int) -> dict[str, Any]:
+    """For the picture: a sequence of angles, its scores, the weights of the softmax and of the networks, the answer."""
+    made, rng = setting.made, np.random.default_rng(seed)
+    places = rng.permutation(keys)[np.arange(made.tokens) % keys]
+    right = int(rng.integers(made.tokens))
+    key, values = _circle(keys)[places][:, None], _values(rng, (keys, made.values))[places]
+    query = key[right]
+    tokens = made.first(np.concatenate([key, np.broadcast_to(query, key.shape), values], 1))
+    phi = tokens[:, made.features * made.values : -made.d]
+    raw = phi @ (kernel.weights(made.chi, made.d, made.top) * made.waves(query[None])[0])
+    return {
+        "keys": places.tolist(),
+        "query": int(places[right]),
+        "chosen": right,
+        "scores": np.cos(key[:, 0] - query).tolist(),
+        "softmax": weights_of(made, key, query).tolist(),
+        "networks": (raw / raw.sum()).tolist(),
+        "values": values.tolist(),
+        "output": made.second(made.filtered(tokens)).tolist(),
+        "bound": setting.bound,
+        "chi": made.chi,
+    }

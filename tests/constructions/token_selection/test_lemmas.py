@@ -1,0 +1,57 @@
+"""The table of lemmas: errors within proved bounds, sizes within the stated ones, and what fails as printed."""
+
+import numpy as np
+import pytest
+
+from constructions.token_selection import lemma_kernels, soft_selection
+from constructions.token_selection.lemmas import Case, cases, row_of
+from verify import lemma_bounds as stated
+
+SAMPLES = 2_000
+
+
+@pytest.mark.parametrize("case", list(cases()), ids=lambda case: f"{case.lemma} {case.what}")
+def test_lemmas_that_are_networks(case: Case) -> None:
+    row = case.row(SAMPLES, 0)
+    assert row["good"] and 0 <= row["error"] <= row["bound"], row
+    assert row["points"] == SAMPLES + len(case.corners)
+
+
+def test_soft_maxima_kernels_words_and_contexts() -> None:
+    found = lemma_kernels.rows(SAMPLES, 1)
+    assert all(row["good"] for row in found), [row for row in found if not row["good"]]
+    assert {row["lemma"] for row in found} == {"F.1", "F.5", "F.6", "H.1", "H.3"}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rng: soft_selection.angle_row(soft_selection.angles(4, 3, 2, 0.3), 4, 300, rng),
+        lambda rng: soft_selection.vector_row(soft_selection.vectors(True, 1.8, 2, 0.9), 100, rng),
+    ],
+    ids=["angles", "vectors of any norm"],
+)
+def test_soft_selection(make) -> None:
+    row = make(np.random.default_rng(0))
+    assert row["good"] and row["points"] >= 50
+    assert row["soft_error"] <= row["soft_bound"] and row["error"] <= row["bound"] <= row["asked"]
+
+
+def test_a_row_is_good_only_within_its_bound_and_sizes() -> None:
+    assert row_of("", "", 1, 1.0, 1.0)["good"] and not row_of("", "", 1, 1.1, 1.0)["good"]
+    assert not row_of("", "", 1, 0.0, 1.0, sizes={"S": 8}, stated={"S": 7})["good"]
+
+
+def test_what_does_not_hold_as_it_stands() -> None:
+    wrong = lemma_kernels.counterexamples()
+    assert wrong["F.5, N for [0, A]"] > 0.99
+    assert wrong["H.3, key and query of the same words"] == 1
+    assert wrong["H.3, nothing before the start"] == 0 < stated.context_gap(3)
+
+
+def test_the_picture_shows_what_the_networks_weigh() -> None:
+    found = soft_selection.one_selection(soft_selection.angles(4, 4, 1, 0.3), 4, 0)
+    chosen = found["chosen"]
+    assert found["scores"][chosen] == max(found["scores"]) == 1
+    assert np.abs(np.subtract(found["softmax"], found["networks"])).max() < 0.05
+    assert abs(found["output"][0] - found["values"][chosen][0]) <= found["bound"]
