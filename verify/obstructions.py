@@ -1,0 +1,167 @@
+"""What no small model can do: lower bounds on the channels D of paper D's class for copying and recall.
+
+A block of D channels with the filter c1·cos(2πa1·j/P) + c2·sin(2πa2·j/P) is a recurrence of at most 4D states, two for
+each frequency. The theorems promise sizes that are poly-logarithmic in words and length; three bounds say otherwise,
+for any weights:
+
+Information (O1). A model that has taken at most 2^b values when the answer begins copies a uniform string of N words
+with probability at most 2^b·V^−N. So b ≥ N·log2 V + log2(1 − ε), and recall of any key out of n_K takes b ≥ n_K·log2
+V_v. M blocks hold 4·D·M numbers of β bits: D ≥ b/(4Mβ). Networks between the blocks change nothing about it.
+
+Rank (O2). A read-out <ψ(q), Σ_j φ(k_j) v_j> by r products whose kernel <ψ(q), φ(k)> is 1 for q = k and at most η away
+from 0 else has r ≥ n/(2(1 + (n − 1)η²)) on n keys: A + Aᵀ has rank ≤ 2r, trace 2n and |A + Aᵀ|_F² ≤ 4n(1 + (n − 1)η²),
+and (trace)² ≤ rank·|·|_F². This holds at any precision. For l pairs, all of them right whatever the values, η ≤ 1/l.
+
+Delays (O3). The Hankel matrix (h_{a+b+1})_{a,b<i} of a delay by i is a permutation matrix, that of s states has rank at
+most s; they differ by √(i − s) or more in the Frobenius norm, so by √(i − s)/i in some entry. A filter that is nearer
+than 1/√(2i) to a delay by i has s > i/2 states.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, inf, log2, sqrt
+
+import numpy as np
+
+from verify.arguments import at_least
+
+STATES_OF_A_CHANNEL = 4
+ROOM = 1e-9  # below a whole number it is the number itself
+
+
+@dataclass(frozen=True)
+class Obstruction:
+    """A lower bound and what a model has of the same thing: bits of state, products, or states of a filter."""
+
+    kind: str
+    of: str
+    least: float
+    built: float
+    channels: int
+
+    @property
+    def kept(self) -> bool:
+        """Whether the model has as much as any must."""
+        return self.built >= self.least - ROOM
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.least:.4g} {self.of} at least (D ≥ {self.channels}), built {self.built:.4g}"
+
+
+# O1 ---------------------------------------------------------------------------------------------------------------
+
+
+def copy_bits(length: int, vocab: int, error: float = 0.0) -> float:
+    """N·log2 V + log2(1 − ε): the state's bits where a uniform string of N words is copied but for a share ε."""
+    _sizes(length, vocab)
+    if not 0 <= error < 1:
+        raise ValueError(f"error = {error} is no probability of failure; it must be at least 0 and below 1.")
+    return length * log2(vocab) + log2(1 - error)
+
+
+def recall_bits(keys: int, values: int) -> float:
+    """n_K·log2 V_v: all keys may have been shown, each with any value."""
+    _sizes(keys, values)
+    return keys * log2(values)
+
+
+def most_copied(bits: float, length: int, vocab: int) -> float:
+    """min(1, 2^b·V^−N): the share of strings that a state of b bits copies at most."""
+    return min(1.0, 2.0 ** (bits - length * log2(vocab)))
+
+
+def channels_for_bits(bits: float, blocks: int = 2, precision: int = 32) -> int:
+    """D ≥ b/(4Mβ), at least 1 where there is anything to keep."""
+    return ceil(bits / (STATES_OF_A_CHANNEL * blocks * precision) - ROOM) if bits > 0 else 0
+
+
+# O2 ---------------------------------------------------------------------------------------------------------------
+
+
+def least_products(keys: int, off: float) -> float:
+    """r ≥ n/(2(1 + (n − 1)η²)) products for a kernel that is 1 on n keys and at most η = off between them."""
+    at_least("keys", keys, 1, "a kernel is of some keys")
+    return keys / (2 * (1 + (keys - 1) * off**2))
+
+
+def least_products_for_pairs(keys: int, pairs: int) -> float:
+    """O2 for l = pairs stored ones, all right whatever their values: η ≤ 1/l; n/4 or more from l = √n on."""
+    at_least("pairs", pairs, 1, "a recall has a pair")
+    return least_products(keys, 1 / pairs)
+
+
+# O3 ---------------------------------------------------------------------------------------------------------------
+
+
+def delay_error(delay: int, states: int) -> float:
+    """√(i − s)/i: every filter of s states is somewhere so far from a delay by i, over at least 2i − 1 positions."""
+    at_least("delay", delay, 1, "a delay is of a position at least")
+    return sqrt(delay - states) / delay if states < delay else 0.0
+
+
+def least_delay_states(delay: int, error: float) -> int:
+    """s ≥ i − (i·e)²: states of a filter within e of a delay by i; i itself for an exact one."""
+    at_least("delay", delay, 1, "a delay is of a position at least")
+    return max(0, ceil(delay - (delay * error) ** 2 - ROOM))
+
+
+def hankel(taps: np.ndarray, size: int) -> np.ndarray:
+    """(h_{a+b+1})_{a,b<size} of the taps h_0, h_1, …, those that are not given being 0."""
+    taps = np.concatenate([np.asarray(taps, dtype=float), np.zeros(2 * size)])
+    return taps[np.add.outer(np.arange(size), np.arange(size)) + 1]
+
+
+# For a construction -------------------------------------------------------------------------------------------------
+
+
+def of_copy(
+    length: int, vocab: int, channels: int, delays: int, blocks: int = 2, precision: int = 32, error: float = 0.0
+) -> list[Obstruction]:
+    """Copying N words: channels = D, delays: states of the filters that tell positions up to N apart."""
+    return [
+        _information(copy_bits(length, vocab, error), channels, blocks, precision),
+        _delay(length, delays),
+    ]
+
+
+def of_recall(
+    keys: int, values: int, channels: int, products: int, blocks: int = 2, precision: int = 32, pairs: int | None = None
+) -> list[Obstruction]:
+    """Recall (also induction heads, keys = words): channels = D, products: the read-out's, l = n_K pairs by default."""
+    least = least_products_for_pairs(keys, keys if pairs is None else pairs)
+    return [
+        _information(recall_bits(keys, values), channels, blocks, precision),
+        Obstruction("rank", "products", least, products, ceil(least - ROOM)),
+    ]
+
+
+def summary(found: list[Obstruction], channels: int, paper: str = "poly-logarithmic, without constants") -> str:
+    """One sentence: any exact solution needs D ≥ …; built …; the paper's bound …."""
+    needed = max((one.channels for one in found), default=0)
+    return f"any exact solution needs D ≥ {needed}; built {channels}; the paper's bound is {paper}"
+
+
+def crossing(power: float, constant: float = 1.0, vocab: int = 2, blocks: int = 2, precision: int = 32) -> float:
+    """The least N = 2^i from which on copying takes D > C·(log2 N·V)^p: from there no such bound can hold."""
+    for i in range(1, 2000):
+        needed = 2.0 ** min(i, 1000) * log2(vocab) / (STATES_OF_A_CHANNEL * blocks * precision)
+        # 2^i/(log)^p grows from i + log2 V ≥ 2p on, so what is crossed behind that stays so
+        if i + log2(vocab) >= 2 * power and needed > constant * (i + log2(vocab)) ** power:
+            return 2.0**i
+    return inf
+
+
+def _information(bits: float, channels: int, blocks: int, precision: int) -> Obstruction:
+    built = STATES_OF_A_CHANNEL * channels * blocks * precision
+    return Obstruction("information", "bits of state", bits, built, channels_for_bits(bits, blocks, precision))
+
+
+def _delay(length: int, states: int) -> Obstruction:
+    least = least_delay_states(length, 0.0)
+    return Obstruction("delay", "states of a filter", least, states, ceil(least / STATES_OF_A_CHANNEL))
+
+
+def _sizes(count: int, vocab: int) -> None:
+    at_least("count", count, 1, "there is something to keep")
+    at_least("vocab", vocab, 1, "there is a word")
