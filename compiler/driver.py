@@ -140,25 +140,36 @@ def compile(  # type: ignore[overload-overlap]  # a name that is known where it 
 
 
 @overload
-def compile(circuit: Circuit, target: str = ..., dtype: str = ..., max_d_state: int | None = ...) -> Compiled: ...
+def compile(
+    circuit: Circuit, target: str = ..., dtype: str = ..., max_d_state: int | None = ..., n_groups: int = ...
+) -> Compiled: ...
 
 
 def compile(
-    circuit: Circuit, target: str = "mamba", dtype: str = "float32", max_d_state: int | None = None
+    circuit: Circuit,
+    target: str = "mamba",
+    dtype: str = "float32",
+    max_d_state: int | None = None,
+    n_groups: int = 1,
 ) -> Compiled | CompiledNetwork:
     """Lower a circuit to blocks of a target: "mamba", "mamba2", "s4d" or "mamba-delta-t"; or to the machine "fnn+ssm".
 
     dtype: the arithmetic that the promise of exactness is made for ("float32", "bfloat16", "float16").
     max_d_state: how many columns the state of a block may have; keyed memories with more slots are kept in two digits.
-        None: what the CUDA kernels take (256 of Mamba and Mamba-2), for memories that can be split.
+        None: what the CUDA kernels take (256 of Mamba and of each group of Mamba-2), for memories that can be split.
+    n_groups: of Mamba-2, groups of B and C, each with its share of the columns (`targets.mamba2.groups`); bare modules
+        only, for a language model normalises each group by itself.
 
     Raises CompileError with every reason found when the circuit is ill-typed, does not fit
     the target, or could leave the exact range.
     """
     instance(circuit, Circuit, "what is compiled", "a Circuit")
+    integer(n_groups, "n_groups", 1)
     if target in machine_names():
+        if n_groups != 1:
+            raise ValueError(f"n_groups is {n_groups}, and {target} has no groups of B and C; mamba2 takes several")
         return compile_for(target, circuit, dtype, max_d_state)
-    mixer, format = target_of(target), format_of(dtype)
+    mixer, format = target_of(target).in_groups(n_groups), format_of(dtype)
     check(circuit)
     if max_d_state is not None:
         integer(max_d_state, "max_d_state", 1)

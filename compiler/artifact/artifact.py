@@ -17,6 +17,7 @@ from compiler.artifact.numeric import NumericModel, numeric_model
 from compiler.artifact.package import (
     LanguageModel,
     bare_sizes,
+    check_saved,
     language_model,
     packaged_sizes,
     size_fields,
@@ -100,7 +101,8 @@ class Artifact:
 
 
 def savable(compiled: Compiled) -> Compiled:
-    """The same circuit as it is saved: a language model has a layer, even an idle one."""
+    """The same circuit as it is saved: a language model has a layer, even an idle one. CompileError where none is."""
+    check_saved(compiled)
     return compiled if compiled.source.alphabet is None else with_a_block(compiled)
 
 

@@ -128,13 +128,21 @@ def _bare_lanes(compiled: Compiled) -> tuple[np.ndarray, np.ndarray, int]:
     return lane_in, lane_out, max(inputs, count - inputs)
 
 
+def check_saved(compiled: Compiled) -> None:
+    """CompileError where the target has an option that no saved model has."""
+    reason = compiled.context.target.unsaved
+    if reason is not None:
+        raise CompileError([(None, reason)])
+
+
 def _printer(compiled: Compiled, mixer: str | None) -> Target:
     """The target whose modules hold the blocks: the usual one, or the named one."""
     target = compiled.context.target
     names = target.printed_by or (target.name,)
     if mixer is not None and mixer not in names:
         raise ValueError(f"mixer {mixer!r} cannot hold a circuit compiled for {target.name}; compile it for {mixer}")
-    return target_of(mixer or names[0])
+    name = mixer or names[0]
+    return target if name == target.name else target_of(name)
 
 
 def packaged_sizes(compiled: Compiled, mixer: str | None = None) -> list[Sizes]:
@@ -188,6 +196,7 @@ def language_model(compiled: Compiled) -> LanguageModel:
             "read it out with output.readout… or package it with bare()"
         )
         raise CompileError([(compiled.source.output, reason)])
+    check_saved(compiled)
     family = compiled.context.target.family
     if family is None:
         name = compiled.context.target.name

@@ -57,10 +57,21 @@ class Target:
     counts: ClassVar[bool] = False
     chunk: ClassVar[int] = 0
     reals: ClassVar[bool] = False
-    max_d_state: ClassVar[int | None] = None
+    max_d_state: int | None = None
     lacks: ClassVar[Mapping[type[Operation], str]] = {}
     gadgets: ClassVar[Mapping[type[Operation], Gadget]] = {}
     printed_by: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def unsaved(self) -> str | None:
+        """Why no model of it is saved although the stack of its modules runs; None where models are."""
+        return None
+
+    def in_groups(self, n_groups: int) -> Target:
+        """The same mixer with so many groups of B and C; ValueError where it has but one."""
+        if n_groups != 1:
+            raise ValueError(f"n_groups is {n_groups}, and {self.name} has one group of B and C; mamba2 takes several")
+        return self
 
     def __repr__(self) -> str:
         return f"<target {self.name}>"

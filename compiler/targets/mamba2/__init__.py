@@ -1,7 +1,7 @@
 """Target `mamba_ssm.Mamba2`: heads share Δ, A and D; B and C are one rectified row for each column, nothing after.
 
 Δ is linear in the present lanes, without the convolution. Where a key or query is signed, a memory is
-rewritten in non-negative columns (`signed_keys`).
+rewritten in non-negative columns (`signed_keys`). With n_groups, its columns are dealt out to groups (`groups`).
 """
 
 from __future__ import annotations
@@ -21,11 +21,26 @@ class Mamba2(Target):
     name = "mamba2"
     step = "lanes"
     column = "written"
-    max_d_state = KERNEL_COLUMNS
     chunk = 256
     lacks = {
         ops.SelectiveSum: "its scan adds up steps over chunks, and no error of a factor that changes is proved there",
     }
+
+    def __init__(self, n_groups: int = 1):
+        self.n_groups = n_groups
+        self.max_d_state = KERNEL_COLUMNS * n_groups  # of a block: each group has as many as the kernels take
+
+    def in_groups(self, n_groups):
+        return self if n_groups == self.n_groups else Mamba2(n_groups)
+
+    @property
+    def unsaved(self):
+        if self.n_groups == 1:
+            return None
+        return (
+            f"n_groups is {self.n_groups}, and the language model of Mamba-2 then normalises each group by itself, "
+            "which needs a ballast in each; the bare stack (`bare(compiled)`) runs it, and n_groups=1 is saved"
+        )
 
     def rewrite(self, stream, inputs, fitter):
         if isinstance(stream.operation, ops.Dot):
@@ -52,9 +67,10 @@ class Mamba2(Target):
                 yield f"a linear map at {port}: each column must be one rectified row with weight 1"
 
     def sizes(self, block, n_lanes):
+        from compiler.targets.mamba2 import groups
         from compiler.targets.mamba2.emit import sizes
 
-        return sizes(block, n_lanes)
+        return sizes(block, n_lanes) if self.n_groups == 1 else groups.sizes(block, n_lanes, self.n_groups)
 
     def sizes_of(self, fields):
         from compiler.targets.mamba2.emit import Mamba2Sizes
@@ -63,17 +79,36 @@ class Mamba2(Target):
 
     def packaged(self, size, block):
         """d_inner is a multiple of d_model, with the largest heads that fit into it."""
+        from compiler.targets.mamba2 import groups
         from compiler.targets.mamba2.emit import HEAD_DIMS, padded_channels
 
+        if self.n_groups > 1:
+            return groups.packaged(size, block)
         inner = -(-size.d_inner // size.d_model) * size.d_model
         fits = [p for p in HEAD_DIMS if inner % p == 0 and padded_channels(block, p) <= inner]
         return replace(size, d_inner=inner, headdim=fits[0] if fits else 1)
 
     def emit(self, block, size, lane_in, lane_out):
+        from compiler.targets.mamba2 import groups
         from compiler.targets.mamba2.emit import emit
 
         self.verify(block)
-        return emit(block, size, lane_in, lane_out)
+        if self.n_groups == 1:
+            return emit(block, size, lane_in, lane_out)
+        parts = groups.shares(block, self.n_groups)
+        return groups.place([emit(part, size.share, lane_in, lane_out) for part in parts], size)
+
+    def printed(self, block, size, lane_in, lane_out):
+        """With groups, each of them is read back and holds its share of the block."""
+        if self.n_groups == 1:
+            return super().printed(block, size, lane_in, lane_out)
+        from compiler.exactness.read_back import check_read_back
+        from compiler.targets.mamba2 import groups
+
+        emission = self.emit(block, size, lane_in, lane_out)
+        for g, part in enumerate(groups.shares(block, self.n_groups)):
+            check_read_back(self.read(groups.share_of(emission.tensors, size, g), size), part, lane_in, lane_out)
+        return emission
 
     def read(self, tensors, size):
         from compiler.targets.mamba2.read import read
@@ -84,16 +119,21 @@ class Mamba2(Target):
         from compiler.runtime import real_block
 
         arguments = {"d_state": size.d_state, "d_conv": size.d_conv, "expand": size.d_inner // size.d_model}
+        arguments |= {} if self.n_groups == 1 else {"ngroups": self.n_groups}
         return real_block("mamba2", size.d_model, index, arguments | {"headdim": size.headdim, "rmsnorm": False})
 
     def seats(self, block, module):
         from compiler.targets.mamba2.emit import channel_seats
 
+        if self.n_groups > 1:
+            raise ValueError(
+                f"with n_groups = {self.n_groups} a channel stands in every group; n_groups=1 shows one place"
+            )
         return channel_seats(block, module.headdim)
 
     def convolved(self, size):
         """B and C are convolved as x is."""
-        return size.d_inner + 2 * size.d_state
+        return size.d_inner + 2 * self.n_groups * size.d_state
 
     def runs(self, module):
         from compiler.runtime import is_real_block
