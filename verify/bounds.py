@@ -8,6 +8,7 @@ Units: d_model in lanes, d_state in columns per channel, information in bits.
 from dataclasses import dataclass
 from math import ceil, comb, log2
 
+from verify import covering, estimation, lemma_bounds, obstructions  # noqa: F401  (bounds too, in files of their own)
 from verify.arguments import at_least, one_of
 from verify.generalization import generalization  # noqa: F401  (a bound like the others, in a file of its own)
 
