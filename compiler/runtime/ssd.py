@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 
 MAX_CHUNK = 64  # on a CPU longer chunks only cost time: the work in a chunk grows with its square
+_AT_ONCE = 2**21  # decays of a chunk, of all rows and heads: beyond, fresh pages take most of the time
 
 
 def ssd_scan(
@@ -44,12 +45,10 @@ def ssd_scan(
     batch, length, heads, headdim = x.shape
     state = x.new_zeros(batch, heads, headdim, B.shape[-1]) if initial_states is None else initial_states.to(dtype)
     steps = min(chunk_size, MAX_CHUNK)
-    outputs = []
-    for start in range(0, length, steps):
-        chunk = slice(start, start + steps)
-        y, state = _chunk(x[:, chunk], dt[:, chunk], A, B[:, chunk], C[:, chunk], state)
-        outputs.append(y)
-    y = torch.cat(outputs, dim=1)
+    rows = max(1, _AT_ONCE // (heads * min(steps, length) ** 2))
+    parts = zip(*(m.split(rows) for m in (x, dt, B, C, state)), strict=True)
+    scanned = [_rows(*part, A, steps) for part in parts]
+    y, state = (torch.cat(found) for found in zip(*scanned, strict=True))
     if D is not None:
         y = y + x * (D.to(dtype) if D.dim() == 2 else D.to(dtype)[:, None])
     if z is not None:
@@ -77,6 +76,16 @@ def _step_sizes(dt, dt_bias, dt_softplus, dt_limit):
     if dt_softplus:
         dt = F.softplus(dt)
     return dt if dt_limit == (0.0, float("inf")) else dt.clamp(*dt_limit)
+
+
+def _rows(x, dt, B, C, state, A, steps):
+    """The scan of some rows, chunk by chunk: y (b, l, h, p) and the last state."""
+    outputs = []
+    for start in range(0, x.shape[1], steps):
+        chunk = slice(start, start + steps)
+        y, state = _chunk(x[:, chunk], dt[:, chunk], A, B[:, chunk], C[:, chunk], state)
+        outputs.append(y)
+    return torch.cat(outputs, dim=1), state
 
 
 def _chunk(x, dt, A, B, C, state):

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compiler.runtime import ssd_scan
+from compiler.runtime import ssd, ssd_scan
 from tests.runtime.lattice import STEP, assert_exact, exact_ssd, int64, integers, ssd_inputs
 
 
@@ -41,6 +41,16 @@ def test_exact_on_lattice_data(length, chunk_size, groups):
     expected_y, expected_last = exact_ssd(*inputs)
     assert_exact(y, expected_y)
     assert_exact(last, expected_last)
+
+
+def test_rows_of_a_large_batch_are_scanned_a_few_at_a_time(monkeypatch):
+    inputs, seen = ssd_inputs(1, 5, 20, 4, 3, 2, 5), []
+    whole, chunk = ssd_scan(*inputs, 8, return_final_states=True), ssd._chunk
+    monkeypatch.setattr(ssd, "_AT_ONCE", 2 * 4 * 8**2)
+    monkeypatch.setattr(ssd, "_chunk", lambda x, *rest: seen.append(len(x)) or chunk(x, *rest))
+    for found, expected in zip(ssd_scan(*inputs, 8, return_final_states=True), whole, strict=True):
+        assert torch.equal(found, expected)
+    assert seen == [2, 2, 2] * 2 + [1, 1, 1]
 
 
 @settings(max_examples=40, deadline=None)
