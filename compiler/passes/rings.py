@@ -2,9 +2,11 @@
 blocks.
 
 The ring is a "last" memory: position p writes the value at place p mod (k + 1), and reads place p + 1 mod (k + 1),
-which was written at p − k, or not yet: then it reads zeros, as before the start. The place is the position less what it
-was at the last multiple of k + 1; a multiple is recognised by Σ_j [p = j·(k + 1)], three ramps each. Position, latch,
-one-hot and bank take four blocks, whatever k is, and k + 1 channels for each lane.
+which was written at p − k, or not yet: then it reads zeros, as before the start. Position, remainder, one-hot and bank
+take four blocks, whatever k is, and k + 1 channels for each lane. The remainder is p − (k + 1)·Σ_j [p ≥ j·(k + 1)], two
+ramps for each multiple, whose sums grow with the square of the length. Where the format does not hold them the
+remainder is the position less what it was at the last multiple of k + 1; a multiple is recognised by
+Σ_j [p = j·(k + 1)], three ramps each. That takes a latch, and on Mamba-2 a block for the ramps before it.
 
 A shift stays a chain where that has no more blocks, where the ramps would leave the exact range of the format, where
 too many channels would be needed (a filter reads many lags: they share one chain), and where the target has no such
@@ -43,7 +45,7 @@ def rings(circuit: Circuit, context: Context) -> Circuit:
         new = stream
         if stream in far:
             source, lag = far[stream]
-            new = _ring(kept[source], lag, position, context.domains.max_length)
+            new = _ring(kept[source], position, lag, context)
         elif any(a is not b for a, b in zip(inputs, stream.inputs, strict=True)):
             new = Stream(stream.operation, inputs, stream.name)
         if new is not stream:
@@ -79,8 +81,9 @@ def _unwound(stream: Stream) -> tuple[Stream, int]:
 
 def _pays(source: Stream, lag: int, context: Context) -> bool:
     length = context.domains.max_length
-    blocks = BLOCKS + (context.target.step == "lanes")  # there the ramps of a multiple stand on lanes first
-    ramps = 4 * length * (length // (lag + 1) + 1)  # |1| + |−2| + |1| of each multiple, at the last position
+    latched = not _divides(lag + 1, context)
+    blocks = BLOCKS + (latched and context.target.step == "lanes")  # there the ramps of a multiple stand on lanes first
+    ramps = latched * 4 * length * (length // (lag + 1) + 1)  # |1| + |−2| + |1| of each multiple, at the last position
     return (
         -(-lag // context.target.max_lag) > blocks
         and lag < length
@@ -89,10 +92,25 @@ def _pays(source: Stream, lag: int, context: Context) -> bool:
     )
 
 
-def _ring(value: Stream, lag: int, position: Stream, length: int) -> Stream:
+def _divides(places: int, context: Context) -> bool:
+    """Whether the format holds every sum of the remainder at the last position: p, and two ramps for each multiple."""
+    length = context.domains.max_length
+    ramps = sum(2 * (length - first) + 1 for first in range(places, length + 1, places))
+    return length + places * ramps <= context.format.exact_integers
+
+
+def _ring(value: Stream, position: Stream, lag: int, context: Context) -> Stream:
     places = lag + 1
-    multiple = position.lookup([0, *(int(p % places == 0) for p in range(1, length + 1))]).retyped(Bool())
-    place = (position - latch(position, multiple)).one_hot(places).named("place")
+    place = _remainder(position, places, context).one_hot(places).named("place")
     ahead = sparse.csr_array((np.ones(places), (np.roll(range(places), -1), range(places))), shape=(places, places))
     following = Stream(ops.Linear((ops.exact_matrix(ahead),), OneHot(places)), (place,))
     return memory.write(place, value, policy="last", name="ring").read(following)
+
+
+def _remainder(position: Stream, places: int, context: Context) -> Stream:
+    """position mod places."""
+    if _divides(places, context):
+        return position % places
+    whole = range(1, context.domains.max_length + 1)
+    multiple = position.lookup([0, *(int(p % places == 0) for p in whole)]).retyped(Bool())
+    return position - latch(position, multiple)
