@@ -21,13 +21,13 @@ from constructions.copy_dp.words import EditDistance, LongestCommonSubsequence
 from verify.tasks.solvers.words import EditDistanceSolver
 
 SMALL = [
-    EditDistance(length=2, distinct_letters=2),
-    LongestCommonSubsequence(length=2, distinct_letters=2),
-    LongestIncreasingSubsequence(length=3, values=3),
-    MaximumSubarray(length=3, values=3),
+    EditDistance(length=3, distinct_letters=3),
+    LongestCommonSubsequence(length=3, distinct_letters=3),
+    LongestIncreasingSubsequence(length=5, values=4),
+    MaximumSubarray(length=5, values=4),
     Fibonacci(modulus=3, length=9),
     CoinChange(amount=9, coins="3,4"),
-    Copy(n=4, vocab=2),
+    Copy(n=8, vocab=2),
     Knapsack(items=2, capacity=2, values=1),
     Viterbi(length=3),
     Viterbi(length=3, start="0,1,1", transitions="0,2,1;1,0,3;2,2,0", emissions="0,1;2,0;1,1"),
@@ -51,6 +51,12 @@ def test_every_prompt_of_small_sizes(construction, arch, dtype):
     construction = replace(construction, arch=arch, dtype=dtype)
     result = assert_right(construction, "exhaustive")
     assert result.exact_sequences >= construction.tasks()[0].exhaustive_count()
+
+
+def test_every_knapsack_of_at_most_three_items_and_capacity_four():
+    built = artifact.build(Knapsack(items=3, capacity=4, values=1))
+    results = artifact.verify(built, built.bare_stack(), "exhaustive", 1, seed=0, bare=True)
+    assert artifact.passed(built, results) and sum(r.exact_sequences for r in results.values()) >= 5 * 1111
 
 
 def test_the_textbook_by_hand():
