@@ -265,7 +265,7 @@ def table_1() -> str:
 
 
 def times() -> str:
-    """Milliseconds for a token at the end of T tokens: the built modules beside the attention of stated sizes."""
+    """Milliseconds for a token at the end of T tokens: the built modules beside a Transformer of stated sizes."""
     timed = [row for row in costs.rows(by_place=(), digits=()) if row["seconds"]]
     told = [[row["model"], f"{row['length']:,}", f"{1000 * row['seconds']:.2g}"] for row in timed]
     return markdown(["model", "T", "milliseconds"], told)

@@ -47,7 +47,7 @@ def ssd_scan(
     steps = min(chunk_size, MAX_CHUNK)
     rows = max(1, _AT_ONCE // (heads * min(steps, length) ** 2))
     parts = zip(*(m.split(rows) for m in (x, dt, B, C, state)), strict=True)
-    scanned = [_rows(*part, A, steps) for part in parts]
+    scanned = [_rows(A, steps, *part) for part in parts]
     y, state = (torch.cat(found) for found in zip(*scanned, strict=True))
     if D is not None:
         y = y + x * (D.to(dtype) if D.dim() == 2 else D.to(dtype)[:, None])
@@ -78,7 +78,7 @@ def _step_sizes(dt, dt_bias, dt_softplus, dt_limit):
     return dt if dt_limit == (0.0, float("inf")) else dt.clamp(*dt_limit)
 
 
-def _rows(x, dt, B, C, state, A, steps):
+def _rows(A, steps, x, dt, B, C, state):
     """The scan of some rows, chunk by chunk: y (b, l, h, p) and the last state."""
     outputs = []
     for start in range(0, x.shape[1], steps):

@@ -2,8 +2,8 @@
 
 Four built models: Fibonacci modulo q (2-local: Theorem 4, a state that no T moves); edit distance row by row (columns
 and channels that grow with √T each); and what Theorem 3 asks for literally, every earlier token within reach by its
-place (linear in T), with one column for each, or with places in two digits. Beside them the key-value cache of
-Transformers of stated sizes, and the time that one of their layers takes to attend to it.
+place (linear in T), with one column for each, or with places in two digits. Beside them Transformers of stated sizes:
+their key-value cache, and of the smaller one the time of a token, from the matrices of its layers to its scores.
 
 The state is counted as d_inner·d_state and the window of the convolution, for every block at its least sizes, whether
 an entry is used or not. Each row says how its sizes were found: "measured" on a module that was built,
@@ -34,6 +34,7 @@ LOCAL_LENGTHS = (100, 1_000, 10_000, 100_000)
 EDIT_LENGTHS = (8, 16, 32, 40, 48, 56, 98)  # of 10,098 tokens; scores of much longer words leave float32
 PLACE_LENGTHS = (64, 128, 256, 512)
 DIGIT_LENGTHS = (512, 1024, 2048)  # the sums of two digits leave float32 from 3,323 places on
+GPT2_VOCABULARY = 50_257
 ATTENTION_LENGTHS = (1_000, 10_000, 100_000)
 COMPUTED_PLACES = (1_000, 10_000, 100_000)
 COMPUTED = ("state", "parameters", "nonzero")
@@ -81,7 +82,7 @@ def rows(
     yield from _computed(built, by_place, [(n, n) for n in COMPUTED_PLACES if n <= longest])
     for name, (layers, width, heads, parameters) in TRANSFORMERS.items():
         for length in attention:
-            seconds = layers * attention_seconds(length, width, heads) if timed and width < 1024 else None
+            seconds = transformer_seconds(length, layers, width, heads) if timed and width < 1024 else None
             yield {
                 "model": name,
                 "length": length,
@@ -161,11 +162,24 @@ def token_seconds(stack: Stack, length: int, vocabulary: int) -> float:
 
 
 @torch.no_grad()
-def attention_seconds(length: int, width: int, heads: int) -> float:
-    """Seconds that one layer takes to attend to a cache of this length, projections and the rest left out (float32)."""
+def transformer_seconds(length: int, layers: int, width: int, heads: int) -> float:
+    """Seconds that a Transformer takes for a token behind `length` others (float32; norms and biases are left out).
+
+    `layers` times one layer: queries, keys and values, attention to a cache of that length, and a network of four
+    times the width; then the scores of GPT-2's vocabulary.
+    """
     keys, values = (torch.ones(heads, length, width // heads) for _ in range(2))
-    query = torch.ones(heads, 1, width // heads)
-    return _seconds(lambda: torch.softmax(query @ keys.transpose(1, 2), dim=-1) @ values)
+    shapes = (3 * width, width), (width, width), (4 * width, width), (width, 4 * width)
+    qkv, out, up, down = (torch.ones(*shape) for shape in shapes)
+    scores, token = torch.ones(GPT2_VOCABULARY, width), torch.zeros(width)
+
+    def layer() -> None:
+        query = (qkv @ token)[:width].view(heads, 1, -1)
+        attended = torch.softmax(query @ keys.transpose(1, 2), dim=-1) @ values
+        x = token + out @ attended.flatten()
+        x + down @ torch.nn.functional.gelu(up @ x)
+
+    return layers * _seconds(layer) + _seconds(lambda: scores @ token)
 
 
 def _seconds(run: Callable[[], object]) -> float:
