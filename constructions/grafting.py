@@ -75,7 +75,7 @@ def _direct_sum(
     from compiler.graft.hosts import read_host
     from compiler.graft.measure import PROBE_LENGTH, answers, host_difference, mixed_text, random_text
 
-    _quiet()
+    quiet()
     model = read_host(host)
     grafted = grafted_of(model, circuit, token_map(tokens, host), width)
     vocab = model.get_input_embeddings().weight.shape[0]
@@ -103,7 +103,7 @@ def _branch(
     from compiler.graft.measure import random_text
     from compiler.graft.side import branch
 
-    _quiet()
+    quiet()
     model = AutoModelForCausalLM.from_pretrained(host, dtype="auto")
     joined = branch(model, circuit, tokens, where="both")
     ids = random_text(model.get_input_embeddings().weight.shape[0])
@@ -122,7 +122,7 @@ def _branch(
     return report | {"directory": str(out)}, worst == 0
 
 
-def _quiet() -> None:
+def quiet() -> None:
     """transformers on its own PyTorch code, without bars and advice."""
     from transformers.utils.logging import disable_progress_bar, set_verbosity_error
 
@@ -233,7 +233,7 @@ def reproduce(seed: int, plot: Path | None, as_json: bool) -> None:
     with progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
             from constructions import graft_experiment as experiment
-        _quiet()
+        quiet()
         seeds = range(seed, seed + experiment.SEEDS)
         advance = bars("graft", 2 * experiment.SEEDS * experiment.STEPS)
         found = list(experiment.points(seeds, experiment.STEPS, advance))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -87,9 +88,18 @@ def graft(
     tensors = tensors_of(planned, model, ids, vocab)
     wide.load_state_dict(tensors, assign=True)
     planned.family.complete(wide)
-    wide.generation_config = model.generation_config
+    wide.generation_config = _generation(model.generation_config, circuit.end, ids, mapped)
     wide.eval()
     return Grafted(wide, ids, planned.compiled, _report(planned, model, ids, circuit, mapped))
+
+
+def _generation(host: Any, end: str | None, ids: Mapping[str, int], mapped: Mapping[str, int]) -> Any:
+    """The host's settings; the circuit's end ends a generation too, unless it is a token of the host."""
+    settings = deepcopy(host)
+    if end is not None and end not in mapped:
+        known = settings.eos_token_id
+        settings.eos_token_id = [*(known if isinstance(known, list) else [known] * (known is not None)), ids[end]]
+    return settings
 
 
 def _checked(tokens: Mapping[str, int], circuit: Circuit, vocab: int) -> dict[str, int]:

@@ -19,10 +19,10 @@ def register(app: typer.Typer) -> None:
 
 def reproduce(
     experiment: Annotated[
-        Literal["figure-2", "table-1", "figure-3", "chains", "every-chain", "graft"],
+        Literal["figure-2", "table-1", "figure-3", "chains", "every-chain", "graft", "training"],
         typer.Argument(
             help="three of paper A; of paper B all programs at full size, or every prompt of small ones; a circuit "
-            "in a language model of real text"
+            "in a language model of real text; what training makes of a compiled checkpoint"
         ),
     ],
     samples: Annotated[int, typer.Option(min=1, max=10**9, help="random sequences per task")] = 100,
@@ -40,17 +40,20 @@ def reproduce(
     """An experiment with built weights: accuracy, paper's bound, built size, information bound."""
     if page and not keep:
         raise ValueError(f"--page {page}: it is written from a file of results; give one by --keep")
-    if plot is not None and "chain" in experiment:
+    if plot is not None and ("chain" in experiment or experiment == "training"):
         raise ValueError(f"--plot {plot}: {experiment} has no figure; leave out --plot.")
     if plot is not None:
         requests.picture_path(plot, "--plot")
     for path, option in ((keep, "--keep"), (page, "--page")):
         if path is not None:
             requests.file_path(path, option)
-    if experiment == "graft":
+    if experiment in ("graft", "training"):
         if only or keep:
-            raise ValueError("graft is one run without parts; leave out --only, --keep and --page")
-        grafting.reproduce(seed, plot, as_json)
+            raise ValueError(f"{experiment} is one run without parts; leave out --only, --keep and --page")
+        if experiment == "graft":
+            grafting.reproduce(seed, plot, as_json)
+        else:
+            _training(seed, as_json)
         return
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
@@ -77,4 +80,18 @@ def reproduce(
     else:
         display.show_experiment(experiment, rows)
     if not all(row.good for row in rows):
+        raise typer.Exit(1)
+
+
+def _training(seed: int, as_json: bool) -> None:
+    """Exit code 1 where the circuit forgets its own task."""
+    with display.progress(quiet=as_json) as bars:
+        with bars.stage("start PyTorch"):
+            from constructions.experiments import training
+        grafting.quiet()
+        advance = bars("training", len(training.ROWS) * training.SEEDS * training.SHOWN[-1])
+        found = list(training.points(seed, advance))
+    typer.echo(json.dumps([asdict(point) for point in found]) if as_json else training.text(found))
+    if not training.kept(found):
+        typer.echo("relative steps made the circuit forget its own task", err=True)
         raise typer.Exit(1)

@@ -1,10 +1,12 @@
 """Constructions of the papers in a host: which go in and answer among its tokens, and what refuses the others."""
 
 import pytest
+import torch
 
-from compiler import CompileError
+from compiler import Alphabet, Circuit, CompileError, Tokens, count, emit, memory, present
 from compiler.graft import graft
 from compiler.graft.measure import answers, host_difference, mixed_text
+from constructions.copy_dp.copy import Copy
 from constructions.registry import CONSTRUCTIONS
 from tests.graft.hosts import VOCAB, host, host_text
 
@@ -32,6 +34,31 @@ def test_constructions_that_go_into_a_host(name, options, kind):
     assert host_difference(model, grafted, host_text()).equal
     found = answers(grafted, mixed_text(grafted, VOCAB, 8, 40, seed=0))
     assert found.asked > 20 and not found.wrong and not found.intruding
+
+
+def copier(n: int) -> Circuit:
+    """Tokens up to `|`, then the same again and the end: it counts and writes at its own letters only."""
+    alphabet = Alphabet.of("|", ".", x=2)
+    x = Tokens(alphabet)
+    letter, bar = x.is_in("x"), x.is_in("|")
+    place = count(letter, reset=bar)
+    text = memory.write((place - 1).one_hot(n), x.one_hot("x"), when=letter & ~present(bar), policy="once")
+    copied = text.read(place.one_hot(n))
+    scores = emit(alphabet, (copied[0], "x0"), (copied[1], "x1"), otherwise=".")
+    return Circuit("copier", scores, Copy(form="string", n=n, vocab=2).language(), end=".")
+
+
+@pytest.mark.parametrize("kind", ["mamba", "mamba2"])
+def test_a_chain_in_several_blocks_is_written_to_its_end_among_tokens_of_the_host(kind):
+    model = host(kind)
+    grafted = graft(model, copier(3))
+    ids = grafted.ids
+    assert len(grafted.compiled.blocks) > 1
+    prompt = torch.tensor([[1, ids["x0"], 3, ids["x1"], ids["x0"], 5, 6, ids["|"]]])
+    written = grafted.model.generate(prompt, max_new_tokens=12, do_sample=False, pad_token_id=0)[0, 8:].tolist()
+    assert written == [ids["x0"], ids["x1"], ids["x0"], ids["."]]
+    before = model.generation_config.eos_token_id
+    assert grafted.model.generation_config.eos_token_id == [before, ids["."]]
 
 
 @pytest.mark.parametrize(("name", "options", "kind", "words"), REFUSED)
