@@ -69,10 +69,10 @@ def judged(kernel: Kernel, case: Case, explain: bool = True) -> Finding:
 def _first(case: Case, wrong: dict[str, Tensor], results: dict[str, Tensor]) -> tuple[int | None, str]:
     """The first wrong position and a sentence with the value there."""
     if not wrong["y"].any():
-        at = tuple(torch.nonzero(wrong["last_state"])[0].tolist())
-        return None, f"y is right, last_state{list(at)} is {_value(results['last_state'], at)}, " + (
-            f"not {_value(case.expected['last_state'], at)}"
-        )
+        name = next(name for name, places in wrong.items() if places.any())
+        at = tuple(torch.nonzero(wrong[name])[0].tolist())
+        given, wanted = _value(results[name], at), _value(case.expected[name], at)
+        return None, f"y is right, {name}{list(at)} is {given}, not {wanted}"
     axis = TIME_AXIS[case.op]
     places = torch.nonzero(wrong["y"])
     at = tuple(places[places[:, axis].argmin()].tolist())

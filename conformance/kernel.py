@@ -15,10 +15,12 @@ from conformance.loader import Case
 
 STATE_IN = {"selective_scan": "initial_state", "ssd": "initial_states", "conv": "initial_states"}
 STATE_OUT = ("return_last_state", "return_final_states")
+OFFSETS, OFFSET_STATES = "cu_seqlens", "return_varlen_states"
 SIGNATURES = {
-    "selective_scan": "u, delta, A, B, C, D, z, delta_bias, delta_softplus, return_last_state, initial_state",
-    "ssd": "x, dt, A, B, C, chunk_size, D, z, dt_bias, initial_states, seq_idx, dt_softplus, dt_limit, "
-    "return_final_states",
+    "selective_scan": "u, delta, A, B, C, D, z, delta_bias, delta_softplus, return_last_state, initial_state, "
+    "seq_idx, cu_seqlens",
+    "ssd": "x, dt, A, B, C, chunk_size, D, z, dt_bias, initial_states, seq_idx, cu_seqlens, dt_softplus, dt_limit, "
+    "return_final_states, return_varlen_states",
     "step": "state, x, dt, A, B, C, D, z, dt_bias, dt_softplus",
     "conv": "x, weight, bias, seq_idx, initial_states, return_final_states, activation",
     "norm": "x, weight, z, eps, group_size, norm_before_gate",
@@ -58,6 +60,8 @@ class Kernel:
         inputs = {name: tensor.clone().to(self.device) for name, tensor in case.inputs.items()}
         if self.op in _CASES:
             return self._stepped(case, inputs)
+        if OFFSETS in self.accepts and "seq_idx" in inputs:
+            inputs = self._with_offsets(inputs)
         options = dict(case.options)
         cuts = options.pop("cuts", None)
         return self._in_pieces(case, inputs, options, cuts) if cuts else self._called(inputs, options)
@@ -70,11 +74,31 @@ class Kernel:
         known = {name: value for name, value in options.items() if name in self.accepts}
         if "dt_limit" in known:
             known["dt_limit"] = tuple(known["dt_limit"])
-        flag = next((name for name in STATE_OUT if name in self.accepts), None)
-        found = self.call(**inputs, **known, **({flag: True} if flag else {}))
-        if isinstance(found, tuple):
-            return {"y": found[0]} | ({"last_state": found[1]} if len(found) > 1 and found[1] is not None else {})
-        return {"y": found}
+        flags = {name: True for name in STATE_OUT if name in self.accepts}
+        if OFFSETS in inputs and OFFSET_STATES in self.accepts:
+            flags[OFFSET_STATES] = True
+        found = self.call(**inputs, **known, **flags)
+        if not isinstance(found, tuple):
+            return {"y": found}
+        by_document = OFFSETS in inputs and (OFFSET_STATES in flags or "seq_idx" not in self.accepts)
+        names = ["y", "last_state", "document_states"]
+        if by_document and len(found) == 2:
+            names.remove("last_state")
+        return {name: tensor for name, tensor in zip(names, found, strict=False) if tensor is not None}
+
+    def _with_offsets(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Documents by where they begin: (documents + 1,) offsets of one row. A kernel that takes the numbers of the
+        documents too gets both, as those of mamba_ssm do; of several rows it gets the numbers alone.
+        """
+        ids = inputs["seq_idx"]
+        if len(ids) > 1 and "seq_idx" not in self.accepts:
+            raise Lacks("batch of several rows beside cu_seqlens")
+        kept = {name: tensor for name, tensor in inputs.items() if name != "seq_idx" or "seq_idx" in self.accepts}
+        if len(ids) > 1:
+            return kept
+        begins = (ids[0, 1:] != ids[0, :-1]).nonzero().flatten() + 1
+        ends = [begins.new_zeros(1), begins, begins.new_tensor([ids.shape[1]])]
+        return kept | {OFFSETS: torch.cat(ends).to(torch.int32)}
 
     def _in_pieces(self, case, inputs, options, cuts) -> dict[str, Tensor]:
         state_in, axis = STATE_IN[self.op], TIME_AXIS[self.op]
@@ -84,7 +108,7 @@ class Kernel:
         pieces: list[Tensor] = []
         state: Tensor | None = None
         for start, stop in zip([0, *cuts], [*cuts, length], strict=True):
-            part = {key: _piece(self.op, key, m, start, stop) for key, m in inputs.items()}
+            part = {key: piece(self.op, key, m, start, stop) for key, m in inputs.items()}
             if state is not None:
                 part[state_in] = state
             found = self._called(part, options)
@@ -112,7 +136,7 @@ class Kernel:
         return {"y": torch.stack(ys, dim=axis), "last_state": state}
 
 
-def _piece(op: str, name: str, tensor: Tensor, start: int, stop: int) -> Tensor:
+def piece(op: str, name: str, tensor: Tensor, start: int, stop: int) -> Tensor:
     """The positions start … stop of an operand that has positions."""
     axes = {"selective_scan": {"u": 2, "delta": 2, "B": -1, "C": -1, "z": 2}, "conv": {"x": 2, "seq_idx": 1}}
     axes["ssd"] = {"x": 1, "dt": 1, "B": 1, "C": 1, "z": 1, "seq_idx": 1}

@@ -27,7 +27,8 @@ class Case:
     asks:      the one thing that this case needs and no earlier one does: what is likely wrong where it fails.
     inputs:    tensors by argument name, as the operation takes them.
     options:   other arguments by name; `cuts` is not one: there the sequence is run in pieces, the state carried on.
-    expected:  float64 tensors by name: "y", and "last_state" where it is asked for.
+    expected:  float64 tensors by name: "y", and "last_state" where it is asked for; "document_states" (documents, …)
+               where documents are packed into one row: the state at the end of each.
     tolerance: float64 tensors by the same names, how far each entry may be; a name that is missing is exact.
     borders:   positions where something ends or begins, by what it is ("chunk", "cut", "document").
     """

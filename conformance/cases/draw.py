@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from conformance import exact
+from conformance.kernel import piece
 from conformance.loader import Case
 
 BF16 = torch.bfloat16
@@ -69,11 +71,13 @@ def case(
     borders: Mapping[str, list[int]] | None = None,
     dtype: torch.dtype = torch.float32,
     kind: exact.Kind | None = None,
+    documents: Sequence[int] = (),
 ) -> Case:
     """A case with its results; relative, absolute: how far y may be from them, 0 for bits. kind: what is computed in;
     integers and fractions where bits are asked for, decimals where not.
 
-    dtype: that of the operands which a layer computes for every position.
+    dtype: that of the operands which a layer computes for every position. documents: the lengths of those that one row
+    packs; each is computed alone for its last state.
     """
     bits = not absolute and isinstance(relative, float) and not relative
     kind = kind or (exact.Exact if bits else exact.Near)
@@ -81,6 +85,8 @@ def case(
     known = {key: value for key, value in options.items() if key not in ("cuts", "chunk_size")}
     results = getattr(exact, op)(kind, **inputs, **known)
     expected = {key: torch.from_numpy(results[key].astype(np.float64)) for key in ("y", "last_state")[: 1 + last_state]}
+    if documents:
+        expected["document_states"] = _document_states(op, kind, inputs, known, documents)
     narrow = ("u", "delta", "x", "dt", "B", "C", "z", "weight", "bias")
     given = {key: m.to(dtype) if key in narrow and m.is_floating_point() else m for key, m in inputs.items()}
     for key in given:
@@ -90,3 +96,14 @@ def case(
         {} if bits else {key: m.abs() * (relative if key == "y" else 0.0) + absolute for key, m in expected.items()}
     )
     return Case(op, stage, name, asks, given, options, expected, tolerance, dict(borders or {}))
+
+
+def _document_states(op: str, kind: exact.Kind, inputs: Mapping[str, Tensor], options: Mapping[str, Any], lengths):
+    """The last state of each document, as if nothing else stood in its row."""
+    ends = list(accumulate(lengths))
+    alone = {name: tensor for name, tensor in inputs.items() if name != "seq_idx"}
+    states = []
+    for start, stop in zip([0, *ends], ends, strict=False):
+        part = {name: piece(op, name, tensor, start, stop) for name, tensor in alone.items()}
+        states.append(getattr(exact, op)(kind, **part, **options)["last_state"].astype(np.float64))
+    return torch.from_numpy(np.concatenate(states))

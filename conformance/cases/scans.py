@@ -253,7 +253,10 @@ def _rendered(op: str, row: Row) -> Case:
     if op == "ssd":
         borders["chunk"] = list(range(row.chunk, row.length, row.chunk))
     found = {what: places for what, places in borders.items() if places}
-    return case(op, row.stage, row.name, row.asks, inputs, options, last_state=row.last, borders=found, dtype=row.dtype)
+    return case(
+        op, row.stage, row.name, row.asks, inputs, options, last_state=row.last, borders=found, dtype=row.dtype,
+        documents=row.documents if row.batch == 1 else (),
+    )  # fmt: skip
 
 
 def _spread(values: tuple[float, ...], shape: tuple[int, ...]) -> torch.Tensor:

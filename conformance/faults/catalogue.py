@@ -128,5 +128,7 @@ def kernel(op: str, bug: str = "") -> Kernel:
     """Our function for an operation with a bug, or right."""
     state_in = {"seq_idx", "initial_states"} if op == "conv" else set()
     names = {name.strip() for name in SIGNATURES[op].split(",")} | state_in | {"seq_idx"}
-    names -= {"return_last_state", "return_final_states"} | ({"seq_idx"} if op in ("step", "norm") else set())
+    names -= {"return_last_state", "return_final_states", "return_varlen_states", "cu_seqlens"} | (
+        {"seq_idx"} if op in ("step", "norm") else set()
+    )
     return Kernel(f"{op}: {bug or 'right'}", op, partial(FUNCTIONS[op], bug=bug), frozenset(names))

@@ -7,11 +7,12 @@ import sys
 import pytest
 import torch
 
-from compiler.runtime import has_mamba_ssm
+from compiler.runtime import has_mamba_ssm, ssd_scan
 from compiler.runtime.selective_scan import selective_scan
 from conformance import load, save
 from conformance.cases import OPERATIONS, cases
-from conformance.judge import judge
+from conformance.cases.companion import companion_cases
+from conformance.judge import judge, judged
 from conformance.kernel import kernel, kernel_named
 from conformance.models.build import build
 from conformance.models.judge import judge_model
@@ -137,3 +138,59 @@ def test_mixers_of_other_models(name: str, right: bool, tmp_path) -> None:
         assert found[0].cause == "step at least 0.001"
     other = next(iter(judge_model(known(name).models, next(iter(build(tmp_path, only=("count-since-mamba",)))))))
     assert other.status == "skipped" and other.says == "its mixers are of Mamba-2"
+
+
+def by_offsets(bug: str = ""):
+    """A scan of packed documents that takes their offsets, document by document."""
+
+    def scan(x, dt, A, B, C, chunk_size, D=None, cu_seqlens=None, dt_softplus=False, return_final_states=False):
+        ends = cu_seqlens.tolist() if cu_seqlens is not None else [0, x.shape[1]]
+        pieces, states, state = [], [], None
+        for start, stop in zip(ends, ends[1:], strict=False):
+            part = {"x": x, "dt": dt, "B": B, "C": C}
+            cut = {name: tensor[:, start:stop] for name, tensor in part.items()}
+            given = state if bug == "state handed on" else None
+            y, state = ssd_scan(
+                **cut, A=A, chunk_size=chunk_size, D=D, dt_softplus=dt_softplus, initial_states=given,
+                return_final_states=True,
+            )  # fmt: skip
+            pieces.append(y)
+            states.append(states[-1] if bug == "state of the document before" and states else state)
+        return torch.cat(pieces, 1), torch.cat(states)
+
+    return scan
+
+
+@pytest.mark.parametrize(
+    ("bug", "wrong"), [("", ""), ("state handed on", "y"), ("state of the document before", "document_states")]
+)
+def test_documents_by_their_offsets(bug, wrong):
+    packed = [case for case in cases("ssd") if "seq_idx" in case.inputs and len(case.inputs["seq_idx"]) == 1]
+    assert len(packed) >= 2
+    found = [judged(kernel(by_offsets(bug)), case) for case in packed]
+    if not bug:
+        assert all(finding.status == "passed" for finding in found), found
+        states = kernel(by_offsets()).run(packed[0])["document_states"]
+        assert len(states) == len(packed[0].borders["document"]) + 1
+    else:
+        assert all(finding.status == "failed" and wrong in finding.says for finding in found), found
+
+
+def test_several_rows_are_no_offsets():
+    case = next(case for case in companion_cases("ssd") if "seq_idx" in case.inputs)
+    assert len(case.inputs["seq_idx"]) > 1
+    assert judged(kernel(by_offsets()), case).status == "skipped"
+
+
+def test_both_numbers_and_offsets_ask_for_the_states_of_documents():
+    """As mamba_ssm's kernel does: (y, last state, states of the documents)."""
+
+    def scan(
+        x, dt, A, B, C, chunk_size, D=None, seq_idx=None, cu_seqlens=None, dt_softplus=False,
+        return_final_states=False, return_varlen_states=False,
+    ):  # fmt: skip
+        y, states = by_offsets()(x, dt, A, B, C, chunk_size, D, cu_seqlens, dt_softplus)
+        return (y, states[-1:], states) if return_varlen_states else (y, states[-1:])
+
+    packed = [case for case in cases("ssd") if "document_states" in case.expected]
+    assert [judged(kernel(scan), case).status for case in packed] == ["passed"] * len(packed)
