@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -13,9 +15,10 @@ from compiler.language.circuit import Circuit
 from compiler.language.codebook import bits, signs
 from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout, readout_integer, readout_nearest, readout_one_hot
+from compiler.language.reals import exceeds
 from compiler.language.source import Tokens
 from compiler.language.stream import constant
-from compiler.language.words import count, latch, minimum
+from compiler.language.words import count, fading_sum, latch, minimum
 
 
 @dataclass(frozen=True)
@@ -23,12 +26,15 @@ class Core:
     """A circuit and how its tokens are drawn.
 
     asks: what a runtime must get right; build: the circuit for sequences of this length; draw: (length,) token ids.
+    targets: the mixers that it compiles for. fades: whether a state fades, so that its scores are exact and it is not.
     """
 
     name: str
     asks: str
     build: Callable[[int], Circuit]
     draw: Callable[[np.random.RandomState, int], np.ndarray]
+    targets: tuple[str, ...] = ("mamba", "mamba2")
+    fades: bool = False
 
 
 def _over(alphabet: Alphabet, letters: str | tuple[str, ...], length: int) -> InputLanguage:
@@ -94,6 +100,35 @@ def wide_integers(length: int) -> Circuit:
                    _over(alphabet, alphabet.tokens, length))  # fmt: skip
 
 
+ULPS = 4  # of float32, by which each step of a state that fades may be off
+
+
+def half_life(length: int) -> Circuit:
+    """2 up to the last step at which a state is more than half of what it was, and 0 from the next on.
+
+    The state is compared with what it is at these two steps, less and more by a few units in the last place for each
+    step: an exp that is off by 1e-6 is seen, whichever way it is off. Outside of its gap the comparison is exact.
+    """
+    steps = 3 * length // 4
+    decay = Fraction(math.exp(-math.log(2) / steps))
+    before, after = decay**steps, decay ** (steps + 1)
+    margin = before * steps * ULPS * Fraction(1, 1 << 24)
+    gap = Fraction(1, 1 << math.ceil(math.log2(4 / (before - after))))
+    down = lambda value: Fraction(math.floor(value * (1 << 24)), 1 << 24)
+    alphabet = Alphabet.of("begin", "x", "y", "0", "1", "2")
+    left = fading_sum(Tokens(alphabet).is_in("begin", name="begin"), decay)
+    kept = exceeds(left, down(before - margin - gap), gap) + exceeds(
+        left, down(after + margin) + Fraction(1, 1 << 24), gap
+    )
+    logits = readout_integer(kept, alphabet, {"0": 0, "1": 1, "2": 2})
+    edges = [("start", "fading", "begin"), ("fading", "fading", ("x", "y"))]
+    return Circuit("half-life", logits, InputLanguage.of(alphabet, "start", edges, length, "begin, and any x and y"))
+
+
+def _once(random: np.random.RandomState, length: int) -> np.ndarray:
+    return np.append(0, random.randint(1, 3, size=length - 1))
+
+
 def _mixed(first: int, middle: int, stop: int, share: float) -> Callable[[np.random.RandomState, int], np.ndarray]:
     """Ids of first … middle − 1 with this share, of middle … stop − 1 with the rest."""
 
@@ -115,5 +150,6 @@ CORES = {
         Core("count-since", "a count that begins anew", count_since, lambda r, n: r.choice(3, p=OFTEN, size=n)),
         Core("wide-integers", "all bits of an integer of ten", wide_integers, _mixed(0, 1, 7, 0.7)),
         Core("codes", "sums in several columns of state", codes, _mixed(1, 1 + KEYS, 1 + KEYS + 6, 0.7)),
+        Core("half-life", "exp to a few units in the last place", half_life, _once, ("mamba",), fades=True),
     )
 }

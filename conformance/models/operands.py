@@ -19,20 +19,29 @@ from conformance.loader import Case
 
 
 @torch.no_grad()
-def layers(config: Mapping[str, Any], tensors: Mapping[str, Tensor], tokens: Tensor) -> tuple[list[Case], Tensor]:
+def layers(
+    config: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    tokens: Tensor,
+    kind: exact.Kind = exact.Faint,
+    work: torch.dtype = torch.float32,
+) -> tuple[list[Case], Tensor]:
     """A case of the scan for each layer, for tokens (b, l), and the logits (b, l, vocab) that come of their results.
 
-    Raises Inexact where an operand is not on the lattice.
+    kind: what the scans are computed in; work: what the layers around them are, float64 for weights that are on no
+    lattice. Raises Inexact where an operand is not on the lattice.
     """
-    weights = {name: tensor.float() for name, tensor in tensors.items()}
-    dtype = getattr(torch, config["dtype"])
+    weights = {name: tensor.to(work) for name, tensor in tensors.items()}
+    dtype = getattr(torch, config["dtype"]) if work == torch.float32 else work
     stream = weights["backbone.embeddings.weight"][tokens]
     found = []
     for i in range(config["num_hidden_layers"]):
         part = {name.removeprefix(f"backbone.layers.{i}."): m for name, m in weights.items()}
         u = _rms(stream, config["layer_norm_epsilon"], dtype) * part["norm.weight"]
         mixer = {name.removeprefix("mixer."): m for name, m in part.items() if name.startswith("mixer.")}
-        case, out = (_mamba2 if config["model_type"] == "mamba2" else _mamba)(config, mixer, u, f"layer {i}", dtype)
+        case, out = (_mamba2 if config["model_type"] == "mamba2" else _mamba)(
+            config, mixer, u, f"layer {i}", dtype, kind
+        )
         found.append(case)
         stream = stream + out
     final = _rms(stream, config["layer_norm_epsilon"], dtype) * weights["backbone.norm_f.weight"]
@@ -41,7 +50,7 @@ def layers(config: Mapping[str, Any], tensors: Mapping[str, Tensor], tokens: Ten
 
 def _rms(x: Tensor, eps: float, dtype: torch.dtype) -> Tensor:
     """In the dtype of the weights, as both libraries have it before the weight is applied."""
-    return (x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)).to(dtype).float()
+    return (x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)).to(dtype).to(x.dtype)
 
 
 def _convolved(x: Tensor, weights: Mapping[str, Tensor]) -> Tensor:
@@ -52,7 +61,7 @@ def _convolved(x: Tensor, weights: Mapping[str, Tensor]) -> Tensor:
 
 
 def _mamba(
-    config: Mapping[str, Any], w: Mapping[str, Tensor], u: Tensor, name: str, dtype: torch.dtype
+    config: Mapping[str, Any], w: Mapping[str, Tensor], u: Tensor, name: str, dtype: torch.dtype, kind: exact.Kind
 ) -> tuple[Case, Tensor]:
     n, rank = config["state_size"], config["time_step_rank"]
     x, z = (u @ w["in_proj.weight"].T).chunk(2, dim=-1)
@@ -61,12 +70,12 @@ def _mamba(
     names = {"u": x, "delta": dt @ w["dt_proj.weight"].T, "B": B, "C": C, "z": z}
     inputs = {key: m.transpose(1, 2) for key, m in names.items()}
     inputs |= {"A": -w["A_log"].exp(), "D": w["D"], "delta_bias": w["dt_proj.bias"]}
-    case = _case("selective_scan", name, inputs, {"delta_softplus": True})
-    return case, case.expected["y"].float().transpose(1, 2) @ w["out_proj.weight"].T
+    case = _case("selective_scan", name, inputs, {"delta_softplus": True}, kind)
+    return case, case.expected["y"].to(u.dtype).transpose(1, 2) @ w["out_proj.weight"].T
 
 
 def _mamba2(
-    config: Mapping[str, Any], w: Mapping[str, Tensor], u: Tensor, name: str, dtype: torch.dtype
+    config: Mapping[str, Any], w: Mapping[str, Tensor], u: Tensor, name: str, dtype: torch.dtype, kind: exact.Kind
 ) -> tuple[Case, Tensor]:
     groups, n, heads, p = (config[key] for key in ("n_groups", "state_size", "num_heads", "head_dim"))
     inner = heads * p
@@ -75,17 +84,17 @@ def _mamba2(
     inputs = {"x": x.unflatten(-1, (heads, p)), "dt": dt, "A": -w["A_log"].exp(), "D": w["D"], "dt_bias": w["dt_bias"]}
     inputs |= {"B": B.unflatten(-1, (groups, n)), "C": C.unflatten(-1, (groups, n))}
     options = {"dt_softplus": True, "dt_limit": list(config["time_step_limit"]), "chunk_size": 16}
-    case = _case("ssd", name, inputs, options)
-    y = case.expected["y"].float().flatten(-2) * F.silu(z)
+    case = _case("ssd", name, inputs, options, kind)
+    y = case.expected["y"].to(u.dtype).flatten(-2) * F.silu(z)
     grouped = y.unflatten(-1, (groups, -1))
     normed = _rms(grouped, config["layer_norm_epsilon"], dtype).flatten(-2)
     return case, (normed * w["norm.weight"]) @ w["out_proj.weight"].T
 
 
-def _case(op: str, name: str, inputs: dict[str, Tensor], options: dict[str, Any]) -> Case:
+def _case(op: str, name: str, inputs: dict[str, Tensor], options: dict[str, Any], kind: exact.Kind) -> Case:
     """exp is asked for as 0 or 1; decays that only stop mattering after very many steps count as 1 (exactness, E9)."""
     inputs = {key: m.contiguous() for key, m in inputs.items()}
     known = {key: value for key, value in options.items() if key != "chunk_size"}
-    results = getattr(exact, op)(exact.Faint, **inputs, **known)
+    results = getattr(exact, op)(kind, **inputs, **known)
     expected = {key: torch.from_numpy(m.astype(np.float64)) for key, m in results.items()}
     return Case(op, "circuit", name, "the operands of a compiled circuit", inputs, options, expected)

@@ -10,9 +10,12 @@ from safetensors.torch import load_file
 
 from compiler.driver import compile
 from conformance.exact import Inexact
+from conformance.faults.runtime import FaultyRuntime
 from conformance.models.build import build, case_of
-from conformance.models.case import read_all
+from conformance.models.case import read, read_all, right_entries
 from conformance.models.circuits import CORES
+from conformance.models.companion import companions
+from conformance.models.judge import judge_model
 from conformance.models.variants import grouped, occupied
 
 
@@ -64,3 +67,28 @@ def test_what_does_not_say_what_its_circuit_says_is_no_test(place) -> None:
     tensors["backbone.layers.0.mixer.dt_proj.bias"] = torch.zeros(32)
     with pytest.raises(Inexact):
         case_of(place / "count-since-mamba", compiled, tokens, "", (config, tensors))
+
+
+def verdicts(case, bug: str = "", only: str = "") -> dict[str, str]:
+    found = judge_model(FaultyRuntime(bug, only), case, explain=False)
+    return {finding.case.split(": ")[1]: finding.status for finding in found}
+
+
+def test_a_half_life_sees_an_exp_that_is_off_by_a_hundred_thousandth(tmp_path) -> None:
+    other, case = build(tmp_path, only=("wide-integers-mamba", "half-life-mamba"))
+    assert case.name == "half-life-mamba" and not case.states and case.informative[:, 1:].any()
+    assert set(verdicts(case).values()) == {"passed", "skipped"}
+    for bug in ("exp to 1e-5", "exp in half"):
+        assert verdicts(case, bug, "selective_scan")["the whole sequence"] == "failed"
+        assert verdicts(other, bug, "selective_scan")["the whole sequence"] == "passed"
+    assert verdicts(case, "exp to 1e-5", "step")["a prompt of two, then steps"] == "failed"
+
+
+def test_random_models_are_right_within_their_tolerance_and_not_beyond(tmp_path) -> None:
+    for case in companions(tmp_path):
+        again = read(case.directory)
+        assert again.tolerance == case.tolerance > 0 and torch.equal(again.logits, case.logits)
+        assert set(verdicts(again).values()) == {"passed"}
+        wrong = verdicts(again, "D left out", "selective_scan" if case.name == "random-mamba" else "ssd")
+        assert wrong["the whole sequence"] == "failed" and wrong["states"] == "failed"
+    assert not right_entries(torch.tensor([float("nan"), 1.0]), torch.tensor([1.0, 1.0]), 0.1)[0]
