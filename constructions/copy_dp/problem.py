@@ -34,6 +34,7 @@ import numpy as np
 
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
+from compiler.language.arguments import integer
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
@@ -41,12 +42,11 @@ from compiler.language.stream import Stream
 from compiler.language.types import OneHot
 from compiler.language.words import constant, running_max, select
 from constructions.copy_dp.chains import END, leaving, numbers, repeated, written
-from verify.arguments import at_least, run_own
+from constructions.copy_dp.problem_checks import check
+from verify.arguments import run_own
 from verify.tasks.solvers.tables import TableSolver
 
 BAR, ASK, OUTSIDE = "|", ";", "!"
-_NUMBERS = 1 << 12
-_ENTRIES = 1 << 11
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,9 @@ class Cell:
     one_hot: Stream
 
     def table(self, entry: Callable[..., int]) -> Stream:
-        """entry(*cell), a number for each cell."""
-        return np.array([[float(entry(*cell)) for cell in self.problem.cells]]) @ self.one_hot
+        """entry(*cell), an integer for each cell."""
+        told = [integer(entry(*cell), f"the table's entry of cell {cell}") for cell in self.problem.cells]
+        return np.array([told], dtype=float) @ self.one_hot
 
 
 @dataclass(frozen=True)
@@ -92,38 +93,7 @@ class DPProblem:
     answer: Literal["last", "max", "min"] = "last"
 
     def __post_init__(self) -> None:
-        at_least("inputs", min(self.inputs, default=0), 1, "each input has a letter")
-        at_least("letters", len(self.letters), 1, "inputs consist of them")
-        at_least("largest", self.largest, 1, "a value can be 0 or 1")
-        for what, given, most in (
-            ("largest", self.largest, _NUMBERS),
-            ("the number of cells", len(self.cells), _ENTRIES),
-        ):
-            if given > most:
-                raise ValueError(f"{self.name}: {what} is {given}, and at most {most} works")
-        if not self.cells or len(set(self.cells)) < len(self.cells):
-            raise ValueError(f"{self.name}: its cells must be distinct, and at least one is needed")
-        for cell in self.cells:
-            if not isinstance(cell, tuple):
-                raise ValueError(f"{self.name}: the cell {cell!r} is no tuple; write ({cell!r},)")
-        order = {cell: i for i, cell in enumerate(self.cells)}
-        for what, lists in (("reads", self.reads), ("needs", self.needs)):
-            lengths = {len(run_own(f"{self.name}: {what} of cell {cell}", lists, *cell)) for cell in self.cells}
-            if len(lengths) > 1:
-                raise ValueError(
-                    f"{self.name}: {what} gives {sorted(lengths)} entries, and every cell must have as many"
-                )
-        for cell in self.cells:
-            for part, _ in self.reads(*cell):
-                if part not in range(len(self.inputs)):
-                    raise ValueError(
-                        f"{self.name}: cell {cell} reads input {part}, and the last one is {len(self.inputs) - 1}"
-                    )
-            late = [other for other in self.needs(*cell) if order.get(other, -1) >= order[cell]]
-            if late:
-                raise ValueError(
-                    f"{self.name}: cell {cell} needs {late[0]}, which is written no earlier; change the order of cells"
-                )
+        check(self)
 
     def alphabet(self) -> Alphabet:
         return Alphabet.of(BAR, ASK, END, OUTSIDE, letter=list(self.letters), number=numbers(self.largest))

@@ -101,12 +101,44 @@ def test_every_input(arch: str, answer: str):
         ({"cells": [0, 1]}, r"the cell 0 is no tuple; write \(0,\)"),
         ({"reads": lambda i: [(1, 0)]}, r"cell \(0,\) reads input 1, and the last one is 0"),
         ({"reads": lambda i: [(-1, 0)]}, "reads input -1"),
+        ({"needs": lambda i: [i - 1]}, r"cell \(0,\) needs -1, and a cell, a tuple, or None is meant"),
+        ({"reads": lambda i: [0, 1]}, r"cell \(0,\) reads 0, and a pair \(input, index\) is needed"),
+        ({"reads": lambda i: [(0, 1, 2)]}, "a pair"),
+        ({"cells": [([0],)]}, r"the cell \(\[0\],\) is no key of a table"),
+        ({"inputs": ()}, "inputs = 0 is too small"),
+        ({"answer": "sum"}, "answer = 'sum' is unknown; it must be one of 'last', 'max', 'min'"),
+        ({"name": "two\nlines"}, "one line of text is needed"),
         ({"needs": lambda i: [1 // 0]}, r"needs of cell \(0,\), line \d+: ZeroDivisionError"),
     ],
 )
 def test_problems_that_do_not_fit(changes: dict, reason: str):
     with pytest.raises(ValueError, match=reason):
         problem(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"inputs": 3}, "inputs is 3, and a tuple of lengths is needed"),
+        ({"inputs": (1.5,)}, "a length of inputs is 1.5, and an integer is needed"),
+        ({"letters": 5}, "letters is 5, and a text, or a list of texts, is needed"),
+        ({"cells": ((i,) for i in range(3))}, "a list of tuples is needed"),
+        ({"largest": 2.5}, "largest is 2.5, and an integer is needed"),
+        ({"missing": None}, "missing is None, and an integer is needed"),
+        ({"blank": "a"}, "blank is 'a', and an integer is needed"),
+        ({"reads": lambda i: None}, r"reads of cell \(0,\) is None, and a list is needed"),
+        ({"reads": lambda i: [(0, i / 2)]}, r"what cell \(0,\) reads is 0.0, and an integer is needed"),
+    ],
+)
+def test_entries_of_another_kind(changes: dict, reason: str):
+    with pytest.raises(TypeError, match=reason):
+        problem(**changes)
+
+
+def test_a_table_of_no_integers_is_refused_with_the_cell():
+    thirds = problem(transition=lambda cell, letters, values: cell.table(lambda i: i / 3))
+    with pytest.raises(ValueError, match=r"the table's entry of cell \(0,\) is 0.0, and an integer is needed"):
+        thirds.circuit()
 
 
 def test_a_value_beyond_the_declared_range():
