@@ -34,6 +34,7 @@ from constructions.gadgets import commands as commands_gadgets
 from constructions.polynomials import commands as commands_polynomial
 from constructions.registry import CONSTRUCTIONS
 from constructions.selectivity import commands as commands_selectivity
+from constructions.token_selection import lemma_commands
 from constructions.truths import commands as commands_truths
 
 __all__ = ["app", "main"]
@@ -161,7 +162,7 @@ def list_constructions(as_json: Json = False) -> None:
         {"construction": f"{c.group} {name}".strip(), "theorem": c.theorem, "summary": _summary(c)}
         for name, c in CONSTRUCTIONS.items()
     ]
-    for family in (commands_selectivity, commands_polynomial, commands_gadgets):
+    for family in (commands_selectivity, commands_polynomial, commands_gadgets, lemma_commands):
         rows += [
             {"construction": name, "theorem": family.PAPER, "summary": command.__doc__}
             for name, command in family.COMMANDS.items()
@@ -345,6 +346,7 @@ for _name, _construction in CONSTRUCTIONS.items():
 commands_selectivity.register(app)
 commands_polynomial.register(app)
 commands_gadgets.register(app)
+lemma_commands.register(app)
 commands_truths.register(app)
 look.register(app)
 prove.register(app)

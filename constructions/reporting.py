@@ -30,6 +30,20 @@ def verdict(good: bool) -> None:
         raise typer.Exit(1)
 
 
+def table_of(rows: list[dict[str, Any]], keys: tuple[str, ...]) -> Table:
+    """A table of some columns of the rows; None shows as nothing."""
+    table = Table(*(key.replace("_", " ") for key in keys))
+    for row in rows:
+        table.add_row(*(_cell(row[key]) for key in keys))
+    return table
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
 def _flat(result: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     rows = []
     for key, value in result.items():

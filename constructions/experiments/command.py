@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from constructions import display, grafting, requests
+from constructions.token_selection import lemma_commands
 
 
 def register(app: typer.Typer) -> None:
@@ -19,10 +20,11 @@ def register(app: typer.Typer) -> None:
 
 def reproduce(
     experiment: Annotated[
-        Literal["figure-2", "table-1", "figure-3", "chains", "every-chain", "graft", "training"],
+        Literal["figure-2", "table-1", "figure-3", "chains", "every-chain", "graft", "training", "lemmas", "rates"],
         typer.Argument(
             help="three of paper A; of paper B all programs at full size, or every prompt of small ones; a circuit "
-            "in a language model of real text; what training makes of a compiled checkpoint"
+            "in a language model of real text; what training makes of a compiled checkpoint; of paper D the lemmas "
+            "and the rate of estimation"
         ),
     ],
     samples: Annotated[int, typer.Option(min=1, max=10**9, help="random sequences per task")] = 100,
@@ -38,7 +40,7 @@ def reproduce(
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
     """An experiment with built weights: accuracy, paper's bound, built size, information bound."""
-    if page and not keep:
+    if page and not keep and experiment != "lemmas":
         raise ValueError(f"--page {page}: it is written from a file of results; give one by --keep")
     if plot is not None and ("chain" in experiment or experiment == "training"):
         raise ValueError(f"--plot {plot}: {experiment} has no figure; leave out --plot.")
@@ -47,6 +49,14 @@ def reproduce(
     for path, option in ((keep, "--keep"), (page, "--page")):
         if path is not None:
             requests.file_path(path, option)
+    if experiment in ("lemmas", "rates"):
+        if only or keep or (page and experiment == "rates"):
+            raise ValueError(f"{experiment} is one run without parts; leave out --only, --keep and --page")
+        if experiment == "lemmas":
+            lemma_commands.reproduce_lemmas(samples, seed, plot, page, as_json)
+        else:
+            lemma_commands.reproduce_rates(seed, plot, as_json)
+        return
     if experiment in ("graft", "training"):
         if only or keep:
             raise ValueError(f"{experiment} is one run without parts; leave out --only, --keep and --page")

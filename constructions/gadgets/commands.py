@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from constructions.display import console, working
-from constructions.reporting import show, verdict
+from constructions.reporting import show, table_of, verdict
 from constructions.requests import picture_path
 
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
@@ -61,9 +60,9 @@ def copy_decay_command(
         show(result, as_json, result["good"])
         return
     console.print(f"T = {length}, L = {window}, δ = {delta:g}, M‖Δ‖ = 1; the error is that of the built module")
-    console.print(_table(result["rows"], _COPY))
-    console.print(_table([result["formula"]], ("instances", "violations", "tightness", "median_ratio")))
-    console.print(_table(result["broken"], ("assumption", "named", "bound_fails")))
+    console.print(table_of(result["rows"], _COPY))
+    console.print(table_of([result["formula"]], ("instances", "violations", "tightness", "median_ratio")))
+    console.print(table_of(result["broken"], ("assumption", "named", "bound_fails")))
     verdict(result["good"])
 
 
@@ -89,11 +88,11 @@ def gadgets_command(
         show(result, as_json, result["good"])
         return
     console.print(f"all integers up to {largest}, in a real module")
-    console.print(_table(result["integers"], ("lemma", "word", "blocks", "channels", "cases", "wrong")))
+    console.print(table_of(result["integers"], ("lemma", "word", "blocks", "channels", "cases", "wrong")))
     console.print(f"real numbers of at most 1; comparisons with a gap of {result['gap']}")
-    console.print(_table(result["reals"], ("lemma", "word", "blocks", "channels", "error", "bound")))
+    console.print(table_of(result["reals"], ("lemma", "word", "blocks", "channels", "error", "bound")))
     console.print("Lemma 1 as the paper has it: four values of silu, λ a power of two")
-    console.print(_table(result["silu_products"], ("scale", "of_epsilon", "error", "curvature", "bound")))
+    console.print(table_of(result["silu_products"], ("scale", "of_epsilon", "error", "curvature", "bound")))
     verdict(result["good"])
 
 
@@ -118,22 +117,9 @@ def costs_command(
     if as_json:
         show(result, as_json, result["good"])
         return
-    console.print(_table(rows, ("model", "length", "how", "state", "parameters", "nonzero", "seconds")))
+    console.print(table_of(rows, ("model", "length", "how", "state", "parameters", "nonzero", "seconds")))
     console.print("state ~ T^g: " + ", ".join(f"{name}: {g:.2f}" for name, g in result["growth"].items()))
     verdict(result["good"])
-
-
-def _table(rows: list[dict[str, Any]], keys: tuple[str, ...]) -> Table:
-    table = Table(*(key.replace("_", " ") for key in keys))
-    for row in rows:
-        table.add_row(*(_cell(row[key]) for key in keys))
-    return table
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 COMMANDS = {"copy-decay": copy_decay_command, "costs": costs_command, "gadgets": gadgets_command}

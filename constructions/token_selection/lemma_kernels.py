@@ -14,6 +14,8 @@ from compiler.machines.relu_gadgets.embedding import context_keys, context_vecto
 from constructions.token_selection.lemmas import AT_ONCE, Row, row_of
 from verify import lemma_bounds as stated
 
+FEWEST_SEQUENCES = 400  # a context of three words comes again in every thirtieth
+
 
 def rows(samples: int, seed: int) -> list[Row]:
     """All of them."""
@@ -142,7 +144,7 @@ def embedding_row(vocab: int, samples: int, rng: np.random.Generator) -> Row:
 
 def context_row(vocab: int, n: int, samples: int, rng: np.random.Generator, length: int = 20) -> Row:
     """H.3: products of contexts of n words beside 1 − 1/(2n), and the word after a unique match, by a soft maximum."""
-    count = max(1, samples // length)
+    count = max(FEWEST_SEQUENCES, samples // length)
     words, signs = rng.integers(vocab, size=(count, length)), sign_embedding(vocab + 1)
     keys = context_keys(words, n, vocab, 1)
     query = context_keys(words, n, vocab, 0)[:, -1:]

@@ -66,14 +66,19 @@ def vectors(norms: bool, gap: float = 1.4, tokens: int = 3, error: float = 0.3) 
 
 
 def rows(samples: int, seed: int) -> list[Row]:
-    """The four settings; the ones of two coordinates on a tenth of the sequences."""
+    """The four settings; those of two coordinates, networks of 400,000 weights, on a hundredth of the sequences."""
     rng = np.random.default_rng(seed)
-    few = max(1, samples // 10)
+    few = max(10, samples // 100)
     return [
-        angle_row(angles(), 8, samples, rng),
+        circle_row(samples, rng),
         *(vector_row(vectors(norms), few, rng) for norms in (False, True)),
         context_row(few, rng),
     ]
+
+
+def circle_row(samples: int, rng: np.random.Generator) -> Row:
+    """Five keys on a circle."""
+    return angle_row(angles(5, 5, 1, 0.05), 5, samples, rng)
 
 
 def angle_row(setting: Setting, keys: int, samples: int, rng: np.random.Generator) -> Row:
@@ -117,10 +122,10 @@ def context_row(samples: int, rng: np.random.Generator, vocab: int = 4, tokens: 
     gap, error, start = 1.0, 0.9, vocab - 1  # one word is kept for what stands before the start
     chi = sharpness(tokens, gap, error)
     made = SoftSelection(2, 2, tokens, chi, pi, 1.0, error / 2)
-    words = rng.integers(start, size=(samples, tokens))
+    words = rng.integers(start, size=(OVERDRAWN * samples, tokens))
     keys, query = context_keys(words, 2, start, 1), context_keys(words, 2, start, 0)[:, -1]
     matches = (keys == query[:, None]).all(-1)
-    kept = matches.sum(1) == 1
+    kept = np.flatnonzero(matches.sum(1) == 1)[:samples]
     bits = np.stack([np.arange(vocab) // 2, np.arange(vocab) % 2], 1) * 2.0 - 1
     circle = _circle(vocab)
     codes = keys[..., 0] * vocab**2 + keys[..., 1] * vocab + words

@@ -1,0 +1,138 @@
+"""The commands of paper D's lemmas and rates: soft-selection (Lemma 3.3) and estimation (Theorems 4.5, 4.6, J.3).
+
+`construct reproduce lemmas` and `construct reproduce rates` run the whole tables.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from constructions.display import console, working
+from constructions.reporting import show, table_of, verdict
+from constructions.requests import picture_path
+
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+Plot = Annotated[Path | None, typer.Option("--plot", help="also draw a picture (PNG, PDF or SVG)")]
+Seed = Annotated[int, typer.Option(min=0, help="seed of everything that is drawn")]
+
+PAPER = "State Space Models are Provably Comparable to Transformers in Dynamic Token Selection"
+MOST_FEATURES = 1 << 12
+LEMMA_COLUMNS = ("lemma", "what", "points", "L", "W", "S", "B", "terms", "bound", "error")
+SELECTION_COLUMNS = ("what", "points", "L", "W", "S", "B", "D", "asked", "bound", "error")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the `construct` application."""
+    for name, command in COMMANDS.items():
+        app.command(name)(command)
+
+
+def soft_selection_command(
+    keys: Annotated[int, typer.Option(min=2, max=64, help="n_K: keys at equal distances on a circle")] = 8,
+    tokens: Annotated[int, typer.Option(min=2, max=4096, help="n: tokens of a sequence")] = 8,
+    values: Annotated[int, typer.Option(min=1, max=16, help="d_v: numbers of a value")] = 2,
+    error: Annotated[
+        float, typer.Option(help="ε: how far the output may be from the value of the chosen token")
+    ] = 0.01,
+    samples: Annotated[int, typer.Option(min=1, max=10**7, help="random sequences")] = 1000,
+    seed: Seed = 0,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Lemma 3.3: a network, a constant filter with a skip and a network pick the token whose key meets the query."""
+    if plot:
+        picture_path(plot, "--plot")
+    with working("soft-selection", quiet=as_json):
+        import numpy as np
+
+        from constructions.token_selection import soft_selection, soft_selection_plot
+
+        setting = soft_selection.angles(keys, tokens, values, error)
+        if setting.made.features * (values + 1) > MOST_FEATURES:
+            raise ValueError(
+                f"--keys {keys} with --values {values} takes {setting.made.channels} channels, and {MOST_FEATURES} are "
+                "the most that this command builds; take fewer of either."
+            )
+        row = soft_selection.angle_row(setting, keys, samples, np.random.default_rng(seed))
+        one = soft_selection.one_selection(setting, keys, seed)
+        if plot:
+            soft_selection_plot.draw(one, plot)
+    result = row | {"theorem": "paper D, Lemma 3.3", "frequencies": setting.made.top, "example": one}
+    if as_json:
+        show(result, as_json, result["good"])
+        return
+    console.print(f"χ = {setting.made.chi:.4g}, A = {setting.made.top}, D = {setting.made.channels} channels")
+    console.print(
+        table_of([row | row["sizes"]], ("what", "points", "L", "W", "S", "B", "D", "asked", "bound", "error"))
+    )
+    console.print("one sequence")
+    names = ("keys", "scores", "softmax", "networks")
+    places = [dict(zip(names, each, strict=True)) for each in zip(*(one[name] for name in names), strict=True)]
+    console.print(table_of(places, names))
+    verdict(result["good"])
+
+
+def estimation_command(
+    smoothness: Annotated[str, typer.Option(help="a: of each coordinate, such as 1,2,3")] = "1,2,3",
+    kind: Annotated[Literal["mixed", "anisotropic"], typer.Option(help="how the coordinates join")] = "mixed",
+    alpha: Annotated[float, typer.Option(min=0.1, max=10, help="α: the j-th smoothness is at least j^α")] = 1.0,
+    samples: Annotated[int, typer.Option(min=2, max=10**18, help="n: samples of the estimate")] = 10**6,
+    plot: Plot = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Theorems 4.5, 4.6 and J.3: sizes, covering number and rate of estimation; --plot measures the rate as well."""
+    if plot:
+        picture_path(plot, "--plot")
+    try:
+        numbers = [float(part) for part in smoothness.split(",")]
+    except ValueError:
+        raise ValueError(f"--smoothness {smoothness}: give numbers with commas between them, such as 1,2,3.") from None
+    with working("estimation", quiet=as_json):
+        from constructions.token_selection import rates
+
+        result: dict[str, Any] = {"theorem": "paper D, Theorems 4.5, 4.6 and J.3 with constants 1, 1 and 57"}
+        result |= rates.model_sizes(samples, numbers, kind, alpha)
+        if plot:
+            rates.draw(rates.report(seed), plot)
+    show(result, as_json, True)
+
+
+def reproduce_lemmas(samples: int, seed: int, plot: Path | None, page: Path | None, as_json: bool) -> None:
+    """Lemmas F.1–F.6, H.1, H.3, 3.3: all tables; the picture is that of a selection."""
+    with working("lemmas", quiet=as_json):
+        from constructions.token_selection import lemma_page, soft_selection, soft_selection_plot
+
+        rows = lemma_page.rows(samples, seed)
+        if plot:
+            soft_selection_plot.draw(soft_selection.one_selection(soft_selection.angles(), 8, seed), plot)
+        if page:
+            page.write_text(lemma_page.page(rows), "utf-8")
+    good = all(row["good"] for row in rows)
+    if as_json:
+        show({"theorem": "paper D, Lemmas F.1–F.6, H.1, H.3 and 3.3", "rows": rows, "good": good}, as_json, good)
+        return
+    empty = dict.fromkeys(LEMMA_COLUMNS)
+    console.print(table_of([empty | row | row["sizes"] for row in rows], LEMMA_COLUMNS))
+    verdict(good)
+
+
+def reproduce_rates(seed: int, plot: Path | None, as_json: bool) -> None:
+    """Theorem 4.6, measured with a series estimator."""
+    with working("rates", quiet=as_json):
+        from constructions.token_selection import rates
+
+        result = rates.report(seed)
+        if plot:
+            rates.draw(result, plot)
+    if as_json:
+        show(result, as_json, True)
+        return
+    console.print(table_of(result["rows"], ("a_plus", "samples", "terms", "waves", "error", "rate")))
+    console.print(table_of(result["slopes"], ("a_plus", "exponent", "slope")))
+
+
+COMMANDS = {"soft-selection": soft_selection_command, "estimation": estimation_command}

@@ -1,0 +1,131 @@
+"""Theorem 4.6 of paper D measured: a series estimator on as many waves as its proof keeps, over n and smoothness.
+
+The target has every wave up to a level beyond what is kept, each level with the most that |f|_γ ≤ 1 lets it have when
+all share alike. x is uniform on [0, 1], y = f(x) + noise; a coefficient is the mean of y·ψ_r(x), the first 2^(T/a⁺) =
+n^(1/(2a⁺ + 1)) waves are kept. Its error is known exactly, for the waves are orthonormal. One coordinate, so a⁺ is its
+smoothness: this is the rate of the class, which paper D reaches by a model that finds the coordinate first. The
+estimator is ours.
+"""
+
+from __future__ import annotations
+
+from math import floor
+from typing import Any
+
+import numpy as np
+
+from verify import estimation
+from verify.covering import SsmClass
+
+SMOOTHNESS = (0.5, 1.0, 2.0)
+SAMPLES = tuple(4**k for k in range(3, 8))
+BEYOND = 1  # levels of the target that no estimate here keeps
+NOISE = 0.5
+AT_ONCE = 4096
+
+
+def report(seed: int = 0, repeats: int = 8, most: int = SAMPLES[-1]) -> dict[str, Any]:
+    """Rows of (a⁺, n, T, waves, error, rate), the slope of the error for each a⁺, and the exponent it should have."""
+    rows = [_row(a, n, repeats, seed) for a in SMOOTHNESS for n in SAMPLES if n <= most]
+    slopes = []
+    for a in SMOOTHNESS:
+        mine = [row for row in rows if row["a_plus"] == a]
+        logs = np.log2([[row["samples"], row["error"]] for row in mine])
+        slope = -float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])
+        slopes.append({"a_plus": a, "exponent": estimation.exponent(a), "slope": slope})
+    return {"theorem": "paper D, Theorem 4.6", "rows": rows, "slopes": slopes, "noise": NOISE}
+
+
+def _row(a: float, samples: int, repeats: int, seed: int) -> dict[str, Any]:
+    terms = estimation.terms_for(samples, a)
+    kept = max(1, round(2 ** (terms / a)))
+    top = floor(estimation.terms_for(SAMPLES[-1], a) / a) + BEYOND
+    rng = np.random.default_rng([seed, samples, round(8 * a)])
+    error = float(np.mean([_error(a, samples, kept, top, rng) for _ in range(repeats)]))
+    rate = estimation.rate(samples, a)
+    return {"a_plus": a, "samples": samples, "terms": terms, "waves": kept, "error": error, "rate": rate}
+
+
+def target(a: float, top: int) -> np.ndarray:
+    """Coefficients of the waves cos and sin of 0, 1, 2, …: level s has the norm 2^(−a·s)/√(top + 1), so |f|_γ = 1.
+
+    Alike within a level, but for a sign that alternates.
+    """
+    levels = [np.full(2**s if s else 1, 2.0 ** (-a * s - s / 2)) for s in range(top + 1)]
+    flat = np.concatenate(levels) / np.sqrt(top + 1)
+    return flat * (-1.0) ** np.arange(len(flat))
+
+
+def waves(x: np.ndarray, count: int) -> np.ndarray:
+    """(n,) to (n, count): 1, √2·cos 2πx, √2·sin 2πx, √2·cos 4πx, …"""
+    angle = 2 * np.pi * np.outer(x, np.arange(1, count // 2 + 1))
+    out = np.ones((len(x), count))
+    out[:, 1::2] = np.sqrt(2) * np.cos(angle)
+    out[:, 2::2] = np.sqrt(2) * np.sin(angle[:, : (count - 1) // 2])
+    return out
+
+
+def _error(a: float, samples: int, kept: int, top: int, rng: np.random.Generator) -> float:
+    coefficients = target(a, top)
+    count = min(kept, len(coefficients))
+    sums = np.zeros(count)
+    for part in np.array_split(np.arange(samples), max(1, samples // AT_ONCE)):
+        at = waves(rng.random(len(part)), len(coefficients))
+        seen = at @ coefficients + NOISE * rng.standard_normal(len(part))
+        sums += at[:, :count].T @ seen
+    guessed = np.zeros(len(coefficients))
+    guessed[:count] = sums / samples
+    return float(((guessed - coefficients) ** 2).sum())
+
+
+def model_sizes(samples: int, smoothness: list[float], kind: str, alpha: float) -> dict[str, Any]:
+    """What Theorems 4.5, 4.6 and J.3 say for n samples, all constants 1 but that of J.3."""
+    a_plus = estimation.effective_smoothness(smoothness, kind)
+    terms = max(1.0, estimation.terms_for(samples, a_plus))
+    sizes = estimation.sizes(terms, alpha, a_plus)
+    blocks, depth, width = (max(1, round(sizes[name])) for name in ("M", "L", "W"))
+    channels = max(1, round(terms ** (1 / alpha)))
+    window, largest = round(2 ** sizes["log2_U"]), 2 ** sizes["log2_B"]
+    model = SsmClass(blocks, window, channels, depth, max(width, channels), round(sizes["S"]), largest)
+    delta = 1 / samples if samples > 1 else 0.5
+    covering = model.log_covering(delta)
+    return {
+        "a_plus": a_plus,
+        "weak_norm": estimation.weak_norm(smoothness, alpha),
+        "T": terms,
+        "kept_waves": estimation.kept_waves(terms, smoothness, kind),
+        **sizes,
+        "exponent": estimation.exponent(a_plus),
+        "rate": estimation.rate(samples, a_plus),
+        "log_covering": covering,
+        "log_covering_bound": model.theorem(delta),
+    }
+
+
+def draw(result: dict[str, Any], path: Any) -> None:
+    """The error against n, the rate beside it, and the slope against the smoothness."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.5, 3.8), dpi=150, layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for number, slope in enumerate(result["slopes"]):
+        mine = [row for row in result["rows"] if row["a_plus"] == slope["a_plus"]]
+        n = [row["samples"] for row in mine]
+        color, label = f"C{number}", f"a⁺ = {slope['a_plus']:g}, measured"
+        left.loglog(n, [row["error"] for row in mine], "o", color=color, label=label)
+        scale = np.exp(np.mean([np.log(row["error"] / row["rate"]) for row in mine]))
+        line = [scale * row["rate"] for row in mine]
+        left.loglog(n, line, "-", color=color, linewidth=1, label=f"n^−{slope['exponent']:.2f}")
+    left.set_xlabel("n, samples")
+    left.set_ylabel("mean squared error")
+    left.legend(fontsize=7, ncols=2)
+    smooth = np.linspace(0.1, 4, 100)
+    right.plot(smooth, [estimation.exponent(a) for a in smooth], label="2a⁺/(2a⁺ + 1)")
+    found = [(s["a_plus"], s["slope"]) for s in result["slopes"]]
+    right.plot(*zip(*found, strict=True), "o", label="measured slope")
+    right.set_xlabel("smoothness a⁺")
+    right.set_ylabel("exponent of 1/n")
+    right.set_ylim(0, 1)
+    right.legend(fontsize=8)
+    figure.suptitle("Theorem 4.6: the rate of estimation, up to powers of log n", fontsize=10)
+    figure.savefig(path)

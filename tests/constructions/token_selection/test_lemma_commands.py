@@ -1,0 +1,72 @@
+"""The commands of paper D's lemmas and rates, and their pictures."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from constructions.cli import app
+from constructions.token_selection import rates, soft_selection
+
+SMALL = ["soft-selection", "--keys", "3", "--tokens", "3", "--values", "1", "--error", "0.5", "--samples", "50"]
+
+
+def run(*arguments: str):
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_a_selection_and_its_picture(tmp_path) -> None:
+    picture = tmp_path / "selection.png"
+    shown = run(*SMALL, "--plot", str(picture))
+    assert shown.exit_code == 0 and "softmax" in shown.stdout and picture.read_bytes()[:4] == b"\x89PNG"
+    told = json.loads(run(*SMALL, "--json").stdout)
+    assert told["good"] and told["error"] <= told["bound"] <= 0.5 and len(told["example"]["scores"]) == 3
+
+
+def test_a_selection_that_is_wrong_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = soft_selection.weights_of
+    monkeypatch.setattr(soft_selection, "weights_of", lambda *a: real(*a)[..., ::-1])
+    assert run(*SMALL).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--error", "1.5"], "error = 1.5"),
+        (["--keys", "64", "--values", "16"], "--keys 64 with --values 16 takes"),
+        (["--plot", "a.txt"], "a.txt"),
+    ],
+)
+def test_selections_that_are_refused(arguments, sentence) -> None:
+    refused = run("soft-selection", *arguments)
+    assert isinstance(refused.exception, ValueError) and sentence in str(refused.exception)
+
+
+def test_rates_of_estimation(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = json.loads(run("estimation", "--smoothness", "2,2", "--kind", "anisotropic", "--json").stdout)
+    assert told["a_plus"] == 1 and told["rate"] == pytest.approx(1e-4)
+    assert told["log_covering"] <= told["log_covering_bound"]
+    monkeypatch.setattr(rates, "SAMPLES", (64, 256))
+    assert run("reproduce", "rates", "--plot", str(tmp_path / "rates.png")).exit_code == 0
+    assert (tmp_path / "rates.png").stat().st_size > 10_000
+    wrong = run("estimation", "--smoothness", "one")
+    assert "give numbers with commas" in str(wrong.exception)
+
+
+def test_the_measured_rate_is_near_the_theorems() -> None:
+    """Slopes over n = 4^3 … 4^6, up to powers of log n; the target has γ-norm 1."""
+    for row in rates.report(repeats=8, most=4**6)["slopes"]:
+        assert abs(row["slope"] - row["exponent"]) < 0.12
+    level = np.concatenate([[0], *(np.full(2**s, s) for s in range(1, 5))])
+    assert (4.0 ** (0.7 * level) * rates.target(0.7, 4) ** 2).sum() == pytest.approx(1)
+
+
+def test_waves_are_orthonormal() -> None:
+    at = rates.waves((np.arange(64) + 0.5) / 64, 7)
+    assert np.allclose(at.T @ at / 64, np.eye(7))
+
+
+def test_items_without_parts() -> None:
+    for arguments in (["lemmas", "--only", "x"], ["rates", "--keep", "x"]):
+        assert "is one run without parts" in str(run("reproduce", *arguments).exception)
