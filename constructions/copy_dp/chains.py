@@ -20,6 +20,7 @@ from verify.tasks.task import Task
 
 END = "."
 PAPER = 'Can Mamba Always Enjoy the "Free Lunch"?'
+_PARABOLA = 512  # of larger values float32 does not hold the squares and the rules above them
 Edges = list[tuple]  # as InputLanguage.of takes them
 
 
@@ -110,12 +111,13 @@ def written(
 ) -> Stream:
     """The token of the first rule whose flag holds, else the token whose value is the number.
 
-    A parabola over the values is free, but squares them: with v values its scores take 2·log2(v) bits. Formats of fewer
-    bits than float32 get a lane for each value instead, which costs a block.
+    A parabola over the values is free, but squares them: with v values its scores take 2·log2(v) bits, and rules above
+    them some more. Large values, and formats of fewer bits than float32, get a lane for each value instead, which
+    costs a block.
     """
-    if dtype == "float32":
-        return decide(rules, otherwise=readout_integer(number, alphabet, values))
     least, most = min(values.values()), max(values.values())
+    if dtype == "float32" and max(-least, most) <= _PARABOLA:
+        return decide(rules, otherwise=readout_integer(number, alphabet, values))
     lanes = np.zeros((alphabet.size, most - least + 1))
     for name, value in values.items():
         lanes[alphabet.index(name), value - least] = 1

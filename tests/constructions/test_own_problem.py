@@ -116,6 +116,19 @@ def test_problems_that_do_not_fit(changes: dict, reason: str):
         problem(**changes)
 
 
+@pytest.mark.parametrize("largest", [512, 1200])
+def test_values_whose_squares_float32_does_not_hold(largest: int):
+    """The parabola of 900 values and the rules above it took 2^24.6 steps, and were refused."""
+    own = problem(
+        largest=largest,
+        transition=lambda cell, letters, values: values[0] + letters[0].lookup([1, largest // 3]),
+        plain=lambda cell, letters, values: values[0] + (1, largest // 3)[letters[0]],
+    )
+    built = artifact.build(OwnProblem(own))
+    results = artifact.verify(built, built.bare_stack(), "exhaustive", 1, seed=0, bare=True)
+    assert artifact.passed(built, results) and own.solver().chain(["b"] * 3 + [";"])[-2] == str(largest // 3 * 3)
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
