@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from verify.checker.bounds import along, bounds, corners, sums_of_members, values_of
+from verify.checker.bounds import along, bounds, corners, rewritten, sums_of_members, values_of
 from verify.checker.formats import Rejected
 from verify.checker.tables import MOST_VALUES, Ramp, Table
 from verify.checker.values import (
@@ -31,8 +31,9 @@ def single(world: World, value: Value) -> tuple[Key, Component]:
     """The value as one component, its constant included; sums of several get a root of their own.
 
     A form is divided by the greatest common divisor of its numbers and given a sign, so that forms that differ by
-    a factor and a constant share one root.
+    a factor and a constant share one root. What is a count (lemma D) is a function of the count.
     """
+    value = min((value, *rewritten(world, value)), key=lambda v: len(v.terms))
     if len(value.terms) == 1:
         ((key, component),) = value.terms.items()
         return key, component.affine(Fraction(1), value.const)
@@ -44,7 +45,7 @@ def single(world: World, value: Value) -> tuple[Key, Component]:
     low, high = bounds(world, shape)
     values = sums_of_members([c.values for c in shape.terms.values()])
     facts = (int(low), int(high), None if values is None else tuple(int(v) for v in values))
-    root = world.root("form", shape.key, facts, (shape,), along=along(world, shape))
+    root = world.root("form", (shape.key,), facts, (shape,), along=along(world, shape))
     return (root.id, 0), Ramp(*_line(root, divisor, value.const))
 
 

@@ -14,14 +14,14 @@ from verify.checker.values import ZERO, Along, Component, Key, Root, Value, Worl
 
 
 def bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
-    """(lo, hi) over all sequences and positions. Exclusive gates count once: see `_gated`."""
+    """(lo, hi) over all sequences and positions. Exclusive gates count once: see `_gated_bounds`."""
     if value.range is None:
-        found = [_bounds(world, v) for v in (value, *_rewritten(world, value))]
+        found = [_bounds(world, v) for v in (value, *rewritten(world, value))]
         value.range = (max(lo for lo, _ in found), min(hi for _, hi in found))
     return value.range
 
 
-def _rewritten(world: World, value: Value) -> list[Value]:
+def rewritten(world: World, value: Value) -> list[Value]:
     """The value with each c · (sum − latch of it) as what is counted since."""
     found = []
     for latched in value.ramps.keys() & world.zeros.keys():
@@ -35,9 +35,9 @@ def _rewritten(world: World, value: Value) -> list[Value]:
 
 def _bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
     lo = hi = value.const
-    gated: dict[Key, list[tuple[Root, Ramp]]] = {}
+    gated: dict[tuple[int, ...], list[tuple[Root, Ramp]]] = {}
     for key, component in value.terms.items():
-        gate = _gated(world.roots[key[0]], component, key[1]) if isinstance(component, Ramp) else None
+        gate = _gate(world.roots[key[0]], component, key[1]) if isinstance(component, Ramp) else None
         if gate and isinstance(component, Ramp):
             gated.setdefault(gate, []).append((world.roots[key[0]], component))
         else:
@@ -53,9 +53,8 @@ def along(world: World, value: Value) -> Along:
     graph = world.language.graph
     if graph is None:
         return None
-    if "along" not in value.facts:
-        value.facts["along"] = reduce(tighter, (_along(world, graph, v) for v in (value, *_rewritten(world, value))))
-    return value.facts["along"]
+    every = lambda: reduce(tighter, (_along(world, graph, v) for v in (value, *rewritten(world, value))))
+    return world.fact("along", value.key, every)
 
 
 def _along(world: World, graph: Graph, value: Value) -> np.ndarray:
@@ -89,43 +88,60 @@ def corners(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.stack([(found - slack).min(axis=0), (found + slack).max(axis=0)])
 
 
-def _gated(root: Root, component: Ramp, lag: int) -> Key | None:
-    """The letter component that a linear product is gated by, if there is one."""
-    if root.kind != "product" or lag or not component.linear:
+def _gate(root: Root, component: Ramp, lag: int) -> tuple[int, ...] | None:
+    """The one root that the gate of a linear product is a function of, if there is one, and how far back it is seen."""
+    if root.kind != "product" or not component.linear:
         return None
     gate: Value = root.parts[2]
-    return next(iter(gate.terms)) if len(gate.terms) == len(gate.tables) == 1 else None
+    return (*next(iter(gate.terms)), lag) if len(gate.terms) == 1 else None
 
 
 def _gated_bounds(world: World, parts: list[tuple[Root, Ramp]]) -> tuple[Fraction, Fraction]:
-    """Bounds of a sum of products x · g whose gates g are functions of one letter: the worst letter counts.
+    """Bounds of a sum of products x · g whose gates g are functions of one root: its worst element counts.
 
-    A component is slope · (root − root.lo), and the root is x · g · (the first of its parts).
+    A component is slope · (root − root.lo) + what it is there, and the root is x · g · (the first of its parts). Gates
+    over an integer are looked at where one bends: between, what bounds the sum is convex.
     """
-    rest = [ZERO, ZERO]  # for the letters where every gate has its base value
-    letters: dict[int, list[Fraction]] = {}  # what others add to that
+    gates = [next(iter(root.parts[2].terms.values())).affine(Fraction(1), root.parts[2].const) for root, _ in parts]
+    points = sorted({x for g in gates if isinstance(g, Ramp) for x in g.xs})
+    rest = [ZERO, ZERO]  # where every gate has its base value
+    elements: dict[int, list[Fraction]] = {}  # what others add to that
     starts: list[list[list[Fraction]]] = []
-    for root, ramp in parts:
-        scale, operand, gate = root.parts
+    for (root, ramp), gate in zip(parts, gates, strict=True):
+        scale, operand, _ = root.parts
         slope = ramp.slopes[0] if ramp.slopes else ZERO
         ends = [slope * scale * b for b in bounds(world, operand)]
-        table = next(iter(gate.terms.values())).affine(Fraction(1), gate.const)
 
-        def reach(g: Fraction, ends=ends, offset=slope * root.lo) -> list[Fraction]:
+        def reach(g: Fraction, ends=ends, offset=slope * ramp.xs[0] - ramp.ys[0]) -> list[Fraction]:
             return [min(e * g for e in ends) - offset, max(e * g for e in ends) - offset]
 
-        base = reach(Fraction(table.base))
+        first, others = _elements(gate, points)
+        base = reach(first)
         rest = [a + b for a, b in zip(rest, base, strict=True)]
-        for letter, g in zip(table.ids.tolist(), table.vals.tolist(), strict=True):
-            more = letters.setdefault(letter, [ZERO, ZERO])
-            letters[letter] = [m + a - b for m, a, b in zip(more, reach(Fraction(g)), base, strict=True)]
-        starts.append([reach(g) for g in table.start])
-    lows = [rest[0] + min([m[0] for m in letters.values()], default=ZERO)] + [rest[0]]
-    highs = [rest[1] + max([m[1] for m in letters.values()], default=ZERO)] + [rest[1]]
+        for element, g in others:
+            more = elements.setdefault(element, [ZERO, ZERO])
+            elements[element] = [m + a - b for m, a, b in zip(more, reach(g), base, strict=True)]
+        starts.append([reach(g) for g in gate.start])
+    lows = [rest[0] + min([m[0] for m in elements.values()], default=ZERO)] + [rest[0]]
+    highs = [rest[1] + max([m[1] for m in elements.values()], default=ZERO)] + [rest[1]]
+    for early in zip(*(ramp.start for _, ramp in parts), strict=True):
+        lows.append(sum(early, ZERO))
+        highs.append(lows[-1])
     for at_start in zip(*starts, strict=True):
         lows.append(sum((r[0] for r in at_start), ZERO))
         highs.append(sum((r[1] for r in at_start), ZERO))
-    return min(lows), max(highs)
+    alone = [sum((end(ramp) for _, ramp in parts), ZERO) for end in (lambda c: c.lo, lambda c: c.hi)]
+    return max(min(lows), alone[0]), min(max(highs), alone[1])
+
+
+def _elements(gate: Component, points: list[int]) -> tuple[Fraction, list[tuple[int, Fraction]]]:
+    """A value of the gate, and the elements of its root (letters, or some integers) where it has another one."""
+    if isinstance(gate, Table):
+        return Fraction(gate.base), [
+            (i, Fraction(v)) for i, v in zip(gate.ids.tolist(), gate.vals.tolist(), strict=True)
+        ]
+    found = [(x, gate.at(x)) for x in points]
+    return gate.ys[0], [(x, y) for x, y in found if y != gate.ys[0]]
 
 
 def largest(world: World, value: Value) -> Fraction:

@@ -14,6 +14,7 @@ from verify.checker.files import Matrix
 from verify.checker.meaning import Meaning
 from verify.checker.rules import ONE, RULES, Lanes, Unproved
 from verify.checker.values import Value, World, combine
+from verify.checker.windows import is_window
 
 _MOST_LANES = 1 << 16
 
@@ -21,12 +22,13 @@ _MOST_LANES = 1 << 16
 class Reader:
     """The streams of a circuit as lanes of values.
 
-    spare: whether an additive write leaves out conditions that its key or value implies; both readings mean the same.
-    spared: whether one was left out.
+    spare: whether an additive write leaves out conditions that its key or value implies. bend: whether `and` is read
+    as a bent sum or as a product. All readings mean the same. choices: the names of those that made a difference.
     """
 
-    def __init__(self, world: World, data: dict, spare: bool = True):
-        self.world, self.data, self.spare, self.spared = world, data, spare, False
+    def __init__(self, world: World, data: dict, spare: bool = True, bend: bool = True):
+        self.world, self.data, self.spare, self.bend = world, data, spare, bend
+        self.choices: set[str] = set()
         self.meaning, self._bent = Meaning(world), Meaning(world, bends=True)
         self._lanes: dict[int, Lanes] = {}
 
@@ -96,6 +98,10 @@ class Reader:
         if a.constant or b.constant:
             return product(self.world, a, b)
         a, b = self.flag(a, "an operand of `and`"), self.flag(b, "an operand of `and`")
+        if not (is_window(self.world, a) and is_window(self.world, b)):
+            self.choices.add("bend")
+            if not self.bend:
+                return product(self.world, a, b)
         return relu(self.world, combine([(ONE, a), (ONE, b)], -ONE))
 
     def same(self, a: Value, b: Value) -> bool:

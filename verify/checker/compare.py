@@ -22,6 +22,7 @@ from verify.checker.windows import TooLarge, exact_float, exact_product
 _MOST_ENTRIES = 1 << 23
 _MOST_DENOMINATOR = 1 << 16
 _MOST_WEIGHTS = 4  # powers of two that are tried
+_MOST_PIECES, _MOST_BENDS = 4, 6  # that are looked at to bound a score
 _PRIME = (1 << 31) - 1
 
 
@@ -48,17 +49,27 @@ def _score(parts: list[tuple[Matrix, Lanes]], row: int) -> Value:
 
 
 def _tight(world: World, value: Value, depth: int) -> tuple[Fraction, Fraction]:
-    """Bounds, of the value and of what it also is: a ramp of a sum is a line of its parts and another ramp."""
+    """Bounds, of the value and of what it is at each piece of its last bend (lemma X)."""
     (lo, hi), here = bounds(world, value), along(world, value)
     if here is not None:
         lo, hi = max(lo, Fraction(here[0].min())), min(hi, Fraction(here[1].max()))
-    for key, ramp in value.ramps.items() if depth else ():
-        form = world.roots[key[0]]
-        for slope in {ramp.slopes[0], ramp.slopes[-1]} - {0} if form.kind == "form" and not key[1] else ():
-            line = Value(Fraction(0), {key: Ramp([form.lo, form.hi], [slope * form.lo, slope * form.hi])})
-            other = _tight(world, combine([(ONE, value), (-ONE, line), (slope, form.parts[0])]), depth - 1)
-            lo, hi = max(lo, other[0]), min(hi, other[1])
-    return lo, hi
+    bends = [(k, c) for k, c in value.ramps.items() if not k[1] and world.roots[k[0]].kind == "form" and _side(c)]
+    if not bends or not depth:
+        return lo, hi
+    key, ramp = max(bends, key=lambda bend: bend[0])
+    rest = combine([(ONE, value), (-ONE, Value(Fraction(0), {key: ramp}))])
+    (shape,), side = world.roots[key[0]].parts, _side(ramp)
+    lines = [(slope, y - slope * x) for slope, x, y in zip(ramp.slopes, ramp.xs, ramp.ys, strict=False)]
+    found = [_tight(world, combine([(ONE, rest), (w, shape)], at), depth - 1) for w, at in lines]
+    return max(lo, (side * max(side * f[0] for f in found))), min(hi, (side * max(side * f[1] for f in found)))
+
+
+def _side(ramp: Ramp) -> int:
+    """1 if the ramp is the largest of its lines, -1 if it is the least of them, 0 if neither or if they are many."""
+    steps = [b - a for a, b in zip(ramp.slopes, ramp.slopes[1:], strict=False)]
+    if not 1 <= len(ramp.slopes) <= _MOST_PIECES or not (all(s > 0 for s in steps) or all(s < 0 for s in steps)):
+        return 0
+    return 1 if not steps or steps[0] > 0 else -1
 
 
 def _rule_weight(reader: Reader, stream: dict, lanes: Lanes, head: Matrix) -> Fraction | None:
@@ -66,7 +77,7 @@ def _rule_weight(reader: Reader, stream: dict, lanes: Lanes, head: Matrix) -> Fr
     if stream["operation"] != "Decide":
         return None
     tokens, scores = stream["attributes"]["tokens"], reader.output(stream["inputs"][0])
-    found = [_tight(reader.world, _score(scores, row), 3) for row in range(scores[0][0].shape[0])]
+    found = [_tight(reader.world, _score(scores, row), _MOST_BENDS) for row in range(scores[0][0].shape[0])]
     lead = max(hi for _, hi in found) - min(found[t][0] for t in tokens)
     weight = ONE
     while weight <= lead:
@@ -85,7 +96,7 @@ def _columns_of_the_difference(
     """Two sums of matrix · lanes, the second taken away, as one matrix: (letters, lanes that do not cancel), with
     proportional lanes taken together.
     """
-    basis: dict[tuple, int] = {}
+    basis: dict[str, int] = {}
     rows, places, data = [], [], []
     for sign, side in ((1, left), (-1, right)):
         for matrix, lanes in side:
@@ -146,14 +157,19 @@ def _is_sum(columns: np.ndarray, column: np.ndarray) -> bool:
 def compare(world: World, data: dict, lanes: Lanes, head: Matrix) -> str | None:
     """Why the scores are not shown to be the circuit's, or None where they are.
 
-    The weights may keep a condition that what is stored implies, or leave it out: both readings are tried.
+    The weights may keep a condition that what is stored implies, or leave it out, and an `and` may be a bent sum or a
+    product: all readings are tried.
     """
     world.format = EXACT
     reader = Reader(world, data)
     reason = _differ(reader, lanes, head)
-    if reason is None or not reader.spared:
-        return reason
-    return None if _differ(Reader(world, data, spare=False), lanes, head) is None else reason
+    if reason is None:
+        return None
+    for bend, spare in ((False, True), (True, False), (False, False)):
+        makes = {name for name, kept in (("bend", bend), ("spare", spare)) if not kept}
+        if makes <= reader.choices and _differ(Reader(world, data, spare, bend), lanes, head) is None:
+            return None
+    return reason
 
 
 def _differ(reader: Reader, lanes: Lanes, head: Matrix) -> str | None:

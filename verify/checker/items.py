@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import reduce
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from verify.checker.bent import product
 from verify.checker.states import running_sum
-from verify.checker.tables import Ramp
+from verify.checker.tables import Ramp, digest
 from verify.checker.values import ZERO, Root, Value
 from verify.checker.windows import is_window
 
@@ -18,10 +17,6 @@ if TYPE_CHECKING:
 
 Factors = tuple[Value, ...]
 Line = tuple[Fraction, dict[Fraction, Fraction], tuple[Fraction, ...]]  # first level, bends, values before the start
-
-
-def digest(key: object) -> str:
-    return blake2b(repr(key).encode(), digest_size=16).hexdigest()
 
 
 class Items:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from verify.checker.bounds import bounds, largest
@@ -34,12 +35,12 @@ def mamba2_block(world: World, u: Sequence[Value], tensors: dict[str, Matrix], c
     write, read = features[inner : inner + n], features[inner + n :]
     steps = [_step(world, u, in_proj, tensors, config, h, f"{what}: head {h}") for h in range(heads)]
     skip = tensors["D"].dense_row(0)
-    outputs = []
+    outputs, scores = [], _scores(world, write, read)
     for c in range(inner):
         place = f"{what}: channel {c}"
         gate = activation(world, project(world, u, in_proj, c, f"{place}: gate"), True, f"{place}: gate")
         step, a = steps[c // p]
-        _check_scores(world, step, features[c], write, read, place)
+        _check_scores(world, step, features[c], scores, place)
         y = state_output(world, step, features[c], [(b, q, a) for b, q in zip(write, read, strict=True)], place)
         d = Fraction(float(skip[c // p]))
         y = exact_sum(world, [(ONE, y), (d, features[c])], f"{place}: C·h + D·x̂")
@@ -78,20 +79,28 @@ def _step(
     return step, a
 
 
-def _check_scores(
-    world: World, step: Step, x: Value, write: Sequence[Value], read: Sequence[Value], place: str
-) -> None:
-    """Σ_n C_n B_n, which the chunked scan forms before anything else."""
-    if step.value.constant and not step.value.const:
+def _check_scores(world: World, step: Step, x: Value, scores: Scores, place: str) -> None:
+    """Σ_n C_n B_n, which the chunked scan forms before anything else: all is positive, and each sum is exact."""
+    if scores.zero or step.value.constant and not step.value.const:
         return
-    terms = [(b, c) for b, c in zip(write, read, strict=True) if not (b.zero or c.zero)]
-    if not terms:
-        return
-    if any(bounds(world, v)[0] < 0 for v in (x, *(v for pair in terms for v in pair))):
+    if scores.negative or bounds(world, x)[0] < 0:
         raise Rejected(f"{place}: a factor of the chunked scan is negative")
-    unit = min(b.unit + c.unit for b, c in terms)
+    if scores.units > world.format.units:
+        raise Rejected(f"{place}: C·B can reach {float(scores.units):.0f} units, beyond {world.format.units}")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Of Σ_n C_n B_n: whether it has no terms or a negative factor, and what it can reach in units of its terms."""
+
+    zero: bool
+    negative: bool
+    units: Fraction
+
+
+def _scores(world: World, write: Sequence[Value], read: Sequence[Value]) -> Scores:
+    terms = [(b, c) for b, c in zip(write, read, strict=True) if not (b.zero or c.zero)]
+    negative = any(bounds(world, v)[0] < 0 for pair in terms for v in pair)
+    unit = min((b.unit + c.unit for b, c in terms), default=0)
     reach = sum((largest(world, b) * largest(world, c) for b, c in terms), Fraction(0))
-    if reach > world.format.units * Fraction(2) ** unit:
-        raise Rejected(
-            f"{place}: C·B can reach {float(reach / Fraction(2) ** unit):.0f} units, beyond {world.format.units}"
-        )
+    return Scores(not terms, negative, reach / Fraction(2) ** unit)

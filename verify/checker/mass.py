@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
 from itertools import permutations
 
 import numpy as np
 
 from verify.checker.bent import single
-from verify.checker.bounds import along, bounds, corners, largest
-from verify.checker.tables import MOST_VALUES, Ramp, Table
-from verify.checker.values import ZERO, Component, Key, Value, World, combine
+from verify.checker.bounds import along, bounds, largest
+from verify.checker.tables import Ramp, Table
+from verify.checker.values import ZERO, Component, Key, Value, World, below
 
 Phi = Callable[[Fraction], Fraction]  # a non-decreasing function
 Number = Callable[[Table], Fraction]
@@ -29,9 +28,7 @@ class Majorant:
 
 def mass(world: World, value: Value) -> Fraction:
     """A bound on Σ_t |value(t)| over all sequences of the language."""
-    if "mass" not in value.facts:
-        value.facts["mass"] = _mass(world, value)
-    return value.facts["mass"]
+    return world.fact("mass", value.key, lambda: _mass(world, value))
 
 
 def _mass(world: World, value: Value) -> Fraction:
@@ -44,77 +41,32 @@ def _mass(world: World, value: Value) -> Fraction:
     graph, here = world.language.graph, along(world, value)
     if graph is None or here is None:
         return best
-    size, best = np.abs(here).max(axis=0), min(best, _over_edges(world, here))
+    size, best = np.abs(here).max(axis=0), min(best, over_edges(world, here))
     heaviest = np.inf if best <= largest(world, value) else graph.heaviest(size)
-    return best if heaviest == np.inf else min(best, _rounded(heaviest))
+    return best if heaviest == np.inf else min(best, _rounded_up(heaviest, size))
 
 
-def _over_edges(world: World, here: np.ndarray) -> Fraction:
+def over_edges(world: World, here: np.ndarray) -> Fraction:
     """The mass of what is within `here` at each edge, by how often a walk takes an edge."""
     times = np.array([float(world.language.length) if e.repeats else 1.0 for e in world.language.edges])
-    return _rounded(float((np.abs(here).max(axis=0) * times).sum()))
+    taken = np.abs(here).max(axis=0) * times
+    return _rounded_up(float(taken.sum()), taken)
 
 
-def _rounded(total: float) -> Fraction:
-    """A sum of float64 numbers: exact if they are whole, and what rounding may have taken away else."""
-    return Fraction(total) if total.is_integer() and total < 2.0**53 else Fraction(total) * (1 + Fraction(1, 1 << 20))
+def _rounded_up(total: float, terms: np.ndarray) -> Fraction:
+    """A sum of such float64 numbers ≥ 0: exact if all are whole, and what rounding may have taken away else."""
+    exact = total < 2.0**53 and (terms == np.floor(terms)).all()
+    return Fraction(total) if exact else Fraction(total) * (1 + Fraction(1, 1 << 20))
 
 
 def sorted_majorants(world: World, value: Value) -> list[Majorant]:
     """`majorants`, once."""
-    if "majorants" not in value.facts:
-        value.facts["majorants"] = list(majorants(world, value))
-    return value.facts["majorants"]
+    return world.fact("majorants", value.key, lambda: list(majorants(world, value)))
 
 
-def mass_of_product(world: World, b: Value, x: Value) -> Fraction:
-    """A bound on Σ_t |b(t) · x(t)|: where b is large because of a letter, x is what that letter leaves it (lemma W)."""
-    top = largest(world, x)
-    best = min(mass(world, b) * top, largest(world, b) * mass(world, x))
-    at, by = along(world, b), along(world, x)
-    seen, left = _given_letter(world, x), None if by is None else np.abs(by).max(axis=0)
-    for m in sorted_majorants(world, b):
-        if m.const or any(t.base for t in m.letters.values()):
-            continue
-        total = ZERO
-        for lag, table in sorted(m.letters.items()):
-            here = table.vals * seen[lag][table.ids] if lag in seen else table.vals * float(top)
-            bound = world.language.mass(here, letters=table.ids)
-            if left is not None:
-                bound = min(bound, world.language.mass(table.vals, _later(world, left, lag), table.ids))
-            total += bound * (1 + Fraction(1, 1 << 20)) + sum(table.start) * top
-        best = min(best, total)
-    counted = _by_count(world, b, x)
-    best = best if counted is None else min(best, counted)
-    return best if at is None or by is None else min(best, _over_edges(world, corners(at, by)))
-
-
-def _later(world: World, sizes: np.ndarray, lag: int) -> np.ndarray:
-    """For each edge: the largest of `sizes` at the edges that a walk can take `lag` steps later; 0 where it ends."""
-    graph = world.language.graph
-    return reduce(lambda found, _: graph.following(found), range(lag), sizes) if graph is not None else sizes
-
-
-def _by_count(world: World, b: Value, x: Value) -> Fraction | None:
-    """Where b is a function of a running sum that grows wherever x is not 0, it takes each value at most once there."""
-    (key, ramp), top = single(world, b), largest(world, x)
-    root = world.roots[key[0]] if isinstance(ramp, Ramp) else None
-    if root is None or isinstance(ramp, Table) or root.kind != "sum" or key[1] or root.hi - root.lo > MOST_VALUES:
-        return None
-    drive = root.parts[1]
-    if bounds(world, drive)[0] < 0 or bounds(world, x)[0] < 0:
-        return None
-    falling = combine([(Fraction(-1), drive)])
-    if bounds(world, drive)[0] == 0 and not zero_where(world, x, falling, ZERO):
-        return None
-    return top * sum((abs(ramp.at(s)) for s in range(root.lo, root.hi + 1)), ZERO)
-
-
-def _given_letter(world: World, value: Value) -> dict[int, np.ndarray]:
+def given_letter(world: World, value: Value) -> dict[int, np.ndarray]:
     """For some lags: a bound on |value| for each letter there."""
-    if "given" not in value.facts:
-        value.facts["given"] = _find_given_letter(world, value)
-    return value.facts["given"]
+    return world.fact("given", value.key, lambda: _find_given_letter(world, value))
 
 
 def _find_given_letter(world: World, value: Value) -> dict[int, np.ndarray]:
@@ -134,15 +86,14 @@ def _find_given_letter(world: World, value: Value) -> dict[int, np.ndarray]:
     found = {}
     for lag, table in shape.tables.items():
         others = top - (table.hi if sign > 0 else -table.lo)
-        bound = {float(v): float(phi(sign * Fraction(float(v)) + others)) for v in table.letter_values}
-        found[lag] = _mapped(table, bound)
+        found[lag] = _mapped(table, phi, sign, others)
     return found
 
 
-def _mapped(table: Table, values: dict[float, float]) -> np.ndarray:
-    dense = np.full(table.size, values.get(table.base, 0.0))
-    dense[table.ids] = np.array([values[v] for v in table.vals.tolist()])
-    return dense
+def _mapped(table: Table, phi: Phi, sign: int, others: Fraction) -> np.ndarray:
+    """φ(sign · table + others) for each letter."""
+    values, which = table.classes()
+    return np.array([float(phi(sign * Fraction(v) + others)) for v in values.tolist()])[which]
 
 
 def _monotone(ramp: Ramp) -> tuple[Phi | None, int]:
@@ -230,10 +181,7 @@ def _split(order: tuple[int, ...], tables: dict[int, Table], base_of: Number, fi
     for i, lag in enumerate(order):
         table, others = tables[lag], done + sum((tables[k].hi for k in order[i + 1 :]), ZERO)
         base = base_of(table)
-        dense = _mapped(
-            table,
-            {float(v): float(phi(Fraction(float(v)) + others)) if v > base else 0.0 for v in table.letter_values},
-        )
+        dense = _mapped(table, phi, 1, others) * (table.dense() > below(base))
         letters[lag] = Table(dense, tuple(phi(s + others) if s > base else ZERO for s in table.start))
         done += base
     return Majorant(phi(done), letters)

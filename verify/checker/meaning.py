@@ -17,12 +17,11 @@ import numpy as np
 from verify.checker.bent import product, relu
 from verify.checker.bounds import bounds, values_of
 from verify.checker.formats import exponent
-from verify.checker.items import Factors, Items, digest
+from verify.checker.items import Factors, Items
 from verify.checker.rings import Clock, delayed
-from verify.checker.tables import Ramp
+from verify.checker.tables import Ramp, digest
 from verify.checker.values import (
     ZERO,
-    Component,
     Key,
     Root,
     Value,
@@ -60,9 +59,10 @@ class Meaning:
     def __init__(self, world: World, bends: bool = False):
         self.world, self.bends = world, bends
         self._clock = Clock(world)
-        self._keys: dict[tuple, tuple] = {}
-        self._opened: dict[tuple, Value] = {}
-        self._split_parts: dict[tuple, Terms] = {}
+        self._keys: dict[str, tuple] = {}
+        self._opened: dict[str, Value] = {}
+        self._split_parts: dict[str, Terms] = {}
+        self._gates: dict[str, list[tuple[Fraction, tuple]]] = {}
         self._axes: dict[int, tuple[int, Fraction, str]] = {}
 
     def key(self, value: Value) -> tuple:
@@ -105,7 +105,7 @@ class Meaning:
                 terms += [(-ONE, Value(ZERO, {(root, lag): line})), *monomials]
             if form.kind != "form" or is_window_root(self.world, form):
                 continue
-            gated = None if lag else self._gated(form.parts[0], ramp)
+            gated = None if lag else self._gated(form.parts[0], ramp) or self._gated(self.opened(form.parts[0]), ramp)
             slope = self.slope(form, ramp)
             if gated is not None:
                 terms += [(-ONE, Value(ZERO, {(root, lag): ramp})), (ONE, gated)]
@@ -122,7 +122,6 @@ class Meaning:
 
     def _gated(self, shape: Value, ramp: Ramp) -> Value | None:
         """φ(u + v) with a part v of two values, at one of which φ(u + v) does not depend on u: a product (lemma P)."""
-        shape = self.opened(shape)
         window, rest = self._split(shape)
         parts = [Value(ZERO, {place: c}) for place, c in rest.items()] + ([] if window.constant else [window])
         for part in parts if len(parts) > 1 else ():
@@ -130,7 +129,7 @@ class Meaning:
             if both is None or len(both) != 2:
                 continue
             others = Value(shape.const, {place: c for place, c in shape.terms.items() if place not in part.terms})
-            lo, hi = (others.const + sum((end(c) for c in others.terms.values()), ZERO) for end in (_lo, _hi))
+            lo, hi = bounds(self.world, others)
             for off, on in (both, both[::-1]):
                 ends = lo + off, hi + off
                 found = {*(y for x, y in zip(ramp.xs[1:-1], ramp.ys[1:-1], strict=True) if ends[0] < x < ends[1])}
@@ -252,6 +251,11 @@ class Meaning:
 
     def gates(self, value: Value) -> list[tuple[Fraction, tuple]]:
         """(scale, key) of a gate or a query; a window with both signs is the difference of two that are positive."""
+        if value.key not in self._gates:
+            self._gates[value.key] = self._gates_of(value)
+        return self._gates[value.key]
+
+    def _gates_of(self, value: Value) -> list[tuple[Fraction, tuple]]:
         if not is_window(self.world, value):
             return [(ONE, self.key(value))]
         lo, hi = bounds(self.world, value)
@@ -262,14 +266,6 @@ class Meaning:
             if any(p.table.any() for p in unit):
                 found.append((sign * scale, window_key(unit)))
         return found
-
-
-def _lo(component: Component) -> Fraction:
-    return component.lo
-
-
-def _hi(component: Component) -> Fraction:
-    return component.hi
 
 
 def _unit(parts: list[Letters]) -> tuple[Fraction, list[Letters]]:

@@ -59,7 +59,7 @@ class Clock:
             elif root.kind == "latch":
                 kept = row[1] / row[0] if row[2] == 1 else kept
             else:
-                return None
+                kept = ZERO if row[2] == 1 else kept + row[1] / row[0]
             found.append(kept)
         return found
 
@@ -68,7 +68,7 @@ def delayed(clock: Clock, value: Value) -> Value:
     """The value with every sum of reads at known places that is a delay as one."""
     if clock.length > _MOST_POSITIONS:
         return value
-    groups: dict[tuple, tuple[Value, list[tuple[Key, Reads]]]] = {}
+    groups: dict[str, tuple[Value, list[tuple[Key, Reads]]]] = {}
     for key, ramp in value.ramps.items():
         root = clock.world.roots[key[0]]
         if root.kind == "product" and ramp.linear and not key[1]:

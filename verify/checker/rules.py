@@ -135,7 +135,7 @@ def _conditions(r: Reader, s: dict, *operands: Lanes) -> Lanes:
     for flag in r.literals(s["inputs"][3]) if len(s["inputs"]) > 3 else []:
         r.flag(flag, "a condition")
         if any(all(_implies(r, lane, flag) for lane in lanes) for lanes in operands):
-            r.spared = True
+            r.choices.add("spare")
         else:
             found.append(flag)
     return found

@@ -12,11 +12,12 @@ import numpy as np
 
 from verify.checker.bent import product
 from verify.checker.bounds import along, bounds, largest, values_of
+from verify.checker.columns import masses_of_products
 from verify.checker.formats import ERASED, KEPT, ON, Rejected, exponent
-from verify.checker.mass import mass, mass_of_product, sorted_majorants, zero_where
+from verify.checker.mass import mass, sorted_majorants, zero_where
 from verify.checker.once import written
 from verify.checker.sums import check_range, exact_sum
-from verify.checker.tables import Ramp, ramp_sum
+from verify.checker.tables import Ramp, digest, ramp_sum
 from verify.checker.values import (
     ZERO,
     Along,
@@ -253,48 +254,55 @@ def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what:
     scale, shape = (drive.const, constant(1)) if drive.constant else normalised(drive)
     if drive.constant and not drive.const:
         return drive
-    columns, b_size, c_size = _common_scale(world, columns)
-    unit_b = min(b.unit for b, _ in columns)
-    unit_c = min((c.unit for _, c in columns if not c.zero), default=0)
-    tops = []
-    for b, _ in columns:
-        top = mass_of_product(world, b, shape)
-        stopped = written(world, shape, b)
-        top = top if stopped is None else min(top, stopped)
-        unit_h = b.unit + drive.unit + exponent(b_size)
-        _representable(world, abs(scale) * b_size * top, unit_h, f"{what}: a column of its state")
-        tops.append(top)
-    at = _read_along(world, [c for _, c in columns], tops)
-    top = _read_bound(world, [c for _, c in columns], tops)
-    top = top if at is None else min(top, Fraction(float(at[1].max())))
-    unit = Fraction(2) ** (shape.unit + unit_b + unit_c)
-    scale, unit_y = scale * b_size * c_size, drive.unit + unit_b + unit_c + exponent(b_size * c_size)
-    _representable(world, abs(scale) * top, unit_y, f"{what}: what it reads")
-    positive = all(bounds(world, v)[0] >= 0 for v in (shape, *(v for pair in columns for v in pair)))
-    most = int(top / unit)
-    key = (shape.key, tuple((b.key, c.key) for b, c in columns))
-    here = None if at is None else at / float(unit)
-    root = world.root("memory", key, (0 if positive else -most, most, None), (unit, shape, tuple(columns)), along=here)
+    as_given = digest([(b.key, c.key) for b, c in columns])
+    columns, b_size, c_size = world.fact("scaled columns", as_given, lambda: _common_scale(columns))
+    name = world.fact("name of columns", as_given, lambda: digest([(b.key, c.key) for b, c in columns]))
+    held: Held = world.fact("held", shape.key + name, lambda: _held(world, shape, columns))
+    for unit_b, most in held.tops.items():
+        unit_h = unit_b + drive.unit + exponent(b_size)
+        _representable(world, abs(scale) * b_size * most, unit_h, f"{what}: a column of its state")
+    scale, unit = scale * b_size * c_size, Fraction(2) ** held.unit
+    _representable(world, abs(scale) * held.read, exponent(scale) + held.unit, f"{what}: what it reads")
+    top = int(held.read / unit)
+    facts = (0 if held.positive else -top, top, None)
+    here = None if held.along is None else held.along / float(unit)
+    root = world.root("memory", (shape.key, name), facts, (unit, shape, tuple(columns)), along=here)
     return of_root(root, scale * unit)
 
 
-def _common_scale(
-    world: World, columns: list[tuple[Value, Value]]
-) -> tuple[list[tuple[Value, Value]], Fraction, Fraction]:
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Of a memory. tops: by the unit of columns, the most that one of them holds; read: a bound on |what is read|, at
+    each edge in `along`, in multiples of 2^unit; positive: whether nothing in it is ever negative.
+    """
+
+    tops: dict[int, Fraction]
+    read: Fraction
+    unit: int
+    along: Along
+    positive: bool
+
+
+def _held(world: World, shape: Value, columns: list[tuple[Value, Value]]) -> Held:
+    writes, queries = [b for b, _ in columns], [c for _, c in columns]
+    most: dict[int, Fraction] = {}
+    tops = masses_of_products(world, writes, shape)
+    for n, b in enumerate(writes):
+        stopped = written(world, shape, b)
+        tops[n] = tops[n] if stopped is None else min(tops[n], stopped)
+        most[b.unit] = max(tops[n], most.get(b.unit, ZERO))
+    at, read = _read_along(world, queries, tops), _read_bound(world, queries, tops)
+    read = read if at is None else min(read, Fraction(float(at[1].max())))
+    unit = shape.unit + min(most) + min((c.unit for c in queries if not c.zero), default=0)
+    return Held(most, read, unit, at, all(bounds(world, v)[0] >= 0 for v in (shape, *writes, *queries)))
+
+
+def _common_scale(columns: list[tuple[Value, Value]]) -> tuple[list[tuple[Value, Value]], Fraction, Fraction]:
     """The columns divided by powers of two, the same for proportional columns, and these powers."""
     b_size, c_size = (
         Fraction(2) ** max((v.unit for v in side if not v.zero), default=0) for side in zip(*columns, strict=True)
     )
-    return [(_over(world, b, b_size), _over(world, c, c_size)) for b, c in columns], b_size, c_size
-
-
-def _over(world: World, value: Value, size: Fraction) -> Value:
-    """value / size, the same object for the same object: what is known of a value is kept with it."""
-    if size == 1:
-        return value
-    if (id(value), size) not in world.rescaled:
-        world.rescaled[id(value), size] = (value, scaled(value, 1 / size))
-    return world.rescaled[id(value), size][1]
+    return [(scaled(b, 1 / b_size), scaled(c, 1 / c_size)) for b, c in columns], b_size, c_size
 
 
 def _read_bound(world: World, queries: list[Value], tops: list[Fraction]) -> Fraction:

@@ -20,6 +20,10 @@ from verify.checker.formats import Rejected, array_exponent, exponent
 MOST_VALUES = 4096  # a finite set of values is followed up to this size
 
 
+def digest(key: object) -> str:
+    return blake2b(repr(key).encode(), digest_size=16).hexdigest()
+
+
 class Table:
     """A function of a letter, in float64 and exact: `base` for all letters but `ids`, which have `vals`."""
 
@@ -49,9 +53,13 @@ class Table:
         some = [self.base] if len(self.ids) < self.size else []
         return np.unique(np.append(self.vals, some))
 
+    @cached_property
+    def _classes(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.unique(self.vals, return_inverse=True)
+
     def classes(self) -> tuple[np.ndarray, np.ndarray]:
         """Distinct values, and which of them each letter has; the last may be nobody's."""
-        some, which = np.unique(self.vals, return_inverse=True)
+        some, which = self._classes
         labels = np.full(self.size, len(some))
         labels[self.ids] = which.reshape(-1)
         return np.append(some, self.base), labels

@@ -56,7 +56,7 @@ class Memory:
 
     @classmethod
     def of(cls, reader: Reader, index: int) -> Memory:
-        known: dict[tuple, Pair] = {}
+        known: dict[str, Pair] = {}
 
         def pairs(lanes: Lanes) -> list[Pair]:
             for lane in lanes:

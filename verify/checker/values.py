@@ -7,7 +7,7 @@ one root, so functions of one root are added and bent exactly, however many lane
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -18,7 +18,7 @@ import numpy as np
 
 from verify.checker.formats import Format, Rejected, exponent
 from verify.checker.language import Language
-from verify.checker.tables import Ramp, Table, ramp_sum, table_sum
+from verify.checker.tables import Ramp, Table, digest, ramp_sum, table_sum
 
 Component = Table | Ramp
 Along = np.ndarray | None  # (2, edges): bounds of a number at the positions where a walk takes each edge
@@ -60,11 +60,11 @@ class Value:
         self.terms = dict(sorted(terms.items()))
         self.upto = upto
         self.range: tuple[Fraction, Fraction] | None = None
-        self.facts: dict[str, Any] = {}  # what `mass` has found out
 
     @cached_property
-    def key(self) -> tuple:
-        return (self.const, tuple((k, c.key) for k, c in self.terms.items()))
+    def key(self) -> str:
+        """The same for equal values of one world only, and short: thousands of values are looked up by it."""
+        return digest((self.const, tuple((k, c.key) for k, c in self.terms.items())))
 
     @cached_property
     def unit(self) -> int:
@@ -98,8 +98,15 @@ class World:
     format: Format
     roots: list[Root] = field(default_factory=list)
     known: dict[tuple, Root] = field(default_factory=dict)
-    rescaled: dict[tuple, tuple[Value, Value]] = field(default_factory=dict)
+    facts: dict[tuple, Any] = field(default_factory=dict)  # by name and the key of a value
     zeros: dict[Key, tuple[Key, Value]] = field(default_factory=dict)  # by latch: (running sum, a value that is 0)
+
+    def fact(self, name: str, key: str, find: Callable[[], Any]) -> Any:
+        """What `find` finds out of the value or the values with this key, found once."""
+        place = (name, key)
+        if place not in self.facts:
+            self.facts[place] = find()
+        return self.facts[place]
 
     def root(
         self, kind: str, key: tuple, facts: Facts, parts: tuple, exact: int | None = None, along: Along = None
@@ -177,7 +184,7 @@ def combine(terms: Iterable[tuple[Fraction, Value]], const: Fraction = ZERO) -> 
 
 
 def scaled(value: Value, weight: Fraction) -> Value:
-    return combine([(weight, value)])
+    return value if weight == 1 and value.upto is None else combine([(weight, value)])
 
 
 def later(value: Value, k: int, letters: int) -> Value:

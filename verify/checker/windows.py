@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from hashlib import blake2b
 
 import numpy as np
 
 from verify.checker.formats import array_exponent
-from verify.checker.tables import Ramp, Table
+from verify.checker.tables import Ramp, Table, digest
 from verify.checker.values import TOKEN, Root, Value, World
 
 _MOST_ENTRIES = 1 << 20
@@ -29,7 +30,7 @@ class Letters:
     def map(self, function: Callable[[np.ndarray], np.ndarray]) -> Letters:
         return Letters(self.axes, function(self.table))
 
-    def key(self) -> tuple:
+    def key(self) -> str:
         """The same for equal functions: classes merged where nothing tells them apart, numbered by first letters."""
         axes, table = [], self.table
         for place, lag in enumerate(sorted(self.axes)):
@@ -46,11 +47,10 @@ class Letters:
             if labels.max() == 0:
                 table = np.take(table, 0, axis=place)
                 axes.pop(place)
-        return (
-            tuple((lag, labels.astype(np.int32).tobytes()) for lag, labels in axes),
-            (table + 0.0).tobytes(),
-            table.shape,
-        )
+        held = blake2b((table + 0.0).tobytes(), digest_size=16)
+        for _, labels in axes:
+            held.update(labels.astype(np.int32).tobytes())
+        return digest(([lag for lag, _ in axes], table.shape, held.hexdigest()))
 
 
 def join(a: Letters, b: Letters, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Letters:
@@ -171,7 +171,7 @@ def pieces(world: World, value: Value, depth: int) -> list[Letters]:
     return [letters_of(world, value, t) for t in (None, *range(1, depth + 1))]
 
 
-def window_key(parts: list[Letters]) -> tuple:
+def window_key(parts: list[Letters]) -> tuple[str, ...]:
     """The same for equal windows, whatever their depth."""
     keys = [p.key() for p in parts]
     while len(keys) > 1 and keys[-1] == keys[0]:

@@ -1,0 +1,67 @@
+"""An attack on every bound: what the checker believes of a number holds on sequences of the language, number by number.
+
+The numbers are all roots that a proof meets, of the weights and of the circuit as written, at the least and largest
+value, among the values, and at the edges that a walk may stand on; and the scores, as the weight of rules bounds them.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from constructions.registry import CONSTRUCTIONS
+from tests.circuits import CASES
+from tests.verify.checker.checkpoints import write
+from tests.verify.checker.fuzz import walks
+from tests.verify.checker.values import Sequence
+from verify.checker.arithmetic import prove_arithmetic
+from verify.checker.circuit import Reader
+from verify.checker.compare import _score, _tight, compare
+from verify.checker.files import read, read_json
+
+CHAINS = [
+    ("lcs", {"length": 2, "distinct_letters": 2}),
+    ("max-subarray", {"length": 2, "values": 2, "arch": "mamba2"}),
+    ("knapsack", {"items": 2, "capacity": 2, "values": 2}),
+    ("selective-copy", {"n": 2, "vocab": 2, "length": 6, "arch": "mamba2"}),
+    ("copy", {"form": "string", "n": 3, "vocab": 2, "arch": "mamba2"}),
+    ("mqar", {"kappa": 3, "vocab": 6, "write": "first"}),
+    ("mqar", {"kappa": 3, "vocab": 6, "arch": "mamba2"}),
+    ("phonebook", {"names": 2, "entries": 2, "digits": 2}),
+]
+CIRCUITS = ["arithmetic_on_counters", "first_rule_that_holds", "first_and_last_latch", "mqar_code_keys"]
+
+
+def _made(name: str, params: dict):
+    if params or name in CONSTRUCTIONS:
+        construction = CONSTRUCTIONS[name](**params)
+        return construction.circuit(), construction.target
+    return next(c for c in CASES if c.name == name).build(), "mamba"
+
+
+@pytest.mark.parametrize("name, params", [*CHAINS, *((name, {}) for name in CIRCUITS)], ids=str)
+def test_every_bound_holds_on_sampled_sequences(name, params, tmp_path):
+    directory = write(tmp_path / "c", *_made(name, params))
+    model, circuit = prove_arithmetic(read(directory)), read_json(directory / "circuit.json")
+    world = model.world
+    compare(world, circuit, model.lanes, model.head)
+    reader, stream = Reader(world, circuit), circuit["streams"][circuit["output"]]
+    scores = reader.output(stream["inputs"][0] if stream["operation"] == "Decide" else circuit["output"])
+    asked = [_score(scores, row) for row in range(min(scores[0][0].shape[0], 12))]
+    bounded = [_tight(world, value, 6) for value in asked]
+    promise = json.loads((directory / "construction.json").read_text())["promise"]
+    language, rng = promise["language"] | {"length": promise["length"]}, random.Random(name)
+    for word in (walks(language, 1, 24, rng)[0].tolist() for _ in range(4)):
+        sequence = Sequence(world, word)
+        for t in range(1, len(word) + 1):
+            for root in world.roots:
+                x = sequence.root(root.id, t)
+                assert x.denominator == 1 and root.lo <= x <= root.hi, (root.kind, root.id, x, root.lo, root.hi)
+                assert root.values is None or x in root.values, (root.kind, root.id, x)
+                if root.along is not None:
+                    here = [e.letters[word[t - 1]] for e in world.language.edges]
+                    assert any(lo <= x <= hi for lo, hi in root.along.T[here]), (root.kind, root.id, x)
+            for value, (lo, hi) in zip(asked, bounded, strict=True):
+                assert lo <= sequence.value(value, t) <= hi

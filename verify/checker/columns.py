@@ -1,0 +1,157 @@
+"""How much each column of a memory can hold: Σ_t |b_n(t) · x(t)| for all columns b_n and one drive x (lemma W).
+
+A memory of a thousand keys has a thousand columns that are alike. So the functions of a letter that bound them are
+stacked, and each edge of the language is looked at once for all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+
+import numpy as np
+
+from verify.checker.bent import single
+from verify.checker.bounds import along, bounds, corners, largest
+from verify.checker.language import Language
+from verify.checker.mass import given_letter, mass, over_edges, sorted_majorants, zero_where
+from verify.checker.tables import MOST_VALUES, Table
+from verify.checker.values import ZERO, Value, World, above, combine
+
+_SLACK = 1 + 2.0**-20  # float64 sums and products of numbers ≥ 0 are never too small by more
+_MOST_ENTRIES = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Functions of one letter, ≥ 0 and mostly 0, at one lag: entry i says that function row[i] is vals[i] at ids[i].
+
+    edges: for each edge the entries whose letters it takes, in order.
+    """
+
+    height: int
+    ids: np.ndarray
+    vals: np.ndarray
+    row: np.ndarray
+    edges: list[np.ndarray]
+
+    @classmethod
+    def of(cls, language: Language, tables: list[Table]) -> Stack:
+        ids = np.concatenate([t.ids for t in tables])
+        row = np.repeat(np.arange(len(tables)), [len(t.ids) for t in tables])
+        vals = np.concatenate([t.vals for t in tables])
+        return cls(len(tables), ids, vals, row, [np.flatnonzero(e.letters[ids]) for e in language.edges])
+
+    def masses(self, language: Language, vals: np.ndarray, factors: np.ndarray) -> np.ndarray:
+        """Lemma M for every row, its entries now `vals`, multiplied by a factor ≥ 0 at each edge: (height,)."""
+        total, most = np.zeros(self.height), np.zeros(self.height)
+        for edge, taken, factor in zip(language.edges, self.edges, factors.tolist(), strict=True):
+            if not len(taken) or not factor:
+                continue
+            here, row = vals[taken], self.row[taken]
+            first = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
+            largest_here = np.maximum.reduceat(here, first) * factor
+            bound = largest_here * (float(language.length) if edge.repeats else 1.0)
+            if edge.distinct:
+                bound = np.minimum(bound, np.add.reduceat(here, first) * factor)
+            total[row[first]] += bound
+            most[row[first]] = np.maximum(most[row[first]], largest_here)
+        return np.minimum(total, most * float(language.length))
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """For many columns: sums of functions of one letter each that are at least |b_n|.
+
+    stacks: by lag, each function once. sums: (column, what its functions are before the start together, (lag, row)s).
+    """
+
+    stacks: dict[int, Stack]
+    sums: list[tuple[int, Fraction, list[tuple[int, int]]]]
+
+
+def _bounds_of(world: World, columns: list[Value]) -> Bounds:
+    found: dict[int, dict[tuple, tuple[int, Table]]] = {}
+    sums, entries = [], 0
+    for n, b in enumerate(columns):
+        for m in sorted_majorants(world, b):
+            if m.const or any(t.base for t in m.letters.values()):
+                continue
+            entries += sum(len(t.ids) for lag, t in m.letters.items() if t.key not in found.get(lag, ()))
+            if entries > _MOST_ENTRIES:
+                break
+            at = []
+            for lag, table in m.letters.items():
+                known = found.setdefault(lag, {})
+                at.append((lag, known.setdefault(table.key, (len(known), table))[0]))
+            sums.append((n, sum((s for t in m.letters.values() for s in t.start), ZERO), at))
+    stacks = {lag: Stack.of(world.language, [t for _, t in known.values()]) for lag, known in found.items()}
+    return Bounds(stacks, sums)
+
+
+def masses_of_products(world: World, columns: list[Value], x: Value) -> list[Fraction]:
+    """A bound on Σ_t |b_n(t) · x(t)| for each column b_n: where it is large because of a letter, x is what that letter
+    leaves it.
+    """
+    top, mass_x = largest(world, x), mass(world, x)
+    best = [min(mass(world, b) * top, largest(world, b) * mass_x) for b in columns]
+    for n, bound in enumerate(_by_letters(world, columns, x).tolist()):
+        best[n] = min(best[n], Fraction(bound)) if bound < np.inf else best[n]
+    for n, b in enumerate(columns):
+        counted = _by_count(world, b, x)
+        best[n] = best[n] if counted is None else min(best[n], counted)
+    by = along(world, x)
+    if by is None:
+        return best
+    at = np.stack([_known(along(world, b)) for b in columns], axis=1)
+    here = corners(at, by[:, None])
+    return [min(bound, over_edges(world, here[:, n])) for n, bound in enumerate(best)]
+
+
+def _known(here: np.ndarray | None) -> np.ndarray:
+    if here is None:
+        raise TypeError("a column without bounds along the walks of its language")
+    return here
+
+
+def _by_letters(world: World, columns: list[Value], x: Value) -> np.ndarray:
+    """Lemma W for a product: (columns,), ∞ where there is no such bound."""
+    known: Bounds = world.fact("columns", "".join(b.key for b in columns), lambda: _bounds_of(world, columns))
+    top, seen, by = above(largest(world, x)), given_letter(world, x), along(world, x)
+    left = None if by is None else np.abs(by).max(axis=0)
+    ones, masses = np.ones(len(world.language.edges)), {}
+    for lag, stack in known.stacks.items():
+        given = seen[lag][stack.ids] if lag in seen else top
+        bound = stack.masses(world.language, stack.vals * given, ones)
+        if left is not None:
+            bound = np.minimum(bound, stack.masses(world.language, stack.vals, _later(world, left, lag)))
+        masses[lag] = bound
+    best = np.full(len(columns), np.inf)
+    for n, start, at in known.sums:
+        total = sum((float(masses[lag][row]) for lag, row in at), above(start) * top) * _SLACK
+        best[n] = min(best[n], total)
+    return best
+
+
+def _later(world: World, sizes: np.ndarray, lag: int) -> np.ndarray:
+    """For each edge: the largest of `sizes` at the edges that a walk can take `lag` steps later; 0 where it ends."""
+    graph = world.language.graph
+    return reduce(lambda found, _: graph.following(found), range(lag), sizes) if graph is not None else sizes
+
+
+def _by_count(world: World, b: Value, x: Value) -> Fraction | None:
+    """Where b is a function of a running sum that grows wherever x is not 0, it takes each value at most once there."""
+    if len(b.terms) != 1 or not b.ramps:
+        return None
+    (key, ramp), top = single(world, b), largest(world, x)
+    root = world.roots[key[0]]
+    if isinstance(ramp, Table) or root.kind != "sum" or key[1] or root.hi - root.lo > MOST_VALUES:
+        return None
+    drive = root.parts[1]
+    if bounds(world, drive)[0] < 0 or bounds(world, x)[0] < 0:
+        return None
+    falling = combine([(Fraction(-1), drive)])
+    if bounds(world, drive)[0] == 0 and not zero_where(world, x, falling, ZERO):
+        return None
+    return top * sum((abs(ramp.at(s)) for s in range(root.lo, root.hi + 1)), ZERO)
