@@ -25,7 +25,7 @@ SELECTION = """
 
 `construct soft-selection --plot picture.png` draws it. f_1 makes products of waves of the key with the value, the
 filter h = 1 adds them up, the skip lets the query pass, f_2 multiplies by the query's waves and divides. The weights of
-the networks differ from the softmax by less than can be seen; below 10⁻⁶ the axis is linear.
+the networks are the softmax's up to 10⁻⁵ here; below 10⁻⁶ the axis is linear.
 
 - Keys are angles, unit vectors, vectors of any norm up to 1 (then e^(|k|²/2) is made by squares and the network of
   e^−x), or contexts of two words.
