@@ -12,9 +12,7 @@ float64 arrays or on object arrays of integers and Fractions. `bank` is the same
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -34,6 +32,7 @@ from compiler.machines.fnn_ssm.filters import (
     delay_of_one,
     delay_weights,
 )
+from compiler.machines.relu_network import ReluNetwork, exact, linear
 
 
 @dataclass(frozen=True)
@@ -62,13 +61,6 @@ class Bank:
     @property
     def channels(self) -> int:
         return len(self.lane)
-
-    def mixing(self, taps: int) -> np.ndarray:
-        """(taps × channels) float64."""
-        matrix = np.zeros((taps, self.channels))
-        for tap, channel, wave in self.mix:
-            matrix[tap, channel] = float(wave)
-        return matrix
 
 
 @dataclass(frozen=True)
@@ -123,30 +115,11 @@ class Convolution:
 
 
 @dataclass(frozen=True, eq=False)
-class FeedForward:
-    """A_L R(… R(A_1 y + b_1) …) + b_L; depth L is the number of matrices. names: of the numbers that come out."""
-
-    weights: tuple[sparse.csr_array, ...]
-    biases: tuple[np.ndarray, ...]
-    names: tuple[str, ...] = ()
-
-    @property
-    def depth(self) -> int:
-        return len(self.weights)
-
-    def run(self, y: np.ndarray) -> np.ndarray:
-        """(batch, time, taps) to (batch, time, lanes)."""
-        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            y = ops.apply(weight, np.maximum(y, 0) if i else y) + _constant(bias, y)
-        return y
-
-
-@dataclass(frozen=True, eq=False)
 class Network:
     """embedding: (vocabulary × lanes), a token's row is E e + b; layers: (g, f) pairs; decoder: (outputs × lanes)."""
 
     embedding: sparse.csr_array
-    layers: tuple[tuple[Convolution, FeedForward], ...]
+    layers: tuple[tuple[Convolution, ReluNetwork], ...]
     decoder: sparse.csr_array
 
     def run(self, tokens: np.ndarray, dtype: type = object) -> np.ndarray:
@@ -159,60 +132,39 @@ class Network:
         parts = [_exact(rows) if dtype is object else rows]
         for convolution, network in self.layers:
             parts.append(convolution.run(parts[-1]))
-            parts.append(network.run(parts[-1]))
+            parts.append(network(parts[-1]))
         parts.append(ops.apply(self.decoder, parts[-1]))
         return parts
 
     def reach(self, max_length: int) -> float:
         """A bound on every number and partial sum over sequences of this length, in multiples of the finest unit."""
         bounds = np.abs(self.embedding).max(axis=0).toarray().ravel() if self.embedding.nnz else np.zeros(self.lanes)
-        unit, most = _unit(self.embedding.data), 0.0
+        unit, most = min(1.0, least_unit(self.embedding.data)), 0.0
         for convolution, network in self.layers:
             bounds = np.array([bounds[t.lane] * (max_length if t.sums else 1) for t in convolution.taps])
-            for weight, bias in zip(network.weights, network.biases, strict=True):
-                bounds = np.abs(weight) @ bounds + np.abs(bias)
-                unit = min(unit * _unit(weight.data), _unit(bias))
+            for layer in network.layers:
+                weights = np.array([float(w) for row in layer.rows for w in row.values()])
+                bias = np.array([float(b) for b in layer.bias])
+                sums = [sum(abs(float(w)) * bounds[j] for j, w in row.items()) for row in layer.rows]
+                bounds = np.array(sums) + np.abs(bias)
+                unit = min(unit * min(1.0, least_unit(weights)), least_unit(bias))
                 most = max(most, bounds.max(initial=0))
-        return max(most, (np.abs(self.decoder) @ bounds).max(initial=0)) / (unit * _unit(self.decoder.data))
+        scores = (np.abs(self.decoder) @ bounds).max(initial=0)
+        return max(most, scores) / (unit * min(1.0, least_unit(self.decoder.data)))
 
     @property
     def lanes(self) -> int:
         return self.embedding.shape[1]
 
 
-def _unit(numbers: np.ndarray) -> float:
-    """The largest power of two, at most 1, of which all are multiples."""
-    return min(1.0, least_unit(numbers))
-
-
-def _constant(bias: np.ndarray, like: np.ndarray) -> np.ndarray:
-    if like.dtype != object:
-        return bias.astype(like.dtype)
-    return np.array([_plain(float(b)) for b in bias], dtype=object)
-
-
 def _exact(rows: np.ndarray) -> np.ndarray:
-    return np.frompyfunc(_plain, 1, 1)(rows)
+    return np.frompyfunc(exact, 1, 1)(rows)
 
 
-def _plain(number: float) -> int | Fraction:
-    return int(number) if number.is_integer() else Fraction(number)
-
-
-def first_matrix(convolution: Convolution, network: FeedForward) -> sparse.csr_array:
-    """A_1 as the paper counts it: over the channels of the convolution's bank."""
+def over_channels(convolution: Convolution, network: ReluNetwork) -> ReluNetwork:
+    """The network as the paper counts it: its first matrix also adds up what the channels of the bank are parts of."""
     bank = convolution.bank
-    if len(bank.mix) == bank.channels == len(convolution.taps) and all(w == Wave(ONE) for _, _, w in bank.mix):
-        order = np.empty(bank.channels, dtype=int)
-        for tap, channel, _ in bank.mix:
-            order[channel] = tap
-        return sparse.csr_array(network.weights[0][:, order])
-    return sparse.csr_array(network.weights[0] @ bank.mixing(len(convolution.taps)))
-
-
-def rows_of(entries: Sequence[dict[int, float]], columns: int) -> sparse.csr_array:
-    """A matrix from {column: weight} rows."""
-    row = [i for i, entry in enumerate(entries) for _ in entry]
-    column = [j for entry in entries for j in entry]
-    data = [w for entry in entries for w in entry.values()]
-    return sparse.csr_array((data, (row, column)), shape=(len(entries), columns), dtype=np.float64)
+    rows: list[dict[int, float]] = [{} for _ in convolution.taps]
+    for tap, channel, wave in bank.mix:
+        rows[tap][channel] = float(wave)
+    return linear(bank.channels, rows).then(network)

@@ -14,12 +14,12 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.domains import Domains
-from compiler.analysis.exact_matrices import exact_float
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
-from compiler.machines.fnn_ssm.layers import Convolution, FeedForward, Network, Tap, rows_of
+from compiler.machines.fnn_ssm.layers import Convolution, Network, Tap
 from compiler.machines.fnn_ssm.values import CONSTANT, DELAY, SUM, Row, Value, Values, is_relu, stages
+from compiler.machines.relu_network import ReluNetwork, SparseAffine
 
 
 def lower(circuit: Circuit, domains: Domains) -> Network:
@@ -28,7 +28,7 @@ def lower(circuit: Circuit, domains: Domains) -> Network:
     outputs, decoder = _split(circuit.output, values)
     values.need(outputs)
     stage = stages(values, circuit.max_length)
-    layers: list[tuple[Convolution, FeedForward]] = []
+    layers: list[tuple[Convolution, ReluNetwork]] = []
     for number in range(max(stage.values(), default=0), 0, -1):
         network, taken = _network(number, outputs, values, stage, domains)
         convolution, outputs = _convolution(taken, values, stage, number, circuit.max_length)
@@ -99,14 +99,14 @@ class _Layer:
 
 def _network(
     number: int, outputs: list[Row], values: Values, stage: dict[Value, int], domains: Domains
-) -> tuple[FeedForward, list[Value]]:
+) -> tuple[ReluNetwork, list[Value]]:
     """The network of a layer, and the values that it takes from the convolution."""
     computed, taken = _needed(number, outputs, values, stage)
     depth = _depths(computed, values)
     last = max(depth.values(), default=0) + 1
     until = _last_uses(outputs, computed, depth, last, values)
     layer = _Layer({v: i for i, v in enumerate(taken)}, {})
-    weights, biases = [], []
+    maps = []
     for level in range(1, last):
         rows: list[Row] = []
         added: list[Fraction] = []
@@ -124,12 +124,10 @@ def _network(
             else:
                 continue
             place[value] = len(rows) - 1
-        weight, bias = _affine(rows, added, layer)
-        weights.append(weight)
-        biases.append(bias)
+        maps.append(_affine(rows, added, layer))
         layer = _Layer(place, offset)
-    weight, bias = _affine(outputs, [Fraction(0)] * len(outputs), layer)
-    return FeedForward((*weights, weight), (*biases, bias)), taken
+    maps.append(_affine(outputs, [Fraction(0)] * len(outputs), layer))
+    return ReluNetwork(tuple(maps)), taken
 
 
 def _needed(
@@ -170,7 +168,7 @@ def _last_uses(
     return until
 
 
-def _affine(rows: list[Row], added: list[Fraction], layer: _Layer) -> tuple[sparse.csr_array, np.ndarray]:
+def _affine(rows: list[Row], added: list[Fraction], layer: _Layer) -> SparseAffine:
     """The rows over what the layer before holds, and their biases."""
     entries, biases = [], []
     for row, constant in zip(rows, added, strict=True):
@@ -178,8 +176,8 @@ def _affine(rows: list[Row], added: list[Fraction], layer: _Layer) -> tuple[spar
         if layer.offset:
             total -= sum(Fraction(row[value]) * layer.offset[value] for value in row if value in layer.offset)
         entries.append({layer.place[value]: weight for value, weight in row.items() if value is not CONSTANT})
-        biases.append(exact_float(total))
-    return rows_of(entries, len(layer.place)), np.array(biases)
+        biases.append(total)
+    return SparseAffine.of(len(layer.place), entries, biases)
 
 
 # Convolutions --------------------------------------------------------------------------------------------

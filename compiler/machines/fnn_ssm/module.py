@@ -14,11 +14,10 @@ from __future__ import annotations
 from math import tau
 from typing import Literal, get_args
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from compiler.machines.fnn_ssm.layers import Convolution, FeedForward, Network, first_matrix
+from compiler.machines.fnn_ssm.layers import Convolution, Network, over_channels
 
 Form = Literal["shift", "fft", "recurrent"]
 
@@ -117,7 +116,7 @@ class FnnSsm(nn.Module):
         dtype = torch.float64 if dtype is None else dtype
         self.embedding = nn.Embedding(network.embedding.shape[0], network.embedding.shape[1], dtype=dtype)
         self.convolutions = nn.ModuleList(ConvolutionSSM.of(c, form, dtype) for c, _ in network.layers)  # type: ignore[arg-type]
-        self.networks = nn.ModuleList(_network(c, f, dtype) for c, f in network.layers)
+        self.networks = nn.ModuleList(over_channels(c, f).module(dtype) for c, f in network.layers)
         self.decoder = nn.Linear(network.decoder.shape[1], network.decoder.shape[0], bias=False, dtype=dtype)
         with torch.no_grad():
             self.embedding.weight.copy_(torch.from_numpy(network.embedding.toarray()))
@@ -128,21 +127,3 @@ class FnnSsm(nn.Module):
         for convolution, network in zip(self.convolutions, self.networks, strict=True):
             x = network(convolution(x))
         return self.decoder(x)
-
-
-def _network(convolution: Convolution, network: FeedForward, dtype: torch.dtype) -> nn.Sequential:
-    """The ReLU network behind a convolution; its first matrix adds up what the channels are parts of."""
-    layers: list[nn.Module] = []
-    matrices = [first_matrix(convolution, network), *network.weights[1:]]
-    for weight, bias in zip(matrices, network.biases, strict=True):
-        layers += [nn.ReLU()] if layers else []
-        layers.append(_linear(weight.toarray(), bias, dtype))
-    return nn.Sequential(*layers)
-
-
-def _linear(weight: np.ndarray, bias: np.ndarray, dtype: torch.dtype) -> nn.Linear:
-    linear = nn.Linear(weight.shape[1], weight.shape[0], dtype=dtype)
-    with torch.no_grad():
-        linear.weight.copy_(torch.from_numpy(weight))
-        linear.bias.copy_(torch.from_numpy(np.asarray(bias, dtype=np.float64)))
-    return linear

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from scipy import sparse
 
-from compiler.machines.fnn_ssm.layers import Bank, Convolution, FeedForward, Network, first_matrix
+from compiler.machines.fnn_ssm.layers import Bank, Convolution, Network, over_channels
+from compiler.machines.relu_network import ReluNetwork
 
 
 @dataclass(frozen=True)
@@ -46,17 +47,14 @@ def sizes(network: Network) -> PaperSizes:
     )
 
 
-def _layer(convolution: Convolution, network: FeedForward) -> tuple[int, int, int, float]:
+def _layer(convolution: Convolution, network: ReluNetwork) -> tuple[int, int, int, float]:
     """(D, W, S, B) of one layer."""
-    bank = convolution.bank
-    matrices = [first_matrix(convolution, network), *network.weights[1:]]
-    nonzeros = sum(int(np.count_nonzero(a)) for a in (*(m.data for m in matrices), *network.biases))
-    largest = [_largest(m) for m in matrices] + [float(np.abs(b).max(initial=0)) for b in network.biases]
+    bank, whole = convolution.bank, over_channels(convolution, network)
     return (
-        max(convolution.lanes, bank.channels, matrices[-1].shape[0]),
-        max([bank.channels, *(m.shape[0] for m in matrices)]),
-        nonzeros,
-        max([*largest, _largest_filter(bank)]),
+        max(convolution.lanes, bank.channels, whole.outputs),
+        whole.width,
+        whole.nonzeros,
+        max(float(whole.largest), _largest_filter(bank)),
     )
 
 
