@@ -85,6 +85,9 @@ def run(
     construction: Construction, out: Path | None, mode: Mode, samples: int, certify: bool, as_json: bool, force: bool
 ) -> None:
     """Build, verify, save and report one construction; raises typer.Exit(1) when the verification fails."""
+    if construction.target == "fnn+ssm":
+        _run_network(construction, out, mode, samples, as_json)
+        return
     directory, overwrite = requests.checkpoint_directory(construction, out, force)
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
@@ -125,6 +128,17 @@ def run(
     if not good:
         _fail(built, bare, bare_results)
     if any(run["wrong"] for run in report["generation"]):
+        raise typer.Exit(1)
+
+
+def _run_network(construction: Construction, out: Path | None, mode: Mode, samples: int, as_json: bool) -> None:
+    """The same on fnn+ssm, which has no checkpoint."""
+    if out is not None:
+        raise ValueError(f"--out {out}: no library ships fnn+ssm, so there is no checkpoint to save; leave out --out.")
+    from constructions.token_selection import network
+
+    if not network.run(construction, mode, samples, as_json):
+        typer.echo(f"{construction.name}: the network is not what was promised", err=True)
         raise typer.Exit(1)
 
 

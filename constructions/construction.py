@@ -49,6 +49,7 @@ class CircuitFamily(ABC):
     name: ClassVar[str]
     theorem: ClassVar[str]
     group: ClassVar[str] = ""
+    on_network: ClassVar[str] = ""  # the statement that it builds on fnn+ssm, where it is another one
     registered: ClassVar[bool] = True  # whether name and parameters are enough to build it again
 
     seed: int = parameter("seed of everything that is drawn", default=0, kw_only=True)
@@ -81,6 +82,10 @@ class CircuitFamily(ABC):
     @abstractmethod
     def bound(self) -> dict[str, int]:
         """The theorem's explicit bounds on sizes, by name of the size."""
+
+    def by_hand(self) -> dict[str, int]:
+        """Sizes of the network of fnn+ssm in the paper's letters, by explicit formulas; {} where there are none."""
+        return {}
 
     def bound_source(self) -> str:
         """Where `bound` comes from: the theorem's formula, with whose constants, or "none stated: ours" and why so."""

@@ -20,12 +20,17 @@ from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.mad_copying import MadCopying
 from constructions.selectivity.mqar import MQAR
+from constructions.token_selection.copy_ngram import CopyNgram
+from constructions.token_selection.recall import AssociativeRecall
+from constructions.token_selection.selection import TokenSelection
+from constructions.token_selection.unique_induction import UniqueInduction
 
 CONSTRUCTIONS: dict[str, type[Construction]] = {
     c.name: c
     for c in (
         *(MQAR, InductionHeads, KeepNth, AbsoluteTime, CountInRow),
         *(InContextRecall, FuzzyRecall, MadCopying),
+        *(TokenSelection, AssociativeRecall, UniqueInduction, CopyNgram),
         *(Copy, EditDistance, LongestCommonSubsequence, LongestIncreasingSubsequence, MaximumSubarray),
         *(Knapsack, Fibonacci, CoinChange, Viterbi, ShortestPath, MatrixChain, Phonebook, SelectiveCopy),
     )

@@ -129,6 +129,14 @@ def keep_nth_bound(vocab: int, arch: str = "mamba", position: bool = False) -> L
     )
 
 
+def repeated_ngram_bound(length: int, vocab: int, n: int) -> float:
+    """N² V^(−n) / 2: at most so often do n uniform tokens stand twice in a string of N (overlapping ones too)."""
+    at_least("length", length, 1, "a string has a token")
+    at_least("vocab", vocab, 1, "there must be a token")
+    at_least("n", n, 1, "an n-gram has a token")
+    return min(1.0, length**2 * float(vocab) ** -n / 2)
+
+
 def information_bound_bits(kappa: int, vocab: int) -> float:
     """kappa * log2(vocab): the bits that any state must hold before the first query, by counting value assignments."""
     _at_least_one(kappa, vocab)

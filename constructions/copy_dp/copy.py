@@ -29,6 +29,7 @@ from compiler.language.stream import Stream, constant
 from compiler.language.words import count, present
 from constructions.construction import Construction, WithMemory, parameter
 from constructions.copy_dp.chains import END, PAPER, leaving, repeated
+from constructions.copy_dp.places import FORGETS, PAPER_D, Arch, by_hand, copied_by_sums
 from verify.arguments import at_least
 from verify.tasks.chain import ChainTask
 from verify.tasks.copying import CopyAt
@@ -42,11 +43,12 @@ BAR = "|"
 class Copy(WithMemory, Construction):
     name: ClassVar[str] = "copy"
     theorem: ClassVar[str] = f"{PAPER}, Theorem 2"
+    on_network: ClassVar[str] = f"{PAPER_D}, Theorem 3.1"
 
     form: Literal["string", "delay", "pointer", "place"] = parameter("what says where to copy from", default="string")
     n: int = parameter("places (delay: how far back)", most=1 << 14, default=8)
     vocab: int = parameter("tokens that are copied: x0, x1, …", most=1 << 16, default=4)
-    arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba", kw_only=True)
+    arch: Arch = parameter("which mixer", default="mamba", kw_only=True)
     max_length: int = parameter(
         "longest sequence that the promise covers (0: the longest that the form needs)", default=0, kw_only=True
     )
@@ -96,6 +98,9 @@ class Copy(WithMemory, Construction):
 
     def circuit(self) -> Circuit:
         x = Tokens(self.alphabet())
+        if self.form == "string" and self.arch not in FORGETS:
+            scores = copied_by_sums(self.arch, x, x.is_in([BAR]), self.n, END)
+            return Circuit(self.name, scores, self.language(), end=END)
         build = {"string": self._string, "delay": self._delay, "pointer": self._pointer, "place": self._place}
         end = END if self.form == "string" else None
         return Circuit(self.name, self._written(build[self.form](x)), self.language(), end=end)
@@ -133,6 +138,9 @@ class Copy(WithMemory, Construction):
         if self.form == "string":
             return [ChainTask(CopySolver(self.n, [f"x{v}" for v in range(self.vocab)]), self.language())]
         return [CopyAt(self.form, self.n, self.vocab, self.longest())]
+
+    def by_hand(self) -> dict[str, int]:
+        return by_hand(self.n, self.vocab, self.longest()) if self.form == "string" else {}
 
     def bound(self) -> dict[str, int]:
         """One column of the state for each place; in all N·d numbers for tokens of d entries."""

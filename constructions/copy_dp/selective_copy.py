@@ -21,6 +21,7 @@ from compiler.language.stream import Stream, constant
 from compiler.language.words import count, present
 from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, repeated
+from constructions.copy_dp.places import FORGETS, PAPER_D, Arch, by_hand, copied_by_sums
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
 from verify.tasks.solvers.recall import SelectiveCopySolver
@@ -32,11 +33,13 @@ BAR, NOISE = "|", "_"
 class SelectiveCopy(ChainConstruction, WithMemory):
     name: ClassVar[str] = "selective-copy"
     theorem: ClassVar[str] = f"{PAPER}, Theorem 2"
+    on_network: ClassVar[str] = f"{PAPER_D}, Theorem D.2"
     group: ClassVar[str] = ""
 
     n: int = parameter("tokens that are kept, at most", most=1 << 12, default=4)
     vocab: int = parameter("tokens that are copied: x0, x1, …", most=1 << 16, default=4)
     length: int = parameter("tokens and noise together, at most", most=1 << 16, default=16)
+    arch: Arch = parameter("which mixer", default="mamba", kw_only=True)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         at_least("n", self.n, 1, "there must be a token to keep")
@@ -64,6 +67,8 @@ class SelectiveCopy(ChainConstruction, WithMemory):
     def scores(self) -> Stream:
         x = Tokens(self.alphabet())
         token, kept, bar = x.one_hot("x", name="token"), x.is_in("x"), x.is_in([BAR])
+        if self.arch not in FORGETS:
+            return copied_by_sums(self.arch, x, bar, self.n, END)
         place = count(kept, reset=bar).named("place")
         text = memory.write((place - 1).one_hot(self.n), token, when=kept & ~present(bar), policy="once", name="text")
         lanes, end = np.zeros((x.alphabet.size, self.vocab)), np.zeros((x.alphabet.size, 1))
@@ -73,3 +78,6 @@ class SelectiveCopy(ChainConstruction, WithMemory):
 
     def solver(self) -> Solver:
         return SelectiveCopySolver(self.length, self.n, [f"x{v}" for v in range(self.vocab)])
+
+    def by_hand(self) -> dict[str, int]:
+        return by_hand(self.n, self.vocab, self.longest())

@@ -1,1 +1,1 @@
-"""Paper D: "State Space Models are Provably Comparable to Transformers in Dynamic Token Selection"."""
+"""Paper D: dynamic token selection, recall, induction, copying, and the lemmas they rest on."""

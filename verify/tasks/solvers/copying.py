@@ -1,8 +1,12 @@
-"""Copying a string behind a separator (Jelassi et al.'s task): `x1 x0 |` is answered `x1 x0 .`."""
+"""Copying a string behind a separator (Jelassi et al.'s task): `x1 x0 |` is answered `x1 x0 .`.
+
+By n-grams strings begin with `^`, and some cannot be told apart: `has_conflict` says which.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 import numpy as np
 
@@ -40,3 +44,49 @@ class CopySolver(Solver):
 
     def describe(self) -> str:
         return f"copies of at most {self.longest} tokens over {len(self.letters)}"
+
+
+class NgramCopySolver(CopySolver):
+    """Strings of exactly `length` letters, copied as they are; n: tokens of a context, for `has_conflict`."""
+
+    name = "copy-ngram"
+
+    def __init__(self, length: int, letters: Sequence[str], n: int):
+        super().__init__(length, letters)
+        self.n = n
+
+    def chain(self, prompt: Sequence[str]) -> list[str]:
+        return [*prompt[1:-1], "."]
+
+    def prompts(self) -> Iterator[tuple[str, ...]]:
+        for word in product(self.letters, repeat=self.longest):
+            yield ("^", *word, "|")
+
+    def count(self) -> int:
+        return len(self.letters) ** self.longest
+
+    def draw(self, rng: np.random.Generator) -> tuple[str, ...]:
+        return ("^", *(self.letters[i] for i in rng.integers(len(self.letters), size=self.longest)), "|")
+
+    def corners(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        yield "all alike", ("^", *(self.letters[-1],) * self.longest, "|")
+
+    def describe(self) -> str:
+        return f"copies of {self.longest} tokens over {len(self.letters)} by their {self.n}-grams"
+
+
+def has_conflict(word: Sequence[str], n: int) -> bool:
+    """Whether two equal contexts of a string, of its last n tokens or all so far, are followed by different tokens."""
+    followed: dict[tuple[str, ...], str] = {}
+    padded = ["^", *word, "|"]
+    for t in range(1, len(padded)):
+        context = tuple(padded[max(0, t - n) : t])
+        if followed.setdefault(context, padded[t]) != padded[t]:
+            return True
+    return False
+
+
+def has_repeat(word: Sequence[str], n: int) -> bool:
+    """Whether some n tokens stand in a string twice."""
+    grams = [tuple(word[i : i + n]) for i in range(len(word) - n + 1)]
+    return len(set(grams)) < len(grams)

@@ -1,0 +1,55 @@
+"""What the constructions of paper D share: the mixers, and answers as binary digits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler.language.alphabet import Alphabet
+from compiler.language.output import _logits
+from compiler.language.stream import Stream
+from constructions.construction import Construction, parameter
+from constructions.copy_dp.places import PAPER_D, Arch
+
+PAPER = PAPER_D
+
+
+@dataclass(frozen=True)
+class Selecting(Construction):
+    """A circuit that compiles for the paper's class and for real mixers alike."""
+
+    arch: Arch = parameter("which mixer", default="mamba", kw_only=True)
+    max_length: int = parameter(
+        "longest sequence that the promise covers (0: the longest of the task)", default=0, kw_only=True
+    )
+
+    @property
+    def target(self) -> str:
+        return self.arch
+
+    def bound(self) -> dict[str, int]:
+        return {}
+
+    def bound_source(self) -> str:
+        return "none stated: the paper's bounds hide their constants, and are about fnn+ssm"
+
+
+def digits(count: int) -> np.ndarray:
+    """(count × d): the numbers 0 … count − 1 in d = ⌈log2 count⌉ binary digits, at least one."""
+    length = max(1, (count - 1).bit_length())
+    return np.arange(count)[:, None] >> np.arange(length) & 1
+
+
+def at_most_one(x: Stream) -> Stream:
+    """min(x, 1) of integers of at least 0."""
+    return 1 - (1 - x).relu()
+
+
+def read_digits(bits: Stream, alphabet: Alphabet, members: str) -> Stream:
+    """Scores of weights ±1: Σ_b (2c_b − 1)(2·bit_b − 1), the number of digits that agree less that of the others.
+
+    The right token has d, other members at most d − 2, and tokens that are no members 0.
+    """
+    ids = np.asarray(alphabet.ids(members))
+    return _logits(alphabet, ids, (2 * digits(len(ids)) - 1, 2 * bits - 1))

@@ -1,0 +1,129 @@
+"""A construction on fnn+ssm: compiled, run in exact numbers and as a torch module, its sizes beside those by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from compiler.machines.fnn_ssm import CompiledNetwork, compile_network
+from constructions.construction import CircuitFamily
+from constructions.requests import check_exhaustive
+from verify.check import Verification, check, chosen_batches
+
+MODULE_SEQUENCES = 256  # that the torch module is run on as well
+NEAR = 1e-6  # how far its scores may be from the exact ones: cosines are rounded, and so are their sums
+LETTERS = ("M", "U", "D", "L", "W", "S", "B")
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltNetwork:
+    """A construction and its network."""
+
+    construction: CircuitFamily
+    compiled: CompiledNetwork
+
+
+def build(construction: CircuitFamily) -> BuiltNetwork:
+    """Compile for fnn+ssm; CompileError with every reason where that cannot be."""
+    construction.check_sizes()
+    return BuiltNetwork(construction, compile_network(construction.circuit()))
+
+
+def verify(
+    built: BuiltNetwork, mode: str, samples: int, progress: Callable[[str, int], Callable[[int], None]]
+) -> dict[str, Verification]:
+    """Every task in exact numbers, and the start of it by the torch module, whose scores need only be near."""
+    construction, compiled = built.construction, built.compiled
+    check_exhaustive(construction, mode)  # type: ignore[arg-type]
+    dtype = np.float64 if compiled.fits_float64 else object
+    module = compiled.module()
+    hard = construction.promise() != "random"
+    results = {}
+
+    def by_module(ids: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            return module(torch.from_numpy(ids)).numpy()
+
+    for task in construction.tasks():
+        tokens = compiled.source.token_alphabet.size
+        count, batches = chosen_batches(task, mode, samples, construction.seed, tokens, adversarial=hard)
+        exact = lambda ids: compiled.run(ids, dtype)
+        results[task.describe()] = check(exact, compiled.interpret, batches, progress(task.name, count))
+        if mode != "none":
+            some = chosen_batches(task, "random", min(samples, MODULE_SEQUENCES), construction.seed, tokens, hard)[1]
+            near = check(by_module, exact, some, bound=NEAR)
+            results[f"{task.describe()}, as a torch module"] = replace(near, share=None)
+    return results
+
+
+def passed(built: BuiltNetwork, results: dict[str, Verification]) -> bool:
+    """Exact where it is said to be, near in floats, and every answer right where that is promised."""
+    total = sum(results.values(), start=Verification())
+    return total.within and (built.construction.promise() == "random" or total.passed)
+
+
+def report(built: BuiltNetwork, results: dict[str, Verification]) -> dict[str, Any]:
+    """The JSON object of the command."""
+    construction = built.construction
+    return {
+        "construction": construction.title(),
+        "theorem": construction.on_network or construction.theorem,
+        "params": construction.params(),
+        "arch": "fnn+ssm",
+        "sizes": asdict(built.compiled.sizes),
+        "by_hand": construction.by_hand(),
+        "information_bits": construction.information_bits(),
+        "answers": construction.promise(),
+        "expected_failure": construction.expected_failure(),
+        "domain": built.compiled.source.token_language.description,
+        "verification": {name: result.to_json() for name, result in results.items()},
+    }
+
+
+def run(construction: CircuitFamily, mode: str, samples: int, as_json: bool) -> bool:
+    """Build, verify and show; whether it came out as promised."""
+    from constructions import display
+
+    with display.progress(quiet=as_json) as bars:
+        with bars.stage("compile"):
+            built = build(construction)
+        results = verify(built, mode, samples, bars.form("fnn+ssm"))
+    told = report(built, results)
+    if as_json:
+        import json
+
+        import typer
+
+        typer.echo(json.dumps(told))
+    else:
+        _show(told)
+    return passed(built, results)
+
+
+def _show(told: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    from constructions.display import console
+
+    console.print(f"[bold]{told['construction']}[/bold] on fnn+ssm  {told['theorem']}")
+    by_hand = [told["by_hand"]] if told["by_hand"] else []
+    table = Table("", *LETTERS)
+    table.add_row("built", *(f"{told['sizes'][name]:,g}" for name in LETTERS))
+    for sizes in by_hand:
+        table.add_row("by hand", *(f"{sizes[name]:,}" if name in sizes else "" for name in LETTERS))
+    console.print(table)
+    console.print(f"domain: {told['domain']}; answers right: {told['answers']}")
+    console.print(f"information: any state must hold {told['information_bits']:.0f} bit")
+    if told["answers"] == "random":
+        console.print(f"rate of wrong sequences, at most: {told['expected_failure']:.4g}")
+    checked = Table("verified", "sequences", "queries", "right", "wrong sequences", "exact")
+    for name, row in told["verification"].items():
+        right = "" if row["accuracy"] is None else f"{100 * row['accuracy']:.6g} %"
+        wrong = row["sequences"] - row["exact_sequences"]
+        exact = {True: "yes", False: "near", None: "not run"}[row["bit_exact"]]
+        checked.add_row(name, f"{row['sequences']:,}", f"{row['queries']:,}", right, f"{wrong:,}", exact)
+    console.print(checked)

@@ -1,0 +1,69 @@
+"""Associative recall: the value that stood behind the key (paper D, Theorem 3.2).
+
+Statement. k_1 v_1 … k_l v_l q ends with v_i where k_i = q, by two layers (M = 2) of the paper's class. Beyond the
+paper: with explicit sizes, exact on every input, and on unmodified Mamba, Mamba-2 and S4D-as-Mamba.
+
+Conditions that the paper leaves unsaid. Equal keys must carry equal values (their digits are or-ed elsewhere). D and S
+grow with the number of keys, for the state must hold a value for each: poly-log sizes would contradict counting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from compiler.language import memory
+from compiler.language.alphabet import Alphabet
+from compiler.language.circuit import Circuit
+from compiler.language.input_language import InputLanguage
+from compiler.language.source import Tokens
+from constructions.construction import parameter
+from constructions.token_selection.base import PAPER, Selecting, at_most_one, digits, read_digits
+from verify.arguments import at_least
+from verify.bounds import information_bound_bits
+from verify.tasks.selection import Recall
+from verify.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class AssociativeRecall(Selecting):
+    name: ClassVar[str] = "recall"
+    theorem: ClassVar[str] = f"{PAPER}, Theorem 3.2"
+
+    keys: int = parameter("number of keys", most=1 << 14, default=8)
+    values: int = parameter("number of values", most=1 << 20, default=8)
+    pairs: int = parameter("pairs before the question, at most", most=1 << 20, default=8)
+    distinct: bool = parameter("no key stands twice before the question", default=False)
+
+    def __post_init__(self) -> None:
+        at_least("keys", self.keys, 1, "a pair needs a key")
+        at_least("values", self.values, 1, "a pair needs a value")
+        at_least("pairs", self.pairs, 1, "there must be something to recall")
+        if self.distinct and self.pairs > self.keys:
+            raise ValueError(f"pairs = {self.pairs} cannot have distinct keys out of {self.keys}; at most {self.keys}")
+
+    def letters(self) -> int:
+        return self.keys + self.values
+
+    def circuit(self) -> Circuit:
+        """The token at t − 1 is the key, the digits of the token at t its value; what was written twice counts once."""
+        alphabet = Alphabet.of(k=self.keys, v=self.values)
+        x = Tokens(alphabet)
+        key, value = x.one_hot("k", name="key"), x.rows("v", digits(self.values), "value")
+        recalled = memory.write(key.shift(1), value, name="recalled").read(key)
+        bits = recalled if self.distinct else at_most_one(recalled)
+        edges = [("pairs", "value", "k", self.distinct), ("value", "pairs", "v"), ("pairs", "asked", "k")]
+        text = f"pairs of {'distinct ' * self.distinct}keys and values, then a key"
+        language = InputLanguage.of(alphabet, "pairs", edges, self.max_length or 2 * self.pairs + 1, text)
+        return Circuit(self.name, read_digits(bits, alphabet, "v"), language)
+
+    def tasks(self) -> list[Task]:
+        return [Recall(self.keys, self.values, self.pairs, self.distinct)]
+
+    def information_bits(self) -> float:
+        return information_bound_bits(min(self.keys, self.pairs), self.values)
+
+    def by_hand(self) -> dict[str, int]:
+        """D = n(d + 1), S = 9nd + 3n + d for n keys and digits d of a value, counted on matrices by hand."""
+        n, d = self.keys, digits(self.values).shape[1]
+        return {"M": 2, "D": max(n * (d + 1), 2 * n + d), "S": 9 * n * d + 3 * n + d}

@@ -1,0 +1,59 @@
+"""Induction heads with one match: the token behind the earlier place of the present token (paper D, Theorem D.1).
+
+Statement. x_1 … x_N with a unique j < N such that x_j = x_N: the answer is x_{j+1}. It is recall with every token a key
+and a value, so the same two layers do it; `induction-heads` (paper A) finds the latest of several matches instead.
+
+Conditions. Several earlier matches are fine where the same token follows each; elsewhere their digits are or-ed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from compiler.language import memory
+from compiler.language.alphabet import Alphabet
+from compiler.language.circuit import Circuit
+from compiler.language.input_language import InputLanguage
+from compiler.language.source import Tokens
+from constructions.construction import parameter
+from constructions.token_selection.base import PAPER, Selecting, at_most_one, digits, read_digits
+from verify.arguments import at_least
+from verify.bounds import information_bound_bits
+from verify.tasks.selection import UniqueInduction as UniqueInductionTask
+from verify.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class UniqueInduction(Selecting):
+    name: ClassVar[str] = "unique-induction"
+    theorem: ClassVar[str] = f"{PAPER}, Theorem D.1"
+
+    vocab: int = parameter("number of tokens", most=1 << 14, default=8)
+    length: int = parameter("tokens in a sequence", most=1 << 20, default=16)
+
+    def __post_init__(self) -> None:
+        at_least("vocab", self.vocab, 1, "there must be a token to recall")
+        at_least("length", self.length, 1, "a sequence has at least one token")
+
+    def letters(self) -> int:
+        return self.vocab
+
+    def circuit(self) -> Circuit:
+        alphabet = Alphabet.of(v=self.vocab)
+        x = Tokens(alphabet)
+        token, value = x.one_hot("v", name="token"), x.rows("v", digits(self.vocab), "value")
+        recalled = memory.write(token.shift(1), value, name="recalled").read(token)
+        language = InputLanguage.everything(alphabet, self.max_length or self.length)
+        return Circuit(self.name, read_digits(at_most_one(recalled), alphabet, "v"), language)
+
+    def tasks(self) -> list[Task]:
+        return [UniqueInductionTask(self.vocab, self.length)]
+
+    def information_bits(self) -> float:
+        return information_bound_bits(min(self.vocab, self.length), self.vocab)
+
+    def by_hand(self) -> dict[str, int]:
+        """As for recall with n = |V| keys and digits of |V| values: D = |V|(d + 1)."""
+        n, d = self.vocab, digits(self.vocab).shape[1]
+        return {"M": 2, "D": max(n * (d + 1), 2 * n + d), "S": 9 * n * d + 3 * n + d}

@@ -1,0 +1,221 @@
+"""Paper D's statements on fnn+ssm and on real mixers: every small input, long random ones, cases that attack."""
+
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from compiler.driver import compile
+from constructions import artifact
+from constructions.cli import app
+from constructions.copy_dp.copy import Copy
+from constructions.copy_dp.selective_copy import SelectiveCopy
+from constructions.token_selection import network
+from constructions.token_selection.copy_ngram import CopyNgram
+from constructions.token_selection.recall import AssociativeRecall
+from constructions.token_selection.selection import TokenSelection
+from constructions.token_selection.unique_induction import UniqueInduction
+from verify.bounds import repeated_ngram_bound
+from verify.check import check, chosen_batches
+from verify.tasks.solvers.copying import has_conflict, has_repeat
+
+SMALL = {
+    "recall": lambda arch: AssociativeRecall(3, 2, 3, arch=arch),
+    "recall, distinct keys": lambda arch: AssociativeRecall(3, 2, 3, True, arch=arch),
+    "unique induction": lambda arch: UniqueInduction(3, 5, arch=arch),
+    "selection, d' = 1": lambda arch: TokenSelection("angle", 4, 2, 3, arch=arch),
+    "selection, d' = 2": lambda arch: TokenSelection("plane", 2, 2, 3, arch=arch),
+    "selection, d' = 3": lambda arch: TokenSelection("signs", 3, 2, 2, arch=arch),
+    "copy by places": lambda arch: Copy(n=3, vocab=2, arch=arch),
+    "selective copy": lambda arch: SelectiveCopy(n=2, vocab=2, length=4, arch=arch),
+}
+QUIET = lambda name, count: lambda done: None
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_small_input_on_the_network(name):
+    built = network.build(SMALL[name]("fnn+ssm"))
+    results = network.verify(built, "exhaustive", 16, QUIET)
+    exact, module = results.values()
+    assert exact.bit_exact and exact.passed and module.passed
+    assert exact.queries and exact.correct == exact.queries
+
+
+@pytest.mark.parametrize("arch", ["mamba", "mamba2", "s4d"])
+@pytest.mark.parametrize("name", SMALL)
+def test_small_inputs_on_real_layers(name, arch):
+    """The bare stack of real modules: cases that attack, and a sample."""
+    built = artifact.build(SMALL[name](arch))
+    results = artifact.verify(built, built.bare_stack(), "random", 24, 1, bare=True)
+    assert artifact.passed(built, results)
+    assert all(result.bit_exact for result in results.values())
+
+
+LONG = {  # beside unique induction, whose one match a test of its own places
+    "recall": AssociativeRecall(8, 5, 499, arch="fnn+ssm"),
+    "selection": TokenSelection("angle", 6, 3, 1000, arch="fnn+ssm"),
+    "copy by places": Copy(n=60, vocab=5, arch="fnn+ssm"),
+    "selective copy": SelectiveCopy(n=12, vocab=5, length=980, arch="fnn+ssm"),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_random_inputs_on_the_network(name):
+    construction = LONG[name]
+    compiled = network.build(construction).compiled
+    assert compiled.fits_float64
+    (task,) = construction.tasks()
+    tokens = compiled.source.token_alphabet.size
+    _, batches = chosen_batches(task, "random", 6, 0, tokens)
+    result = check(lambda ids: compiled.run(ids, np.float64), lambda ids: compiled.run(ids, np.float64), batches)
+    assert result.queries and result.correct == result.queries
+
+
+def test_long_unique_induction_on_the_network():
+    """A thousand tokens of which two are alike."""
+    compiled = compile(UniqueInduction(64, 1000).circuit(), "fnn+ssm")
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        tokens = rng.integers(0, 63, 1000)
+        j = rng.integers(0, 998)
+        tokens[[j, 999]] = 63
+        assert compiled.run(tokens[None], np.float64)[0, -1].argmax() == tokens[j + 1]
+
+
+# Theorem 3.1 by n-grams ------------------------------------------------------------------------------------
+
+
+def answered(compiled, task, word) -> bool:
+    """Whether every token of the copy is the strictly highest score."""
+    ids, chain = task.ids(("^", *word, "|"))
+    scores = compiled.run(np.array([ids + chain[:-1]]), np.float64)[0, len(ids) - 1 :]
+    return all(row[k] > np.delete(row, k).max() for row, k in zip(scores, chain, strict=True))
+
+
+@pytest.mark.parametrize(("n", "vocab", "length"), [(1, 3, 3), (2, 2, 5), (3, 2, 6)])
+def test_copies_by_ngrams_fail_exactly_where_a_context_has_two_continuations(n, vocab, length):
+    construction = CopyNgram(n, vocab, length, arch="fnn+ssm")
+    compiled = compile(construction.circuit(), "fnn+ssm")
+    (task,) = construction.tasks()
+    outcomes = []
+    for word in product([f"x{v}" for v in range(vocab)], repeat=length):
+        right = answered(compiled, task, word)
+        assert right != has_conflict(word, n)
+        assert right or has_repeat(word, n) or has_repeat(("^", *word), n)
+        outcomes.append(right)
+    assert True in outcomes and False in outcomes
+
+
+def test_the_rate_of_failing_copies_is_within_the_bound():
+    """64 uniform strings at N = 12, |V| = 6, n = 4: the bound is N²|V|^(−n)/2 = 0.056."""
+    construction = CopyNgram(4, 6, 12, arch="fnn+ssm")
+    assert construction.expected_failure() == repeated_ngram_bound(12, 6, 4) == 144 / 6**4 / 2
+    solver = construction.tasks()[0].solver
+    rng = np.random.default_rng(0)
+    words = [solver.draw(rng)[1:-1] for _ in range(4000)]
+    conflicts = np.mean([has_conflict(word, 4) for word in words])
+    repeats = np.mean([has_repeat(word, 4) for word in words])
+    assert 0 < conflicts <= repeats <= 144 / 6**4 / 2
+
+
+def test_runs_of_noise_are_as_rare_as_the_conditions_of_selective_copying_say():
+    """II.11: P(r noise tokens in a row) ≤ N p^r, and the last n words in their order repeat at most as n-grams do."""
+    rng = np.random.default_rng(1)
+    length, p, r, n, vocab = 24, 0.4, 9, 4, 6
+    noise = rng.random((4000, length)) < p
+    runs = np.mean([("1" * r) in "".join(map(str, row.astype(int))) for row in noise])
+    words = [rng.integers(vocab, size=int((~row).sum())) for row in noise]
+    repeats = np.mean([has_repeat([str(t) for t in word], n) for word in words])
+    assert runs <= length * p**r and repeats <= repeated_ngram_bound(length, vocab, n)
+
+
+@pytest.mark.parametrize("arch", ["mamba", "mamba2", "s4d"])
+def test_copies_by_ngrams_on_real_layers(arch):
+    built = artifact.build(CopyNgram(2, 2, 4, arch=arch))
+    results = artifact.verify(built, built.bare_stack(), "exhaustive", 1, 0, bare=True)
+    (result,) = results.values()
+    assert result.bit_exact and result.sequences == 16
+    words = list(product(("x0", "x1"), repeat=4))
+    assert result.exact_sequences == sum(not has_conflict(word, 2) for word in words)
+
+
+# Sizes, files and commands ---------------------------------------------------------------------------------
+
+
+def test_sizes_beat_those_by_hand():
+    for name in ("recall", "unique induction", "copy by places", "selective copy"):
+        construction = SMALL[name]("fnn+ssm")
+        sizes, by_hand = network.build(construction).compiled.sizes, construction.by_hand()
+        assert sizes.M == by_hand["M"] == 2
+        assert by_hand["D"] >= sizes.D and by_hand.get("S", sizes.S) >= sizes.S, name
+    eight = AssociativeRecall(8, 16, 8, True, arch="fnn+ssm")
+    sizes = network.build(eight).compiled.sizes
+    assert (sizes.D, sizes.S) == (40, 276) and eight.by_hand() == {"M": 2, "D": 40, "S": 316}
+    assert sizes.S == 8 * 8 * 4 + 2 * 8 + 4
+
+
+def test_checkpoints_are_saved_and_loaded_by_transformers(tmp_path):
+    for arch in ("mamba", "mamba2"):
+        construction = AssociativeRecall(2, 2, 2, arch=arch)
+        built = artifact.build(construction)
+        out = tmp_path / arch
+        artifact.save(built, artifact.verify(built, built.stack(), "random", 8, 0), out)
+        model = artifact.hugging_face(out, "float32")
+        results = artifact.verify(built, model, "exhaustive", 1, 0)
+        assert artifact.passed(built, results) and all(r.bit_exact for r in results.values())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["token-selection", "--size", "3", "--values", "2", "--length", "3"],
+        ["recall", "--keys", "2", "--values", "2", "--pairs", "2"],
+        ["copy", "--n", "2", "--vocab", "2"],
+    ],
+)
+def test_commands_on_the_network(words):
+    done = CliRunner().invoke(app, [*words, "--arch", "fnn+ssm", "--samples", "8", "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.output)
+    assert told["sizes"]["M"] == (1 if words[0] == "token-selection" else 2)
+    assert all(row["accuracy"] == 1 for row in told["verification"].values())
+
+
+def test_the_command_shows_sizes_beside_those_by_hand():
+    done = CliRunner().invoke(
+        app, ["copy-ngram", "--arch", "fnn+ssm", "--vocab", "2", "--length", "3", "--samples", "8"]
+    )
+    assert done.exit_code == 0, done.output
+    assert "by hand" in done.output and "rate of wrong sequences, at most: 1" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["recall", "--arch", "fnn+ssm", "--out", "somewhere"], r"no library ships fnn\+ssm"),
+        (["token-selection", "--keys", "plane", "--size", "3"], "size = 3 is no sum of two squares"),
+        (["token-selection", "--keys", "signs", "--size", "11"], r"size = 11 makes 2\^11 keys of signs"),
+        (["recall", "--keys", "2", "--pairs", "3", "--distinct"], "pairs = 3 cannot have distinct keys out of 2"),
+        (["copy-ngram", "--n", "9"], "n = 9 has 349,525 contexts over 4 tokens"),
+    ],
+)
+def test_wrong_use_is_told_in_one_sentence(words, reason):
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, ValueError) or done.exit_code == 2
+    with pytest.raises(ValueError, match=reason):
+        raise done.exception
+
+
+def test_the_module_is_what_is_verified():
+    """A damaged weight of the torch module is found."""
+    built = network.build(AssociativeRecall(2, 2, 2, arch="fnn+ssm"))
+    module = built.compiled.module
+    damaged = module()
+    with torch.no_grad():
+        damaged.decoder.weight[0, 0] += 1
+    object.__setattr__(built.compiled, "module", lambda: damaged)
+    results = network.verify(built, "random", 8, QUIET)
+    assert not network.passed(built, results)
