@@ -33,7 +33,7 @@ def write(package: Package, path: Path, overwrite: bool) -> None:
     need(config, READER, layer_norm_epsilon=NORM_EPSILON, hidden_act="silu", residual_in_fp32=True)
     limits = tuple(f"Not for its CUDA kernels: {sentence}" for sentence in package.manifest["cuda_limits"])
     content = record(package, "mamba-ssm", (f"Load it in {dtype}.", *limits))
-    tensors = {_own_name(name): tensor.contiguous() for name, tensor in sorted(package.model.tensors.items())}
+    tensors = {own_name(name): tensor.contiguous() for name, tensor in sorted(package.model.tensors.items())}
 
     def fill(place: Path) -> None:
         write_text(place / CONFIG, canonical_json(own_config(config)))
@@ -72,7 +72,7 @@ def own_config(config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _own_name(name: str) -> str:
+def own_name(name: str) -> str:
     return _OWN_EMBEDDING if name == EMBEDDING else name
 
 

@@ -1,0 +1,97 @@
+"""Language models whose layers are a mixer and a gated MLP: mamba_ssm's `MambaLMHeadModel` with `d_intermediate`.
+
+Each layer is h ← h + mixer(norm(h)), then h ← h + mlp(norm2(h)). A block that is a function of one position goes into
+the MLP behind the block before it, so that a circuit takes as few as half of the layers. Exactness: the MLP computes
+the very numbers that the block would (`compiler.ir.feed_forward`): silu at the same pre-activations, times a power of
+two, and the same sums; its norm carries the same ballast, and so is the identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+
+from compiler.analysis.linear_form import ONE
+from compiler.artifact.json_files import canonical_json
+from compiler.artifact.package import LanguageModel, language_model
+from compiler.artifact.place import check_place
+from compiler.driver import Compiled
+from compiler.errors import CompileError
+from compiler.export.mamba_ssm import CONFIG, WEIGHTS, own_config, own_name
+from compiler.ir.block import SelectiveBlock
+from compiler.ir.feed_forward import FeedForward, feed_forward_of
+from compiler.targets.family import norm_name
+from compiler.targets.tensors import exact_float32
+
+WIDTHS = 128  # mamba_ssm's GatedMLP rounds its width up to multiples of this
+
+
+@dataclass(frozen=True, eq=False)
+class GatedLanguageModel:
+    """config: mamba_ssm's; tensors: by its names; layers: (block, MLP or None) each; plain: the model of the blocks."""
+
+    config: dict[str, Any]
+    tensors: dict[str, torch.Tensor]
+    layers: tuple[tuple[SelectiveBlock, FeedForward | None], ...]
+    plain: LanguageModel
+
+    def save(self, directory: str | Path) -> None:
+        """config.json and pytorch_model.bin in a new directory, for `MambaLMHeadModel.from_pretrained`."""
+        place = Path(directory)
+        check_place(place)
+        place.mkdir(parents=True)
+        torch.save(self.tensors, place / WEIGHTS)
+        (place / CONFIG).write_text(canonical_json(self.config), "utf-8")
+
+
+def gated_language_model(compiled: Compiled) -> GatedLanguageModel:
+    """The circuit in layers of a mixer and a gated MLP; CompileError where no block of it is a gated MLP."""
+    layers = paired(compiled)
+    if not any(mlp for _, mlp in layers):
+        raise CompileError([(None, "no block of this circuit is a function of one position behind another block")])
+    plain = language_model(replace(compiled, blocks=tuple(block for block, _ in layers)))
+    width = plain.config["hidden_size"]
+    hidden = max(len(mlp.coordinates) for _, mlp in layers if mlp)
+    hidden = -(-hidden // WIDTHS) * WIDTHS
+    tensors = {own_name(name): tensor for name, tensor in plain.tensors.items()}
+    for i, (_, mlp) in enumerate(layers):
+        prefix = f"backbone.layers.{i}."
+        tensors[f"{prefix}norm2.weight"] = plain.tensors[norm_name(i)].clone()
+        for name, tensor in _tensors(mlp, hidden, width, plain.lane_of).items():
+            tensors[f"{prefix}mlp.{name}"] = tensor
+    config = own_config(plain.config) | {"d_intermediate": hidden}
+    return GatedLanguageModel(config, tensors, tuple(layers), plain)
+
+
+def paired(compiled: Compiled) -> list[tuple[SelectiveBlock, FeedForward | None]]:
+    """Each block with the one behind it, where that is a gated MLP."""
+    one = int(compiled.lanes.index[ONE][0]) if ONE in compiled.lanes.index else None
+    layers: list[tuple[SelectiveBlock, FeedForward | None]] = []
+    blocks: Sequence[SelectiveBlock] = compiled.blocks
+    at = 0
+    while at < len(blocks):
+        mlp = feed_forward_of(blocks[at + 1], one) if at + 1 < len(blocks) else None
+        layers.append((blocks[at], mlp))
+        at += 1 if mlp is None else 2
+    return layers
+
+
+def _tensors(mlp: FeedForward | None, hidden: int, width: int, lane_of: np.ndarray) -> dict[str, torch.Tensor]:
+    """fc1 (2·hidden × width), values above gates, and fc2 (width × hidden); zeros where nothing stands."""
+    fc1, fc2 = np.zeros((2 * hidden, width)), np.zeros((width, hidden))
+    if mlp is not None:
+        for start, part in ((0, mlp.value), (hidden, mlp.gate)):
+            coo = sparse.coo_array(part)
+            fc1[start + coo.row, lane_of[coo.col]] = coo.data
+        coo = sparse.coo_array(mlp.out)
+        fc2[lane_of[coo.col], coo.row] = coo.data
+    return {
+        "fc1.weight": exact_float32(fc1, "fc1.weight"),
+        "fc2.weight": exact_float32(fc2, "fc2.weight"),
+    }
