@@ -3,22 +3,25 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from safetensors import safe_open
 
+from compiler import compile
 from compiler.export import ExportError, bare, read
 from compiler.export.checkpoint import SavedModel
 from compiler.runtime import block_classes
+from tests.graft.hosts import counter, induction
 
 
-def rebuilt(path, ids):
+def rebuilt(path, ids, dtype=torch.float32):
     """Logits from the file alone, by what docs/export.md tells of it."""
     with safe_open(path, framework="pt") as file:
         told = json.loads(file.metadata()["construction.export"])["stack"]
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
-    stream = F.embedding(ids, tensors["embedding.weight"])
+    stream = F.embedding(ids, tensors["embedding.weight"]).to(dtype)
     for i, size in enumerate(told["blocks"]):
         arguments = {"d_model": size["d_model"], "d_state": size["d_state"], "d_conv": size["d_conv"]}
         if told["mixer"] == "mamba":
@@ -28,8 +31,8 @@ def rebuilt(path, ids):
         block = block_classes()[told["mixer"]](**arguments)
         prefix = f"blocks.{i}."
         block.load_state_dict({n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)})
-        stream = block(stream) + (stream if told["residual"] else 0)
-    return F.linear(stream, tensors["head.weight"]), told
+        stream = block.to(dtype)(stream) + (stream if told["residual"] else 0)
+    return F.linear(stream, tensors["head.weight"].to(dtype)), told
 
 
 def test_the_file_alone_gives_the_same_scores(cases, tmp_path):
@@ -41,6 +44,20 @@ def test_the_file_alone_gives_the_same_scores(cases, tmp_path):
         letters = len(told["tokens"])
         assert told["tokens"] == case.tokens[:letters] and scores.shape[-1] == letters, case.name
         assert torch.equal(scores, torch.from_numpy(case.scores[..., :letters])), case.name
+
+
+@pytest.mark.parametrize(
+    ("target", "dtype"), [("mamba", "bfloat16"), ("mamba2", "bfloat16"), ("s4d", "float32"), ("s4d", "bfloat16")]
+)
+def test_the_file_of_a_narrow_promise_and_of_an_s4d_gives_the_circuits_scores(target, dtype, tmp_path):
+    """An S4D is written as a Mamba that holds it."""
+    compiled = compile(counter(length=60) if target == "s4d" else induction("abcd", length=60), target, dtype)
+    compiled.save(tmp_path / "model.safetensors", format="safetensors-bare")
+    ids = torch.randint(0, 4, (3, 60), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        scores, told = rebuilt(tmp_path / "model.safetensors", ids, getattr(torch, dtype))
+    assert told["mixer"] == ("mamba" if target == "s4d" else target)
+    assert np.array_equal(scores.double().numpy(), compiled.interpret(ids.numpy()))
 
 
 def test_the_file_is_the_same_each_time_and_replaced_when_asked(cases, tmp_path):

@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 import compiler
 from compiler import compile
 from compiler.export import ExportError, mamba_ssm, mlx, read
+from compiler.runtime import has_mamba_ssm, mamba_classes
 from constructions.selectivity.induction_heads import InductionHeads
 from tests.export.cases import Case, ask
 from tests.export.test_gguf import altered
@@ -62,6 +63,24 @@ def test_a_promise_in_bfloat16_reaches_mlx_in_bfloat16(tmp_path):
         pairs.append((Case(arch, saved, ids, np.full_like(ids, IGNORED), scores, stack.tokens), path))
     _, answers = ask("mlx_client", pairs, tmp_path)
     assert not [sentence for case, _ in pairs for sentence in answers[case.name].wrong(case)]
+
+
+@pytest.mark.skipif(not has_mamba_ssm(), reason="mamba_ssm is not installed")
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+def test_a_promise_in_bfloat16_is_kept_by_mamba_ssm_in_bfloat16(arch, tmp_path):
+    """Its own loader, in this process: letters score what the circuit says, to the bit."""
+    mamba_classes()
+    from mamba_ssm.models.mixer_seq_simple import MambaLMHeadModel
+
+    compiled = compile(InductionHeads(vocab=4, arch=arch, max_length=60).circuit(), arch, "bfloat16")
+    compiled.save(tmp_path / "model", format="mamba-ssm")
+    model = MambaLMHeadModel.from_pretrained(str(tmp_path / "model"), device="cpu", dtype=torch.bfloat16).eval()
+    ids = np.random.default_rng(0).integers(0, 4, (4, 60))
+    with torch.no_grad():
+        logits = model(torch.from_numpy(ids)).logits
+    expected = compiled.interpret(ids)
+    assert logits.dtype == torch.bfloat16
+    assert np.array_equal(logits.double().numpy()[..., : expected.shape[-1]], expected)
 
 
 @pytest.mark.parametrize("write", [mlx.write, mamba_ssm.write])
