@@ -15,7 +15,7 @@ itself where to copy from, as in the theorem: `x1@3` is x1 and asks for place 3.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from compiler.language.output import _logits
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream, constant
 from compiler.language.words import count, present
-from constructions.construction import Construction, WithMemory, parameter
+from constructions.construction import Construction, WithMemory, ids_of, parameter
 from constructions.copy_dp.chains import END, PAPER, leaving, repeated
 from constructions.copy_dp.places import FORGETS, PAPER_D, Arch, by_hand, copied_by_sums
 from verify.arguments import at_least
@@ -133,6 +133,11 @@ class Copy(WithMemory, Construction):
         ids = np.array([*self.alphabet().ids("x"), self.alphabet().index(END)])
         lanes = np.vstack([2 * np.eye(self.vocab), np.zeros((1, self.vocab))])
         return _logits(self.alphabet(), ids, (lanes, copied), (np.eye(self.vocab + 1)[:, [-1]], constant(1)))
+
+    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
+        claim = {"name": self.name, "form": self.form, "n": self.n, "copied": ids_of(alphabet, "x")}
+        claim |= {"end": alphabet.index(END), "bar": alphabet.index(BAR)}
+        return claim | ({"asking": ids_of(alphabet, "ask")} if self.form in ("pointer", "place") else {})
 
     def tasks(self) -> list[Task]:
         if self.form == "string":

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from compiler.language.alphabet import Alphabet
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.words import count, latch, minimum, present
-from constructions.construction import parameter
+from constructions.construction import ids_of, parameter
 from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, numbers, repeated, written
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
@@ -114,6 +114,10 @@ class Fibonacci(Recurrence):
         total = value + value.shift(1) + first.shift(1) - self.modulus * first
         return total.relu() - self.modulus * (total >= self.modulus)
 
+    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
+        marks = {"ask": alphabet.index(ASK), "end": alphabet.index(END)}
+        return {"name": self.name, "modulus": self.modulus, "numbers": ids_of(alphabet, "number"), **marks}
+
     def solver(self) -> Solver:
         return FibonacciSolver(self.length, self.modulus)
 
@@ -156,6 +160,11 @@ class CoinChange(Recurrence):
         for coin in self.values():
             fewest = minimum(value.shift(coin - 1) + none * (index < coin), fewest)
         return fewest + 1 - none * first
+
+    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
+        first, none = ids_of(alphabet, "number")
+        marks = {"ask": alphabet.index(ASK), "end": alphabet.index(END), "none": none}
+        return {"name": self.name, "coins": self.values(), "most": self.most(), "numbers": [first, none - 1], **marks}
 
     def solver(self) -> Solver:
         return CoinChangeSolver(self.amount, self.values())

@@ -12,7 +12,7 @@ asked for is latched, so that place + 1 + (digits written so far) is the next pl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from compiler.language.output import readout_one_hot
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream, constant
 from compiler.language.words import count, latch, present
-from constructions.construction import WithMemory, parameter
+from constructions.construction import WithMemory, ids_of, parameter
 from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, repeated
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
@@ -96,6 +96,11 @@ class Phonebook(ChainConstruction, WithMemory):
         lanes[list(alphabet.ids("digit")), range(len(DIGITS))] = 2
         ends[0, alphabet.index(END)] = 1
         return readout_one_hot(lanes @ digit + ends.T @ constant(1), alphabet)
+
+    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
+        letters = {"mark": alphabet.index(ASK), "end": alphabet.index(END)}
+        letters |= {"entries": self.entries}
+        return {"name": self.name, "names": ids_of(alphabet, "n"), "text": ids_of(alphabet, "digit"), **letters}
 
     def solver(self) -> Solver:
         return PhonebookSolver(self.names, self.entries, self.digits)

@@ -12,15 +12,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream
 from compiler.language.words import minimum
-from constructions.construction import Construction, WithMemory, parameter
-from constructions.copy_dp.chains import PAPER
-from constructions.copy_dp.problem import Cell, DPProblem
+from constructions.construction import Construction, WithMemory, ids_of, parameter
+from constructions.copy_dp.chains import END, PAPER
+from constructions.copy_dp.problem import ASK, Cell, DPProblem
 from verify.arguments import at_least
 from verify.tasks.chain import ChainTask, Solver
 from verify.tasks.solvers.graphs import DagSolver, MatrixChainSolver
@@ -108,6 +109,11 @@ class ShortestPath(FixedTable):
     def _length(self, letter: Stream, far: int) -> Stream:
         """The letter's length, `far` where there is no edge."""
         return letter + far * (letter <= 0)
+
+    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
+        marks = {"ask": alphabet.index(ASK), "end": alphabet.index(END)}
+        edges, numbers = ids_of(alphabet, "letter"), ids_of(alphabet, "number")
+        return {"name": self.name, "nodes": self.nodes, "edges": edges, "numbers": numbers, **marks}
 
     def solver(self) -> Solver:
         return DagSolver(self.nodes, self.lengths)

@@ -18,14 +18,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from string import ascii_lowercase
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.words import concatenate, count, latch, maximum, minimum, present, select
-from constructions.construction import WithMemory, parameter
+from constructions.construction import WithMemory, ids_of, parameter
 from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, numbers, repeated, written
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
@@ -107,6 +107,15 @@ class TwoWords(ChainConstruction, WithMemory):
         signed = select(present(bar), -code, code)
         letters = memory.write(key, signed, when=letter, policy="once", name="letters")
         return letters.read(concatenate(self._place(row), self._place(column)))
+
+    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
+        marks = {"bar": alphabet.index(BAR), "row": alphabet.index(ROW), "end": alphabet.index(END)}
+        return {
+            "name": self.name,
+            "letters": ids_of(alphabet, "letter"),
+            "numbers": ids_of(alphabet, "number"),
+            **marks,
+        }
 
     def solver(self) -> Solver:
         return self.textbook(self.length, ascii_lowercase[: self.distinct_letters])

@@ -16,9 +16,13 @@ from verify.checker.formats import EXACT, Rejected
 from verify.checker.language import Language
 from verify.checker.readout import NOBODY
 from verify.checker.rules import Unproved
+from verify.checker.task_chains import read_coin_change, read_fibonacci, read_shortest_path, read_two_words
+from verify.checker.task_copies import answers as machine_answers
+from verify.checker.task_copies import read_copy, read_phonebook, read_selective_copy
 from verify.checker.task_recall import prove_recall
 from verify.checker.task_steps import prove_clock, prove_keep, prove_runs
 from verify.checker.values import World
+from verify.checker.walks import Asking, prove_walks
 from verify.checker.windows import TooLarge
 
 Range = tuple[int, int]
@@ -104,18 +108,31 @@ class Runs:
         return prove_runs(reader, self.one, _ids(self.counts))
 
 
-Task = Recall | Keep | Clock | Runs
+@dataclass(frozen=True)
+class Walked:
+    """A task as a machine over letters that are left open, which walks beside the circuit (lemma V)."""
+
+    machine: Asking
+
+    def answers(self, letters: Sequence[int]) -> list[int | None]:
+        return machine_answers(self.machine, letters)
+
+    def prove(self, reader: Reader) -> Fraction:
+        return prove_walks(reader.world.language, reader.data, self.machine)
+
+
+Task = Recall | Keep | Clock | Runs | Walked
 
 
 def read_task(claim: object, language: Language) -> Task:
     """The task that a claim names, {"name": …, its parameters}; Rejected where there is none."""
     if not isinstance(claim, dict) or not isinstance(claim.get("name"), str):
         raise Rejected("the task is no object with a name")
-    if claim["name"] not in _TASKS:
+    if claim["name"] not in _TASKS and claim["name"] not in _MACHINES:
         raise Rejected(f"no proof is known for the task {claim['name']!r}")
     try:
-        task = _TASKS[claim["name"]](claim)
-    except (KeyError, TypeError, ValueError) as wrong:
+        task = _TASKS[claim["name"]](claim) if claim["name"] in _TASKS else _walked(claim, language.tokens)
+    except (KeyError, TypeError, ValueError, IndexError) as wrong:
         raise Rejected(f"the task {claim['name']} has other parameters than it needs: {wrong}") from wrong
     ids = [i for v in vars(task).values() if isinstance(v, tuple) for i in v] + [
         v for k, v in vars(task).items() if k in ("blank", "one") and v is not None
@@ -133,6 +150,21 @@ _TASKS: dict[str, Callable[[dict], Task]] = {
     "absolute-time": lambda c: Clock(_range(c, "times")),
     "count-in-row": lambda c: Runs(_letter(c, "one"), _range(c, "counts")),
 }
+
+_MACHINES: dict[str, Callable[[dict, int], Asking]] = {
+    "copy": read_copy,
+    "selective-copy": read_selective_copy,
+    "phonebook": read_phonebook,
+    "edit-distance": read_two_words,
+    "lcs": read_two_words,
+    "fibonacci": read_fibonacci,
+    "coin-change": read_coin_change,
+    "shortest-path": read_shortest_path,
+}
+
+
+def _walked(claim: dict, tokens: int) -> Walked:
+    return Walked(_MACHINES[claim["name"]](claim, tokens))
 
 
 def prove_task(language: Language, circuit: dict, claim: object) -> Fraction | None:

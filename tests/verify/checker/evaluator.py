@@ -114,7 +114,39 @@ def _constant(rows: np.ndarray, attributes: dict) -> np.ndarray:
     return np.broadcast_to(np.array(attributes["values"], float), (*rows.shape, len(attributes["values"])))
 
 
+def _not(rows: np.ndarray, attributes: dict, x: np.ndarray) -> np.ndarray:
+    _flags(x)
+    return 1 - x
+
+
+def _one_hot_of(rows: np.ndarray, attributes: dict, x: np.ndarray) -> np.ndarray:
+    if attributes["n"] < 0 or x.shape[2] != 1:
+        raise ValueError("no one-hot")
+    return (x == np.arange(attributes["n"])) * 1.0
+
+
+def _select(rows: np.ndarray, attributes: dict, condition: np.ndarray, yes: np.ndarray, no: np.ndarray) -> np.ndarray:
+    _flags(condition)
+    return np.where(condition == 1, yes, no)
+
+
+def _decide(rows: np.ndarray, attributes: dict, scores: np.ndarray, *flags: np.ndarray) -> np.ndarray:
+    """At each position by itself: the token of the first rule that holds is 1 above every other score."""
+    _flags(*flags)
+    found, tokens = scores.copy(), attributes["tokens"]
+    for token, flag in reversed(list(zip(tokens, flags, strict=True))):
+        if not 0 <= token < scores.shape[2]:
+            raise IndexError("a rule names no token")
+        top = found.max(axis=2) + 1
+        found[..., token] = np.where(flag[..., 0] == 1, top, found[..., token])
+    return found
+
+
 _OPERATIONS = {
+    "Decide": _decide,
+    "Not": _not,
+    "OneHotOf": _one_hot_of,
+    "Select": _select,
     "Embed": lambda rows, a: _matrix(a["table"])[rows],
     "Constant": _constant,
     "Linear": _linear,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from verify.checker.task import Recall, prove_task, read_task
 from verify.checker.task_pairs import Sets
 from verify.checker.values import World
 from verify.tasks.clock import Clock
+from verify.tasks.copying import CopyAt
 from verify.tasks.count_in_row import ANSWERS, run_lengths
 from verify.tasks.induction import induction_oracle
 from verify.tasks.keep import keep_oracle
@@ -42,6 +44,27 @@ TINY = [
     ("keep-nth", {"n": 3, "vocab": 2}, 8),
     ("absolute-time", {"horizon": 4, "vocab": 2}, 8),
     ("count-in-row", {"largest": 4}, 8),
+    ("copy", {"n": 2, "vocab": 2}, 6),
+    ("copy", {"form": "delay", "n": 2, "vocab": 2}, 4),
+    ("copy", {"form": "pointer", "n": 2, "vocab": 2}, 4),
+    ("copy", {"form": "place", "n": 3, "vocab": 2}, 3),
+    ("selective-copy", {"n": 2, "vocab": 2, "length": 3}, 7),
+    ("phonebook", {"names": 2, "entries": 1, "digits": 1}, 6),
+    ("edit-distance", {"length": 1, "distinct_letters": 2}, 9),
+    ("lcs", {"length": 1, "distinct_letters": 2}, 9),
+    ("fibonacci", {"length": 3, "modulus": 3}, 6),
+    ("coin-change", {"amount": 3, "coins": "2,3"}, 6),
+    ("shortest-path", {"nodes": 2, "lengths": 2}, 5),
+]
+CHAINS = [
+    ("copy", {"n": 2, "vocab": 2}),
+    ("selective-copy", {"n": 2, "vocab": 2, "length": 3}),
+    ("phonebook", {"names": 3, "entries": 2, "digits": 1}),
+    ("edit-distance", {"length": 2}),
+    ("lcs", {"length": 2}),
+    ("fibonacci", {}),
+    ("coin-change", {}),
+    ("shortest-path", {}),
 ]
 TINY_IDS = [f"{name} {' '.join(f'{k}={v}' for k, v in params.items())}" for name, params, _ in TINY]
 
@@ -163,7 +186,33 @@ def test_the_definitions_are_those_of_the_tests():
     clock = Clock(2, 3, 5)
     same({"name": "absolute-time", "times": [2, 4]}, 2, 5, lambda row: clock.answers(5))
     runs = {"name": "count-in-row", "one": 1, "counts": [ANSWERS, ANSWERS + 3]}
+    for form in ("delay", "pointer", "place"):
+        copied = CopyAt(form, 2, 2, 4)
+        claim = {
+            "name": "copy",
+            "form": form,
+            "n": 2,
+            "copied": [2, 3],
+            "asking": [4, 5 + 2 * (form == "place")],
+            "end": 1,
+        }
+        for row in product(*(range(c.start, c.stop) for c in copied._choices())):
+            task = read_task(claim, parse({"language": {"tokens": 9, "start": "s", "edges": []}, "length": 4}))
+            assert [IGNORED if a is None else a for a in task.answers(row)] == copied.answers(row), (form, row)
     same(runs, 2, 6, lambda row: [ANSWERS + min(n, 3) for n in run_lengths(row)])
+
+
+@pytest.mark.parametrize("name, params", CHAINS, ids=str)
+def test_the_definitions_of_chains_are_those_of_their_solvers(name, params):
+    construction = CONSTRUCTIONS[name](**params)
+    alphabet, made = construction.alphabet(), Case(name, params, 1)
+    task, (chains,) = read_task(made.claim, made.language), construction.tasks()
+    for prompt in list(chains.solver.prompts())[:2000]:
+        chain = chains.solver.chain(prompt)
+        ids = [alphabet.index(token) for token in (*prompt, *chain)]
+        answers = task.answers(ids)
+        assert answers[len(prompt) - 1 : -1] == ids[len(prompt) :] and answers[-1] is None, prompt
+        assert all(a is None for a in answers[: len(prompt) - 1])
 
 
 def _moved(row: list[int]) -> list[int]:
@@ -188,6 +237,17 @@ FULL = [
     ("keep-nth", {"n": 1, "vocab": 2}, 4.0),
     ("absolute-time", {"horizon": 2000}, 1.0),
     ("count-in-row", {}, 1.0),
+    ("copy", {}, 1.0),
+    ("copy", {"form": "delay"}, 1.0),
+    ("copy", {"form": "pointer"}, 1.0),
+    ("copy", {"form": "place"}, 1.0),
+    ("selective-copy", {}, 1.0),
+    ("phonebook", {"names": 6, "entries": 2, "digits": 3}, 1.0),
+    ("edit-distance", {"length": 3}, 1.0),
+    ("lcs", {"length": 3}, 1.0),
+    ("fibonacci", {}, 1.0),
+    ("coin-change", {"amount": 8}, 1.0),
+    ("shortest-path", {}, 1.0),
 ]
 
 
