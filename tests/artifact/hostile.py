@@ -1,6 +1,6 @@
 """Checkpoints damaged at random, and what `construct verify` says of them.
 
-    python -m tests.artifact.hostile 10000 [first case] [--json]
+    python -m tests.artifact.hostile 10000 [first case] [--over numbers] [--json]
 
 A few hundred of these run in the test suite. Each takes a good checkpoint, damages one file (its bytes, a value
 anywhere in its JSON, a tensor), writes the seal anew in half of the cases, and verifies in this process, by the
@@ -29,7 +29,20 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 
-from compiler import Alphabet, Circuit, CompileError, InputLanguage, Tokens, compile, count, readout_integer
+from compiler import (
+    Alphabet,
+    Circuit,
+    CompileError,
+    InputLanguage,
+    Int,
+    Real,
+    Tokens,
+    compile,
+    count,
+    dot,
+    numbers,
+    readout_integer,
+)
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CIRCUIT, MANIFEST, SEALED_FILES, WEIGHTS
 from compiler.artifact.json_files import canonical_json
@@ -45,7 +58,6 @@ from verify.checker.check import check
 
 LONGEST = 10.0  # seconds of processor time
 STOPPED = 120.0  # seconds after which a case is stopped that waits for something
-JSON_FILES = (*(name for name in SEALED_FILES if name.endswith(".json")), MANIFEST)
 VALUES: list[Any] = [
     None, True, False, 0, 1, -1, 2, 3, 7, 10**9, -(10**9), 2**31, 2**63, 10**30, 0.0, -0.5, 1.5, 1e30, 1e308,
     "", "x", "mqar", "mamba", "mamba2", "s4d", "float16", "bfloat16", "<eos>", "a", "v0", "1/0", "\x00", "é" * 1000,
@@ -65,16 +77,33 @@ def make(root: Path) -> list[Path]:
     return [root / "mqar", root / "own"]
 
 
-def damage(directory: Path, rng: random.Random) -> str:
-    """Damage one file and say how."""
+def make_over_numbers(root: Path) -> list[Path]:
+    """Three good models over numbers: exact ones on two mixers, and one with real inputs and a bound on its error."""
+    n, x = numbers(Int(-9, 9), "n"), numbers(Real(-8, 8, 2), "x")
+    compile(Circuit("sums", n.cumsum() - 3 * n.shift(1), length=6), "mamba2").save(root / "sums")
+    compile(Circuit("products", n.cumsum() * n, length=4)).save(root / "products")
+    compile(Circuit("reals", dot(x, x) * n, length=4)).save(root / "reals")
+    return [root / name for name in ("sums", "products", "reals")]
+
+
+MAKERS = {"tokens": make, "numbers": make_over_numbers}
+
+
+def files_of(directory: Path) -> tuple[str, ...]:
+    """The files of a good checkpoint that its manifest seals, and the manifest."""
+    return (*(name for name in SEALED_FILES if (directory / name).exists()), MANIFEST)
+
+
+def damage(directory: Path, rng: random.Random, files: tuple[str, ...]) -> str:
+    """Damage one of the files and say how."""
     what = rng.choice((_bytes, _json, _json, _json, _text, _tensor, _missing))
-    return what(directory, rng)
+    return what(directory, rng, files)
 
 
-def reseal(directory: Path) -> None:
+def reseal(directory: Path, files: tuple[str, ...]) -> None:
     """Write the manifest anew around the files, where that can be done."""
     path = directory / MANIFEST
-    if not all((directory / name).is_file() for name in (*SEALED_FILES, MANIFEST)):
+    if not all((directory / name).is_file() for name in files):
         return  # reading a pipe would wait for ever
     with suppress(OSError, ValueError, RecursionError, CheckpointError):
         content = json.loads(path.read_text())
@@ -86,7 +115,9 @@ def verdict(directory: Path) -> tuple[str, list[str]]:
     """("accepted", "failed" or "refused", what is said), as the command would."""
     try:
         found = verify_checkpoint(directory, "random", 2)
-    except (CompileError, CheckpointError, Violated, ValueError) as error:
+    except CompileError as error:  # a sentence for each reason
+        return "refused", str(error).splitlines()[:1]
+    except (CheckpointError, Violated, ValueError) as error:
         return "refused", str(error).splitlines()
     return ("accepted", []) if found.good else ("failed", found.complaints)
 
@@ -116,20 +147,22 @@ def _too_long(number: int, frame: object) -> None:
     raise RuntimeError(f"it was stopped after {STOPPED:.0f} s")
 
 
-def run(cases: Iterable[int], report: Callable[[str], None] = lambda line: None) -> tuple[Counter, list[str]]:
+def run(
+    cases: Iterable[int], report: Callable[[str], None] = lambda line: None, over: str = "tokens"
+) -> tuple[Counter, list[str]]:
     """(how often each verdict came out, a line for each case that broke a rule); the same number, the same case."""
     counts: Counter = Counter()
     broken = []
     with tempfile.TemporaryDirectory() as folder, _built_once():
         root = Path(folder)
-        originals = make(root)
+        originals = MAKERS[over](root)
         for case in cases:
             rng = random.Random(f"0/{case}")
             good, bad = rng.choice(originals), root / "bad"
             shutil.copytree(good, bad)
-            how = damage(bad, rng)
+            how = damage(bad, rng, files_of(good))
             if rng.random() < 0.5:
-                reseal(bad)
+                reseal(bad, files_of(good))
                 how += ", resealed"
             name, wrong = judge(good, bad)
             counts[name] += 1
@@ -169,12 +202,12 @@ def _built_once() -> Iterator[None]:
 # Damage ----------------------------------------------------------------------------------------------
 
 
-def _any_file(directory: Path, rng: random.Random) -> Path:
-    return directory / rng.choice((*SEALED_FILES, MANIFEST))
+def _json_files(files: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in files if name.endswith(".json"))
 
 
-def _bytes(directory: Path, rng: random.Random) -> str:
-    path = _any_file(directory, rng)
+def _bytes(directory: Path, rng: random.Random, files: tuple[str, ...]) -> str:
+    path = directory / rng.choice(files)
     data = bytearray(path.read_bytes())
     how = rng.choice(("flip", "cut", "append", "noise", "empty", "header"))
     if how == "flip":
@@ -194,8 +227,8 @@ def _bytes(directory: Path, rng: random.Random) -> str:
     return f"{how} {path.name}"
 
 
-def _text(directory: Path, rng: random.Random) -> str:
-    path = directory / rng.choice(JSON_FILES)
+def _text(directory: Path, rng: random.Random, files: tuple[str, ...]) -> str:
+    path = directory / rng.choice(_json_files(files))
     deep = rng.choice((500, 5_000, 200_000))
     text = rng.choice(("[" * deep, "[" * deep + "]" * deep, '{"a":' * deep + "1" + "}" * deep, "7", "[]", "null", '"x"',
                        "NaN", "1" * 10_000, '{"a": 1, "a": 2}', "\ufeff{}"))  # fmt: skip
@@ -203,8 +236,8 @@ def _text(directory: Path, rng: random.Random) -> str:
     return f"{path.name} is {text[:20]}"
 
 
-def _json(directory: Path, rng: random.Random) -> str:
-    path = directory / rng.choice(JSON_FILES)
+def _json(directory: Path, rng: random.Random, files: tuple[str, ...]) -> str:
+    path = directory / rng.choice(_json_files(files))
     content = json.loads(path.read_text())
     place, where = content, ""
     while True:
@@ -232,7 +265,7 @@ def _json(directory: Path, rng: random.Random) -> str:
     return f"{how} {path.name}{where} {value!r:.40}"
 
 
-def _tensor(directory: Path, rng: random.Random) -> str:
+def _tensor(directory: Path, rng: random.Random, files: tuple[str, ...]) -> str:
     path = directory / WEIGHTS
     tensors = load_file(path)
     name = rng.choice(sorted(tensors))
@@ -254,8 +287,8 @@ def _tensor(directory: Path, rng: random.Random) -> str:
     return f"{how} {name}[{at}]"
 
 
-def _missing(directory: Path, rng: random.Random) -> str:
-    path = _any_file(directory, rng)
+def _missing(directory: Path, rng: random.Random, files: tuple[str, ...]) -> str:
+    path = directory / rng.choice(files)
     path.unlink()
     how = rng.choice(("gone", "directory", "endless", "pipe", "beside"))
     if how == "directory":
@@ -274,7 +307,7 @@ def _missing(directory: Path, rng: random.Random) -> str:
 
 def _changed(good: Path, bad: Path) -> str | None:
     """The first file that a program reads and that is another one now."""
-    for name in (*SEALED_FILES, MANIFEST):
+    for name in files_of(good):
         if name == WEIGHTS:
             same = _bits(load_file(good / name)) == _bits(load_file(bad / name))
         else:
@@ -293,9 +326,9 @@ def _meaning(name: str, path: Path) -> str:
     """The JSON text without what nobody computes with."""
     content = json.loads(path.read_text())
     if name == CIRCUIT:
-        del content["groups"]  # names for sets of letters; the streams tell ids
+        content.pop("groups", None)  # names for sets of letters; the streams tell ids
         for stream in content["streams"]:
-            del stream["source"]
+            stream.pop("source", None)
     if name == MANIFEST:
         for key in ("files", "sha256", "card", "versions", "verification"):
             content.pop(key, None)
@@ -308,11 +341,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.artifact.hostile", description=__doc__)
     parser.add_argument("cases", type=int, nargs="?", default=1000)
     parser.add_argument("first", type=int, nargs="?", default=0, help="number of the first case")
+    parser.add_argument("--over", choices=sorted(MAKERS), default="tokens", help="what the checkpoints read")
     parser.add_argument("--numbers", nargs="+", type=int, help="the cases of these numbers instead")
     parser.add_argument("--json", action="store_true", help="print one object and nothing else")
     options = parser.parse_args()
     cases = options.numbers or range(options.first, options.first + options.cases)
-    verdicts, broken = run(cases, lambda line: None if options.json else print(line, flush=True))
+    verdicts, broken = run(cases, lambda line: None if options.json else print(line, flush=True), options.over)
     if options.json:
         print(json.dumps({"cases": len(cases), "verdicts": verdicts, "failures": broken}))
     else:

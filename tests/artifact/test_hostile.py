@@ -25,6 +25,12 @@ def test_random_damage() -> None:
     assert counts["failed"] + counts["refused"] > 0.8 * CASES and counts["failed"] and counts["refused"]
 
 
+def test_random_damage_of_models_over_numbers() -> None:
+    counts, broken = hostile.run(range(30), over="numbers")
+    assert not broken, "\n".join(broken)
+    assert counts["failed"] + counts["refused"] > 20 and counts["failed"] and counts["refused"]
+
+
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return hostile.make(tmp_path_factory.mktemp("good"))

@@ -22,6 +22,9 @@ WHAT = {
     "fuzz": "random programs over the whole language, on Mamba and Mamba-2, float32",
     "forms": "random programs on four targets, three dtypes, four forms of a model",
     "hostile": "checkpoints with one file damaged at random",
+    "numbers": "checkpoints of models over numbers with one file damaged at random",
+    "proofs": "claims of what is proved, each edited at random",
+    "certificates": "one weight of a Mamba-Δᵀ module changed, and its certificate asked",
     "kills": "processes killed while they replace a checkpoint",
     "plants": "one weight of a checkpoint changed",
     "mutation": "one place of the compiler's source changed",
@@ -147,6 +150,29 @@ def _hostile(result: dict) -> str:
     return f"## Damaged checkpoints\n\n{note}\n" + table(("verdict", "checkpoints"), sorted(result["verdicts"].items()))
 
 
+def _numbers(result: dict) -> str:
+    note = "The same for models over numbers, exact ones and real ones, which no checker reads.\n"
+    rows = sorted(result["verdicts"].items())
+    return f"## Damaged models over numbers\n\n{note}\n" + table(("verdict", "checkpoints"), rows)
+
+
+def _proofs(result: dict) -> str:
+    note = (
+        "One value of proof.json, which is a record, or of the manifest's guarantee, sealed again. The checker must\n"
+        "say word for word what it said before; `construct verify` must reject the manifest, and not read proof.json.\n"
+    )
+    return f"## Edited claims of a proof\n\n{note}\n" + table(("what", "edits"), sorted(result["claims"].items()))
+
+
+def _certificates(result: dict) -> str:
+    note = (
+        "Mamba-Δᵀ has no checkpoint; the certificate of its induction heads reads the module. *true*: it still holds,\n"
+        "and every answer is right on random and adversarial inputs; *false* would be a failure.\n"
+    )
+    rows = sorted(result["certificates"].items())
+    return f"## Changed weights of a certified module\n\n{note}\n" + table(("outcome", "plants"), rows)
+
+
 def _plants(result: dict) -> str:
     note = (
         "Every circuit and construction at small sizes, both mixers, all dtypes. *Plants* change one weight (sign,\n"
@@ -192,5 +218,6 @@ def _times(result: dict) -> str:
 
 
 SECTIONS = {
-    "fuzz": _fuzz, "forms": _forms, "plants": _plants, "mutation": _mutation, "hostile": _hostile, "times": _times,
+    "fuzz": _fuzz, "forms": _forms, "plants": _plants, "mutation": _mutation, "hostile": _hostile, "numbers": _numbers,
+    "proofs": _proofs, "certificates": _certificates, "times": _times,
 }  # fmt: skip

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 FUZZ_START = 1_000_000
+NUMBERS = ["--over", "numbers"]
 FORMS_START = 4_000_000  # from here on programs also draw real numbers and decisions
 
 
@@ -58,6 +59,9 @@ PARTS = {
         Part("fuzz", 100_000, 500, _fuzz, FUZZ_START),
         Part("forms", 3000, 20, _forms, FORMS_START),
         Part("hostile", 10_000, 500, _counted("tests.artifact.hostile")),
+        Part("numbers", 2000, 100, lambda start, count: _counted("tests.artifact.hostile")(start, count) + NUMBERS),
+        Part("proofs", 600, 60, _counted("tests.verify.checker.proof_edits")),
+        Part("certificates", 3000, 500, _counted("tests.verify.plants")),
         Part("kills", 500, 250, _counted("tests.artifact.kills")),
         Part("plants", 9750, 125, _counted("tests.verify.checker.evidence")),
         Part("mutation", 300, 10, _counted("benchmarks.mutation_guard")),

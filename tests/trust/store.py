@@ -54,7 +54,8 @@ def again(names: Iterable[str], store: Path, tell: Callable[[str], None]) -> Non
     """Run what failed of the random parts once more, with today's compiler; kept under AGAIN."""
     failed = [f for n in names for f in collect(store, [n]).get(n, {}).get("result", {}).get("failures", ())]
     programs = [f for f in failed if isinstance(f, dict)]
-    damaged = [number.group(1) for f in failed if isinstance(f, str) and (number := re.match(r"case (\d+),", f))]
+    of_files = collect(store, ["hostile"]).get("hostile", {}).get("result", {}).get("failures", ())
+    damaged = [number.group(1) for f in of_files if (number := re.match(r"case (\d+),", f))]
     if programs:
         _repeated("again", _programs(programs), store, tell)
     if damaged:

@@ -2,12 +2,14 @@
 
 A plant is (parameter, place, value). Whenever the certificate holds after it, the real module must give finite scores
 at every position and the right answer at every position that is asked, on random and adversarial inputs. `python -m
-tests.verify.plants --each 300` runs it at any size and prints the counts.
+tests.verify.plants COUNT [seed] [--json]` runs it at any size and prints the counts.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -114,26 +116,32 @@ class Planted:
         return bool(scores.isfinite().all() and (signal > others).all())
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--each", type=int, default=300, help="plants per construction")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="part of a construction's name")
-    options = parser.parse_args()
+def run(count: int, seed: int) -> tuple[Counter, list[str]]:
+    """(what became of so many plants for each certified construction, those after which a certificate was false)."""
+    counts: Counter[str] = Counter()
+    false = []
     for name, build in CERTIFIED.items():
-        if options.only not in name:
-            continue
         planted = Planted(build())
         assert planted.certificate() is not None and planted.answers(), name
-        counts: Counter[str] = Counter()
-        for plant in planted.plants(options.each, options.seed):
+        for plant in planted.plants(count, seed):
             outcome = planted.outcome(plant)
             counts[outcome] += 1
             if outcome == "false":
-                print("  FALSE", plant)
-        print(f"{name}: {dict(sorted(counts.items()))}", flush=True)
+                false.append(f"{name}: {plant}")
+    return counts, false
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.verify.plants", description=__doc__)
+    parser.add_argument("count", type=int, help="plants per construction")
+    parser.add_argument("seed", type=int, nargs="?", default=0)
+    parser.add_argument("--json", action="store_true", help="print one object and nothing else")
+    options = parser.parse_args()
+    counts, false = run(options.count, options.seed)
+    print(json.dumps({"certificates": counts, "failures": false}) if options.json else f"{dict(counts)} {false}")
+    return 1 if false else 0
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    main()
+    sys.exit(main())

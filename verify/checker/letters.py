@@ -15,6 +15,7 @@ import numpy as np
 from verify.checker.formats import Rejected
 
 MOST_ENTRIES = 1 << 20
+MOST_WORK = 1 << 28
 _MOST_CASES = 256
 _LARGEST = 2.0**52
 _OPERATION = 1 << 11  # numbers that take as long as one operation on few
@@ -61,8 +62,8 @@ def exact(data: np.ndarray) -> np.ndarray:
 class Work:
     """What a proof may still cost: a proof that would take minutes is none."""
 
-    def __init__(self, left: int = 1 << 28):
-        self.left = left
+    def __init__(self) -> None:
+        self.left = MOST_WORK
 
     def spend(self, numbers: int) -> None:
         self.left -= numbers + _OPERATION

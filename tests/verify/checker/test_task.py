@@ -14,7 +14,7 @@ from compiler.language.data import language_to_data, to_data
 from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.edits import some
 from tests.verify.checker.evaluator import evaluate
-from verify.checker import readout
+from verify.checker import letters, readout
 from verify.checker.circuit import Reader
 from verify.checker.formats import EXACT, Rejected
 from verify.checker.language import parse
@@ -56,6 +56,7 @@ TINY = [
     ("coin-change", {"amount": 3, "coins": "2,3"}, 6),
     ("shortest-path", {"nodes": 2, "lengths": 2}, 5),
 ]
+WALKED = next(i for i, (name, *_) in enumerate(TINY) if name == "copy")  # from here on by lemma V
 CHAINS = [
     ("copy", {"n": 2, "vocab": 2}),
     ("selective-copy", {"n": 2, "vocab": 2, "length": 3}),
@@ -129,10 +130,11 @@ def test_proves_the_margin_that_brute_force_finds(i):
 
 
 @pytest.mark.parametrize("i", range(len(TINY)), ids=TINY_IDS)
-def test_what_is_proved_of_an_edited_circuit_is_true(i):
+def test_what_is_proved_of_an_edited_circuit_is_true(i, monkeypatch):
     """Of all instances together, hundreds of the edits make some answer wrong."""
+    monkeypatch.setattr(letters, "MOST_WORK", 1 << 23)  # an edited circuit may have no end of situations
     wrong = 0
-    for what, circuit, claim in some(case(i).circuit, case(i).claim, 70, seed=i):
+    for what, circuit, claim in some(case(i).circuit, case(i).claim, 70 if i < WALKED else 30, seed=i):
         proved, found = case(i).prove(circuit, claim), case(i).lead(circuit, claim)
         if found is not None:
             wrong += found <= 0
