@@ -38,6 +38,9 @@ PROVED = [
     ("absolute-time", {"horizon": 6, "arch": "s4d"}, 1),
     ("count-in-row", {"largest": 5}, 1),
     ("count-in-row", {"largest": 5, "arch": "mamba2"}, 1),
+    ("copy", {"n": 3}, 1),
+    ("copy", {"form": "place", "n": 3, "vocab": 3, "arch": "mamba2"}, 1),
+    ("selective-copy", {"n": 2, "vocab": 2, "length": 4}, 1),
 ]
 
 

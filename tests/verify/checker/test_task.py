@@ -207,7 +207,7 @@ def test_the_definitions_are_those_of_the_tests():
 @pytest.mark.parametrize("name, params", CHAINS, ids=str)
 def test_the_definitions_of_chains_are_those_of_their_solvers(name, params):
     construction = CONSTRUCTIONS[name](**params)
-    alphabet, made = construction.alphabet(), Case(name, params, 1)
+    alphabet, made = construction.circuit().alphabet, Case(name, params, 1)
     task, (chains,) = read_task(made.claim, made.language), construction.tasks()
     for prompt in list(chains.solver.prompts())[:2000]:
         chain = chains.solver.chain(prompt)
