@@ -96,7 +96,8 @@ class Situation:
             if set(own) & set(ids):
                 gone = tuple(k for k, i in enumerate(own) if i not in ids)
                 left = tuple(i for i in own if i in ids)
-                mask &= spread(Open(left, held.any(axis=gone)[None] if gone else held[None]), ids)[0]
+                known = np.asarray(held.any(axis=gone)) if gone else held
+                mask &= spread(Open(left, known[None]), ids)[0]
         return mask
 
     def union(self, *values: Open, most: int = MOST_ENTRIES) -> Ids | None:

@@ -143,6 +143,10 @@ def _of_flags(function: Callable[..., np.ndarray], count: int) -> Callable[[Posi
     return rule
 
 
+def _chosen(condition: np.ndarray, yes: np.ndarray, no: np.ndarray) -> np.ndarray:
+    return np.where(condition == 1.0, yes, no)
+
+
 def _clip(p: Position, i: int, s: dict) -> Open:
     lo, hi = exact(np.array([float(Fraction(s["attributes"][name])) for name in ("lo", "hi")]))
     return p.at.apply(lambda x: np.clip(x, lo, hi), p.input(i, 0))
@@ -282,7 +286,7 @@ def _joined(p: Position, values: list[Open]) -> Open:
 
 def _taps(p: Position, i: int, s: dict) -> Open:
     kernel = exact(np.array([float(read_number(k)) for k in s["attributes"]["kernel"]])).tolist()
-    terms = [p.at.apply(lambda x, w=w: w * x, x) for w, x in zip(kernel, p.after(i), strict=False) if w]  # type: ignore[misc]
+    terms = [p.at.apply(lambda x, w=w: w * x, x) for w, x in zip(kernel, p.after(i), strict=False) if w]
     return p.at.sum(terms) if terms else _nothing(p, i)
 
 
@@ -318,7 +322,7 @@ _VALUES: dict[str, Callable[[Position, int, dict], Open]] = {
     "And": _of_flags(np.minimum, 2),
     "Or": _of_flags(np.maximum, 2),
     "Not": _of_flags(lambda x: 1.0 - x, 1),
-    "Select": _of_flags(lambda c, yes, no: np.where(c == 1.0, yes, no), 1),
+    "Select": _of_flags(_chosen, 1),
     "Lookup": _lookup,
     "FloorDivide": _divided,
     "Modulo": _divided,

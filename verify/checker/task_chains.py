@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from verify.checker.letters import Ids
-from verify.checker.task_copies import BAR, END, OTHER, TEXT, Choices, _id, _ids, _kinds, always, nothing
+from verify.checker.task_copies import BAR, END, OTHER, TEXT, Choices, Members, _id, _ids, _kinds, always, nothing
 from verify.checker.walks import OVER, Asked, Known
 
 ROW, NUMBER = 6, 7
@@ -188,7 +188,7 @@ def read_two_words(claim: dict, tokens: int) -> TwoWords:
     """{"letters", "numbers": 0, 1, …, "bar", "row", "end"}."""
     letters, row, end = _ids(claim["letters"], tokens), _id(claim["row"], tokens), _id(claim["end"], tokens)
     numbers = _ids(claim["numbers"], tokens)
-    kinds = {TEXT: letters, NUMBER: numbers, BAR: [_id(claim["bar"], tokens)], ROW: [row], END: [end]}
+    kinds: Members = {TEXT: letters, NUMBER: numbers, BAR: [_id(claim["bar"], tokens)], ROW: [row], END: [end]}
     of = _numbers(tokens, numbers)
     of[letters] = np.arange(len(letters))
     return TwoWords(_kinds(tokens, kinds), Numbers(of, numbers), row, end, claim["name"] == "edit-distance")
@@ -236,7 +236,7 @@ def read_shortest_path(claim: dict, tokens: int) -> Paths:
 
 def _recurrence(claim: dict, tokens: int, numbers: np.ndarray, reach: int, rule, *more: int) -> Recurrence:
     end = _id(claim["end"], tokens)
-    kinds = {NUMBER: np.append(numbers, more).astype(int), ROW: [_id(claim["ask"], tokens)], END: [end]}
+    kinds: Members = {NUMBER: np.append(numbers, more).astype(int), ROW: [_id(claim["ask"], tokens)], END: [end]}
     return Recurrence(_kinds(tokens, kinds), Numbers(_numbers(tokens, numbers), numbers), end, reach, rule)
 
 

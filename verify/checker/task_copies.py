@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from verify.checker.letters import Held, Ids
-from verify.checker.walks import OVER, Asked, Known
+from verify.checker.walks import OVER, Asked, Asking, Known
 
 OTHER, TEXT, BAR, END, ENTRY = range(5)
 POINTER = 5
 Choices = dict[int, np.ndarray]
+Members = dict[int, Sequence[int] | np.ndarray]
 
 
 def nothing() -> list[Asked]:
@@ -28,7 +29,7 @@ def always(answer: int) -> Asked:
     return Asked((), np.array(answer))
 
 
-def answers(task, letters: Sequence[int]) -> list[int | None]:
+def answers(task: Asking, letters: Sequence[int]) -> list[int | None]:
     """The right letter at each position of a text, None where nothing is asked: the machine, with known letters."""
     known, found, choices = task.begin(), [], {}
     for t, here in enumerate(letters):
@@ -218,7 +219,7 @@ def read_phonebook(claim: dict, tokens: int) -> Entries:
     return Entries(_kinds(tokens, {ENTRY: names, TEXT: text, BAR: [mark], END: [end]}), end, claim["entries"])
 
 
-def _kinds(tokens: int, members: dict[int, Sequence[int] | np.ndarray]) -> np.ndarray:
+def _kinds(tokens: int, members: Members) -> np.ndarray:
     kinds = np.full(tokens, OTHER)
     for kind, ids in members.items():
         if (kinds[ids] != OTHER).any():
@@ -234,7 +235,7 @@ def _id(value: object, tokens: int) -> int:
 
 
 def _ids(value: object, tokens: int) -> np.ndarray:
-    first, last = value  # type: ignore[misc]
-    if not _id(first, tokens) <= _id(last, tokens):
+    """[first, last]"""
+    if not isinstance(value, list) or len(value) != 2 or not _id(value[0], tokens) <= _id(value[1], tokens):
         raise ValueError(f"the letters {value!r}")
-    return np.arange(first, last + 1)
+    return np.arange(value[0], value[1] + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,9 +20,9 @@ _MOST_WALKS = 1 << 12
 
 @dataclass(frozen=True)
 class Known:
-    """What a task remembers: control, which numbers and marks; letters: the open letters that it may ask for."""
+    """What a task remembers. control: numbers and marks, hashable; letters: the open letters that it may ask for."""
 
-    control: Hashable
+    control: Any
     letters: Ids = ()
 
 
@@ -46,7 +46,8 @@ class Asked:
 class Asking(Protocol):
     """A task as a machine over letters that are left open. kinds: for each letter which kind it is."""
 
-    kinds: np.ndarray
+    @property
+    def kinds(self) -> np.ndarray: ...
 
     def begin(self) -> Known: ...
 
@@ -223,7 +224,7 @@ def _kept(situation: Situation, order: dict[int, int]) -> tuple[Held, ...]:
     for own, mask in situation.held:
         gone = tuple(k for k, i in enumerate(own) if i not in order)
         left = tuple(i for i in own if i in order)
-        small = mask.any(axis=gone) if gone else mask
+        small = np.asarray(mask.any(axis=gone)) if gone else mask
         if left and not small.all():
             value = _renamed(Open(left, small[None]), order)
             found[value.ids, value.data.tobytes()] = (value.ids, value.data[0])
