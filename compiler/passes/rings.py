@@ -95,7 +95,8 @@ def _pays(source: Stream, lag: int, context: Context) -> bool:
 def _divides(places: int, context: Context) -> bool:
     """Whether the format holds every sum of the remainder at the last position: p, and two ramps for each multiple."""
     length = context.domains.max_length
-    ramps = sum(2 * (length - first) + 1 for first in range(places, length + 1, places))
+    count = length // places
+    ramps = count * (2 * length + 1) - places * count * (count + 1)  # Σ 2(length − j·places) + 1 over j = 1 … count
     return length + places * ramps <= context.format.exact_integers
 
 

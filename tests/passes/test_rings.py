@@ -102,3 +102,7 @@ def test_a_filter_of_many_lags_and_a_real_number_stay_chains():
 
 def test_a_shift_past_every_sequence_is_zero():
     assert _blocks(concatenate(token.shift(64)), 64) == 0
+
+
+def test_no_work_grows_with_the_promised_length():
+    assert _blocks(token.shift(2), 10**15) == 1
