@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from verify.check import Verification
@@ -181,46 +181,6 @@ def _verification_table(verification: dict, packaged: bool) -> Table:
                 f"{form}, task {number}", f"{row['sequences']:,}", f"{row['queries']:,}", right, exact, margin
             )
     return table
-
-
-def show_experiment(name: str, rows: list) -> None:
-    """One row per built model; sizes as d_inner × d_state."""
-    writing = any(row.written for row in rows)
-    names = ("mixer", "model", "right", "bound", "built", "state", "parameters", "written" if writing else "needed")
-    columns = (Column(head, overflow="fold", no_wrap=head == "state") for head in names)
-    table = Table(*columns, title=name)
-    for row in rows:
-        shown = ("d_model", "d_inner", "d_state")
-        bound = "·".join(str(row.bound.get(key, "")) for key in shown)
-        told = (f"{row.arch} {row.dtype}", row.parameters)
-        if row.refused:
-            table.add_row(*told, "refused", bound, "", "", "", _shown(row.refused))
-            continue
-        built = "·".join(str(row.used[key]) for key in shown)
-        right = f"{100 * row.accuracy:.4g} %, " + ("exact" if row.bit_exact else "bits DIFFER")
-        needed = _written_by_itself(row.written) if writing else f"{row.information_bits:.0f} bit"
-        state = _beside(row.used["state"], row.bound["state"]) if "state" in row.bound else str(row.state_entries)
-        table.add_row(*told, right, bound, built, state, f"{row.parameters_of_model:,}", needed)
-    console.print(table)
-    console.print(
-        "bound, built: d_model·d_inner·d_state in use; state: numbers carried; parameters: of the bare modules"
-    )
-    for source in dict.fromkeys(row.bound_source for row in rows if row.bound_source):
-        console.print(f"bound: {source}")
-    if writing:
-        console.print("written: tokens that the checkpoint wrote by step, and by transformers' generate() (three ways)")
-    else:
-        console.print("needed: the least any state must hold")
-
-
-def _written_by_itself(written: tuple[dict, ...]) -> str:
-    """How many tokens each runtime wrote, or the first prompt after which one was wrong."""
-    wrong = [f"WRONG ({run['runtime']}) after {run['wrong']}" for run in written if run["wrong"]]
-    return ", ".join(wrong or (f"{run['tokens']:,}" for run in written))
-
-
-def _shown(sentence: str, most: int = 60) -> str:
-    return sentence if len(sentence) <= most else f"{sentence[:most]}…"
 
 
 def show_list(rows: list[dict]) -> None:

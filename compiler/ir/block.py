@@ -21,6 +21,7 @@ difference is read, and f(x) − f(−x) = x for all of these functions.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -205,27 +206,68 @@ def kept(exponent: np.ndarray, fades: np.ndarray | None = None) -> np.ndarray:
 def run(block: SelectiveBlock, lanes: np.ndarray) -> np.ndarray:
     """The block's output, added to nothing. lanes: (batch, time, L) float64; returns the same shape."""
     features = run_features(block.features, lanes)
+    read = _times(features, block.columns.read)
+    x = features[..., block.channels.feature]
+    y = block.channels.skip * x
+    for t, (_, state) in enumerate(_recurrence(block, features, lanes)):
+        y[:, t] += (state * read[:, t, None, :]).sum(-1)
+    return _times(y * _gates(block, lanes), block.channels.out.T.tocsr())
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The stages of a block, each (batch, time, …): features (F), kept = exp(−Δ·rate) and states (C, N), write and read
+    (N), gate (C), out (L).
+    """
+
+    features: np.ndarray
+    write: np.ndarray
+    kept: np.ndarray
+    states: np.ndarray
+    read: np.ndarray
+    gate: np.ndarray
+    out: np.ndarray
+
+
+def trace(block: SelectiveBlock, lanes: np.ndarray) -> Trace:
+    """What `run` goes through; all states are held at once, so for short inputs."""
+    features = run_features(block.features, lanes)
+    kept, states = (np.stack(part, axis=1) for part in zip(*_recurrence(block, features, lanes), strict=True))
+    write, read = _times(features, block.columns.write), _times(features, block.columns.read)
+    shape = (*lanes.shape[:2], *states.shape[2:])
+    return Trace(features, write, np.broadcast_to(kept, shape), states, read, _gates(block, lanes), run(block, lanes))
+
+
+def _recurrence(
+    block: SelectiveBlock, features: np.ndarray, lanes: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """(exp(−Δ·rate), state after it) of every step, (batch, C or 1, N or 1) and (batch, C, N)."""
     channels, columns = block.channels, block.columns
     x = features[..., channels.feature]
     delta_in = _times(features, channels.delta_features) + _times(lanes, channels.delta_lanes) + channels.delta_bias
     delta = rectified(delta_in, channels.names, "the Δ pre-activation", channels.real_steps, zero_is_safe=False)
-    write, read = _times(features, columns.write), _times(features, columns.read)
+    write = _times(features, columns.write)
     state = np.zeros((lanes.shape[0], len(channels.names), block.d_state))
     rate = rates(channels.decay)[:, None]
     fades = np.array([decay.fades for decay in channels.decay], dtype=bool)[:, None]
-    y = np.empty_like(x)
     own = None if columns.step is None else _column_steps(columns, features)
     for t in range(lanes.shape[1]):
         step = delta[:, t, :, None]
         erased = own[:, t, None, :] if own is not None else step * rate
         driven = x[:, t, :, None] if own is not None else step * x[:, t, :, None]
-        state = kept(erased, fades) * state + driven * write[:, t, None, :]
-        y[:, t] = (state * read[:, t, None, :]).sum(-1) + channels.skip * x[:, t]
+        keep = kept(erased, fades)
+        state = keep * state + driven * write[:, t, None, :]
+        yield keep, state
+
+
+def _gates(block: SelectiveBlock, lanes: np.ndarray) -> np.ndarray:
+    """The gate of every channel: (batch, time, C)."""
+    channels = block.channels
     gate_in = _times(lanes, channels.gate)
     curved = sorted(channels.curved_gates)
     gate = rectified(gate_in, channels.names, "the gate pre-activation", channels.real_gates | channels.curved_gates)
     gate[..., curved] = gate_in[..., curved] / (1 + np.exp(-gate_in[..., curved]))
-    return _times(y * gate, channels.out.T.tocsr())
+    return gate
 
 
 def _column_steps(columns: Columns, features: np.ndarray) -> np.ndarray:

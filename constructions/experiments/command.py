@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
 from constructions import display, grafting, requests
+from constructions.experiments.names import ONE_RUN, WHAT, Item
 from constructions.token_selection import lemma_commands
+
+if TYPE_CHECKING:
+    from constructions.experiments.kept_rows import KeptRows
+    from constructions.experiments.run import Row
 
 
 def register(app: typer.Typer) -> None:
@@ -18,28 +24,36 @@ def register(app: typer.Typer) -> None:
     app.command("reproduce")(reproduce)
 
 
+def _list(wanted: bool) -> None:
+    if wanted:
+        table = Table("item", "what it is", box=None)
+        for name, what in WHAT.items():
+            table.add_row(name, what)
+        display.console.print(table)
+        raise typer.Exit
+
+
 def reproduce(
-    experiment: Annotated[
-        Literal["figure-2", "table-1", "figure-3", "chains", "every-chain", "graft", "training", "lemmas", "rates"],
-        typer.Argument(
-            help="three of paper A; of paper B all programs at full size, or every prompt of small ones; a circuit "
-            "in a language model of real text; what training makes of a compiled checkpoint; of paper D the lemmas "
-            "and the rate of estimation"
-        ),
-    ],
+    experiment: Annotated[Item, typer.Argument(help="a figure or table of papers A to C (see --list)", metavar="ITEM")],
     samples: Annotated[int, typer.Option(min=1, max=10**9, help="random sequences per task")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="seed of the sequences")] = 0,
     only: Annotated[
         list[str] | None, typer.Option(help='only these models, such as "edit-distance mamba2"; may be given again')
     ] = None,
+    train: Annotated[
+        bool, typer.Option("--train", help="also train the controls that have no result yet (about a minute each)")
+    ] = False,
     keep: Annotated[
         Path | None, typer.Option(help="a file of results: what stands there is not run again, the rest is added")
     ] = None,
     page: Annotated[Path | None, typer.Option(help="also write all that --keep holds as a Markdown page")] = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="also draw the figure (PNG, PDF or SVG)")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    listed: Annotated[
+        bool, typer.Option("--list", callback=_list, is_eager=True, help="name every item and end")
+    ] = False,
 ) -> None:
-    """An experiment with built weights: accuracy, paper's bound, built size, information bound."""
+    """An experiment with built weights: the paper's number, what is built, its sizes and bounds, what is trained."""
     if page and not keep and experiment != "lemmas":
         raise ValueError(f"--page {page}: it is written from a file of results; give one by --keep")
     if plot is not None and ("chain" in experiment or experiment == "training"):
@@ -49,48 +63,78 @@ def reproduce(
     for path, option in ((keep, "--keep"), (page, "--page")):
         if path is not None:
             requests.file_path(path, option)
-    if experiment in ("lemmas", "rates"):
-        if only or keep or (page and experiment == "rates"):
-            raise ValueError(f"{experiment} is one run without parts; leave out --only, --keep and --page")
-        if experiment == "lemmas":
-            lemma_commands.reproduce_lemmas(samples, seed, plot, page, as_json)
-        else:
-            lemma_commands.reproduce_rates(seed, plot, as_json)
-        return
-    if experiment in ("graft", "training"):
-        if only or keep:
-            raise ValueError(f"{experiment} is one run without parts; leave out --only, --keep and --page")
-        if experiment == "graft":
-            grafting.reproduce(seed, plot, as_json)
-        else:
-            _training(seed, as_json)
+    if experiment in ONE_RUN:
+        if only or keep or train or (page and experiment != "lemmas"):
+            raise ValueError(
+                f"{experiment} is one run without parts; leave out --only, --keep, --train"
+                f"{' and --page' * (experiment != 'lemmas')}"
+            )
+        _one_run(experiment, samples, seed, page, plot, as_json)
         return
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
-            from constructions.experiments import run as experiments
+            from constructions.experiments.catalogue import EXPERIMENTS
             from constructions.experiments.kept_rows import KeptRows
-        models, kept = experiments.chosen(experiment, only or ()), KeptRows(keep) if keep else None
-        advance, rows = bars(experiment, len(models)), []
-        for model in models:
-            row = kept.find(experiment, model, samples, seed) if kept else None
-            if row is None:
-                row = experiments.run(experiment, model, samples, seed)
-                if kept:
-                    kept.add(experiment, row)
-            rows.append(row)
-            advance(1)
+        kept = KeptRows(keep) if keep else None
+        rows, trained = _run(experiment, only or [], samples, seed, train, kept, bars)
     if kept and page:
-        page.write_text(kept.page(), "utf-8")
+        from constructions.experiments.page import page as page_of
+
+        page.write_text(page_of(kept), "utf-8")
     if plot is not None:
         from constructions.experiments.plots import draw_experiment
 
-        draw_experiment(experiment, rows, plot)
+        draw_experiment(experiment, rows, trained, plot)
     if as_json:
-        typer.echo(json.dumps([asdict(row) for row in rows]))
+        told = [asdict(row) | {"trained": [trained[c] for c in row.controls if c in trained]} for row in rows]
+        typer.echo(json.dumps(told))
     else:
-        display.show_experiment(experiment, rows)
+        from constructions.experiments.tables import show
+
+        show(experiment, EXPERIMENTS[experiment], rows, trained)
     if not all(row.good for row in rows):
         raise typer.Exit(1)
+
+
+def _one_run(experiment: str, samples: int, seed: int, page: Path | None, plot: Path | None, as_json: bool) -> None:
+    """The items that are no list of rows."""
+    if experiment == "graft":
+        grafting.reproduce(seed, plot, as_json)
+    elif experiment == "training":
+        _training(seed, as_json)
+    elif experiment == "lemmas":
+        lemma_commands.reproduce_lemmas(samples, seed, plot, page, as_json)
+    else:
+        lemma_commands.reproduce_rates(seed, plot, as_json)
+
+
+def _run(
+    experiment: str, only: list[str], samples: int, seed: int, train: bool, kept: KeptRows | None, bars: display.Bars
+) -> tuple[list[Row], dict[str, dict]]:
+    """The rows, and what is known of their controls: kept, or trained now."""
+    from constructions.experiments import run as experiments
+
+    entries = experiments.chosen(experiment, only)
+    advance, rows = bars(experiment, len(entries)), []
+    for entry in entries:
+        row = kept.find(experiment, entry, samples, seed) if kept else None
+        if row is None:
+            row = experiments.run(experiment, entry, samples, seed)
+            if kept:
+                kept.add(experiment, row)
+        rows.append(row)
+        advance(1)
+    trained = dict(kept.trained) if kept else {}
+    wanted = {control.describe(): control for entry in entries for control in entry.controls}
+    for name, control in wanted.items() if train else ():
+        if name in trained:
+            continue
+        from constructions.experiments.controls import train as train_control
+
+        trained[name] = train_control(control, bars(f"train {name}", control.steps))
+        if kept:
+            kept.add_trained(trained[name])
+    return rows, {name: trained[name] for name in wanted if name in trained}
 
 
 def _training(seed: int, as_json: bool) -> None:

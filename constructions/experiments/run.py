@@ -1,68 +1,40 @@
-"""The experiments of *Understanding Input Selectivity in Mamba*, with built weights in place of trained ones.
-
-Paper B's chains, which models also write by themselves.
-
-Figures 2, A.2 and A.3 (MQAR over a grid), Table 1 (KEEP FIFTH) and Figure 3 (induction heads, with
-the hard setting of App. D.4). Each row compares the paper's bound, the size that was built and the
-information bound: the bits that any state must hold, beside the state entries that ours has.
-"""
+"""A row of an experiment, run: the paper's number beside what is built, its sizes and bounds, and what is trained."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from compiler.artifact.package import bare_sizes
 from compiler.errors import CompileError
 from constructions import artifact
-from constructions.construction import Construction
+from constructions.construction import CircuitFamily
 from constructions.copy_dp.chains import PAPER
-from constructions.experiments.chains import chains, every_chain
-from constructions.selectivity.induction_heads import InductionHeads
-from constructions.selectivity.keep_nth import KeepNth
-from constructions.selectivity.mqar import MQAR
+from constructions.experiments.catalogue import EXPERIMENTS
+from constructions.experiments.details import detail_of
+from constructions.experiments.entry import Entry, Measured
 from verify.check import Verification
 
-
-def figure_2() -> Iterator[Construction]:
-    for arch, vocab, kappa in product(("mamba", "mamba2", "s4d"), (128, 256, 512), (4, 8, 16, 32)):
-        yield MQAR(kappa=kappa, vocab=vocab, arch=arch, length=100)
-
-
-def table_1() -> Iterator[Construction]:
-    for arch in ("mamba", "mamba2"):
-        yield KeepNth(n=5, vocab=128, length=50, arch=arch)
-
-
-def figure_3() -> Iterator[Construction]:
-    for arch, vocab in product(("mamba", "mamba-delta-t", "mamba2"), (5, 10, 20, 40)):
-        yield InductionHeads(vocab=vocab, length=100, arch=arch)
-
-
-EXPERIMENTS: dict[str, Callable[[], Iterator[Construction]]] = {
-    "figure-2": figure_2,
-    "table-1": table_1,
-    "figure-3": figure_3,
-    "chains": chains,
-    "every-chain": every_chain,
-}
-EXHAUSTIVE = ("every-chain",)
-WRITTEN = ("chains", "every-chain")  # whose models also write their chains, from a saved checkpoint
+SIZES = ("d_model", "d_inner", "d_state")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One built model of an experiment.
+    """One row of an experiment: arch, parameters and dtype are of the built model, "" where none is.
 
     used: the largest of each size over its blocks, state: of d_inner·d_state; refused: why there is no model in this
     dtype, "" where there is one; written: what each runtime wrote by itself; samples, seed: what was asked for, and
     seconds: how long it took from the circuit to the last token, and cpu_seconds: of processor time, which other
     programs on the machine do not change; 0.0 where it was not taken;
-    parameters_of_model: of the bare modules.
+    bit_exact: whether all scores were the interpreter's, or as near as promised where real numbers are read;
+    parameters_of_model: of the bare modules; promise: "random" where most answers are promised and not all.
+    model, paper, room, cannot, ceiling, absent, controls, detail: as its Entry has them (`experiments.entry`), a
+    theorem by its statement and the most answers that it allows, controls by their descriptions.
     """
 
     arch: str
@@ -83,74 +55,130 @@ class Row:
     parameters_of_model: int = 0
     bound_source: str = ""
     cpu_seconds: float = 0.0
+    promise: str = "all"
+    model: str = ""
+    paper: str = ""
+    room: tuple[int, int] = (0, 0)
+    cannot: str = ""
+    ceiling: float = 1.0
+    absent: str = ""
+    controls: tuple[str, ...] = ()
+    detail: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Which row of its experiment it is."""
+        return self.arch, self.parameters, self.dtype, self.model, self.paper
 
     @property
     def good(self) -> bool:
-        return self.accuracy == 1 and self.bit_exact and not any(run["wrong"] for run in self.written)
+        right = self.accuracy == 1 or self.promise == "random"
+        return right and self.bit_exact and not any(run["wrong"] for run in self.written)
+
+    @property
+    def fits(self) -> bool:
+        """Whether what is built has no more channels and columns than the paper's model."""
+        return all(self.used[name] <= most for name, most in zip(SIZES[1:], self.room, strict=True) if most)
 
 
-def chosen(experiment: str, only: Sequence[str] = ()) -> list[Construction]:
-    """The models of an experiment; only: those that one of these texts names, each by its program, mixer and dtype.
+def chosen(experiment: str, only: Sequence[str] = ()) -> list[Entry]:
+    """The rows of an experiment; only: those that one of these texts names, each by its program, mixer and dtype.
 
     ValueError where a text names none.
     """
-    models = list(EXPERIMENTS[experiment]())
-    named = {text: [c for c in models if set(text.split()) <= {c.name, c.target, c.dtype}] for text in only}
+    entries = list(EXPERIMENTS[experiment].entries())
+    named = {text: [e for e in entries if set(text.split()) <= _words(e)] for text in only}
     for text, found in named.items():
         if not found:
-            known = ", ".join(dict.fromkeys(c.name for c in models))
+            known = ", ".join(dict.fromkeys(e.built.name if e.built else e.model for e in entries))
             raise ValueError(
                 f"--only {text!r}: {experiment} has no such model; name a program ({known}), mixer or dtype"
             )
-    return [c for c in models if not only or any(c in found for found in named.values())]
+    return [e for e in entries if not only or any(e in found for found in named.values())]
 
 
-def run(experiment: str, construction: Construction, samples: int, seed: int) -> Row:
-    """Build and run a model of an experiment: adversarial cases and `samples` random sequences.
+def _words(entry: Entry) -> set[str]:
+    built = entry.built
+    return set(entry.model.split()) | ({built.name, built.target, built.dtype} if built else set())
 
-    "every-chain" runs every sequence instead. A dtype other than float32 may be refused, which is a row too.
+
+def run(experiment: str, entry: Entry, samples: int, seed: int) -> Row:
+    """Build and run the model of a row: adversarial cases and `samples` random sequences.
+
+    "every-chain" runs every sequence instead. A dtype other than float32 may be refused, which is a row too, as is a
+    machine that cannot hold the circuit. Where nothing is built the row says why.
     """
-    mode = "exhaustive" if experiment in EXHAUSTIVE else "random"
     began, worked = time.perf_counter(), time.process_time()
-    told = (*row_key(construction), construction.bound())
-    asked = lambda: {
-        "samples": samples,
-        "seed": seed,
-        "seconds": round(time.perf_counter() - began, 1),
-        "cpu_seconds": round(time.process_time() - worked, 1),
-    }
+    row = replace(_measured(EXPERIMENTS[experiment].mode, EXPERIMENTS[experiment].written, entry.built, samples, seed))
+    return replace(
+        row,
+        samples=samples,
+        seed=seed,
+        seconds=round(time.perf_counter() - began, 1),
+        cpu_seconds=round(time.process_time() - worked, 1),
+        model=entry.model,
+        paper=entry.paper,
+        room=entry.room,
+        cannot=entry.cannot.statement if entry.cannot else "",
+        ceiling=entry.cannot.ceiling if entry.cannot else 1.0,
+        absent=entry.absent,
+        controls=tuple(control.describe() for control in entry.controls),
+        detail=detail_of(entry) if entry.detail else {},
+    )
+
+
+def row_key(entry: Entry) -> tuple[str, ...]:
+    """`Row.key` of an entry that has not been run."""
+    built = entry.built
+    told = (built.target, _parameters(built), built.dtype) if built else ("", "", "")
+    return *told, entry.model, entry.paper
+
+
+@cache
+def _measured(mode: str, written: bool, built: CircuitFamily | Measured | None, samples: int, seed: int) -> Row:
+    """What is measured of a built model, once for all rows that it stands in."""
+    if built is None:
+        return Row("", "", "", {})
+    if not isinstance(built, CircuitFamily):
+        return _on_a_machine(built, samples, seed)
+    told = (built.target, _parameters(built), built.dtype, built.bound())
     try:
-        built = artifact.build(construction)
+        compiled = artifact.build(built)
     except CompileError as reason:
-        if construction.dtype == "float32":
+        if built.dtype == "float32":
             raise
-        return Row(*told, refused=str(reason.reasons[0][1]), **asked())
-    written = _written(built, seed, every=mode == "exhaustive") if experiment in WRITTEN else ()
-    row = _row(built, told, mode, samples, seed, written)
-    return replace(row, **asked())
+        return Row(*told, refused=str(reason.reasons[0][1]))
+    chains = _written(compiled, seed, every=mode == "exhaustive") if written else ()
+    return _row(compiled, told, mode, samples, seed, chains)
 
 
-def row_key(construction: Construction) -> tuple[str, str, str]:
-    """(mixer, parameters, dtype) of a model, as its row has them."""
-    return construction.target, _parameters(construction), construction.dtype
+def _on_a_machine(built: Measured, samples: int, seed: int) -> Row:
+    told = (built.target, built.told(), built.dtype, {})
+    try:
+        return Row(*told, **built.measure(samples, seed))
+    except CompileError as reason:
+        return Row(*told, refused="; ".join(dict.fromkeys(str(why) for _, why in reason.reasons)))
 
 
 def _row(built: artifact.Built, told: tuple, mode: str, samples: int, seed: int, written: tuple[dict, ...]) -> Row:
     most = min(samples, *(task.most_random for task in built.construction.tasks()))
-    results = artifact.verify(built, built.bare_stack(), mode, most, seed, bare=True)
+    stack = built.stack() if built.over_numbers else built.bare_stack()
+    bounded = artifact.promised_level(built) != artifact.EXACT
+    results = artifact.verify(built, stack, mode, most, seed, bare=True)
     total, sizes = sum(results.values(), start=Verification()), bare_sizes(built.compiled)
     return Row(
         *told,
         total.accuracy,
-        total.bit_exact,
+        total.within if bounded else total.bit_exact,
         total.queries,
-        {name: max(getattr(size, name) for size in sizes) for name in ("d_model", "d_inner", "d_state")}
-        | {"state": max(size.d_inner * size.d_state for size in sizes)},
+        {name: max(getattr(size, name) for size in sizes) for name in SIZES}
+        | {"state": max(size.d_inner * size.d_state for size in sizes), "layers": len(sizes)},
         sum(built.compiled.context.target.state_entries(block) for block in built.compiled.blocks),
         built.construction.information_bits(),
         written=written,
-        parameters_of_model=sum(p.numel() for p in built.bare_stack().parameters()),
+        parameters_of_model=sum(p.numel() for p in stack.parameters()),
         bound_source=built.construction.bound_source(),
+        promise=built.construction.promise(),
     )
 
 
@@ -162,9 +190,11 @@ def _written(built: artifact.Built, seed: int, every: bool) -> tuple[dict, ...]:
         return tuple(artifact.generations(built, checkpoint, every))
 
 
-def _parameters(construction: Construction) -> str:
+def _parameters(construction: CircuitFamily | Measured) -> str:
+    if not isinstance(construction, CircuitFamily):
+        return construction.told()
     hidden = ("arch", "dtype", "seed", "max_length") if construction.theorem.startswith(PAPER) else ()
-    shown = ("kappa", "vocab", "n")
-    given = {k: v for k, v in construction.params().items() if (k not in hidden if hidden else k in shown)}
+    shown = ("kappa", "vocab", "n", "largest", "key_code", "max_d_state")
+    given = {k: v for k, v in construction.params().items() if (k not in hidden if hidden else k in shown and v)}
     told = " ".join(f"{name}={value}" for name, value in given.items())
     return f"{construction.name} {told}" if hidden else told

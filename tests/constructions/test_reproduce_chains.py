@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,9 @@ from constructions.copy_dp.local import Fibonacci
 from constructions.copy_dp.tables import MatrixChain
 from constructions.display import console
 from constructions.experiments import run as reproduce
+from constructions.experiments.entry import Entry
 from constructions.experiments.kept_rows import KeptRows
+from constructions.experiments.page import page
 from verify.tasks.solvers.copying import CopySolver
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -30,8 +33,9 @@ TINY = (
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(reproduce.EXPERIMENTS, "every-chain", lambda: iter(TINY))
-    monkeypatch.setitem(reproduce.EXPERIMENTS, "chains", lambda: iter(TINY[:1]))
+    for name, models in (("every-chain", TINY), ("chains", TINY[:1])):
+        shorter = replace(reproduce.EXPERIMENTS[name], entries=partial(map, Entry, models))
+        monkeypatch.setitem(reproduce.EXPERIMENTS, name, shorter)
 
 
 def reproduced(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -68,9 +72,9 @@ def test_a_wrong_chain_ends_with_1(tiny, monkeypatch, capsys):
 
 def test_float32_is_never_just_refused():
     too_large = Fibonacci(modulus=4096, length=4)
-    assert reproduce.run("chains", replace(too_large, dtype="bfloat16"), 1, 0).refused
+    assert reproduce.run("chains", Entry(replace(too_large, dtype="bfloat16")), 1, 0).refused
     with pytest.raises(CompileError):
-        reproduce.run("chains", too_large, 1, 0)
+        reproduce.run("chains", Entry(too_large), 1, 0)
 
 
 def test_what_is_kept_is_not_run_again_and_what_was_wrong_is(tiny, monkeypatch, tmp_path, capsys):
@@ -82,7 +86,7 @@ def test_what_is_kept_is_not_run_again_and_what_was_wrong_is(tiny, monkeypatch, 
 
     ran, right = [], reproduce.run
     monkeypatch.setattr(reproduce, "run", lambda *asked: ran.append(asked[1]) or right(*asked))
-    assert reproduced(monkeypatch, *options) == 0 and ran == [TINY[3]]
+    assert reproduced(monkeypatch, *options) == 0 and ran == [Entry(TINY[3])]
     assert json.loads(capsys.readouterr().out)[:3] == some
     assert "4 of 4 models were run: 3 right, 1 refused, 0 wrong." in page.read_text("utf-8")
     assert reproduced(monkeypatch, *options, "--samples", "7") == 0 and len(ran) == 5, "another number is another run"
@@ -108,12 +112,12 @@ def test_what_reproduce_refuses(tiny, monkeypatch, tmp_path, capsys):
 
 def test_the_page_of_what_was_run_is_that_of_its_rows():
     rows = KeptRows(DOCS / "chains.json")
-    assert rows.page() == (DOCS / "chains.md").read_text("utf-8"), "construct reproduce … --keep --page"
+    assert page(rows) == (DOCS / "chains.md").read_text("utf-8"), "construct reproduce … --keep --page"
     models = {reproduce.row_key(c) for name in ("chains", "every-chain") for c in reproduce.chosen(name)}
     assert rows.of("chains")
     for name in ("chains", "every-chain"):
         assert all(row.good for row in rows.of(name))
-        assert {(row.arch, row.parameters, row.dtype) for row in rows.of(name)} <= models
+        assert {row.key for row in rows.of(name)} <= models
 
 
 def test_all_programs_are_in_both():
@@ -121,7 +125,7 @@ def test_all_programs_are_in_both():
 
     paper = {name for name, c in CONSTRUCTIONS.items() if c.__module__.startswith("constructions.copy_dp")}
     for experiment in ("chains", "every-chain"):
-        built = list(reproduce.EXPERIMENTS[experiment]())
+        built = [entry.built for entry in reproduce.EXPERIMENTS[experiment].entries()]
         assert {(c.name, c.target, c.dtype) for c in built} == {
             (name, arch, dtype) for name in paper for arch in ("mamba", "mamba2") for dtype in ("float32", "bfloat16")
         }

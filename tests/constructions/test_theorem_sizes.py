@@ -17,9 +17,11 @@ from constructions.copy_dp.local import CoinChange, Fibonacci
 from constructions.copy_dp.phonebook import Phonebook
 from constructions.copy_dp.viterbi import Viterbi
 from constructions.copy_dp.words import EditDistance, LongestCommonSubsequence
-from constructions.display import show_experiment, show_report
+from constructions.display import show_report
+from constructions.experiments.catalogue import EXPERIMENTS
 from constructions.experiments.chains import chains, every_chain
 from constructions.experiments.run import Row
+from constructions.experiments.tables import show
 from constructions.gadgets import costs
 from constructions.gadgets.costs import growth, rows
 
@@ -148,7 +150,7 @@ def test_what_fails_is_said_beside_the_number(capsys):
     for arch, told in (("mamba", True), ("mamba2", False)):
         copied = Copy(n=8, vocab=4, arch=arch)
         used = {"d_model": 1, "d_inner": 1, "d_state": 8, "state": held(copied)}
-        show_experiment("chains", [Row(arch, "copy", "float32", copied.bound(), used=used)])
+        show("chains", EXPERIMENTS["chains"], [Row(arch, "copy", "float32", copied.bound(), used=used)], {})
         assert ("(above)" in capsys.readouterr().out) == told
 
 

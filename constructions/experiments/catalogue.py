@@ -1,0 +1,67 @@
+"""Every experiment with its rows, by the names of `names.py` (`graft` is a run of its own)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from constructions.construction import Construction
+from constructions.experiments import polynomials, selectivity
+from constructions.experiments.chains import chains, every_chain
+from constructions.experiments.entry import Entry, Experiment
+
+_PE, _STOCK = ("Mamba + PE", "S4D + PE"), ("Mamba", "S4D")
+_KEEP = (
+    "paper: accuracy (and parameters), means over 3 seeds, V = 128, no convolution and no gate; room: its d·N. Small: "
+    "n = 5, V = 16, T = 10 and 20. Transformers are left out."
+)
+_MQAR = (
+    "paper: best of 7 seeds, T = 100; 1.00: above the line of its theorem, whose d it draws without numbers. "
+    "Small: κ = 4, V = 16, T = 16."
+)
+_HEADS = (
+    "paper: best of 5 seeds, T = 100, three in four in the hard setting; 1.00: Δᵀ above d = 2V, nowhere below; ≤ Δᵀ: "
+    "Mamba equal or worse. Small: V = 4, T = 16."
+)
+_VARIANTS = (
+    "paper: top-1 on ImageNet-100, perplexity on Wikitext-103; both are left out (30 M parameters, days of a GPU). "
+    "Built: one polynomial of degree 6, exactly or not at all. Trained: runs of ones in ten digits."
+)
+
+
+def _of(constructions: Callable[[], Iterable[Construction]]) -> Iterable[Entry]:
+    return map(Entry, constructions())
+
+
+def _keep(title: str, models: tuple[str, ...], *lengths: int) -> Experiment:
+    return Experiment(title, partial(selectivity.keep_table, models, lengths), _KEEP)
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "figure-1": Experiment("exp(λΔ) of KEEP FIFTH (Figure 1)", selectivity.figure_1, _KEEP),
+    "figure-2": Experiment("MQAR, V = 128 (Figure 2)", selectivity.figure_2, _MQAR, "kappa"),
+    "figure-3": Experiment("induction heads, N = 4V (Figure 3)", selectivity.figure_3, _HEADS, "vocab"),
+    "table-1": Experiment("KEEP FIFTH, T = 50 (Table 1)", selectivity.table_1, _KEEP, "vocab"),
+    "table-3": Experiment(
+        "the stages of MQAR's solutions (Table 3)", selectivity.table_3, "paper: the stages it draws."
+    ),
+    "figure-a2": Experiment("MQAR, V = 256 and 512 (Figure A.2)", selectivity.figure_a2, _MQAR, "kappa"),
+    "figure-a3": Experiment("MQAR over N (Figure A.3)", selectivity.figure_a3, _MQAR, "kappa"),
+    "figure-a4": Experiment("induction heads over N (Figure A.4)", selectivity.figure_a4, _HEADS, "vocab"),
+    "table-a1": _keep("KEEP FIFTH with positions, T = 10, 20 (Table A.1)", _PE, 10, 20),
+    "table-a2": _keep("KEEP FIFTH with positions, T = 30, 40, 50 (Table A.2)", _PE, 30, 40, 50),
+    "table-a3": _keep("KEEP FIFTH without positions, T = 10, 20 (Table A.3)", _STOCK, 10, 20),
+    "table-a4": _keep("KEEP FIFTH without positions, T = 30, 40, 50 (Table A.4)", _STOCK, 30, 40, 50),
+    "polynomial-table-1": Experiment("variants of the S6 (paper C, Table 1)", polynomials.table_1, _VARIANTS),
+    "polynomial-table-2": Experiment(
+        "counting and regression (paper C, Table 2)",
+        polynomials.table_2,
+        "paper: accuracy or MSE, parameters; its lengths and its polynomial (Eq 14, 15) are lost in the text that we "
+        "have. Ours: ten digits, and a polynomial of degree 6 in four numbers; the error is over the variance.",
+    ),
+    "polynomial-figure-3": Experiment(
+        "training curves of the variants (paper C, Figure 3)", polynomials.figure_3, _VARIANTS
+    ),
+    "chains": Experiment("Full size: random prompts", partial(_of, chains), written=True),
+    "every-chain": Experiment("Small sizes: every prompt", partial(_of, every_chain), mode="exhaustive", written=True),
+}

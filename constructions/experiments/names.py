@@ -1,0 +1,47 @@
+"""The experiments that `construct reproduce` knows, by name: what the command line shows without importing torch."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Item = Literal[
+    "figure-1",
+    "figure-2",
+    "figure-3",
+    "table-1",
+    "table-3",
+    "figure-a2",
+    "figure-a3",
+    "figure-a4",
+    "table-a1",
+    "table-a2",
+    "table-a3",
+    "table-a4",
+    "polynomial-table-1",
+    "polynomial-table-2",
+    "polynomial-figure-3",
+    "chains",
+    "every-chain",
+    "graft",
+]
+
+WHAT: dict[str, str] = {
+    "figure-1": "paper A, Figure 1: exp(λΔ) before and from the n-th token on",
+    "figure-2": "paper A, Figure 2: MQAR, 128 values",
+    "figure-3": "paper A, Figure 3: induction heads",
+    "table-1": "paper A, Table 1: KEEP FIFTH",
+    "table-3": "paper A, Table 3: every stage of the solutions of MQAR",
+    "figure-a2": "paper A, Figure A.2: MQAR, 256 and 512 values",
+    "figure-a3": "paper A, Figure A.3: MQAR over the state size N",
+    "figure-a4": "paper A, Figure A.4: induction heads over N",
+    "table-a1": "paper A, Table A.1: KEEP FIFTH with positions, T = 10, 20",
+    "table-a2": "paper A, Table A.2: the same, T = 30, 40, 50",
+    "table-a3": "paper A, Table A.3: KEEP FIFTH without positions, T = 10, 20",
+    "table-a4": "paper A, Table A.4: the same, T = 30, 40, 50",
+    "polynomial-table-1": "paper C, Table 1: variants of the S6",
+    "polynomial-table-2": "paper C, Table 2: counting in a row, and a polynomial",
+    "polynomial-figure-3": "paper C, Figure 3: training curves of the variants",
+    "chains": "paper B: every program at full size, written by the models themselves",
+    "every-chain": "paper B: every prompt of small sizes",
+    "graft": "a circuit inside a trained language model, which learns around it",
+}
