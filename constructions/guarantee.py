@@ -41,7 +41,10 @@ def proof_of(built: Built) -> Proof:
     Violated where that one fails.
     """
     if built.over_numbers:
-        return None, "the bounds on errors follow from the circuit, operation by operation; the answers are tested"
+        return None, (
+            "the bounds on errors follow from the circuit, operation by operation; the answers are only tested, for "
+            "the checker proves models over letters and this one reads numbers"
+        )
     verdict = verdict_of(built)
     found = {
         "kind": "Checker",

@@ -38,29 +38,29 @@ def _keep(title: str, models: tuple[str, ...], *lengths: int) -> Experiment:
 
 
 EXPERIMENTS: dict[str, Experiment] = {
-    "figure-1": Experiment("exp(λΔ) of KEEP FIFTH (Figure 1)", selectivity.figure_1, _KEEP),
+    "figure-1": Experiment("The decay exp(λΔ) of KEEP FIFTH (Figure 1)", selectivity.figure_1, _KEEP),
     "figure-2": Experiment("MQAR, V = 128 (Figure 2)", selectivity.figure_2, _MQAR, "kappa"),
-    "figure-3": Experiment("induction heads, N = 4V (Figure 3)", selectivity.figure_3, _HEADS, "vocab"),
+    "figure-3": Experiment("Induction heads, N = 4V (Figure 3)", selectivity.figure_3, _HEADS, "vocab"),
     "table-1": Experiment("KEEP FIFTH, T = 50 (Table 1)", selectivity.table_1, _KEEP, "vocab"),
     "table-3": Experiment(
-        "the stages of MQAR's solutions (Table 3)", selectivity.table_3, "paper: the stages it draws."
+        "The stages of MQAR's solutions (Table 3)", selectivity.table_3, "paper: the stages it draws."
     ),
     "figure-a2": Experiment("MQAR, V = 256 and 512 (Figure A.2)", selectivity.figure_a2, _MQAR, "kappa"),
     "figure-a3": Experiment("MQAR over N (Figure A.3)", selectivity.figure_a3, _MQAR, "kappa"),
-    "figure-a4": Experiment("induction heads over N (Figure A.4)", selectivity.figure_a4, _HEADS, "vocab"),
+    "figure-a4": Experiment("Induction heads over N (Figure A.4)", selectivity.figure_a4, _HEADS, "vocab"),
     "table-a1": _keep("KEEP FIFTH with positions, T = 10, 20 (Table A.1)", _PE, 10, 20),
     "table-a2": _keep("KEEP FIFTH with positions, T = 30, 40, 50 (Table A.2)", _PE, 30, 40, 50),
     "table-a3": _keep("KEEP FIFTH without positions, T = 10, 20 (Table A.3)", _STOCK, 10, 20),
     "table-a4": _keep("KEEP FIFTH without positions, T = 30, 40, 50 (Table A.4)", _STOCK, 30, 40, 50),
-    "polynomial-table-1": Experiment("variants of the S6 (paper C, Table 1)", polynomials.table_1, _VARIANTS),
+    "polynomial-table-1": Experiment("Variants of the S6 (paper C, Table 1)", polynomials.table_1, _VARIANTS),
     "polynomial-table-2": Experiment(
-        "counting and regression (paper C, Table 2)",
+        "Counting and regression (paper C, Table 2)",
         polynomials.table_2,
         "paper: accuracy or MSE, parameters; its lengths and its polynomial (Eq 14, 15) are lost in the text that we "
         "have. Ours: ten digits, and a polynomial of degree 6 in four numbers; the error is over the variance.",
     ),
     "polynomial-figure-3": Experiment(
-        "training curves of the variants (paper C, Figure 3)", polynomials.figure_3, _VARIANTS
+        "Training curves of the variants (paper C, Figure 3)", polynomials.figure_3, _VARIANTS
     ),
     "chains": Experiment("Full size: random prompts", partial(_of, chains), written=True),
     "every-chain": Experiment("Small sizes: every prompt", partial(_of, every_chain), mode="exhaustive", written=True),

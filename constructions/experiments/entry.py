@@ -58,7 +58,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Experiment:
-    """title: what and where in which paper; note: what the paper's numbers are, and what ours leave out by name.
+    """title: what it is, and where in which paper; note: what the paper's numbers are, and what ours leave out by name.
 
     entries: the rows, made when they are asked for; axis: the parameter that a picture runs over, "" where it has none.
     mode: how built models are run; written: whether they also write chains from saved checkpoints.

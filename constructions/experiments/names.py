@@ -23,7 +23,11 @@ Item = Literal[
     "chains",
     "every-chain",
     "graft",
+    "training",
+    "lemmas",
+    "rates",
 ]
+ONE_RUN = ("graft", "training", "lemmas", "rates")  # which are no list of rows
 
 WHAT: dict[str, str] = {
     "figure-1": "paper A, Figure 1: exp(λΔ) before and from the n-th token on",
@@ -44,4 +48,7 @@ WHAT: dict[str, str] = {
     "chains": "paper B: every program at full size, written by the models themselves",
     "every-chain": "paper B: every prompt of small sizes",
     "graft": "a circuit inside a trained language model, which learns around it",
+    "training": "what relative steps and AdamW make of a compiled checkpoint",
+    "lemmas": "paper D: every lemma's network, measured against its bound",
+    "rates": "paper D: the rate of estimation against samples and smoothness",
 }

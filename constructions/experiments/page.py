@@ -64,7 +64,10 @@ def _paper_table(name: str, rows: Sequence[Row], kept: KeptRows) -> str:
     told = [f"- {note}" for note in notes(experiment, rows, heads)]
     told += [f"- {missing} rows were not run."] if missing else []
     text = "\n".join([*lines, "", *told])
-    return f"## {experiment.title[0].upper()}{experiment.title[1:]}\n\n`construct reproduce {name}`\n\n{text}\n"
+    drawn = (
+        f"![{experiment.title}](figures/{name}.png)\n\n" if (kept.path.parent / f"figures/{name}.png").exists() else ""
+    )
+    return f"## {experiment.title}\n\n`construct reproduce {name}`\n\n{drawn}{text}\n"
 
 
 def _trained(trained: dict[str, dict]) -> str:

@@ -182,8 +182,9 @@ def _stage(axes: Axes, stage: dict, name: str) -> None:
 
 
 def _parameters(row: Row) -> dict[str, int]:
-    """ "kappa=4 vocab=128" as a dictionary."""
-    return {name: int(value) for name, value in (word.split("=") for word in row.parameters.split())}
+    """ "kappa=4 vocab=128" as a dictionary; what is no number is left out."""
+    words = (word.split("=") for word in row.parameters.split())
+    return {name: int(value) for name, value in words if value.isdecimal()}
 
 
 def _others(row: Row, axis: str) -> str:

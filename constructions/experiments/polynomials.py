@@ -84,18 +84,18 @@ def table_2() -> Iterator[Entry]:
         (55.8, 380, 4, 4),
     )
     for accuracy, parameters, layers, width in attention:
-        control = counting_control("attention", layers, width, True)
+        controls = (counting_control("attention", layers, width, True),) if width == 2 else ()
         model = f"count: attention, {layers} layer"
-        yield Entry(None, model, f"{accuracy} %, {parameters}", absent=NO_ATTENTION, controls=(control,))
+        yield Entry(None, model, f"{accuracy} %, {parameters}", absent=NO_ATTENTION, controls=controls)
     errors = {4: ("12.67, 101", "11.81, 101", "19.22, 81"), 6: ("12.45, 157", "11.04, 157", "19.10, 157")}
     errors[8] = ("12.17, 377", "9.057, 377", "19.048, 257")
     polynomial = PolynomialCircuit(POLYNOMIAL)
     for width, (with_position, without, attended) in errors.items():
         for position, paper in ((True, with_position), (False, without)):
-            control = regression_control("s6", width, position)
-            yield Entry(polynomial, f"MSE: S6{' + PE' * position}, D {width}", paper, controls=(control,))
-        control = regression_control("attention", width, True)
-        yield Entry(None, f"MSE: attention, D {width}", attended, absent=NO_ATTENTION, controls=(control,))
+            controls = (regression_control("s6", width, position),) if width == 4 else ()
+            yield Entry(polynomial, f"MSE: S6{' + PE' * position}, D {width}", paper, controls=controls)
+        controls = (regression_control("attention", width, True),) if width == 4 else ()
+        yield Entry(None, f"MSE: attention, D {width}", attended, absent=NO_ATTENTION, controls=controls)
 
 
 def figure_3() -> Iterator[Entry]:

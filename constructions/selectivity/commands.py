@@ -36,6 +36,7 @@ def haar_command(
     form: Annotated[
         Literal["steps", "bumps"], typer.Option(help="the theorem's steps, or one latch per sample")
     ] = "steps",
+    arch: Annotated[Literal["mamba", "mamba2"], typer.Option(help="which mixer (Remark 1: both)")] = "mamba",
     samples: Annotated[int, typer.Option(min=1, help="random inputs")] = 256,
     seed: Annotated[int, typer.Option(min=0, help="seed of the inputs")] = 0,
     integers: Annotated[bool, typer.Option("--integers", help="save the ±1 transform of integers instead")] = False,
@@ -49,21 +50,26 @@ def haar_command(
         picture_path(plot, "--plot")
     if integers and out is None:
         raise ValueError("--integers says what is saved, and there is no --out; both transforms are run in any case.")
+    if arch == "mamba2" and out is not None and not integers:
+        raise ValueError(
+            f"--out {out}: real numbers are lowered for mamba only, so that Mamba-2 has the ±1 transform of integers; "
+            "add --integers."
+        )
     with working("haar", quiet=as_json) as bars:
         check_out(out, force)
         from constructions.plots import draw_bases
         from constructions.selectivity import haar, haar_bases
 
-        result = haar.haar_report(levels, form, samples, seed)
+        result = haar.haar_report(levels, form, samples, seed, arch)
         bases = haar_bases.theorem_report()
-        saved = checkpoint(haar.Haar(levels, form, not integers, seed=seed), out, force, bars)
+        saved = checkpoint(haar.Haar(levels, form, not integers, arch=arch, seed=seed), out, force, bars)
         if plot:
             draw_bases(plot)
     if not as_json:
         console.print(_bases_table(bases))
     bounded = all(row["error"] <= row["bound"] for row in bases["rows"])
     exact = all(row["grid_error"] == 0 for row in bases["rows"] if row["slope"] >= bases["exact_from_slope"])
-    good = saved.good and result["integers_exact"] and result["largest_error"] <= ROUNDING and bounded and exact
+    good = saved.good and result["integers_exact"] and (result["largest_error"] or 0) <= ROUNDING and bounded and exact
     show(result | ({"bases": bases} if as_json else {}) | saved.told, as_json, good)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -74,6 +74,15 @@ class Haar(NumericConstruction):
     form: Literal["steps", "bumps"] = parameter("the theorem's steps, or one latch per sample", default="steps")
     orthonormal: bool = parameter("with the factors 2^(j/2), over real numbers; else ±1, over integers", default=True)
     largest: float = parameter("the largest |sample| (0: 2^80, or 2^(21 − J) for integers)", default=0.0)
+    arch: Literal["mamba", "mamba2"] = parameter("which mixer (Remark 1: the theorem holds for both)", default="mamba")
+
+    @property
+    def target(self) -> str:  # type: ignore[override]
+        return self.arch
+
+    def params(self) -> dict[str, Any]:
+        """Without the mixer where it is the one that older checkpoints have."""
+        return {name: value for name, value in super().params().items() if (name, value) != ("arch", "mamba")}
 
     @property
     def length(self) -> int:
@@ -107,8 +116,14 @@ class Haar(NumericConstruction):
         return [AnyNumbers(self.circuit()), HaarTask(self.levels, self.orthonormal, self.reach)]
 
     def bound(self) -> dict[str, int]:
-        """3T channels for the three bases of each wavelet, a signed sample and the constant."""
-        return {"d_inner": 3 * self.length + (2 if self.form == "steps" else 3), "d_state": 1, "dt_rank": self.length}
+        """3T channels for the three bases of each wavelet, a signed sample and the constant.
+
+        Δ of Mamba-2 sees lanes, so that a block before it puts the T comparisons on lanes.
+        """
+        channels = 3 * self.length + (2 if self.form == "steps" else 3)
+        if self.arch == "mamba2":
+            return {"d_inner": channels, "d_state": 1, "layers": 2}
+        return {"d_inner": channels, "d_state": 1, "dt_rank": self.length}
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,11 +152,15 @@ class HaarLayer:
 
 
 def build_haar(
-    levels: int, form: Literal["steps", "bumps"] = "steps", orthonormal: bool = True, largest: float = 0
+    levels: int,
+    form: Literal["steps", "bumps"] = "steps",
+    orthonormal: bool = True,
+    largest: float = 0,
+    arch: Literal["mamba", "mamba2"] = "mamba",
 ) -> HaarLayer:
     """Compile the transform of 2^levels samples with |x| ≤ largest (default: 2^80, or 2^(21 − levels) for integers)."""
-    parameters = Haar(levels, form, orthonormal, largest)
-    return HaarLayer(parameters, compile(parameters.circuit()))
+    parameters = Haar(levels, form, orthonormal, largest, arch)
+    return HaarLayer(parameters, compile(parameters.circuit(), arch))
 
 
 def _suffix_sums(x: Stream, position: Stream, length: int) -> Stream:
@@ -176,28 +195,39 @@ def haar_pyramid(samples: np.ndarray) -> np.ndarray:
     return np.concatenate([approximation, *reversed(details)], axis=-1)
 
 
-def haar_report(levels: int, form: str = "steps", samples: int = 256, seed: int = 0) -> dict:
+def haar_report(
+    levels: int,
+    form: Literal["steps", "bumps"] = "steps",
+    samples: int = 256,
+    seed: int = 0,
+    arch: Literal["mamba", "mamba2"] = "mamba",
+) -> dict:
     """Build both transforms, run them on random samples, and say what came out: plain numbers for JSON.
 
     integers_exact: whether the ±1 transform of integers, the largest allowed included, is `haar_of` in Python's
         integers.
-    largest_error:  of the orthonormal transform, over Σ|x| of its sequence, against the pyramid in float64.
+    largest_error:  of the orthonormal transform, over Σ|x| of its sequence, against the pyramid in float64; None on
+        Mamba-2, for which real numbers are not lowered.
     """
     if samples < 1:
         raise ValueError(f"samples = {samples} must be at least 1")
-    whole, real = build_haar(levels, form, orthonormal=False), build_haar(levels, form)
+    whole = build_haar(levels, form, orthonormal=False, arch=arch)
     rng, top = np.random.default_rng(seed), 2 ** (21 - levels)
     integers = np.concatenate([rng.integers(-top, top + 1, (samples, whole.length)), top * haar_matrix(levels)])
-    reals = np.float32(rng.standard_normal((samples, real.length))).astype(np.float64)
-    error = np.abs(real(reals) - haar_pyramid(reals)).max(axis=1) / np.abs(reals).sum(axis=1)
-    (size,) = bare_sizes(whole.compiled)
+    reals = np.float32(rng.standard_normal((samples, whole.length))).astype(np.float64)
+    error = None
+    if arch == "mamba":
+        real = build_haar(levels, form)
+        error = float((np.abs(real(reals) - haar_pyramid(reals)).max(axis=1) / np.abs(reals).sum(axis=1)).max())
+    sizes = [size_fields(size) for size in bare_sizes(whole.compiled)]
     return {
         "theorem": Haar.theorem,
         "levels": levels,
         "form": form,
-        "sizes": size_fields(size),
+        "arch": arch,
+        "sizes": {name: max(size[name] for size in sizes) for name in sizes[0]} | {"layers": len(sizes)},
         "bound": whole.parameters.bound(),
-        "sequences": len(integers) + len(reals),
+        "sequences": len(integers) + (0 if error is None else len(reals)),
         "integers_exact": bool(np.array_equal(whole(integers), [haar_of(row) for row in integers.tolist()])),
-        "largest_error": float(error.max()),
+        "largest_error": error,
     }

@@ -22,6 +22,40 @@ def test_haar(form: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert (tmp_path / "bases.png").stat().st_size > 1000
 
 
+def test_haar_on_mamba2(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Remark 1: the transform of integers in two blocks, saved and verified; of real numbers it is refused."""
+    asked = ("haar", "--levels", "2", "--arch", "mamba2", "--samples", "8", "--out", str(tmp_path / "haar"))
+    assert run(*asked) == 2 and "add --integers" in capsys.readouterr().err
+    assert run(*asked, "--integers", "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["integers_exact"] and result["largest_error"] is None and result["sizes"]["layers"] == 2
+    assert all(result["sizes"][name] <= most for name, most in result["bound"].items())
+    assert run("verify", str(tmp_path / "haar"), "--samples", "5") == 0
+
+
+def test_sensitivity_of_a_mamba2_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """The latch of KEEP 2nd feels what it took, and nothing before."""
+    made = (
+        "keep-nth",
+        "--n",
+        "2",
+        "--vocab",
+        "2",
+        "--arch",
+        "mamba2",
+        "--length",
+        "6",
+        "--no-certify",
+        "--samples",
+        "2",
+    )
+    assert run(*made, "--out", str(tmp_path / "keep")) == 0
+    capsys.readouterr()
+    assert run("sensitivity", str(tmp_path / "keep"), "--input", "v0 v1 v0 v0 v1", "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["disagreement"] < 1e-12 and len(result["measured"]) == 5
+
+
 def test_integers_are_compared_with_a_definition_of_their_own(monkeypatch, capsys: pytest.CaptureFixture) -> None:
     """A wrong matrix builds a wrong circuit, and the check does not read that matrix."""
     right = haar.haar_matrix
