@@ -78,4 +78,4 @@ def _row(record: dict) -> Row:
 
 
 def order(row: Row) -> tuple[str, ...]:
-    return row.parameters, row.arch, {"float32": ""}.get(row.dtype, row.dtype), row.model, row.paper
+    return row.parameters, row.arch, {"float32": ""}.get(row.dtype, row.dtype), *row.key[3:]

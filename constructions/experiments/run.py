@@ -68,7 +68,7 @@ class Row:
     @property
     def key(self) -> tuple[str, ...]:
         """Which row of its experiment it is."""
-        return self.arch, self.parameters, self.dtype, self.model, self.paper
+        return self.arch, self.parameters, self.dtype, self.model, self.paper, _room(self.room)
 
     @property
     def good(self) -> bool:
@@ -131,7 +131,11 @@ def row_key(entry: Entry) -> tuple[str, ...]:
     """`Row.key` of an entry that has not been run."""
     built = entry.built
     told = (built.target, _parameters(built), built.dtype) if built else ("", "", "")
-    return *told, entry.model, entry.paper
+    return *told, entry.model, entry.paper, _room(entry.room)
+
+
+def _room(room: tuple[int, int]) -> str:
+    return f"{room[0]:04}·{room[1]:04}"
 
 
 @cache
