@@ -208,17 +208,19 @@ def draw_costs(table: list[dict[str, Any]], path: Any) -> None:
     """State against T, and the time of a token against T."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 3.8), dpi=150, layout="constrained")
+    figure = Figure(figsize=(9, 4.4), dpi=150, layout="constrained")
+    models = list(dict.fromkeys(row["model"] for row in table))
     for axes, key, what in zip(figure.subplots(1, 2), ("state", "seconds"), ("numbers", "seconds"), strict=True):
-        for name in dict.fromkeys(row["model"] for row in table):
+        for number, name in enumerate(models):
             mine = [row for row in table if row["model"] == name and row["how"] != "computed"]
             points = [(row["length"], row[key]) for row in mine if row[key] is not None]
             if points:
-                axes.loglog(*zip(*points, strict=True), "o-", label=name)
+                axes.loglog(*zip(*points, strict=True), f"C{number}o-", label=name)
             found = [(row["length"], row[key]) for row in table if row["model"] == name and row["how"] == "computed"]
             if found and key == "state":
-                axes.loglog(*zip(*found, strict=True), "x", color=axes.lines[-1].get_color(), label="… computed")
+                axes.loglog(*zip(*found, strict=True), f"C{number}x", label="… computed")
         axes.set_xlabel("T, tokens of the answer")
         axes.set_ylabel(f"{'state' if key == 'state' else 'time per token'}, {what}")
-    axes.figure.axes[0].legend(fontsize=7)
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=4, fontsize=8)
     figure.savefig(path)
