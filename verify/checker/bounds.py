@@ -10,7 +10,7 @@ import numpy as np
 
 from verify.checker.language import Graph
 from verify.checker.tables import MOST_VALUES, Ramp, Table
-from verify.checker.values import ZERO, Along, Component, Key, Root, Value, World, above, below, combine, tighter
+from verify.checker.values import ZERO, Along, Component, Key, Root, Value, World, above, below, combine, later, tighter
 
 
 def bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
@@ -24,12 +24,15 @@ def bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
 def rewritten(world: World, value: Value) -> list[Value]:
     """The value with each c · (sum − latch of it) as what is counted since."""
     found = []
-    for latched in value.ramps.keys() & world.zeros.keys():
-        total, zero = world.zeros[latched]
-        a, b = (v.slopes[0] if (v := value.ramps.get(k)) and v.linear and v.slopes else ZERO for k in (total, latched))
-        per = -zero.ramps[latched].slopes[0]
+    for (root, lag), ramp in value.ramps.items():
+        total, zero = world.zeros.get((root, 0), ((0, 0), None))
+        if zero is None:
+            continue
+        a, b = (v.slopes[0] if v and v.linear and v.slopes else ZERO for v in (value.ramps.get((total[0], lag)), ramp))
+        per = -zero.ramps[root, 0].slopes[0]
         if a * b * per < 0:
-            found.append(combine([(Fraction(1), value), (-min(a, -b / per, key=abs), zero)]))
+            past = later(zero, lag, world.language.tokens)
+            found.append(combine([(Fraction(1), value), (-min(a, -b / per, key=abs), past)]))
     return found
 
 

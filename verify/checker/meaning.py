@@ -117,7 +117,8 @@ class Meaning:
 
     def _multiplied(self, factors: Factors) -> Value:
         """The product, windows and then others, each in the order of their normal forms."""
-        order = sorted(factors, key=lambda f: (not is_window(self.world, f), digest(self.key(f))))
+        kinds = [[f for f in factors if is_window(self.world, f) == window] for window in (True, False)]
+        order = [f for k in kinds for f in (sorted(k, key=lambda f: digest(self.key(f))) if len(k) > 1 else k)]
         return reduce(lambda a, b: product(self.world, a, b), order)
 
     def _gated(self, shape: Value, ramp: Ramp) -> Value | None:

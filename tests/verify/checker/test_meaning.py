@@ -55,8 +55,8 @@ CONSTRUCTED = [
     ("edit-distance", {"length": 2}),
     ("fibonacci", {"modulus": 3, "length": 5}),  # an `and` that walks make linear
     ("max-subarray", {"length": 2, "values": 2, "arch": "mamba2"}),  # the weight of rules, beside a largest of two
+    ("knapsack", {"items": 2, "capacity": 3, "values": 2, "arch": "mamba2"}),  # a count since, one position back
     ("lcs", {"length": 2, "distinct_letters": 2}),  # gates that are functions of one integer
-    ("shortest-path", {"nodes": 3, "lengths": 2, "arch": "mamba2"}),
 ]
 
 
