@@ -34,6 +34,8 @@ class Ballast:
 
 def squares(width: int) -> tuple[int, ...]:
     """The fewest whole numbers, largest first, whose squares add up to the width: at most four (Lagrange)."""
+    if width < 1:
+        raise ValueError(f"the width of a norm must be a positive integer, not {width}")
     factor = 1
     while width % 4 == 0:
         width, factor = width // 4, 2 * factor
@@ -42,7 +44,7 @@ def squares(width: int) -> tuple[int, ...]:
             rest = width - sum(a * a for a in smaller)
             if rest > 0 and isqrt(rest) ** 2 == rest:
                 return tuple(factor * a for a in sorted((*smaller, isqrt(rest)), reverse=True))
-    raise ValueError(f"the width of a norm must be a positive integer, not {width}")
+    raise AssertionError("four squares are always enough")
 
 
 def choose_ballast(width: int, bounds: np.ndarray, format: Format) -> Ballast:

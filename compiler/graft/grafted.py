@@ -16,7 +16,7 @@ from compiler.graft.families.family import Widths
 from compiler.graft.hosts import DTYPES, read_host
 from compiler.graft.sizes import is_exact
 from compiler.graft.union import union
-from compiler.language.arguments import close_to, shown
+from compiler.language.arguments import close_to, integer, shown
 from compiler.language.circuit import Circuit
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ def graft(
         circuit = circuit.source
     if not isinstance(circuit, Circuit):
         raise TypeError(f"what is grafted is {shown(circuit)}, and a Circuit is needed")
+    if width is not None:
+        integer(width, "width", 1)
     model: Any = read_host(host)
     mapped = _checked(tokens or {}, circuit, model.config.vocab_size)
     lifted = union(circuit, name=circuit.name, guest=GUEST, silent=tuple(mapped))

@@ -54,6 +54,9 @@ def refused(host: object) -> str | None:
         return f"its weights are {told}, and they must all be float32 or all bfloat16; convert it with .float()"
     if any(p.is_meta for p in host.parameters()):
         return "some of its weights have no values (meta device); load it without device_map"
+    broken = next((name for name, p in host.named_parameters() if not torch.isfinite(p).all()), None)
+    if broken is not None:
+        return f"its weight {broken} holds an infinity or a NaN; all weights must be finite numbers"
     if config.hidden_act not in ("silu", "swish"):
         return f"its activation is {config.hidden_act}, and circuits are exact under silu; {BRANCH}"
     if config.expand < 1 or int(config.expand) != config.expand:

@@ -32,7 +32,16 @@ def unfinished():
         return type(host())(host().config)
 
 
+def broken(value: float):
+    model = host()
+    with torch.no_grad():
+        model.backbone.norm_f.weight[0] = value
+    return model
+
+
 REFUSED = [
+    (lambda: graft(broken(float("nan")), induction()), "norm_f.weight holds an infinity or a NaN"),
+    (lambda: graft(broken(float("inf")), induction()), "norm_f.weight holds an infinity or a NaN;"),
     (lambda: graft(host("falcon", d_model=16, time_step_rank=41), induction()), "time_step_rank is 41"),
     (lambda: graft(llama(), induction()), "a direct sum is for MambaForCausalLM, Mamba2ForCausalLM, FalconMamba"),
     (lambda: graft(nn.Linear(3, 3), induction()), "a direct sum is for MambaForCausalLM"),
@@ -56,6 +65,12 @@ def test_one_sentence_for_what_cannot_be(build, words):
     with pytest.raises(GraftError, match=words.replace("(", r"\(")) as caught:
         build()
     assert "\n" not in str(caught.value) and str(caught.value).rstrip().endswith(".")
+
+
+@pytest.mark.parametrize(("width", "words"), [(256.0, "an integer is needed"), (True, "an integer"), (0, "at least 1")])
+def test_a_width_that_is_no_size(width, words):
+    with pytest.raises((TypeError, ValueError), match=f"width is {width}.*{words}"):
+        graft(host(), induction(), width=width)
 
 
 def test_the_least_width_of_a_refusal_works():
