@@ -249,18 +249,22 @@ def run(chosen: Iterable[Mutant], tell: Callable[[str], None] = lambda line: Non
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("count", type=int)
+    parser.add_argument("count", type=int, nargs="?", default=MUTANTS)
     parser.add_argument("first", type=int, nargs="?", default=0, help=f"of {MUTANTS} that are spread over the sources")
+    parser.add_argument("--named", nargs="+", metavar="MUTANT", help="these instead, as they are printed")
     parser.add_argument("--json", action="store_true", help="print one object and nothing else")
     options = parser.parse_args()
     every = mutants(list(sources([ROOT / source for source in SOURCES])))
     chosen = spread(every, MUTANTS)[options.first : options.first + options.count]
+    if options.named:
+        chosen = [mutant for mutant in every if str(mutant) in options.named]
     records = run(chosen, lambda line: None if options.json else print(line, flush=True))
     outcomes = Counter(record["outcome"] for record in records)
     kept = [r for r in records if r["outcome"] in ("HOLE", "proved", "sampled")]
     if options.json:
         holes = [r["mutant"] for r in kept if r["outcome"] == "HOLE"]
-        print(json.dumps({"outcomes": outcomes, "survivors": kept, "failures": holes}, ensure_ascii=False))
+        found = {"cases": len(records), "outcomes": outcomes, "survivors": kept, "failures": holes}
+        print(json.dumps(found, ensure_ascii=False))
     else:
         print(dict(outcomes))
     return 1 if outcomes["HOLE"] else 0

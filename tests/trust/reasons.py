@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-_PRINTED = (
-    "what is printed of a block is compared with nothing at compile time; the checker reads it where it proves the "
-    "unchanged checkpoint, and here it reads none or does not prove it yet"
-)
+_PRINTED = "not seen then: since then what is printed is read back and compared with its block, and it is found"
 _RAMPS = "[x > 0] by the rising ramps in place of the falling ones, equal on integers"
 
 REASONS_OF_MUTANTS: dict[tuple[str, str], str] = {

@@ -15,7 +15,14 @@ from tests.fuzz.run import DTYPES, FORMS, TARGETS
 from tests.trust.parts import Part
 
 ROOT = Path(__file__).resolve().parents[2]
-AGAIN = {"again": "failing programs", "again hostile": "damaged checkpoints that failed"}
+AGAIN = {
+    "again": "failing programs",
+    "again hostile": "damaged checkpoints that failed",
+    "again mutation": "mutants that nobody noticed",
+}
+
+
+_ONE_BY_ONE = ("hostile", "mutation")
 
 
 def commit() -> str:
@@ -51,15 +58,17 @@ def run(part: Part, store: Path, share: float, tell: Callable[[str], None]) -> N
 
 
 def again(names: Iterable[str], store: Path, tell: Callable[[str], None]) -> None:
-    """Run what failed of the random parts once more, with today's compiler; kept under AGAIN."""
+    """Run what failed of the random parts and of the mutants once more, with today's compiler; kept under AGAIN."""
     failed = [f for n in names for f in collect(store, [n]).get(n, {}).get("result", {}).get("failures", ())]
     programs = [f for f in failed if isinstance(f, dict)]
-    of_files = collect(store, ["hostile"]).get("hostile", {}).get("result", {}).get("failures", ())
+    of_files, mutants = (collect(store, [n]).get(n, {}).get("result", {}).get("failures", ()) for n in _ONE_BY_ONE)
     damaged = [number.group(1) for f in of_files if (number := re.match(r"case (\d+),", f))]
     if programs:
         _repeated("again", _programs(programs), store, tell)
     if damaged:
         _repeated("again hostile", ["tests.artifact.hostile", "--json", "--numbers", *damaged], store, tell)
+    if mutants:
+        _repeated("again mutation", ["benchmarks.mutation_guard", "--json", "--named", *mutants], store, tell)
 
 
 def _repeated(name: str, command: list[str], store: Path, tell: Callable[[str], None]) -> None:

@@ -37,6 +37,8 @@ def test_what_falls_short_is_told():
     assert "run again at commit def: none fails any more" in page(numbers)
     numbers["again hostile"] = {"cases": 2, "commits": ["def"], "result": {"failures": ["case 3, own: cut"]}}
     assert "that failed were run again at commit def: 1 still fail: case 3, own: cut" in page(numbers)
+    numbers["again mutation"] = {"cases": 3, "commits": ["ghi"], "result": {"failures": []}}
+    assert "The 3 mutants that nobody noticed were run again at commit ghi: none fails any more" in page(numbers)
 
 
 def test_plants_count_where_they_were_planted():
