@@ -184,8 +184,10 @@ def divergence(built: Built, stack: Stack, verification: Verification) -> str | 
 def generations(built: Built, directory: Path, every: bool = False) -> list[dict]:
     """What each runtime writes from a saved checkpoint of a chain task, against the solver; every: after all prompts.
 
-    [] where there is no such task.
+    [] where there is no such task, or where not every chain is promised to be right.
     """
+    if built.construction.promise() == "random":
+        return []
     return [
         run.to_json()
         for task in built.construction.tasks()

@@ -16,6 +16,7 @@ from verify.tasks.task import Task
 if TYPE_CHECKING:
     from compiler.artifact.model import Stack
     from compiler.driver import Compiled
+    from verify.obstructions import Obstruction
     from verify.tasks.numbers import NumberTask
 
 LARGEST_PARAMETER = 1 << 53  # of any number that is no size
@@ -86,6 +87,10 @@ class CircuitFamily(ABC):
     def by_hand(self) -> dict[str, int]:
         """Sizes of the network of fnn+ssm in the paper's letters, by explicit formulas; {} where there are none."""
         return {}
+
+    def obstructions(self, channels: int, window: int) -> list[Obstruction]:
+        """What any exact network of the class needs, beside a built one's D and U (`verify.obstructions`)."""
+        return []
 
     def bound_source(self) -> str:
         """Where `bound` comes from: the theorem's formula, with whose constants, or "none stated: ours" and why so."""

@@ -137,7 +137,12 @@ def _promise_lines(report: dict) -> Iterator[str]:
     yield from _error_lines(promise)
     yield f"proof: {guarantee['proof']}"
     if guarantee["expected_failure"]:
-        yield f"rate of wrong answers by the failure law: {guarantee['expected_failure']:.4f} on average over codes"
+        rate = f"{guarantee['expected_failure']:.4f}"
+        yield (
+            f"rate of wrong answers by the failure law: {rate} on average over codes"
+            if guarantee.get("codes")
+            else f"rate of wrong sequences, at most: {rate}"
+        )
     if guarantee.get("codes"):
         yield _codes_line(guarantee["codes"])
         yield from _measured_lines(report.get("verification") or {})

@@ -31,6 +31,7 @@ from constructions.construction import Construction, WithMemory, ids_of, paramet
 from constructions.copy_dp.chains import END, PAPER, leaving, repeated
 from constructions.copy_dp.places import FORGETS, PAPER_D, Arch, by_hand, copied_by_sums
 from verify.arguments import at_least
+from verify.obstructions import Obstruction, of_copy
 from verify.tasks.chain import ChainTask
 from verify.tasks.copying import CopyAt
 from verify.tasks.solvers.copying import CopySolver
@@ -150,3 +151,7 @@ class Copy(WithMemory, Construction):
     def bound(self) -> dict[str, int]:
         """One column of the state for each place; in all N·d numbers for tokens of d entries."""
         return {"d_state": self.n, "state": self.n * self.vocab}
+
+    def obstructions(self, channels: int, window: int) -> list[Obstruction]:
+        """O1 and O3; the separator's delays are cosines over all places of the window."""
+        return of_copy(self.n, self.vocab, channels, window + 1) if self.form == "string" else []

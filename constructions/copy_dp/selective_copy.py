@@ -23,6 +23,7 @@ from constructions.construction import WithMemory, ids_of, parameter
 from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, repeated
 from constructions.copy_dp.places import FORGETS, PAPER_D, Arch, by_hand, copied_by_sums
 from verify.arguments import at_least
+from verify.obstructions import Obstruction, of_copy
 from verify.tasks.chain import Solver
 from verify.tasks.solvers.recall import SelectiveCopySolver
 
@@ -85,3 +86,7 @@ class SelectiveCopy(ChainConstruction, WithMemory):
 
     def by_hand(self) -> dict[str, int]:
         return by_hand(self.n, self.vocab, self.longest())
+
+    def obstructions(self, channels: int, window: int) -> list[Obstruction]:
+        """O1 and O3; the separator's delays are cosines over all places of the window."""
+        return of_copy(self.n, self.vocab, channels, window + 1)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from constructions.experiments.run import Row
 
 
+PAGES = ("lemmas", "token-selection")  # which write a page of their own
+
+
 def register(app: typer.Typer) -> None:
     """Add the command to the `construct` application."""
     app.command("reproduce")(reproduce)
@@ -54,7 +57,7 @@ def reproduce(
     ] = False,
 ) -> None:
     """An experiment with built weights: the paper's number, what is built, its sizes and bounds, what is trained."""
-    if page and not keep and experiment != "lemmas":
+    if page and not keep and experiment not in PAGES:
         raise ValueError(f"--page {page}: it is written from a file of results; give one by --keep")
     if plot is not None and ("chain" in experiment or experiment == "training"):
         raise ValueError(f"--plot {plot}: {experiment} has no figure; leave out --plot.")
@@ -64,10 +67,10 @@ def reproduce(
         if path is not None:
             requests.file_path(path, option)
     if experiment in ONE_RUN:
-        if only or keep or train or (page and experiment != "lemmas"):
+        if only or keep or train or (page and experiment not in PAGES):
             raise ValueError(
                 f"{experiment} is one run without parts; leave out --only, --keep, --train"
-                f"{' and --page' * (experiment != 'lemmas')}"
+                f"{' and --page' * (experiment not in PAGES)}"
             )
         _one_run(experiment, samples, seed, page, plot, as_json)
         return
@@ -104,6 +107,10 @@ def _one_run(experiment: str, samples: int, seed: int, page: Path | None, plot: 
         _training(seed, as_json)
     elif experiment == "lemmas":
         lemma_commands.reproduce_lemmas(samples, seed, plot, page, as_json)
+    elif experiment == "token-selection":
+        from constructions.token_selection import page as selection_page
+
+        selection_page.reproduce(page, plot, as_json)
     else:
         lemma_commands.reproduce_rates(seed, plot, as_json)
 

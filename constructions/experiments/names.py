@@ -26,8 +26,9 @@ Item = Literal[
     "training",
     "lemmas",
     "rates",
+    "token-selection",
 ]
-ONE_RUN = ("graft", "training", "lemmas", "rates")  # which are no list of rows
+ONE_RUN = ("graft", "training", "lemmas", "rates", "token-selection")  # which are no list of rows
 
 WHAT: dict[str, str] = {
     "figure-1": "paper A, Figure 1: exp(λΔ) before and from the n-th token on",
@@ -51,4 +52,5 @@ WHAT: dict[str, str] = {
     "training": "what relative steps and AdamW make of a compiled checkpoint",
     "lemmas": "paper D: every lemma's network, measured against its bound",
     "rates": "paper D: the rate of estimation against samples and smoothness",
+    "token-selection": "paper D: the sizes of every statement on fnn+ssm, beside those by hand",
 }

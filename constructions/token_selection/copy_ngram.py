@@ -34,6 +34,7 @@ from constructions.construction import parameter
 from constructions.token_selection.base import PAPER, Selecting, digits
 from verify.arguments import at_least
 from verify.bounds import repeated_ngram_bound
+from verify.obstructions import Obstruction, of_copy
 from verify.tasks.chain import ChainTask
 from verify.tasks.solvers.copying import NgramCopySolver
 from verify.tasks.task import Task
@@ -48,7 +49,7 @@ class CopyNgram(Selecting):
     name: ClassVar[str] = "copy-ngram"
     theorem: ClassVar[str] = f"{PAPER}, Theorem 3.1"
 
-    n: int = parameter("tokens of a context", most=64, default=2)
+    n: int = parameter("tokens of a context", most=64, default=3)
     vocab: int = parameter("tokens that are copied: x0, x1, …", most=1 << 12, default=4)
     length: int = parameter("tokens of a string", most=1 << 16, default=8)
 
@@ -121,3 +122,8 @@ class CopyNgram(Selecting):
         d = digits(self.vocab).shape[1]
         features = 28 / 3 * (2 * self.length + 1) * log(2 * self.length * d / LOST)
         return {"M": 2, "D": ceil(features) * d}
+
+    def obstructions(self, channels: int, window: int) -> list[Obstruction]:
+        """O1 for the strings that are copied; no filter has to tell all places apart."""
+        lost = min(self.expected_failure(), 1 - 2.0**-20)
+        return of_copy(self.length, self.vocab, channels, self.length, error=lost)[:1]

@@ -13,6 +13,7 @@ from compiler.machines.fnn_ssm import CompiledNetwork, compile_network
 from constructions.construction import CircuitFamily
 from constructions.requests import check_exhaustive
 from verify.check import Verification, check, chosen_batches
+from verify.obstructions import Obstruction, summary
 
 MODULE_SEQUENCES = 256  # that the torch module is run on as well
 NEAR = 1e-6  # how far its scores may be from the exact ones: cosines are rounded, and so are their sums
@@ -77,11 +78,18 @@ def report(built: BuiltNetwork, results: dict[str, Verification]) -> dict[str, A
         "sizes": asdict(built.compiled.sizes),
         "by_hand": construction.by_hand(),
         "information_bits": construction.information_bits(),
+        "obstructions": [str(one) for one in obstructions(built)],
+        "needed": summary(obstructions(built), built.compiled.sizes.D),
         "answers": construction.promise(),
         "expected_failure": construction.expected_failure(),
         "domain": built.compiled.source.token_language.description,
         "verification": {name: result.to_json() for name, result in results.items()},
     }
+
+
+def obstructions(built: BuiltNetwork) -> list[Obstruction]:
+    """Lower bounds for any exact network, beside what this one has."""
+    return built.construction.obstructions(built.compiled.sizes.D, built.compiled.sizes.U)
 
 
 def run(construction: CircuitFamily, mode: str, samples: int, as_json: bool) -> bool:
@@ -117,7 +125,8 @@ def _show(told: dict[str, Any]) -> None:
         table.add_row("by hand", *(f"{sizes[name]:,}" if name in sizes else "" for name in LETTERS))
     console.print(table)
     console.print(f"domain: {told['domain']}; answers right: {told['answers']}")
-    console.print(f"information: any state must hold {told['information_bits']:.0f} bit")
+    for sentence in (*told["obstructions"], told["needed"]):
+        console.print(sentence)
     if told["answers"] == "random":
         console.print(f"rate of wrong sequences, at most: {told['expected_failure']:.4g}")
     checked = Table("verified", "sequences", "queries", "right", "wrong sequences", "exact")

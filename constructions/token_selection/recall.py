@@ -21,6 +21,7 @@ from constructions.construction import parameter
 from constructions.token_selection.base import PAPER, Selecting, at_most_one, digits, read_digits
 from verify.arguments import at_least
 from verify.bounds import information_bound_bits
+from verify.obstructions import Obstruction, of_recall
 from verify.tasks.selection import Recall
 from verify.tasks.task import Task
 
@@ -67,3 +68,7 @@ class AssociativeRecall(Selecting):
         """D = n(d + 1), S = 9nd + 3n + d for n keys and digits d of a value, counted on matrices by hand."""
         n, d = self.keys, digits(self.values).shape[1]
         return {"M": 2, "D": max(n * (d + 1), 2 * n + d), "S": 9 * n * d + 3 * n + d}
+
+    def obstructions(self, channels: int, window: int) -> list[Obstruction]:
+        """O1 and O2; the read-out gates one bank for each key: as many products."""
+        return of_recall(self.keys, self.values, channels, self.keys, pairs=min(self.keys, self.pairs))

@@ -31,6 +31,7 @@ from constructions.construction import parameter
 from constructions.token_selection.base import PAPER, Selecting, at_most_one, digits, read_digits
 from verify.arguments import at_least
 from verify.bounds import information_bound_bits
+from verify.obstructions import Obstruction, of_recall
 from verify.tasks.selection import Selection
 from verify.tasks.task import Task
 
@@ -122,3 +123,8 @@ class TokenSelection(Selecting):
     def by_hand(self) -> dict[str, int]:
         """The exact form of II.5 has a feature for each key and each digit, and one that says that it is there."""
         return {"D": len(self.points()) * (digits(self.values).shape[1] + 2)}
+
+    def obstructions(self, channels: int, window: int) -> list[Obstruction]:
+        """O1 and O2: where each query is one of the keys, selection is recall."""
+        count = len(self.points())
+        return of_recall(count, self.values, channels, count, blocks=1, pairs=min(count, self.length - 1))

@@ -20,6 +20,7 @@ from constructions.construction import parameter
 from constructions.token_selection.base import PAPER, Selecting, at_most_one, digits, read_digits
 from verify.arguments import at_least
 from verify.bounds import information_bound_bits
+from verify.obstructions import Obstruction, of_recall
 from verify.tasks.selection import UniqueInduction as UniqueInductionTask
 from verify.tasks.task import Task
 
@@ -57,3 +58,7 @@ class UniqueInduction(Selecting):
         """As for recall with n = |V| keys and digits of |V| values: D = |V|(d + 1)."""
         n, d = self.vocab, digits(self.vocab).shape[1]
         return {"M": 2, "D": max(n * (d + 1), 2 * n + d), "S": 9 * n * d + 3 * n + d}
+
+    def obstructions(self, channels: int, window: int) -> list[Obstruction]:
+        """O1 and O2; the read-out gates one bank for each key: as many products."""
+        return of_recall(self.vocab, self.vocab, channels, self.vocab, pairs=min(self.vocab, self.length))

@@ -1,0 +1,98 @@
+"""The sizes of paper D's statements, compiled anew: `construct reproduce token-selection`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from constructions.construction import Construction
+from constructions.copy_dp.copy import Copy
+from constructions.copy_dp.selective_copy import SelectiveCopy
+from constructions.token_selection import network
+from constructions.token_selection.copy_ngram import CopyNgram
+from constructions.token_selection.recall import AssociativeRecall
+from constructions.token_selection.selection import TokenSelection
+from constructions.token_selection.unique_induction import UniqueInduction
+
+HEAD = "| statement |"
+
+
+def models() -> Iterator[tuple[str, Construction]]:
+    """What each row of the table builds, and the statement that it is of."""
+    yield "3.2", AssociativeRecall(8, 16, 8, True, arch="fnn+ssm")
+    yield "3.2", AssociativeRecall(8, 16, 8, arch="fnn+ssm")
+    yield "3.2", AssociativeRecall(32, 32, 100, arch="fnn+ssm")
+    yield "D.1", UniqueInduction(8, 16, arch="fnn+ssm")
+    yield "D.1", UniqueInduction(26, 100, arch="fnn+ssm")
+    yield "3.3, d' = 1", TokenSelection("angle", 8, 4, 16, arch="fnn+ssm")
+    yield "3.3, d' = 2", TokenSelection("plane", 5, 4, 16, arch="fnn+ssm")
+    yield "3.3, d' = 3", TokenSelection("signs", 3, 4, 16, arch="fnn+ssm")
+    yield "3.1, places", Copy(n=8, vocab=6, arch="fnn+ssm")
+    yield "3.1, places", Copy(n=32, vocab=26, arch="fnn+ssm")
+    yield "3.1, n-grams", CopyNgram(3, 4, 8, arch="fnn+ssm")
+    yield "D.2", SelectiveCopy(n=8, vocab=6, length=32, arch="fnn+ssm")
+
+
+def rows() -> list[dict[str, Any]]:
+    """Each model's sizes, those by hand, and the least D of any exact network."""
+    found = []
+    for statement, construction in models():
+        built = network.build(construction)
+        needed = max((one.channels for one in network.obstructions(built)), default=0)
+        found.append(
+            {
+                "statement": statement,
+                "model": _named(construction),
+                "sizes": {name: getattr(built.compiled.sizes, name) for name in network.LETTERS},
+                "by_hand": construction.by_hand(),
+                "least_D": needed,
+            }
+        )
+    return found
+
+
+def _named(construction: Construction) -> str:
+    options = {"max_length": 0, "seed": 0, "dtype": "float32", "max_d_state": 0, "form": "string"}
+    words = []
+    for name, value in construction.params().items():
+        if name != "arch" and options.get(name, False) != value:
+            words.append(f"--{name}" if value is True else f"--{name} {value}")
+    return " ".join([construction.name, *words])
+
+
+def table(found: list[dict[str, Any]]) -> str:
+    """Markdown."""
+    head = ["statement", "`construct … --arch fnn+ssm`", *network.LETTERS, "D by hand", "S by hand", "D ≥"]
+    lines = [head, ["---"] * len(head)]
+    for row in found:
+        built = [f"{row['sizes'][name]:g}" for name in network.LETTERS]
+        by_hand = [str(row["by_hand"].get(name, "")) for name in ("D", "S")]
+        lines.append([row["statement"], f"`{row['model']}`", *built, *by_hand, str(row["least_D"])])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def with_table(text: str, found: list[dict[str, Any]]) -> str:
+    """A page with its table written anew; ValueError for one that has none."""
+    lines = text.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith(HEAD)), None)
+    if start is None:
+        raise ValueError(f"the page has no table of sizes, whose first line begins with {HEAD!r}")
+    end = next((i for i in range(start, len(lines)) if not lines[i].startswith("|")), len(lines))
+    return "\n".join([*lines[:start], table(found), *lines[end:]]) + "\n"
+
+
+def reproduce(path: Path | None, plot: Path | None, as_json: bool) -> None:
+    """Compile and show; path: a page whose table is written anew."""
+    import typer
+
+    from constructions import display
+
+    if plot is not None:
+        raise ValueError(f"--plot {plot}: token-selection has no figure; leave out --plot.")
+    with display.working("token-selection", quiet=as_json):
+        found = rows()
+    if path is not None:
+        path.write_text(with_table(path.read_text("utf-8"), found), "utf-8")
+    typer.echo(json.dumps(found) if as_json else table(found))
