@@ -13,9 +13,9 @@ from tests.circuits import CASES
 from tests.verify.checker.checkpoints import write
 from verify.checker.bounds import along
 from verify.checker.check import check
+from verify.checker.columns import masses_of_products
 from verify.checker.formats import FORMATS, Rejected
 from verify.checker.language import Language, parse
-from verify.checker.mass import mass_of_product
 from verify.checker.states import Step, latch, running_sum, state_output
 from verify.checker.values import Value, World, constant, later, of_letters
 
@@ -62,7 +62,8 @@ def test_bounds_hold_on_every_walk_and_sums_are_reached(seed):
     }
     bounds = {name: along(world, value) for name, value in values.items()}
     driven = values["step"]  # what is written with it, by a letter that stands one or two positions before
-    masses = [mass_of_product(world, later(of_letters(np.array(stored, float)), k, LETTERS), driven) for k in (0, 1, 2)]
+    columns = [later(of_letters(np.array(stored, float)), k, LETTERS) for k in (0, 1, 2)]
+    masses = masses_of_products(world, columns, driven)
     largest = 0
     for walk in walks(found):
         letters = [a for _, a in walk]
