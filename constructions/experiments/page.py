@@ -13,7 +13,7 @@ _PAPERS = """# The papers' experiments
 
 Written by `construct reproduce` from `{source}`; it is not edited by hand. For each experiment:
 
-    construct reproduce ITEM [--plot FILE] [--train] [--keep {source}]
+    construct reproduce ITEM --samples 32 [--plot FILE] [--train] [--keep {source}]
 
 `--list` names all items. `--train` trains what has no result yet (a minute each on one core; three seeds at once).
 Without `--keep` everything that is built is built again. *right*: answers of the built model, on adversarial and random
