@@ -74,7 +74,7 @@ def edited(content: dict, rng: random.Random) -> str:
         near = [before + 1, before * 2, -before, before / 2]
     elif isinstance(before, str):
         near = [before + ".", "", before.replace("not proved", "proved").replace("tested", "proved"), before[1:]]
-    choices = [v for v in [*near, *near, *near, *VALUES] if json.dumps(v) != json.dumps(before)]
+    choices = [v for v in [*near, *near, *near, *VALUES] if type(v) is not type(before) or v != before]  # −0.0 is 0.0
     holder[key] = rng.choice(choices)
     return f"{name} {before!r:.40} → {holder[key]!r:.40}"
 
