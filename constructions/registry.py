@@ -18,7 +18,9 @@ from constructions.selectivity.fuzzy_recall import FuzzyRecall
 from constructions.selectivity.in_context_recall import InContextRecall
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
+from constructions.selectivity.mad_compression import MadCompression
 from constructions.selectivity.mad_copying import MadCopying
+from constructions.selectivity.mad_memorization import MadMemorization
 from constructions.selectivity.mqar import MQAR
 from constructions.token_selection.copy_ngram import CopyNgram
 from constructions.token_selection.recall import AssociativeRecall
@@ -29,7 +31,7 @@ CONSTRUCTIONS: dict[str, type[Construction]] = {
     c.name: c
     for c in (
         *(MQAR, InductionHeads, KeepNth, AbsoluteTime, CountInRow),
-        *(InContextRecall, FuzzyRecall, MadCopying),
+        *(InContextRecall, FuzzyRecall, MadCopying, MadCompression, MadMemorization),
         *(TokenSelection, AssociativeRecall, UniqueInduction, CopyNgram),
         *(Copy, EditDistance, LongestCommonSubsequence, LongestIncreasingSubsequence, MaximumSubarray),
         *(Knapsack, Fibonacci, CoinChange, Viterbi, ShortestPath, MatrixChain, Phonebook, SelectiveCopy),

@@ -11,7 +11,9 @@ from constructions import artifact
 from constructions.guarantee import proof_of
 from constructions.selectivity.fuzzy_recall import FuzzyRecall
 from constructions.selectivity.in_context_recall import InContextRecall
+from constructions.selectivity.mad_compression import MadCompression
 from constructions.selectivity.mad_copying import MadCopying
+from constructions.selectivity.mad_memorization import MadMemorization
 from constructions.selectivity.mqar import MQAR
 from tests.constructions.test_construct import run
 from verify.tasks.mqar import BenchmarkLayout
@@ -22,6 +24,11 @@ EVERY = [
     InContextRecall(vocab=4, every=True, length=8, arch="s4d"),
     MadCopying(n=3, vocab=4, length=9),
     MadCopying(n=3, vocab=4, length=10, selective=True, arch="mamba2"),
+    MadCompression(n=3, vocab=3, questions=2),
+    MadCompression(n=3, vocab=4, questions=1, arch="mamba2"),
+    MadMemorization(vocab=8, length=6),
+    MadMemorization(vocab=9, length=4, arch="mamba2", seed=1),
+    MadMemorization(vocab=7, length=6, arch="s4d"),
     FuzzyRecall(vocab=6, key_size=2, value_size=2, length=12),
     FuzzyRecall(vocab=6, key_size=1, value_size=2, length=10, arch="mamba2"),
     MQAR(kappa=2, vocab=3, write="last", layout="forgetting", pairs=2, length=12),
@@ -41,6 +48,8 @@ def test_every_sequence_of_small_formats(construction) -> None:
 LARGE = [
     InContextRecall(vocab=32, noise=16, share=0.2),
     MadCopying(selective=True),
+    MadCompression(),
+    MadMemorization(),
     FuzzyRecall(vocab=16, key_size=3, length=128),
     MQAR(kappa=63, vocab=64, write="last", layout="forgetting", pairs=16, length=128),
     MQAR(kappa=63, vocab=64, write="first", layout="benchmark", pairs=16, length=128, power=0.5),

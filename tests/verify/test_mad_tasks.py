@@ -7,6 +7,7 @@ import pytest
 
 from verify.tasks.fuzzy import FuzzyRecall
 from verify.tasks.mad import InContextRecall, MadCopying
+from verify.tasks.mad_memory import Compression, Memorization, random_map
 from verify.tasks.mqar import BenchmarkLayout, ForgettingLayout, mqar_oracle
 from verify.tasks.recorded import Recorded
 from verify.tasks.task import IGNORED
@@ -20,6 +21,8 @@ TASKS = [
     MadCopying(3, 2, 9, selective=True),
     ForgettingLayout(2, 2, 12, 2, updates=1),
     ForgettingLayout(3, 3, 10, 2, updates=1),
+    Compression(3, 2, 6),
+    Memorization((1, 0, 1), 2, 6),
     FuzzyRecall(2, 2, 1, 1, 9),
     FuzzyRecall(2, 2, 2, 2, 12),
 ]
@@ -33,7 +36,7 @@ def test_every_sequence_once_and_as_many_as_told(task) -> None:
     assert all(any(label != IGNORED for label in labels) for _, labels in rows)
 
 
-@pytest.mark.parametrize("task", TASKS[:8], ids=lambda task: task.describe()[:60])
+@pytest.mark.parametrize("task", TASKS[:10], ids=lambda task: task.describe()[:60])
 def test_random_sequences_are_among_them(task) -> None:
     rows = {(tuple(tokens), tuple(labels)) for tokens, labels in task.rows()}
     for batch in [*task.random(40, 0), *task.adversarial()]:
@@ -53,6 +56,19 @@ def test_the_suites_shift_by_one() -> None:
 
 def test_copying_by_hand() -> None:
     assert MadCopying(2, 3, 7).assemble([2, 0], (0, 1)) == ([2, 0, 3, 3, 4, 3, 3], [IGNORED] * 5 + [2, 0])
+
+
+def test_compression_and_memorization_by_hand() -> None:
+    assert Compression(3, 2, 6).assemble([1, 0, 1], [2, 1]) == ([1, 0, 1, 2, 5, 4], [IGNORED] * 4 + [1, 0])
+    assert Memorization((1, 0), 2, 4).assemble([1, 0]) == ([1, 4, 0, 4], [IGNORED, 2, IGNORED, 3])
+
+
+def test_facts_are_in_the_weights_or_nowhere() -> None:
+    """Two maps ask the same sequences and want different answers: no model is right for both."""
+    one, other = (Memorization(facts, 2, 4) for facts in ((0, 1), (1, 0)))
+    for (tokens, labels), (same, wanted) in zip(one.rows(), other.rows(), strict=True):
+        assert tokens == same and all(a != b for a, b in zip(labels[1::2], wanted[1::2], strict=True))
+    assert random_map(9, 4, 0) == random_map(9, 4, 0) != random_map(9, 4, 1)
 
 
 @pytest.mark.parametrize("task", [ForgettingLayout(9, 12, 60, 6, updates=3), ForgettingLayout(4, 4, 24, 4, updates=4)])
