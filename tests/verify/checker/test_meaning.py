@@ -51,8 +51,8 @@ CONSTRUCTED = [
     ("lis", {"length": 4, "values": 3}),
     ("copy", {"n": 3, "vocab": 2, "arch": "mamba2"}),  # a sum less what it was at a flag is a count since
     ("selective-copy", {"n": 2, "vocab": 2, "length": 6, "arch": "mamba2"}),
-    ("coin-change", {"amount": 4, "arch": "mamba2"}),
-    ("edit-distance", {"length": 2}),
+    ("coin-change", {"amount": 6, "arch": "mamba2"}),
+    ("edit-distance", {"length": 3, "distinct_letters": 2}),
     ("fibonacci", {"modulus": 3, "length": 5}),  # an `and` that walks make linear
     ("max-subarray", {"length": 2, "values": 2, "arch": "mamba2"}),  # the weight of rules, beside a largest of two
     ("knapsack", {"items": 2, "capacity": 3, "values": 2, "arch": "mamba2"}),  # a count since, one position back
