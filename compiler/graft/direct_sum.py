@@ -35,9 +35,10 @@ from compiler.exactness.ballast import Ballast, choose_ballast, with_constant_ch
 from compiler.exactness.levels import CONSTANT
 from compiler.graft.errors import GraftError
 from compiler.graft.families import family_of
-from compiler.graft.families.family import HostFamily, Widths
+from compiler.graft.families.family import HostFamily
 from compiler.graft.sizes import wide_sizes
 from compiler.graft.widen import widened_norm
+from compiler.graft.widths import Widths
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.coordinate import Coordinate
 from compiler.language.circuit import Circuit

@@ -12,10 +12,10 @@ import torch
 from compiler.driver import Compiled
 from compiler.graft.direct_sum import LOUDEST, Plan, config_of, plan, tensors_of
 from compiler.graft.errors import GraftError
-from compiler.graft.families.family import Widths
 from compiler.graft.hosts import DTYPES, read_host
 from compiler.graft.sizes import is_exact
 from compiler.graft.union import union
+from compiler.graft.widths import Widths
 from compiler.language.arguments import close_to, integer, shown
 from compiler.language.circuit import Circuit
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from compiler.exactness.ballast import squares
 from compiler.graft.errors import GraftError
-from compiler.graft.families.family import HostFamily, Widths, mean_is_exact
+from compiler.graft.families.family import HostFamily, mean_is_exact
+from compiler.graft.widths import Widths
 from compiler.ir.block import SelectiveBlock
 
 MOST_WIDTH = 1 << 20

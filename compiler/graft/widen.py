@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from compiler.graft.families.family import Widths
+from compiler.graft.widths import Widths
 
 State = Mapping[str, Tensor]
 

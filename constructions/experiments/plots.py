@@ -25,7 +25,7 @@ SIZES: dict[str, Callable[[Row], int]] = {
 BOUNDS = {"d_model": "d_model", "d_inner": "d_inner", "columns N": "d_state"}
 BITS_OF_A_NUMBER = 24  # the significand of float32: the most that one entry of the state can tell
 _NAMES = {"kappa": "keys κ", "vocab": "tokens V"}
-_DPI = 110
+_DPI = 100
 Trained = Mapping[str, dict]
 
 

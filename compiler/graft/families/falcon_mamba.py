@@ -20,8 +20,9 @@ from compiler.analysis.linear_form import ONE
 from compiler.exactness.ballast import choose_ballast, squares, with_constant_channels
 from compiler.exactness.levels import CONSTANT
 from compiler.graft.errors import GraftError
-from compiler.graft.families.family import BRANCH, Widths, mean_is_exact
+from compiler.graft.families.family import BRANCH, mean_is_exact
 from compiler.graft.families.mamba import MambaHost
+from compiler.graft.widths import Widths
 
 MOST_COLUMNS = 1 << 16
 LARGEST_SCALE = 2.0**64  # of K_B·K_C: what it divides stays far above the least float32

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from compiler.graft.widths import Widths
 from compiler.ir.block import SelectiveBlock
 
 if TYPE_CHECKING:
@@ -16,20 +16,6 @@ if TYPE_CHECKING:
     from compiler.graft.direct_sum import Plan
 
 BRANCH = "graft it as a side branch (mode branch)"
-
-
-@dataclass(frozen=True)
-class Widths:
-    """Of one model: d_model, d_inner, d_state, taps of the convolution, dt_rank (Mamba) or headdim (Mamba-2), and the
-    groups of B and C, each of which has d_inner/groups channels.
-    """
-
-    d_model: int
-    d_inner: int
-    d_state: int
-    d_conv: int
-    rank: int
-    groups: int = 1
 
 
 class HostFamily:

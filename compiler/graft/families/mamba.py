@@ -8,8 +8,9 @@ from typing import Any
 from torch import Tensor
 
 from compiler.exactness.levels import OFF
-from compiler.graft.families.family import HostFamily, Widths
+from compiler.graft.families.family import HostFamily
 from compiler.graft.widen import convolution, placed
+from compiler.graft.widths import Widths
 from compiler.targets import target_of
 from compiler.targets.mamba.emit import sizes
 from compiler.targets.sizes import MambaSizes

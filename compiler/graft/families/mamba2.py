@@ -16,8 +16,9 @@ from torch import Tensor
 from compiler.analysis.linear_form import ONE
 from compiler.exactness.ballast import squares, with_norm_ballast
 from compiler.exactness.levels import OFF
-from compiler.graft.families.family import BRANCH, HostFamily, Widths, mean_is_exact
+from compiler.graft.families.family import BRANCH, HostFamily, mean_is_exact
 from compiler.graft.widen import convolution, placed, widened_norm
+from compiler.graft.widths import Widths
 from compiler.targets import target_of
 from compiler.targets.mamba2.emit import Mamba2Sizes, channel_seats, padded_channels
 from compiler.targets.mamba2.family import NO_LARGE_STEP_LIMIT
