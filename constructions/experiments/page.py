@@ -33,8 +33,7 @@ Each model is compiled and run on prompts with their chains, forced token by tok
 for, each the strict argmax over the whole vocabulary, all scores equal to the interpreter's). Then its saved
 checkpoint writes by itself, against an independent solver: the tokens of `step`, of transformers' `generate()` with
 its cache and without it, and of the longest chain in one pass. [dp.md](dp.md) tells why that is a proof of
-generation. *CPU s* are seconds of the processor from the circuit to the last token; in brackets, seconds of a clock
-on a busy machine.
+generation. *CPU s* are seconds of the processor from the circuit to the last token.
 """
 
 
@@ -114,14 +113,9 @@ def _program_table(rows: Sequence[Row], missing: Sequence[str]) -> str:
 def _line(row: Row) -> str:
     told = f"| {row.parameters} | {row.arch} | {row.dtype} |"
     if row.refused:
-        return f"{told} refused | | | | {_took(row)} |"
+        return f"{told} refused | | | | {row.cpu_seconds:,.0f} |"
     right = f"{round(row.accuracy * row.queries):,} of {row.queries:,}"
     wrong = [f"WRONG ({run['runtime']}) after {run['wrong']}" for run in row.written if run["wrong"]]
     wrote = ", ".join(wrong or (f"{run['tokens']:,}" for run in row.written))
-    bits = "equal" if row.bit_exact else "DIFFER"
-    return f"{told} {right} | {bits} | {row.used['d_inner']} · {row.used['d_state']} | {wrote} | {_took(row)} |"
-
-
-def _took(row: Row) -> str:
-    """Seconds of the processor, or in brackets those of a clock where these alone were taken."""
-    return f"{row.cpu_seconds:,.0f}" if row.cpu_seconds else f"({row.seconds:,.0f})"
+    bits, used = "equal" if row.bit_exact else "DIFFER", row.used
+    return f"{told} {right} | {bits} | {used['d_inner']} · {used['d_state']} | {wrote} | {row.cpu_seconds:,.0f} |"
