@@ -31,6 +31,7 @@ from constructions.__main__ import main
 from constructions.construction import Construction
 from constructions.experiments import command as commands_experiments
 from constructions.gadgets import commands as commands_gadgets
+from constructions.options import Json
 from constructions.polynomials import commands as commands_polynomial
 from constructions.registry import CONSTRUCTIONS
 from constructions.selectivity import commands as commands_selectivity
@@ -55,7 +56,6 @@ Out = Annotated[
 Verify = Annotated[Mode, typer.Option(help="auto: every sequence if few, else random ones (fewer if huge)")]
 Samples = Annotated[int, typer.Option(min=1, max=10**9, help="random sequences per task")]
 Certify = Annotated[bool, typer.Option(help="prove weights and answers for every input")]
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 Force = Annotated[bool, typer.Option(help="replace an earlier checkpoint")]
 Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from constructions.display import console, working
+from constructions.options import Json
 
 if TYPE_CHECKING:
     from conformance.models.case import ModelCase
@@ -33,7 +34,7 @@ def conformance(
     faults: Annotated[bool, typer.Option("--faults", help="try the suite on kernels with injected bugs")] = False,
     device: Annotated[str, typer.Option(help="where the kernel's operands are put")] = "cpu",
     full: Annotated[bool, typer.Option("--full", help="long sequences and wide layers as well")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    as_json: Json = False,
 ) -> None:
     """Test a kernel, or a runtime, against results that are known bit for bit."""
     if operation and not kernel:

@@ -10,6 +10,7 @@ import typer
 
 from compiler.artifact.formats import HUGGING_FACE, format_names, writer_of
 from constructions.display import console, working
+from constructions.options import Json
 from constructions.requests import directory as directory_of
 
 _FILES = {"gguf": ".gguf", "safetensors-bare": ".safetensors"}  # formats that are one file, and how it ends
@@ -30,7 +31,7 @@ def export(
             parser=directory_of, metavar="PATH", help="file or directory to write [default: beside DIR, by its name]"
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    as_json: Json = False,
     force: Annotated[bool, typer.Option(help="replace an earlier export")] = False,
 ) -> None:
     """Write a checkpoint for llama.cpp, ONNX, MLX or mamba_ssm, or refuse what would not be exact there."""

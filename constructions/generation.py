@@ -12,6 +12,7 @@ import typer
 
 from constructions.display import working
 from constructions.numbers import need_tokens
+from constructions.options import Json
 
 _NO_PROMPT = 'there is no prompt; give one by --prompt "a b ;", or a file with one in each line by --file'
 
@@ -31,7 +32,7 @@ def generate(
     max_tokens: Annotated[
         int | None, typer.Option(min=1, help="stop after this many [default: as far as the promise reaches]")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    as_json: Json = False,
 ) -> None:
     """Write what comes after a prompt, up to the letter that ends it; exit code 1 where that leaves the promise."""
     need_tokens(directory, "only one over tokens writes text; compiler.load(DIR).run({...}) gives its outputs.")

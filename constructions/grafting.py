@@ -12,11 +12,11 @@ from rich.table import Table
 
 from constructions import requests
 from constructions.display import console, progress, working
+from constructions.options import Json
 
 if TYPE_CHECKING:
     from compiler.language.circuit import Circuit
 
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 Force = Annotated[bool, typer.Option(help="replace an earlier result")]
 Samples = Annotated[int, typer.Option(min=1, max=10**6, help="sequences of the circuit that are run")]
 _CIRCUIT = "a checkpoint directory, a construction's name, or FILE.py:NAME"

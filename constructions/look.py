@@ -16,10 +16,9 @@ from rich.table import Table
 
 from constructions.display import console, working
 from constructions.numbers import read_numbers
+from constructions.options import Json, Plot
 from constructions.requests import picture_path
 
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
-Plot = Annotated[Path | None, typer.Option("--plot", help="also draw a picture (PNG, PDF or SVG)")]
 Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
 Input = Annotated[
     str,

@@ -16,6 +16,7 @@ import typer
 
 from constructions.display import working
 from constructions.numbers import need_tokens
+from constructions.options import Json
 
 PROOF = "proof.json"
 SPOKEN_OF = ("model.safetensors", "config.json", "circuit.json", "construction.json")
@@ -28,7 +29,7 @@ def register(app: typer.Typer) -> None:
 
 def prove(
     directory: Annotated[Path, typer.Argument(help="a checkpoint directory")],
-    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    as_json: Json = False,
 ) -> None:
     """Prove a checkpoint from its files alone, for every input of its language, and write proof.json into it."""
     need_tokens(directory, "the checker reads models over tokens; construct verify compiles it again and compares it.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from scipy import sparse
@@ -64,8 +64,8 @@ def readout_nearest(stream: Stream, book: Codebook, alphabet: Alphabet, members:
     return _logits(alphabet, ids, (scores, stream), (np.vstack([-2 * own, [[1.0]]]), constant(1)))
 
 
-def readout_one_hot(stream: Stream, alphabet: Alphabet, members: str | None = None) -> Stream:
-    """logit(token) = the lane of that token."""
+def readout_one_hot(stream: Stream, alphabet: Alphabet, members: str | Iterable[str] | None = None) -> Stream:
+    """logit(token) = the lane of that token; 0 for what is no member."""
     _enters(stream, "readout_one_hot", alphabet)
     ids = np.asarray(alphabet.ids(members))
     _wide(stream, "readout_one_hot", len(ids), "one for each token; readout_integer reads a number")

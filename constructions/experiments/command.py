@@ -12,6 +12,7 @@ from rich.table import Table
 
 from constructions import display, grafting, requests
 from constructions.experiments.names import ONE_RUN, WHAT, Item
+from constructions.options import Json
 from constructions.token_selection import lemma_commands
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def reproduce(
     ] = None,
     page: Annotated[Path | None, typer.Option(help="also write all that --keep holds as a Markdown page")] = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="also draw the figure (PNG, PDF or SVG)")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    as_json: Json = False,
     listed: Annotated[
         bool, typer.Option("--list", callback=_list, is_eager=True, help="name every item and end")
     ] = False,

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from constructions.display import console, working
+from constructions.options import Json, Plot, Seed
 from constructions.reporting import show, table_of, verdict
 from constructions.requests import picture_path
-
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
-Plot = Annotated[Path | None, typer.Option("--plot", help="also draw a picture (PNG, PDF or SVG)")]
-Seed = Annotated[int, typer.Option(min=0, help="seed of everything that is drawn")]
 
 PAPER = 'Can Mamba Always Enjoy the "Free Lunch"?'
 _COPY = (

@@ -14,14 +14,13 @@ from rich.table import Table
 
 from constructions.display import console, working
 from constructions.numbers import Force, Out, check_out, checkpoint
+from constructions.options import Json, Seed
 from constructions.reporting import show, verdict
 
 if TYPE_CHECKING:
     from constructions.polynomials import linear_attention
 
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 Samples = Annotated[int, typer.Option(min=1, help="random inputs to measure on")]
-Seed = Annotated[int, typer.Option(min=0, help="seed of everything that is drawn")]
 Length = Annotated[int, typer.Option(min=0, help="number of inputs x1 … xL (0: as many as occur)")]
 S6_FORMS = Literal["paper", "cancellation-free", "three-block"]
 Transition = Annotated[

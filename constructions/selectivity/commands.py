@@ -10,6 +10,7 @@ from rich.table import Table
 
 from constructions.display import console, working
 from constructions.numbers import Force, Out, check_out, checkpoint
+from constructions.options import Json, Plot
 from constructions.reporting import show
 from constructions.requests import picture_path
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 # Of the orthonormal transform, relative to Σ|x|: a few roundings of float32 per coefficient.
 ROUNDING = 2.0**-20
 
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
-Plot = Annotated[Path | None, typer.Option("--plot", help="also draw a picture (PNG, PDF or SVG)")]
 
 PAPER = "Understanding Input Selectivity in Mamba"
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from math import log2
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
@@ -51,16 +49,13 @@ class MadCompression(WithMemory, Construction):
 
     def circuit(self) -> Circuit:
         """Tokens under their places; a place token reads its own."""
-        kept = self.vocab - 1
-        alphabet = Alphabet.of(x=kept, other=["|", *(f"p{i}" for i in range(self.n))])
+        alphabet = Alphabet.of(x=self.vocab - 1, other=["|", *(f"p{i}" for i in range(self.n))])
         x = Tokens(alphabet)
         token, is_token = x.one_hot("x", name="token"), x.is_in("x")
         place = (count(is_token, reset=x.is_in(["|"])) - 1).one_hot(self.n).named("place")
         text = memory.write(place, token, when=is_token, policy="once", name="text")
         asked = x.one_hot([f"p{i}" for i in range(self.n)], name="asked")
-        lanes = np.zeros((alphabet.size, kept))
-        lanes[list(alphabet.ids("x")), range(kept)] = 1
-        return Circuit(self.name, readout_one_hot(lanes @ text.read(asked), alphabet), self.language(alphabet))
+        return Circuit(self.name, readout_one_hot(text.read(asked), alphabet, "x"), self.language(alphabet))
 
     def language(self, alphabet: Alphabet) -> InputLanguage:
         """At most n tokens, the aggregation token, places."""

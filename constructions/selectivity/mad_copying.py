@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
@@ -51,17 +49,14 @@ class MadCopying(WithMemory, Construction):
 
     def circuit(self) -> Circuit:
         """Tokens under their places; at most n are kept, and one copy is asked for."""
-        copied = self.vocab - 2
-        alphabet = Alphabet.of(x=copied, other=["_", "|"])
+        alphabet = Alphabet.of(x=self.vocab - 2, other=["_", "|"])
         x = Tokens(alphabet)
         token, kept, ask = x.one_hot("x", name="token"), x.is_in("x"), x.is_in(["|"])
         place = count(kept, reset=ask).named("place")
         asked = count(x.is_in(["_"]), reset=ask).named("asked")
         writes = kept & ~present(ask)
         text = memory.write((place - 1).one_hot(self.n), token, when=writes, policy="once", name="text")
-        lanes = np.zeros((alphabet.size, copied))
-        lanes[list(alphabet.ids("x")), range(copied)] = 1
-        scores = readout_one_hot(lanes @ text.read((asked - 1).one_hot(self.n)), alphabet)
+        scores = readout_one_hot(text.read((asked - 1).one_hot(self.n)), alphabet, "x")
         return Circuit(self.name, scores, self.language(alphabet))
 
     def language(self, alphabet: Alphabet) -> InputLanguage:

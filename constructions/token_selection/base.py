@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from compiler.language.alphabet import Alphabet
-from compiler.language.output import _logits
+from compiler.language.codebook import signs
+from compiler.language.output import readout
 from compiler.language.stream import Stream
 from constructions.construction import Construction, parameter
 from constructions.copy_dp.places import PAPER_D, Arch
@@ -37,8 +38,7 @@ class Selecting(Construction):
 
 def digits(count: int) -> np.ndarray:
     """(count × d): the numbers 0 … count − 1 in d = ⌈log2 count⌉ binary digits, at least one."""
-    length = max(1, (count - 1).bit_length())
-    return np.arange(count)[:, None] >> np.arange(length) & 1
+    return (signs(count).words + 1) // 2
 
 
 def at_most_one(x: Stream) -> Stream:
@@ -51,5 +51,10 @@ def read_digits(bits: Stream, alphabet: Alphabet, members: str) -> Stream:
 
     The right token has d, other members at most d − 2, and tokens that are no members 0.
     """
-    ids = np.asarray(alphabet.ids(members))
-    return _logits(alphabet, ids, (2 * digits(len(ids)) - 1, 2 * bits - 1))
+    return readout(2 * bits - 1, signs(len(alphabet.ids(members))), alphabet, members)
+
+
+def recall_by_hand(keys: int, values: int) -> dict[str, int]:
+    """D = n(d + 1), S = 9nd + 3n + d for n keys and digits d of a value, counted on matrices by hand."""
+    n, d = keys, digits(values).shape[1]
+    return {"M": 2, "D": max(n * (d + 1), 2 * n + d), "S": 9 * n * d + 3 * n + d}

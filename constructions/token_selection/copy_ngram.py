@@ -25,7 +25,7 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.operations import Constant
-from compiler.language.output import _logits
+from compiler.language.output import readout_one_hot
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.types import Bool
@@ -76,12 +76,12 @@ class CopyNgram(Selecting):
         key, query = (self._contexts(seen, lag).named(name) for lag, name in ((1, "key"), (0, "query")))
         written = [*(f"x{v}" for v in range(self.vocab)), BAR]
         read = memory.write(key, x.one_hot(written, name="value"), name="followers").read(query)
-        said = np.array([alphabet.index(END if token == BAR else token) for token in written])
+        said = [END if token == BAR else token for token in written]
         edges = [("start", "text", [BEGIN]), ("text", "text", "x"), ("text", "copy", [BAR])]
         edges += [("copy", "copy", "x"), ("copy", "end", [END]), ("end", "end", [END])]
         text = "strings between ^ and |, and what the model itself writes after them"
         language = InputLanguage.of(alphabet, "start", edges, self.max_length or 2 * self.length + 3, text)
-        return Circuit(self.name, _logits(alphabet, said, (sparse.eye_array(len(said)), read)), language, end=END)
+        return Circuit(self.name, readout_one_hot(read, alphabet, said), language, end=END)
 
     def _lagged(self, x: Tokens) -> Stream:
         """Lane (lag, i): token x_i that many positions back; lane (lag, vocab): a separator there. Lags 0 … n + 1."""

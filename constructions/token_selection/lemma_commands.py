@@ -11,14 +11,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from constructions.display import console, working
+from constructions.options import Json, Plot, Seed
 from constructions.reporting import show, table_of, verdict
 from constructions.requests import picture_path
 
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
-Plot = Annotated[Path | None, typer.Option("--plot", help="also draw a picture (PNG, PDF or SVG)")]
-Seed = Annotated[int, typer.Option(min=0, help="seed of everything that is drawn")]
-
-PAPER = "State Space Models are Provably Comparable to Transformers in Dynamic Token Selection"
 MOST_FEATURES = 1 << 12
 LEMMA_COLUMNS = ("lemma", "what", "points", "L", "W", "S", "B", "terms", "bound", "error")
 SELECTION_COLUMNS = ("what", "points", "L", "W", "S", "B", "D", "asked", "bound", "error")
@@ -65,9 +61,7 @@ def soft_selection_command(
         show(result, as_json, result["good"])
         return
     console.print(f"χ = {setting.made.chi:.4g}, A = {setting.made.top}, D = {setting.made.channels} channels")
-    console.print(
-        table_of([row | row["sizes"]], ("what", "points", "L", "W", "S", "B", "D", "asked", "bound", "error"))
-    )
+    console.print(table_of([row | row["sizes"]], SELECTION_COLUMNS))
     console.print("one sequence")
     names = ("keys", "scores", "softmax", "networks")
     places = [dict(zip(names, each, strict=True)) for each in zip(*(one[name] for name in names), strict=True)]

@@ -18,7 +18,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
 from constructions.construction import parameter
-from constructions.token_selection.base import PAPER, Selecting, at_most_one, digits, read_digits
+from constructions.token_selection.base import PAPER, Selecting, at_most_one, digits, read_digits, recall_by_hand
 from verify.arguments import at_least
 from verify.bounds import information_bound_bits
 from verify.obstructions import Obstruction, of_recall
@@ -65,9 +65,7 @@ class AssociativeRecall(Selecting):
         return information_bound_bits(min(self.keys, self.pairs), self.values)
 
     def by_hand(self) -> dict[str, int]:
-        """D = n(d + 1), S = 9nd + 3n + d for n keys and digits d of a value, counted on matrices by hand."""
-        n, d = self.keys, digits(self.values).shape[1]
-        return {"M": 2, "D": max(n * (d + 1), 2 * n + d), "S": 9 * n * d + 3 * n + d}
+        return recall_by_hand(self.keys, self.values)
 
     def obstructions(self, channels: int, window: int) -> list[Obstruction]:
         """O1 and O2; the read-out gates one bank for each key: as many products."""

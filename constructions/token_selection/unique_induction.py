@@ -17,7 +17,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
 from constructions.construction import parameter
-from constructions.token_selection.base import PAPER, Selecting, at_most_one, digits, read_digits
+from constructions.token_selection.base import PAPER, Selecting, at_most_one, digits, read_digits, recall_by_hand
 from verify.arguments import at_least
 from verify.bounds import information_bound_bits
 from verify.obstructions import Obstruction, of_recall
@@ -55,9 +55,8 @@ class UniqueInduction(Selecting):
         return information_bound_bits(min(self.vocab, self.length), self.vocab)
 
     def by_hand(self) -> dict[str, int]:
-        """As for recall with n = |V| keys and digits of |V| values: D = |V|(d + 1)."""
-        n, d = self.vocab, digits(self.vocab).shape[1]
-        return {"M": 2, "D": max(n * (d + 1), 2 * n + d), "S": 9 * n * d + 3 * n + d}
+        """As for recall with |V| keys and |V| values."""
+        return recall_by_hand(self.vocab, self.vocab)
 
     def obstructions(self, channels: int, window: int) -> list[Obstruction]:
         """O1 and O2; the read-out gates one bank for each key: as many products."""

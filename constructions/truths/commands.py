@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from constructions.display import console, working
+from constructions.options import Json
 
 if TYPE_CHECKING:
     from constructions.truths.truth import Finding, Truth
@@ -23,7 +24,7 @@ def register(app: typer.Typer) -> None:
 
 def truths_command(
     name: Annotated[str, typer.Argument(help="one of them [default: run all]")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    as_json: Json = False,
 ) -> None:
     """What the theorems do not say: a counterexample to each statement that fails, and what does hold."""
     from constructions.truths import collection
