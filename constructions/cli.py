@@ -32,6 +32,7 @@ from constructions.construction import Construction
 from constructions.experiments import command as commands_experiments
 from constructions.gadgets import commands as commands_gadgets
 from constructions.options import Json
+from constructions.papers import EXPRESSIVITY, FREE_LUNCH, SELECTIVITY, TOKEN_SELECTION
 from constructions.polynomials import commands as commands_polynomial
 from constructions.registry import CONSTRUCTIONS
 from constructions.selectivity import commands as commands_selectivity
@@ -176,9 +177,14 @@ def list_constructions(as_json: Json = False) -> None:
         {"construction": f"{c.group} {name}".strip(), "theorem": c.theorem, "summary": _summary(c)}
         for name, c in CONSTRUCTIONS.items()
     ]
-    for family in (commands_selectivity, commands_polynomial, commands_gadgets, lemma_commands):
+    for paper, family in (
+        (SELECTIVITY, commands_selectivity),
+        (EXPRESSIVITY, commands_polynomial),
+        (FREE_LUNCH, commands_gadgets),
+        (TOKEN_SELECTION, lemma_commands),
+    ):
         rows += [
-            {"construction": name, "theorem": family.PAPER, "summary": command.__doc__}
+            {"construction": name, "theorem": paper, "summary": command.__doc__}
             for name, command in family.COMMANDS.items()
         ]
     if as_json:

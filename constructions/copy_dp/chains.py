@@ -19,7 +19,6 @@ from verify.tasks.chain import ChainTask, Solver
 from verify.tasks.task import Task
 
 END = "."
-PAPER = 'Can Mamba Always Enjoy the "Free Lunch"?'
 _PARABOLA = 512  # of larger values float32 does not hold the squares and the rules above them
 Edges = list[tuple]  # as InputLanguage.of takes them
 

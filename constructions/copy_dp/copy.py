@@ -28,8 +28,9 @@ from compiler.language.source import Tokens
 from compiler.language.stream import Stream, constant
 from compiler.language.words import count, present
 from constructions.construction import Construction, WithMemory, ids_of, parameter
-from constructions.copy_dp.chains import END, PAPER, leaving, repeated
-from constructions.copy_dp.places import FORGETS, PAPER_D, Arch, by_hand, copied_by_sums
+from constructions.copy_dp.chains import END, leaving, repeated
+from constructions.copy_dp.places import FORGETS, Arch, by_hand, copied_by_sums
+from constructions.papers import FREE_LUNCH, TOKEN_SELECTION
 from verify.arguments import at_least
 from verify.obstructions import Obstruction, of_copy
 from verify.tasks.chain import ChainTask
@@ -43,8 +44,8 @@ BAR = "|"
 @dataclass(frozen=True)
 class Copy(WithMemory, Construction):
     name: ClassVar[str] = "copy"
-    theorem: ClassVar[str] = f"{PAPER}, Theorem 2"
-    on_network: ClassVar[str] = f"{PAPER_D}, Theorem 3.1"
+    theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 2"
+    on_network: ClassVar[str] = f"{TOKEN_SELECTION}, Theorem 3.1"
 
     form: Literal["string", "delay", "pointer", "place"] = parameter("what says where to copy from", default="string")
     n: int = parameter("places (delay: how far back)", most=1 << 14, default=8)

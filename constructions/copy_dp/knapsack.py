@@ -19,7 +19,8 @@ from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.words import count, latch, present
 from constructions.construction import WithMemory, parameter
-from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, numbers, repeated, written
+from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, numbers, repeated, written
+from constructions.papers import FREE_LUNCH
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
 from verify.tasks.solvers.knapsack import KnapsackSolver
@@ -32,7 +33,7 @@ class Knapsack(ChainConstruction, WithMemory):
     """The best value of some of the items within a capacity: `2 3 | 4 5 | 4 ;` has weights, values and the capacity."""
 
     name: ClassVar[str] = "knapsack"
-    theorem: ClassVar[str] = f"{PAPER}, Theorem 3"
+    theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 3"
 
     items: int = parameter("items, at most", most=1 << 10, default=3)
     capacity: int = parameter("the largest capacity, and weight", most=1 << 10, default=6)

@@ -22,7 +22,8 @@ from compiler.language.source import Tokens
 from compiler.language.stream import Stream, constant
 from compiler.language.words import count, latch, present, running_max, select
 from constructions.construction import WithMemory, parameter
-from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, numbers, repeated, written
+from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, numbers, repeated, written
+from constructions.papers import FREE_LUNCH
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
 from verify.tasks.solvers.sequences import LongestIncreasingSubsequenceSolver, MaximumSubarraySolver
@@ -34,7 +35,7 @@ ASK = ";"
 class NumberList(ChainConstruction, WithMemory):
     """Prompts `3 1 2 ;`; an entry for each number, then the answer."""
 
-    theorem: ClassVar[str] = f"{PAPER}, Theorem 3"
+    theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 3"
 
     length: int = parameter("numbers of a prompt, at most", most=1 << 12, default=8)
     values: int = parameter("how many values a number has", most=1 << 12, default=8)

@@ -20,7 +20,8 @@ from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.words import count, latch, minimum, present
 from constructions.construction import ids_of, parameter
-from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, numbers, repeated, written
+from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, numbers, repeated, written
+from constructions.papers import FREE_LUNCH
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
 from verify.tasks.solvers.recurrences import CoinChangeSolver, FibonacciSolver
@@ -32,7 +33,7 @@ ASK, NONE = ";", "-"
 class Recurrence(ChainConstruction):
     """Prompts `n ;`; entries 0 … n, each from the last few."""
 
-    theorem: ClassVar[str] = f"{PAPER}, Theorem 4"
+    theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 4"
 
     @abstractmethod
     def terms(self) -> int:

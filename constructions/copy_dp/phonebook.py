@@ -23,7 +23,8 @@ from compiler.language.source import Tokens
 from compiler.language.stream import Stream, constant
 from compiler.language.words import count, latch, present
 from constructions.construction import WithMemory, ids_of, parameter
-from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, repeated
+from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, repeated
+from constructions.papers import FREE_LUNCH
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
 from verify.tasks.solvers.recall import DIGITS, PhonebookSolver
@@ -34,7 +35,7 @@ ENTRY, ASK = ";", "?"
 @dataclass(frozen=True)
 class Phonebook(ChainConstruction, WithMemory):
     name: ClassVar[str] = "phonebook"
-    theorem: ClassVar[str] = f"{PAPER}, Theorem 2"
+    theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 2"
     group: ClassVar[str] = ""
 
     names: int = parameter("names that there are: n0, n1, …", most=1 << 12, default=8)

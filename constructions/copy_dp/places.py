@@ -20,7 +20,6 @@ from compiler.language.stream import Stream
 from compiler.language.types import Bool
 from compiler.language.words import concatenate, select
 
-PAPER_D = "State Space Models are Provably Comparable to Transformers in Dynamic Token Selection"
 Arch = Literal["mamba", "mamba2", "s4d", "fnn+ssm"]
 FORGETS = ("mamba", "mamba2")
 

@@ -20,8 +20,9 @@ from compiler.language.source import Tokens
 from compiler.language.stream import Stream, constant
 from compiler.language.words import count, present
 from constructions.construction import WithMemory, ids_of, parameter
-from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, repeated
-from constructions.copy_dp.places import FORGETS, PAPER_D, Arch, by_hand, copied_by_sums
+from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, repeated
+from constructions.copy_dp.places import FORGETS, Arch, by_hand, copied_by_sums
+from constructions.papers import FREE_LUNCH, TOKEN_SELECTION
 from verify.arguments import at_least
 from verify.obstructions import Obstruction, of_copy
 from verify.tasks.chain import Solver
@@ -33,8 +34,8 @@ BAR, NOISE = "|", "_"
 @dataclass(frozen=True)
 class SelectiveCopy(ChainConstruction, WithMemory):
     name: ClassVar[str] = "selective-copy"
-    theorem: ClassVar[str] = f"{PAPER}, Theorem 2"
-    on_network: ClassVar[str] = f"{PAPER_D}, Theorem D.2"
+    theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 2"
+    on_network: ClassVar[str] = f"{TOKEN_SELECTION}, Theorem D.2"
     group: ClassVar[str] = ""
 
     n: int = parameter("tokens that are kept, at most", most=1 << 12, default=4)

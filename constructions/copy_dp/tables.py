@@ -20,8 +20,9 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream
 from compiler.language.words import minimum
 from constructions.construction import Construction, WithMemory, ids_of, parameter
-from constructions.copy_dp.chains import END, PAPER
+from constructions.copy_dp.chains import END
 from constructions.copy_dp.problem import ASK, Cell, DPProblem
+from constructions.papers import FREE_LUNCH
 from verify.arguments import at_least
 from verify.tasks.chain import ChainTask, Solver
 from verify.tasks.solvers.graphs import DagSolver, MatrixChainSolver
@@ -34,7 +35,7 @@ NO_EDGE = "-"
 class FixedTable(WithMemory, Construction):
     """A DPProblem with a solver."""
 
-    theorem: ClassVar[str] = f"{PAPER}, Theorem 3"
+    theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 3"
     group: ClassVar[str] = "dp"
 
     arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba", kw_only=True)

@@ -27,7 +27,8 @@ from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.words import concatenate, count, minimum, present
 from constructions.construction import WithMemory, parameter
-from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, numbers, repeated, written
+from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, numbers, repeated, written
+from constructions.papers import FREE_LUNCH
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
 from verify.tasks.solvers.viterbi import ViterbiSolver
@@ -44,7 +45,7 @@ class Viterbi(ChainConstruction, WithMemory):
     """
 
     name: ClassVar[str] = "viterbi"
-    theorem: ClassVar[str] = f"{PAPER}, Theorem 3"
+    theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 3"
 
     length: int = parameter("observations of a prompt, at most", most=1 << 10, default=6)
     start: str = parameter("a cost for each state, by commas", default="1,2")

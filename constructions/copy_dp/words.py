@@ -26,7 +26,8 @@ from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.words import concatenate, count, latch, maximum, minimum, present, select
 from constructions.construction import WithMemory, ids_of, parameter
-from constructions.copy_dp.chains import END, PAPER, ChainConstruction, Edges, leaving, numbers, repeated, written
+from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, numbers, repeated, written
+from constructions.papers import FREE_LUNCH
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
 from verify.tasks.solvers.words import EditDistanceSolver, LongestCommonSubsequenceSolver
@@ -38,7 +39,7 @@ BAR, ROW = "|", ";"
 class TwoWords(ChainConstruction, WithMemory):
     """Prompts `a b | b c ;`; the table with its borders is written by rows, and its last number is the answer."""
 
-    theorem: ClassVar[str] = f"{PAPER}, Theorem 3"
+    theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 3"
 
     length: int = parameter("letters of each word, at most", most=1 << 12, default=8)
     distinct_letters: int = parameter("letters of the alphabet: a, b, c, …", most=26, default=3, option="--letters")

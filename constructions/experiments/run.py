@@ -14,10 +14,10 @@ from compiler.artifact.package import bare_sizes
 from compiler.errors import CompileError
 from constructions import artifact
 from constructions.construction import CircuitFamily
-from constructions.copy_dp.chains import PAPER
 from constructions.experiments.catalogue import EXPERIMENTS
 from constructions.experiments.details import detail_of
 from constructions.experiments.entry import Entry, Measured
+from constructions.papers import FREE_LUNCH
 from verify.check import Verification
 
 SIZES = ("d_model", "d_inner", "d_state")
@@ -197,7 +197,7 @@ def _written(built: artifact.Built, seed: int, every: bool) -> tuple[dict, ...]:
 def _parameters(construction: CircuitFamily | Measured) -> str:
     if not isinstance(construction, CircuitFamily):
         return construction.told()
-    hidden = ("arch", "dtype", "seed", "max_length") if construction.theorem.startswith(PAPER) else ()
+    hidden = ("arch", "dtype", "seed", "max_length") if construction.theorem.startswith(FREE_LUNCH) else ()
     shown = ("kappa", "vocab", "n", "largest", "key_code", "max_d_state")
     given = {k: v for k, v in construction.params().items() if (k not in hidden if hidden else k in shown and v)}
     told = " ".join(f"{name}={value}" for name, value in given.items())

@@ -11,7 +11,6 @@ from constructions.options import Json, Plot, Seed
 from constructions.reporting import show, table_of, verdict
 from constructions.requests import picture_path
 
-PAPER = 'Can Mamba Always Enjoy the "Free Lunch"?'
 _COPY = (
     "decay",
     "instances",

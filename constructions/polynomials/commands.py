@@ -31,9 +31,6 @@ Transition = Annotated[
 ]
 
 
-PAPER = "On the Expressivity of Selective State-Space Layers"
-
-
 def register(app: typer.Typer) -> None:
     """Add the commands to the `construct` application."""
     for name, command in COMMANDS.items():

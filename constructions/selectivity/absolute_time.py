@@ -20,6 +20,7 @@ from compiler.language.output import readout_integer
 from compiler.language.stream import constant
 from compiler.language.words import minimum
 from constructions.construction import Construction, ids_of, parameter
+from constructions.papers import SELECTIVITY
 from verify.arguments import at_least
 from verify.tasks.clock import Clock
 from verify.tasks.task import Task
@@ -28,7 +29,7 @@ from verify.tasks.task import Task
 @dataclass(frozen=True)
 class AbsoluteTime(Construction):
     name: ClassVar[str] = "absolute-time"
-    theorem: ClassVar[str] = "Understanding Input Selectivity in Mamba, Proposition 1"
+    theorem: ClassVar[str] = f"{SELECTIVITY}, Proposition 1"
 
     horizon: int = parameter("positions told apart; from here on the answer is the last one", default=64)
     vocab: int = parameter("number of input tokens, which do not matter", default=4)

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 ROUNDING = 2.0**-20
 
 
-PAPER = "Understanding Input Selectivity in Mamba"
-
-
 def register(app: typer.Typer) -> None:
     """Add the commands to the `construct` application."""
     for name, command in COMMANDS.items():

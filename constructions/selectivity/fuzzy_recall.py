@@ -23,6 +23,7 @@ from compiler.language.output import readout_nearest
 from compiler.language.source import Tokens
 from compiler.language.words import count, latch
 from constructions.construction import Construction, WithMemory, parameter
+from constructions.papers import SELECTIVITY
 from verify.arguments import at_least, at_most
 from verify.tasks.fuzzy import FuzzyRecall as FuzzyTask
 from verify.tasks.task import Task
@@ -31,7 +32,7 @@ from verify.tasks.task import Task
 @dataclass(frozen=True)
 class FuzzyRecall(WithMemory, Construction):
     name: ClassVar[str] = "fuzzy-recall"
-    theorem: ClassVar[str] = "MAD suite; Understanding Input Selectivity in Mamba, Theorem 2"
+    theorem: ClassVar[str] = f"MAD suite; {SELECTIVITY}, Theorem 2"
 
     vocab: int = parameter("tokens in all: keys, values, the padding and the prefix", default=10)
     key_size: int = parameter("tokens of a key", default=2)

@@ -30,6 +30,7 @@ from compiler.language.stream import Stream, constant
 from compiler.language.types import Int, Real
 from compiler.language.words import concatenate, latch_bank, sum_where
 from constructions.construction import NumericConstruction, parameter
+from constructions.papers import SELECTIVITY
 from verify.haar import haar_of
 from verify.tasks.haar import HaarTask
 from verify.tasks.numbers import AnyNumbers, NumberTask
@@ -68,7 +69,7 @@ class Haar(NumericConstruction):
     """All T = 2^levels coefficients of T samples, at the last position."""
 
     name: ClassVar[str] = "haar"
-    theorem: ClassVar[str] = "Understanding Input Selectivity in Mamba, Theorem 1"
+    theorem: ClassVar[str] = f"{SELECTIVITY}, Theorem 1"
 
     levels: int = parameter("J: transforms of 2^J samples", default=4)
     form: Literal["steps", "bumps"] = parameter("the theorem's steps, or one latch per sample", default="steps")

@@ -20,6 +20,7 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout
 from compiler.language.source import Tokens
 from constructions.construction import Construction, WithMemory, ids_of, parameter
+from constructions.papers import SELECTIVITY
 from verify.arguments import at_least
 from verify.tasks.mad import InContextRecall as RecallTask
 from verify.tasks.task import Task
@@ -28,7 +29,7 @@ from verify.tasks.task import Task
 @dataclass(frozen=True)
 class InContextRecall(WithMemory, Construction):
     name: ClassVar[str] = "in-context-recall"
-    theorem: ClassVar[str] = "MAD suite; Understanding Input Selectivity in Mamba, Theorem 2"
+    theorem: ClassVar[str] = f"MAD suite; {SELECTIVITY}, Theorem 2"
 
     vocab: int = parameter("tokens in all: keys, values, noise and the prefix", default=16)
     noise: int = parameter("noise tokens among them", default=0)

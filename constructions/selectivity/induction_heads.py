@@ -25,6 +25,7 @@ from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.words import decode
 from constructions.construction import Construction, ids_of, parameter
+from constructions.papers import SELECTIVITY
 from verify.arguments import at_least
 from verify.bounds import induction_heads_bound, induction_heads_information_bits
 from verify.certificates import Certificate
@@ -41,7 +42,7 @@ BLANK = "×"
 @dataclass(frozen=True)
 class InductionHeads(Construction):
     name: ClassVar[str] = "induction-heads"
-    theorem: ClassVar[str] = "Understanding Input Selectivity in Mamba, Lemma 3"
+    theorem: ClassVar[str] = f"{SELECTIVITY}, Lemma 3"
 
     vocab: int = parameter("number of tokens", default=20)
     arch: Literal["mamba", "mamba2", "mamba-delta-t"] = parameter("which mixer", default="mamba")

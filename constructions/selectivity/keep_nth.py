@@ -25,6 +25,7 @@ from compiler.language.source import Tokens
 from compiler.language.stream import constant
 from compiler.language.words import latch
 from constructions.construction import Construction, parameter
+from constructions.papers import SELECTIVITY
 from verify.arguments import at_least
 from verify.bounds import keep_nth_bound
 from verify.tasks.keep import Keep
@@ -34,7 +35,7 @@ from verify.tasks.task import Task
 @dataclass(frozen=True)
 class KeepNth(Construction):
     name: ClassVar[str] = "keep-nth"
-    theorem: ClassVar[str] = "Understanding Input Selectivity in Mamba, Corollary 2"
+    theorem: ClassVar[str] = f"{SELECTIVITY}, Corollary 2"
 
     n: int = parameter("which token to keep (1: the first)", default=5)
     vocab: int = parameter("number of tokens", default=128)

@@ -30,6 +30,7 @@ from compiler.language.output import readout
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from constructions.construction import LARGEST_PARAMETER, Construction, WithMemory, ids_of, parameter
+from constructions.papers import SELECTIVITY
 from verify.arguments import at_least
 from verify.bounds import (
     SizeBound,
@@ -46,7 +47,7 @@ from verify.tasks.task import Task
 @dataclass(frozen=True)
 class MQAR(WithMemory, Construction):
     name: ClassVar[str] = "mqar"
-    theorem: ClassVar[str] = "Understanding Input Selectivity in Mamba, Theorems 2-4"
+    theorem: ClassVar[str] = f"{SELECTIVITY}, Theorems 2-4"
 
     kappa: int = parameter("number of keys", default=16)
     vocab: int = parameter("number of values", default=512)

@@ -20,6 +20,7 @@ from compiler.language.stream import constant
 from compiler.language.types import Int, OneHot
 from compiler.language.words import latch, minimum
 from constructions.construction import LARGEST_ALPHABET, NumericConstruction, parameter
+from constructions.papers import SELECTIVITY
 from verify.arguments import at_least, at_most
 from verify.bounds import keep_nth_bound
 from verify.tasks.numbers import AnyNumbers, NumberTask
@@ -33,7 +34,7 @@ class KeepNthPosition(NumericConstruction):
     """A latch of ⌈log2(V+1)⌉ bits that is open while t ≤ n."""
 
     name: ClassVar[str] = "keep-nth-position"
-    theorem: ClassVar[str] = "Understanding Input Selectivity in Mamba, Corollary 2"
+    theorem: ClassVar[str] = f"{SELECTIVITY}, Corollary 2"
 
     n: int = parameter("which token to keep (1: the first)", default=5)
     vocab: int = parameter("number of tokens", default=128)
@@ -72,7 +73,7 @@ class AbsoluteTimePosition(NumericConstruction):
     """The position as a choice of 1 … H, "H or later" from H on."""
 
     name: ClassVar[str] = "absolute-time-position"
-    theorem: ClassVar[str] = "Understanding Input Selectivity in Mamba, Proposition 1"
+    theorem: ClassVar[str] = f"{SELECTIVITY}, Proposition 1"
 
     horizon: int = parameter("positions told apart; from here on the answer is the last one", default=64)
 

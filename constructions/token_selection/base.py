@@ -11,9 +11,7 @@ from compiler.language.codebook import signs
 from compiler.language.output import readout
 from compiler.language.stream import Stream
 from constructions.construction import Construction, parameter
-from constructions.copy_dp.places import PAPER_D, Arch
-
-PAPER = PAPER_D
+from constructions.copy_dp.places import Arch
 
 
 @dataclass(frozen=True)

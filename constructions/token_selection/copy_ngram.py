@@ -31,7 +31,8 @@ from compiler.language.stream import Stream
 from compiler.language.types import Bool
 from compiler.language.words import concatenate
 from constructions.construction import parameter
-from constructions.token_selection.base import PAPER, Selecting, digits
+from constructions.papers import TOKEN_SELECTION
+from constructions.token_selection.base import Selecting, digits
 from verify.arguments import at_least
 from verify.bounds import repeated_ngram_bound
 from verify.obstructions import Obstruction, of_copy
@@ -47,7 +48,7 @@ LOST = 0.01  # ε' of the random features that `by_hand` counts
 @dataclass(frozen=True)
 class CopyNgram(Selecting):
     name: ClassVar[str] = "copy-ngram"
-    theorem: ClassVar[str] = f"{PAPER}, Theorem 3.1"
+    theorem: ClassVar[str] = f"{TOKEN_SELECTION}, Theorem 3.1"
 
     n: int = parameter("tokens of a context", most=64, default=3)
     vocab: int = parameter("tokens that are copied: x0, x1, …", most=1 << 12, default=4)

@@ -18,7 +18,8 @@ from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
 from constructions.construction import parameter
-from constructions.token_selection.base import PAPER, Selecting, at_most_one, digits, read_digits, recall_by_hand
+from constructions.papers import TOKEN_SELECTION
+from constructions.token_selection.base import Selecting, at_most_one, digits, read_digits, recall_by_hand
 from verify.arguments import at_least
 from verify.bounds import information_bound_bits
 from verify.obstructions import Obstruction, of_recall
@@ -29,7 +30,7 @@ from verify.tasks.task import Task
 @dataclass(frozen=True)
 class AssociativeRecall(Selecting):
     name: ClassVar[str] = "recall"
-    theorem: ClassVar[str] = f"{PAPER}, Theorem 3.2"
+    theorem: ClassVar[str] = f"{TOKEN_SELECTION}, Theorem 3.2"
 
     keys: int = parameter("number of keys", most=1 << 14, default=8)
     values: int = parameter("number of values", most=1 << 20, default=8)

@@ -28,7 +28,8 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from constructions.construction import parameter
-from constructions.token_selection.base import PAPER, Selecting, at_most_one, digits, read_digits
+from constructions.papers import TOKEN_SELECTION
+from constructions.token_selection.base import Selecting, at_most_one, digits, read_digits
 from verify.arguments import at_least
 from verify.bounds import information_bound_bits
 from verify.obstructions import Obstruction, of_recall
@@ -39,7 +40,7 @@ from verify.tasks.task import Task
 @dataclass(frozen=True)
 class TokenSelection(Selecting):
     name: ClassVar[str] = "token-selection"
-    theorem: ClassVar[str] = f"{PAPER}, Lemma 3.3"
+    theorem: ClassVar[str] = f"{TOKEN_SELECTION}, Lemma 3.3"
 
     keys: Literal["angle", "plane", "signs"] = parameter("unit vectors: d' = 1, 2, or any d'", default="angle")
     size: int = parameter("angles; or x² + y² of the points; or entries of a ±1 vector", most=1 << 10, default=8)

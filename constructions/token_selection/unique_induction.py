@@ -17,7 +17,8 @@ from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
 from constructions.construction import parameter
-from constructions.token_selection.base import PAPER, Selecting, at_most_one, digits, read_digits, recall_by_hand
+from constructions.papers import TOKEN_SELECTION
+from constructions.token_selection.base import Selecting, at_most_one, digits, read_digits, recall_by_hand
 from verify.arguments import at_least
 from verify.bounds import information_bound_bits
 from verify.obstructions import Obstruction, of_recall
@@ -28,7 +29,7 @@ from verify.tasks.task import Task
 @dataclass(frozen=True)
 class UniqueInduction(Selecting):
     name: ClassVar[str] = "unique-induction"
-    theorem: ClassVar[str] = f"{PAPER}, Theorem D.1"
+    theorem: ClassVar[str] = f"{TOKEN_SELECTION}, Theorem D.1"
 
     vocab: int = parameter("number of tokens", most=1 << 14, default=8)
     length: int = parameter("tokens in a sequence", most=1 << 20, default=16)

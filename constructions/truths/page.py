@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from constructions.papers import SELECTIVITY
 from constructions.truths.collection import TRUTHS
 from constructions.truths.commands import section
-from constructions.truths.truth import SELECTIVITY, Finding, Truth
+from constructions.truths.truth import Finding, Truth
 
 PAGE = Path(__file__).parents[2] / "docs" / "truths.md"
 HEAD = """# What the theorems do not say

@@ -7,7 +7,8 @@ from math import acosh, ceil, cosh, log
 
 import numpy as np
 
-from constructions.truths.truth import EXPRESSIVITY, Finding, Truth
+from constructions.papers import EXPRESSIVITY
+from constructions.truths.truth import Finding, Truth
 
 
 def telescope(copies: list) -> list:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from constructions.truths.truth import SELECTIVITY, Finding, Truth
+from constructions.papers import SELECTIVITY
+from constructions.truths.truth import Finding, Truth
 from verify.tasks.mqar import BenchmarkLayout, PaperLayout, mqar_oracle
 from verify.tasks.task import IGNORED, Batch
 

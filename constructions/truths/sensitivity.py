@@ -10,7 +10,8 @@ from math import pi, sqrt
 
 import numpy as np
 
-from constructions.truths.truth import SELECTIVITY, Finding, Truth
+from constructions.papers import SELECTIVITY
+from constructions.truths.truth import Finding, Truth
 
 
 def softplus(x: complex) -> complex:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-SELECTIVITY = "Understanding Input Selectivity in Mamba"
-EXPRESSIVITY = "On the Expressivity of Selective State-Space Layers"
-
 
 @dataclass(frozen=True)
 class Finding:

@@ -1,0 +1,8 @@
+"""The papers whose statements are built here, by the names that every table and every summary prints."""
+
+from __future__ import annotations
+
+SELECTIVITY = "Understanding Input Selectivity in Mamba"
+FREE_LUNCH = 'Can Mamba Always Enjoy the "Free Lunch"?'
+EXPRESSIVITY = "On the Expressivity of Selective State-Space Layers"
+TOKEN_SELECTION = "State Space Models are Provably Comparable to Transformers in Dynamic Token Selection"
