@@ -17,12 +17,13 @@ from compiler.artifact.generate import transformers_model
 from compiler.artifact.model import Stack
 from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.numeric import NumericModel, NumericStack, interpret_named, loaded_stack
-from compiler.artifact.package import LanguageModel, bare, packaged_sizes
+from compiler.artifact.package import LanguageModel, bare, bare_sizes, packaged_sizes
 from compiler.artifact.save import save as save_checkpoint
 from compiler.driver import Compiled, compile
 from constructions.construction import CircuitFamily
 from constructions.guarantee import NOT_ASKED, Proof, stated_task
 from constructions.requests import check_exhaustive
+from verify import obstructions
 from verify.check import Scores, Verification, check, chosen_batches
 from verify.generation import check_generation
 from verify.numbers import check_numbers
@@ -208,7 +209,8 @@ def report(
     results: of the language model that the checkpoint holds; bare_results: of the bare form;
     proof: what `guarantee.proof_of` returned.
     """
-    construction = built.construction
+    construction, has = built.construction, capacity(built.compiled)
+    needs = construction.obstructions(has)
     total = sum(results.values(), start=Verification())
     return {
         "construction": construction.title(),
@@ -220,6 +222,8 @@ def report(
         "bound": construction.bound(),
         "bound_source": construction.bound_source(),
         "state": state_numbers(built),
+        "obstructions": [str(one) for one in needs],
+        "needed": obstructions.summary(needs, has.channels, _paper_bound(construction)) if needs else "",
         "guarantee": {
             "level": promised_level(built) if total.sequences and total.within else UNVERIFIED,
             "answers": construction.promise(),
@@ -247,6 +251,24 @@ def state_numbers(built: Built) -> dict[str, int]:
     if packaged:
         found["language model"] = packaged["layers"] * packaged["d_inner"] * packaged["d_state"]
     return found
+
+
+def capacity(compiled: Compiled) -> obstructions.Capacity:
+    """What the blocks have, at their least sizes: d_inner·d_state numbers and what each convolution holds.
+
+    Mamba-2 convolves its B and C as well, once for all channels.
+    """
+    blocks = bare_sizes(compiled)
+    channels, columns = (max((getattr(b, name) for b in blocks), default=0) for name in ("d_inner", "d_state"))
+    held = compiled.context.target.max_lag
+    beside = 2 * held if compiled.context.target.name == "mamba2" else 0
+    numbers = sum(b.d_inner * (b.d_state + held) + beside * b.d_state for b in blocks)
+    return obstructions.Capacity(channels, len(blocks), numbers, columns + held, beside * columns, columns)
+
+
+def _paper_bound(construction: CircuitFamily) -> str:
+    """The theorem's own numbers, where it has any."""
+    return ", ".join(f"{name} ≤ {most:,}" for name, most in construction.bound().items()) or obstructions.NO_CONSTANTS
 
 
 def _domain(built: Built) -> str:
@@ -280,8 +302,8 @@ def _failure(total: Verification) -> dict:
 
 def claims(report: dict) -> dict:
     """The entries of a report that a construction adds to the manifest of its checkpoint."""
-    told = ("construction", "theorem", "params", "bound", "guarantee", "verification", "task")
-    return {name: report[name] for name in told if name != "task" or report[name]}
+    told = ("construction", "theorem", "params", "bound", "guarantee", "verification", "task", "obstructions", "needed")
+    return {name: report[name] for name in told if name not in told[-3:] or report[name]}
 
 
 def save(

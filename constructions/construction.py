@@ -16,7 +16,7 @@ from verify.tasks.task import Task
 if TYPE_CHECKING:
     from compiler.artifact.model import Stack
     from compiler.driver import Compiled
-    from verify.obstructions import Obstruction
+    from verify.obstructions import Capacity, Obstruction
     from verify.tasks.numbers import NumberTask
 
 LARGEST_PARAMETER = 1 << 53  # of any number that is no size
@@ -88,8 +88,8 @@ class CircuitFamily(ABC):
         """Sizes of the network of fnn+ssm in the paper's letters, by explicit formulas; {} where there are none."""
         return {}
 
-    def obstructions(self, channels: int, window: int) -> list[Obstruction]:
-        """What any exact network of the class needs, beside a built one's D and U (`verify.obstructions`)."""
+    def obstructions(self, has: Capacity) -> list[Obstruction]:
+        """What any exact model of the class needs, beside what a built one has (`verify.obstructions`)."""
         return []
 
     def bound_source(self) -> str:

@@ -73,6 +73,9 @@ def show_report(report: dict) -> None:
     console.print(_sizes_table(report))
     if report.get("bound") and report.get("bound_source"):
         console.print(f"bound: {report['bound_source']}")
+    for sentence in (*report.get("obstructions", []), report.get("needed", "")):
+        if sentence:
+            console.print(sentence)
     for line in _promise_lines(report):
         console.print(line)
     if report.get("verification"):

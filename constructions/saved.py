@@ -152,4 +152,6 @@ def compare(directory: str | Path, built: Built, proof: Proof) -> list[str]:
         told = claims(report(built, {}, None, None, proof))
         if manifest.guarantee.level == promised_level(built):  # a claim of what was run, which is run again
             told["guarantee"]["level"] = manifest.guarantee.level
+        if not manifest.obstructions and not manifest.needed:  # of an earlier version, which told of none
+            told = {name: value for name, value in told.items() if name not in ("obstructions", "needed")}
     return differences(directory, Artifact(built.compiled, built.model, told))

@@ -1,20 +1,22 @@
 """What no small model can do: lower bounds on the channels D of paper D's class for copying and recall.
 
 A block of D channels with the filter c1·cos(2πa1·j/P) + c2·sin(2πa2·j/P) is a recurrence of at most 4D states, two for
-each frequency. The theorems promise sizes that are poly-logarithmic in words and length; three bounds say otherwise,
-for any weights:
+each frequency. A real mixer has for each channel d_state numbers and what its convolution holds. The theorems promise
+sizes that are poly-logarithmic in words and length; three bounds say otherwise, for any weights:
 
 Information (O1). A model that has taken at most 2^b values when the answer begins copies a uniform string of N words
 with probability at most 2^b·V^−N. So b ≥ N·log2 V + log2(1 − ε), and recall of any key out of n_K takes b ≥ n_K·log2
-V_v. M blocks hold 4·D·M numbers of β bits: D ≥ b/(4Mβ). Networks between the blocks change nothing about it.
+V_v. M blocks hold 4·D·M numbers of β bits: D ≥ b/(4Mβ), and so for any other count of numbers for each channel.
+Networks between the blocks and decays that read the input change nothing about it.
 
 Rank (O2). A read-out <ψ(q), Σ_j φ(k_j) v_j> by r products whose kernel <ψ(q), φ(k)> is 1 for q = k and at most η away
 from 0 else has r ≥ n/(2(1 + (n − 1)η²)) on n keys: A + Aᵀ has rank ≤ 2r, trace 2n and |A + Aᵀ|_F² ≤ 4n(1 + (n − 1)η²),
 and (trace)² ≤ rank·|·|_F². This holds at any precision. For l pairs, all of them right whatever the values, η ≤ 1/l.
+A channel of d_state columns reads out by as many products.
 
 Delays (O3). The Hankel matrix (h_{a+b+1})_{a,b<i} of a delay by i is a permutation matrix, that of s states has rank at
 most s; they differ by √(i − s) or more in the Frobenius norm, so by √(i − s)/i in some entry. A filter that is nearer
-than 1/√(2i) to a delay by i has s > i/2 states.
+than 1/√(2i) to a delay by i has s > i/2 states. It is about fixed filters: what counts places needs none.
 """
 
 from __future__ import annotations
@@ -27,26 +29,56 @@ import numpy as np
 from verify.arguments import at_least
 
 STATES_OF_A_CHANNEL = 4
+NO_CONSTANTS = "poly-logarithmic, without constants"  # what paper D says of D
 ROOM = 1e-9  # below a whole number it is the number itself
 
 
 @dataclass(frozen=True)
 class Obstruction:
-    """A lower bound and what a model has of the same thing: bits of state, products, or states of a filter."""
+    """A lower bound and what a model has of the same thing: bits of state, products, or states of a filter.
+
+    built: None where the model has no such part; then the bound is not about it, and it needs no channels for it.
+    """
 
     kind: str
     of: str
     least: float
-    built: float
+    built: float | None
     channels: int
 
     @property
     def kept(self) -> bool:
         """Whether the model has as much as any must."""
-        return self.built >= self.least - ROOM
+        return self.built is None or self.built >= self.least - ROOM
 
     def __str__(self) -> str:
+        if self.built is None:
+            return f"{self.kind}: {self.least:.4g} {self.of} at least where there is one, built none"
         return f"{self.kind}: {self.least:.4g} {self.of} at least (D ≥ {self.channels}), built {self.built:.4g}"
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What a built model has.
+
+    channels: D, of its widest block; blocks: M; numbers: of state, in all blocks; states: numbers that one more channel
+    adds to a block, and shared: that a block has besides; columns: products of a channel's read-out; filters: states of
+    the fixed filters that tell places apart, None where places are counted; precision: bits of a number.
+    """
+
+    channels: int
+    blocks: int
+    numbers: int
+    states: int = STATES_OF_A_CHANNEL
+    shared: int = 0
+    columns: int = 1
+    filters: int | None = None
+    precision: int = 32
+
+    @classmethod
+    def of_network(cls, channels: int, blocks: int, window: int) -> Capacity:
+        """Paper D's class: D, M and U; cosines over the window tell its U + 1 places apart."""
+        return cls(channels, blocks, STATES_OF_A_CHANNEL * channels * blocks, filters=window + 1)
 
 
 # O1 ---------------------------------------------------------------------------------------------------------------
@@ -71,9 +103,13 @@ def most_copied(bits: float, length: int, vocab: int) -> float:
     return min(1.0, 2.0 ** (bits - length * log2(vocab)))
 
 
-def channels_for_bits(bits: float, blocks: int = 2, precision: int = 32) -> int:
-    """D ≥ b/(4Mβ), at least 1 where there is anything to keep."""
-    return ceil(bits / (STATES_OF_A_CHANNEL * blocks * precision) - ROOM) if bits > 0 else 0
+def channels_for_bits(
+    bits: float, blocks: int = 2, precision: int = 32, states: int = STATES_OF_A_CHANNEL, shared: int = 0
+) -> int:
+    """D ≥ (b/(Mβ) − shared)/states, at least 1 where there is anything to keep."""
+    if bits <= 0:
+        return 0
+    return max(1, ceil((bits / (blocks * precision) - shared) / states - ROOM))
 
 
 # O2 ---------------------------------------------------------------------------------------------------------------
@@ -115,28 +151,21 @@ def hankel(taps: np.ndarray, size: int) -> np.ndarray:
 # For a construction -------------------------------------------------------------------------------------------------
 
 
-def of_copy(
-    length: int, vocab: int, channels: int, delays: int, blocks: int = 2, precision: int = 32, error: float = 0.0
-) -> list[Obstruction]:
-    """Copying N words: channels = D, delays: states of the filters that tell positions up to N apart."""
-    return [
-        _information(copy_bits(length, vocab, error), channels, blocks, precision),
-        _delay(length, delays),
-    ]
+def of_copy(length: int, vocab: int, has: Capacity, error: float = 0.0) -> list[Obstruction]:
+    """Copying N words but for a share of the strings: O1 and O3."""
+    return [_information(copy_bits(length, vocab, error), has), _delay(length, has)]
 
 
-def of_recall(
-    keys: int, values: int, channels: int, products: int, blocks: int = 2, precision: int = 32, pairs: int | None = None
-) -> list[Obstruction]:
-    """Recall (also induction heads, keys = words): channels = D, products: the read-out's, l = n_K pairs by default."""
+def of_recall(keys: int, values: int, has: Capacity, products: int, pairs: int | None = None) -> list[Obstruction]:
+    """Recall (also induction heads, keys = words): O1 and O2. products: the read-out's; l = n_K pairs by default."""
     least = least_products_for_pairs(keys, keys if pairs is None else pairs)
     return [
-        _information(recall_bits(keys, values), channels, blocks, precision),
-        Obstruction("rank", "products", least, products, ceil(least - ROOM)),
+        _information(recall_bits(keys, values), has),
+        Obstruction("rank", "products", least, products, ceil(least / has.columns - ROOM)),
     ]
 
 
-def summary(found: list[Obstruction], channels: int, paper: str = "poly-logarithmic, without constants") -> str:
+def summary(found: list[Obstruction], channels: int, paper: str = NO_CONSTANTS) -> str:
     """One sentence: any exact solution needs D ≥ …; built …; the paper's bound …."""
     needed = max((one.channels for one in found), default=0)
     return f"any exact solution needs D ≥ {needed}; built {channels}; the paper's bound is {paper}"
@@ -152,14 +181,15 @@ def crossing(power: float, constant: float = 1.0, vocab: int = 2, blocks: int = 
     return inf
 
 
-def _information(bits: float, channels: int, blocks: int, precision: int) -> Obstruction:
-    built = STATES_OF_A_CHANNEL * channels * blocks * precision
-    return Obstruction("information", "bits of state", bits, built, channels_for_bits(bits, blocks, precision))
+def _information(bits: float, has: Capacity) -> Obstruction:
+    least = channels_for_bits(bits, has.blocks, has.precision, has.states, has.shared)
+    return Obstruction("information", "bits of state", bits, has.numbers * has.precision, least)
 
 
-def _delay(length: int, states: int) -> Obstruction:
+def _delay(length: int, has: Capacity) -> Obstruction:
     least = least_delay_states(length, 0.0)
-    return Obstruction("delay", "states of a filter", least, states, ceil(least / STATES_OF_A_CHANNEL))
+    channels = 0 if has.filters is None else ceil(least / has.states)
+    return Obstruction("delay", "states of a filter", least, has.filters, channels)
 
 
 def _sizes(count: int, vocab: int) -> None:

@@ -122,7 +122,9 @@ def _sizes(manifest: Mapping[str, Any]) -> str:
     used = {name: max(block[name] for block in sizes["blocks"]) for name in ("d_model", "d_inner", "d_state")}
     rows += [f"| {name} | {used[name]} | {sizes['packaged'][name]} |" for name in used]
     rows += [f"| layers | {sizes['layers']} | {sizes['packaged']['layers']} |"]
-    return "\n".join(["## Sizes", "", *rows, "", f"{sizes['parameters']:,} parameters."])
+    needed = ["", f"{manifest['needed'][0].upper()}{manifest['needed'][1:]}."] if manifest.get("needed") else []
+    bounds = ["", *(f"- {sentence}" for sentence in manifest.get("obstructions", []))] if needed else []
+    return "\n".join(["## Sizes", "", *rows, "", f"{sizes['parameters']:,} parameters.", *needed, *bounds])
 
 
 def _snippet(config: Mapping[str, Any], example: str) -> str:

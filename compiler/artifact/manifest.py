@@ -143,6 +143,7 @@ class Manifest:
     max_d_state: how many columns a state may have, where the author of a circuit of their own said so.
     The entries from `construction` on are those of a construction of a paper, and absent for any other circuit.
     task: which function the answers are, by the name and parameters that the checker knows (`verify/checker/task.py`).
+    obstructions: lower bounds for any exact model of the task, beside what this one has; needed: the largest of them.
     """
 
     format: str
@@ -168,6 +169,8 @@ class Manifest:
     guarantee: GuaranteeRecord | None = None
     verification: VerificationRecord | None = None
     task: dict[str, Any] | None = None
+    obstructions: list[str] = field(default_factory=list)
+    needed: str = ""
 
 
 def sealed(manifest: Mapping[str, Any], directory: Path) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from constructions.copy_dp.chains import END, leaving, repeated
 from constructions.copy_dp.places import FORGETS, Arch, by_hand, copied_by_sums
 from constructions.papers import FREE_LUNCH, TOKEN_SELECTION
 from verify.arguments import at_least
-from verify.obstructions import Obstruction, of_copy
+from verify.obstructions import Capacity, Obstruction, of_copy
 from verify.tasks.chain import ChainTask
 from verify.tasks.copying import CopyAt
 from verify.tasks.solvers.copying import CopySolver
@@ -153,6 +153,6 @@ class Copy(WithMemory, Construction):
         """One column of the state for each place; in all N·d numbers for tokens of d entries."""
         return {"d_state": self.n, "state": self.n * self.vocab}
 
-    def obstructions(self, channels: int, window: int) -> list[Obstruction]:
-        """O1 and O3; the separator's delays are cosines over all places of the window."""
-        return of_copy(self.n, self.vocab, channels, window + 1) if self.form == "string" else []
+    def obstructions(self, has: Capacity) -> list[Obstruction]:
+        """O1 and O3; on fnn+ssm the separator's delays are cosines over all places of the window, elsewhere a count."""
+        return of_copy(self.n, self.vocab, has) if self.form == "string" else []

@@ -24,7 +24,7 @@ from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving,
 from constructions.copy_dp.places import FORGETS, Arch, by_hand, copied_by_sums
 from constructions.papers import FREE_LUNCH, TOKEN_SELECTION
 from verify.arguments import at_least
-from verify.obstructions import Obstruction, of_copy
+from verify.obstructions import Capacity, Obstruction, of_copy
 from verify.tasks.chain import Solver
 from verify.tasks.solvers.recall import SelectiveCopySolver
 
@@ -88,6 +88,6 @@ class SelectiveCopy(ChainConstruction, WithMemory):
     def by_hand(self) -> dict[str, int]:
         return by_hand(self.n, self.vocab, self.longest())
 
-    def obstructions(self, channels: int, window: int) -> list[Obstruction]:
-        """O1 and O3; the separator's delays are cosines over all places of the window."""
-        return of_copy(self.n, self.vocab, channels, window + 1)
+    def obstructions(self, has: Capacity) -> list[Obstruction]:
+        """O1 and O3; on fnn+ssm the separator's delays are cosines over all places of the window, elsewhere a count."""
+        return of_copy(self.n, self.vocab, has)

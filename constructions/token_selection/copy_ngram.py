@@ -35,7 +35,7 @@ from constructions.papers import TOKEN_SELECTION
 from constructions.token_selection.base import Selecting, digits
 from verify.arguments import at_least
 from verify.bounds import repeated_ngram_bound
-from verify.obstructions import Obstruction, of_copy
+from verify.obstructions import Capacity, Obstruction, of_copy
 from verify.tasks.chain import ChainTask
 from verify.tasks.solvers.copying import NgramCopySolver
 from verify.tasks.task import Task
@@ -124,7 +124,7 @@ class CopyNgram(Selecting):
         features = 28 / 3 * (2 * self.length + 1) * log(2 * self.length * d / LOST)
         return {"M": 2, "D": ceil(features) * d}
 
-    def obstructions(self, channels: int, window: int) -> list[Obstruction]:
+    def obstructions(self, has: Capacity) -> list[Obstruction]:
         """O1 for the strings that are copied; no filter has to tell all places apart."""
         lost = min(self.expected_failure(), 1 - 2.0**-20)
-        return of_copy(self.length, self.vocab, channels, self.length, error=lost)[:1]
+        return of_copy(self.length, self.vocab, has, error=lost)[:1]

@@ -13,7 +13,7 @@ from compiler.machines.fnn_ssm import CompiledNetwork, compile_network
 from constructions.construction import CircuitFamily
 from constructions.requests import check_exhaustive
 from verify.check import Verification, check, chosen_batches
-from verify.obstructions import Obstruction, summary
+from verify.obstructions import Capacity, Obstruction, summary
 
 MODULE_SEQUENCES = 256  # that the torch module is run on as well
 NEAR = 1e-6  # how far its scores may be from the exact ones: cosines are rounded, and so are their sums
@@ -89,7 +89,8 @@ def report(built: BuiltNetwork, results: dict[str, Verification]) -> dict[str, A
 
 def obstructions(built: BuiltNetwork) -> list[Obstruction]:
     """Lower bounds for any exact network, beside what this one has."""
-    return built.construction.obstructions(built.compiled.sizes.D, built.compiled.sizes.U)
+    sizes = built.compiled.sizes
+    return built.construction.obstructions(Capacity.of_network(sizes.D, sizes.M, sizes.U))
 
 
 def run(construction: CircuitFamily, mode: str, samples: int, as_json: bool) -> bool:

@@ -22,7 +22,7 @@ from constructions.papers import TOKEN_SELECTION
 from constructions.token_selection.base import Selecting, at_most_one, digits, read_digits, recall_by_hand
 from verify.arguments import at_least
 from verify.bounds import information_bound_bits
-from verify.obstructions import Obstruction, of_recall
+from verify.obstructions import Capacity, Obstruction, of_recall
 from verify.tasks.selection import Recall
 from verify.tasks.task import Task
 
@@ -68,6 +68,6 @@ class AssociativeRecall(Selecting):
     def by_hand(self) -> dict[str, int]:
         return recall_by_hand(self.keys, self.values)
 
-    def obstructions(self, channels: int, window: int) -> list[Obstruction]:
+    def obstructions(self, has: Capacity) -> list[Obstruction]:
         """O1 and O2; the read-out gates one bank for each key: as many products."""
-        return of_recall(self.keys, self.values, channels, self.keys, pairs=min(self.keys, self.pairs))
+        return of_recall(self.keys, self.values, has, self.keys, pairs=min(self.keys, self.pairs))

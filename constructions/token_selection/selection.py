@@ -32,7 +32,7 @@ from constructions.papers import TOKEN_SELECTION
 from constructions.token_selection.base import Selecting, at_most_one, digits, read_digits
 from verify.arguments import at_least
 from verify.bounds import information_bound_bits
-from verify.obstructions import Obstruction, of_recall
+from verify.obstructions import Capacity, Obstruction, of_recall
 from verify.tasks.selection import Selection
 from verify.tasks.task import Task
 
@@ -125,7 +125,7 @@ class TokenSelection(Selecting):
         """The exact form of II.5 has a feature for each key and each digit, and one that says that it is there."""
         return {"D": len(self.points()) * (digits(self.values).shape[1] + 2)}
 
-    def obstructions(self, channels: int, window: int) -> list[Obstruction]:
+    def obstructions(self, has: Capacity) -> list[Obstruction]:
         """O1 and O2: where each query is one of the keys, selection is recall."""
         count = len(self.points())
-        return of_recall(count, self.values, channels, count, blocks=1, pairs=min(count, self.length - 1))
+        return of_recall(count, self.values, has, count, pairs=min(count, self.length - 1))

@@ -21,7 +21,7 @@ from constructions.papers import TOKEN_SELECTION
 from constructions.token_selection.base import Selecting, at_most_one, digits, read_digits, recall_by_hand
 from verify.arguments import at_least
 from verify.bounds import information_bound_bits
-from verify.obstructions import Obstruction, of_recall
+from verify.obstructions import Capacity, Obstruction, of_recall
 from verify.tasks.selection import UniqueInduction as UniqueInductionTask
 from verify.tasks.task import Task
 
@@ -59,6 +59,6 @@ class UniqueInduction(Selecting):
         """As for recall with |V| keys and |V| values."""
         return recall_by_hand(self.vocab, self.vocab)
 
-    def obstructions(self, channels: int, window: int) -> list[Obstruction]:
+    def obstructions(self, has: Capacity) -> list[Obstruction]:
         """O1 and O2; the read-out gates one bank for each key: as many products."""
-        return of_recall(self.vocab, self.vocab, channels, self.vocab, pairs=min(self.vocab, self.length))
+        return of_recall(self.vocab, self.vocab, has, self.vocab, pairs=min(self.vocab, self.length))

@@ -104,12 +104,13 @@ def test_the_exact_delay_has_as_many_states_as_it_must() -> None:
 
 
 def test_of_constructions() -> None:
-    copying = obstructions.of_copy(8, 6, channels=46, delays=19)
+    copying = obstructions.of_copy(8, 6, obstructions.Capacity.of_network(46, 2, 18))
     assert [one.kind for one in copying] == ["information", "delay"] and all(one.kept for one in copying)
     assert copying[0].least == pytest.approx(8 * log2(6)) and copying[1].least == 8
-    recalling = obstructions.of_recall(8, 8, channels=32, products=8)
+    network = obstructions.Capacity.of_network(32, 2, 16)
+    recalling = obstructions.of_recall(8, 8, network, products=8)
     assert recalling[0].least == 24 and recalling[1].least == pytest.approx(8 / (2 * (1 + 7 / 64)))
-    assert not obstructions.of_recall(8, 8, channels=32, products=3)[1].kept
+    assert not obstructions.of_recall(8, 8, network, products=3)[1].kept
     assert obstructions.summary(recalling, 32).startswith("any exact solution needs D ≥ 4; built 32; the paper's")
     assert str(copying[1]) == "delay: 8 states of a filter at least (D ≥ 2), built 19"
 
