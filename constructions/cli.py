@@ -217,20 +217,23 @@ def verify(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Verify a saved checkpoint again, from its files alone."""
+    """Verify a saved checkpoint, or an export with gated MLPs (mamba-ssm-mlp), again, from its files alone."""
     if runtime == "mamba-ssm":
         _need_mamba_ssm()
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
-            from constructions import artifact, saved
+            from constructions import artifact, saved, saved_export
         form = bars.form(runtime or "checkpoint")
-        found = saved.verify_checkpoint(directory, mode, samples, runtime == "transformers", form, data)
+        verified = saved_export.verify_export if saved_export.is_export(directory) else saved.verify_checkpoint
+        found = verified(directory, mode, samples, runtime == "transformers", form, data)
     for sentence in found.complaints:
         typer.echo(sentence, err=True)
     if found.stack is None:
         raise typer.Exit(1)
     report = artifact.report(found.built, found.results, str(directory), None, found.proof)
     report["runtime"] = "transformers" if runtime == "transformers" else _runtime_name()
+    if found.export:
+        report |= {"export": found.export, "runtime": f"{_runtime_name()}, MambaLMHeadModel"}
     if as_json:
         typer.echo(json.dumps(report | {"damage": found.damage}))
     else:

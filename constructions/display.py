@@ -76,6 +76,9 @@ def show_report(report: dict) -> None:
     for sentence in (*report.get("obstructions", []), report.get("needed", "")):
         if sentence:
             console.print(sentence)
+    if report.get("export"):
+        count = "{gated_mlps} of {layers} layers with a gated MLP, d_intermediate {d_intermediate}"
+        console.print(f"as exported: {count.format(**report['export'])}")
     for line in _promise_lines(report):
         console.print(line)
     if report.get("verification"):

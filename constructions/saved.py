@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from compiler.artifact import CheckpointError, read_manifest
+from compiler.artifact import CheckpointError, Manifest, read_manifest
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import differences
 from compiler.artifact.files import MANIFEST
@@ -16,6 +16,7 @@ from compiler.artifact.model import Stack
 from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.numeric import NumericStack
 from compiler.artifact.schema import parse
+from compiler.export.record import ExportRecord
 from constructions import artifact
 from constructions.artifact import Built, build, claims, promised_level, report
 from constructions.construction import NumericConstruction
@@ -30,7 +31,8 @@ from verify.tasks.recorded import Recorded
 class Finding:
     """What came out. complaints: a sentence for each difference; stack: the model, None where it cannot be run.
 
-    proof: what is proved of what the circuit compiles to, and so of the checkpoint where nothing differs.
+    proof: what is proved of what the circuit compiles to, and so of the checkpoint where nothing differs; export: what
+    an export has in the place of the checkpoint's layers.
     """
 
     built: Built
@@ -39,6 +41,7 @@ class Finding:
     damage: str | None
     results: dict[str, Verification]
     proof: Proof = NOT_ASKED
+    export: dict[str, int] | None = None
 
     @property
     def good(self) -> bool:
@@ -117,23 +120,26 @@ def rebuild(directory: str | Path) -> Built:
     A construction of ours is built from its parameters, any other circuit from circuit.json and the promise.
     CheckpointError where there is none, or where sizes do not fit together: before any work that grows with them.
     """
-    manifest = read_manifest(directory)
+    return rebuilt(Path(directory), read_manifest(directory), MANIFEST)
+
+
+def rebuilt(directory: Path, manifest: Manifest | ExportRecord, file: str) -> Built:
+    """The same from a manifest, or the record of an export with circuit.json beside it, that is called `file`."""
     if manifest.construction is None:
-        return build(read_circuit(Path(directory), manifest))
+        return build(read_circuit(directory, manifest))
     known = families()
     if manifest.construction not in known:
         names = ", ".join(known)
         raise CheckpointError(
             f"the checkpoint's construction is {shown(manifest.construction)}, and it must be one of {names}."
         )
-    construction = parse(known[manifest.construction], manifest.params, f"{MANIFEST}: params")
+    construction = parse(known[manifest.construction], manifest.params, f"{file}: params")
     if isinstance(construction, NumericConstruction):
         return build(construction)
     tokens = (manifest.promise.language or {}).get("tokens")
     if construction.letters() != tokens:
         raise CheckpointError(
-            f"{MANIFEST}: params ask for {shown(construction.letters())} tokens, and "
-            f"its promise is over {shown(tokens)}."
+            f"{file}: params ask for {shown(construction.letters())} tokens, and its promise is over {shown(tokens)}."
         )
     return build(construction)
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from compiler.artifact import CheckpointError, Manifest
 from compiler.artifact.files import CIRCUIT
 from compiler.artifact.json_files import read_json
+from compiler.export.record import ExportRecord
 from compiler.language.circuit import Circuit
 from compiler.language.data import DataError, from_data
 from constructions.construction import CircuitFamily, Construction, parameter
@@ -18,7 +19,7 @@ from verify.tasks.task import Task
 from verify.tasks.walks import Walks
 
 
-def read_circuit(directory: Path, manifest: Manifest) -> SavedCircuit | SavedNumbers:
+def read_circuit(directory: Path, manifest: Manifest | ExportRecord) -> SavedCircuit | SavedNumbers:
     """The circuit of a checkpoint; CheckpointError, one sentence, where it is none."""
     try:
         circuit = from_data(read_json(directory / CIRCUIT))

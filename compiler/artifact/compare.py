@@ -7,7 +7,7 @@ listed here, each with the reason.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +53,17 @@ def differences(directory: str | Path, artifact: Artifact) -> list[str]:
     directory = Path(directory)
     config, tokens = artifact.model.config, artifact.model.tokens
     texts = checkpoint_texts(config, tokens, artifact.compiled.source.end, artifact.circuit)
-    found = [sentence for name, text in texts.items() for sentence in _text_differences(directory / name, text)]
+    found = text_differences(directory, texts)
     found += weight_differences(directory / WEIGHTS, artifact.model.tensors)
-    found += _entry_differences(
+    found += entry_differences(
         MANIFEST, manifest_content(directory), artifact.manifest | {"format": FORMAT, "format_version": FORMAT_VERSION}
     )
-    return found + _foreign_files(directory, texts)
+    return found + foreign_files(directory, {MANIFEST, WEIGHTS, *texts})
+
+
+def text_differences(directory: Path, texts: Mapping[str, str]) -> list[str]:
+    """Where JSON files, by their names, hold something else than these texts."""
+    return [sentence for name, text in texts.items() for sentence in _text_differences(directory / name, text)]
 
 
 def _text_differences(path: Path, text: str) -> list[str]:
@@ -68,7 +73,7 @@ def _text_differences(path: Path, text: str) -> list[str]:
         found, expected = read_json(path), json.loads(text)
         if path.name == CIRCUIT:
             found, expected = _without_sources(found), _without_sources(expected)
-        return _entry_differences(path.name, found, expected)
+        return entry_differences(path.name, found, expected)
     except (OSError, CheckpointError) as reason:
         return [str(reason).rstrip(".")]
 
@@ -81,7 +86,7 @@ def _without_sources(circuit: Any) -> Any:
     return circuit | {"streams": streams}
 
 
-def _entry_differences(name: str, found: Any, expected: dict[str, Any]) -> list[str]:
+def entry_differences(name: str, found: Any, expected: dict[str, Any]) -> list[str]:
     """Where two JSON objects differ, by the keys of their first two levels."""
     if not isinstance(found, dict):
         return [f"{name} is {shown(found)}, not an object"]
@@ -118,8 +123,13 @@ def weight_differences(path: Path, expected: dict[str, torch.Tensor]) -> list[st
     except (SafetensorError, OSError, CheckpointError) as reason:
         return [f"{WEIGHTS} cannot be read: {str(reason).splitlines()[0].rstrip('.')}"]
     sentences = [] if metadata == {"format": "pt"} else [f"{WEIGHTS} has other metadata: {shown(metadata)}"]
-    sentences += [f"{WEIGHTS} has no tensor {name}" for name in sorted(expected.keys() - found.keys())]
-    sentences += [f"{WEIGHTS} has a tensor {name} too many" for name in sorted(found.keys() - expected.keys())]
+    return sentences + tensor_differences(WEIGHTS, found, expected)
+
+
+def tensor_differences(file: str, found: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor]) -> list[str]:
+    """The tensors of a file that are missing, too many, or other than expected in any bit."""
+    sentences = [f"{file} has no tensor {name}" for name in sorted(expected.keys() - found.keys())]
+    sentences += [f"{file} has a tensor {name} too many" for name in sorted(found.keys() - expected.keys())]
     for name in sorted(found.keys() & expected.keys()):
         if not _same_bits(found[name], expected[name]):
             sentences.append(f"its weights {name} differ")
@@ -132,8 +142,9 @@ def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
     return torch.equal(one.contiguous().view(torch.int32), other.contiguous().view(torch.int32))
 
 
-def _foreign_files(directory: Path, texts: Mapping[str, str]) -> list[str]:
-    ours = {MANIFEST, WEIGHTS, *texts, *HARMLESS_FILES, *HARMLESS_NAMES}
+def foreign_files(directory: Path, own: Collection[str]) -> list[str]:
+    """Files that are neither of these nor known to be harmless."""
+    ours = {*own, *HARMLESS_FILES, *HARMLESS_NAMES}
     return [
         f"it holds {entry.name}, which is not ours, and programs that load the model might read it"
         for entry in sorted(directory.iterdir())

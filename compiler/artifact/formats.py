@@ -18,6 +18,7 @@ _FORMATS: dict[str, str | Writer] = {
     HUGGING_FACE: "compiler.artifact.save:save",
     "gguf": "compiler.export.gguf:write",
     "mamba-ssm": "compiler.export.mamba_ssm:write",
+    "mamba-ssm-mlp": "compiler.export.mamba_ssm_mlp:write",
     "mlx": "compiler.export.mlx:write",
     "onnx": "compiler.export.onnx:write",
     "safetensors-bare": "compiler.export.bare:write",

@@ -41,7 +41,7 @@ def write(package: Package, path: Path, overwrite: bool) -> None:
         for name, text in tokenizer_texts(package).items():
             write_text(place / name, text)
 
-    write_directory(path, overwrite, content, card(package, content, _use(dtype)), fill)
+    write_directory(path, overwrite, content, card(package, content, use(dtype)), fill)
 
 
 def own_config(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,7 +76,8 @@ def own_name(name: str) -> str:
     return _OWN_EMBEDDING if name == EMBEDDING else name
 
 
-def _use(dtype: str) -> str:
+def use(dtype: str) -> str:
+    """How it is loaded, as Markdown."""
     return f"""```python
 import torch
 from mamba_ssm import MambaLMHeadModel

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from compiler.artifact.card import compiled_from, promise_sentences
 from compiler.artifact.json_files import canonical_json
+from compiler.artifact.manifest import PromiseRecord
 from compiler.artifact.numbers_config import is_numbers
 
 if TYPE_CHECKING:
@@ -20,6 +22,27 @@ _ALWAYS = (
     "Words that are not in the vocabulary become `<unk>`, for which nothing is promised.",
     "Weights are frozen: a training step of any size, and quantisation, can destroy the circuit.",
 )
+
+
+@dataclass(frozen=True)
+class ExportRecord:
+    """The typed content of the export.json of a format that `construct verify` runs."""
+
+    format: str
+    format_version: int
+    kind: str
+    circuit: str
+    construction: str | None
+    theorem: str | None
+    params: dict[str, int | float | str | bool | None] | None
+    arch: str
+    dtype: str
+    promise: PromiseRecord
+    answers: str | None
+    checkpoint: str | None
+    warnings: list[str]
+    files: dict[str, str]
+    max_d_state: int | None
 
 
 class ExportError(ValueError):

@@ -8,8 +8,8 @@ import torch
 
 from compiler import CompileError, compile
 from compiler.analysis.linear_form import ONE
-from compiler.artifact.gated_mlp import gated_language_model, paired
 from compiler.driver import run_blocks
+from compiler.export.mamba_ssm_mlp import gated_language_model, paired
 from compiler.ir.block import UnsafePreactivation
 from compiler.ir.feed_forward import feed_forward_of
 from compiler.runtime import has_mamba_ssm
@@ -80,7 +80,7 @@ def test_mamba_ssms_own_model_is_exact(construction, arch, tmp_path):
 
     compiled = small(construction, arch)
     made = gated_language_model(compiled)
-    made.save(tmp_path / "model")
+    compiled.save(tmp_path / "model", format="mamba-ssm-mlp")
     classes = mamba_classes()
     model = classes.MambaLMHeadModel.from_pretrained(str(tmp_path / "model"), device="cpu", dtype=torch.float32)
     assert type(model.backbone.layers[0].mlp).__name__ == "GatedMLP"

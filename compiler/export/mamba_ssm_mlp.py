@@ -1,14 +1,14 @@
-"""Language models whose layers are a mixer and a gated MLP: mamba_ssm's `MambaLMHeadModel` with `d_intermediate`.
+"""A directory for `MambaLMHeadModel.from_pretrained` of mamba_ssm whose layers are a mixer and a gated MLP.
 
-Each layer is h ← h + mixer(norm(h)), then h ← h + mlp(norm2(h)). A block that is a function of one position goes into
-the MLP behind the block before it, so that a circuit takes as few as half of the layers. Exactness: the MLP computes
-the very numbers that the block would (`compiler.ir.feed_forward`): silu at the same pre-activations, times a power of
-two, and the same sums; its norm carries the same ballast, and so is the identity.
+Its config has `d_intermediate`; each layer is h ← h + mixer(norm(h)), then h ← h + mlp(norm2(h)). A block that is a
+function of one position goes into the MLP behind the block before it, so that a circuit takes as few as half of the
+layers. Exactness: the MLP computes the very numbers that the block would (`compiler.ir.feed_forward`): silu at the same
+pre-activations, times a power of two, and the same sums; its norm carries the same ballast, and so is the identity.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,17 +18,24 @@ import torch
 from scipy import sparse
 
 from compiler.analysis.linear_form import ONE
+from compiler.artifact.files import CIRCUIT
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.package import LanguageModel, language_model
-from compiler.artifact.place import check_place
+from compiler.artifact.save import write_text
 from compiler.driver import Compiled
 from compiler.errors import CompileError
-from compiler.export.mamba_ssm import CONFIG, WEIGHTS, own_config, own_name
+from compiler.export.checkpoint import Package
+from compiler.export.common import tokenizer_texts
+from compiler.export.directory import write_directory
+from compiler.export.mamba_ssm import CONFIG, WEIGHTS, own_config, own_name, use
+from compiler.export.record import card, need_float32, need_tokens, record
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.feed_forward import FeedForward, feed_forward_of
+from compiler.language.data import to_data
 from compiler.targets.family import norm_name
 from compiler.targets.tensors import exact_float32
 
+KIND = "mamba-ssm-mlp"
 WIDTHS = 128  # mamba_ssm's GatedMLP rounds its width up to multiples of this
 
 
@@ -41,13 +48,33 @@ class GatedLanguageModel:
     layers: tuple[tuple[SelectiveBlock, FeedForward | None], ...]
     plain: LanguageModel
 
-    def save(self, directory: str | Path) -> None:
-        """config.json and pytorch_model.bin in a new directory, for `MambaLMHeadModel.from_pretrained`."""
-        place = Path(directory)
-        check_place(place)
-        place.mkdir(parents=True)
-        torch.save(self.tensors, place / WEIGHTS)
-        (place / CONFIG).write_text(canonical_json(self.config), "utf-8")
+
+def write(package: Package, path: Path, overwrite: bool) -> None:
+    """The directory; ExportError for what would not be exact there, CompileError for a circuit without an MLP."""
+    need_tokens(package, KIND)
+    need_float32(package, "the MLP of mamba_ssm")
+    model = gated_language_model(package.compiled)
+    content, texts = contents(package, model)
+
+    def fill(place: Path) -> None:
+        torch.save(model.tensors, place / WEIGHTS)
+        for name, text in texts.items():
+            write_text(place / name, text)
+
+    write_directory(path, overwrite, content, card(package, content, use(package.manifest["dtype"])), fill)
+
+
+def contents(package: Package, model: GatedLanguageModel) -> tuple[dict[str, Any], dict[str, str]]:
+    """(the record, every text file by its name): all that stands beside the weights.
+
+    circuit.json and max_d_state are there so that the circuit can be compiled again, from these files alone.
+    """
+    manifest: Mapping[str, Any] = package.manifest
+    limits = tuple(f"Not for its CUDA kernels: {sentence}" for sentence in manifest["cuda_limits"])
+    kept = f"Only mamba_ssm has such layers: {len(model.layers)} mixers, each before a gated MLP."
+    content = record(package, KIND, (kept, *limits)) | {"max_d_state": package.compiled.max_d_state}
+    texts = {CONFIG: canonical_json(model.config), CIRCUIT: canonical_json(to_data(package.compiled.source))}
+    return content, texts | tokenizer_texts(package)
 
 
 def gated_language_model(compiled: Compiled) -> GatedLanguageModel:
@@ -59,14 +86,14 @@ def gated_language_model(compiled: Compiled) -> GatedLanguageModel:
     width = plain.config["hidden_size"]
     hidden = max(len(mlp.coordinates) for _, mlp in layers if mlp)
     hidden = -(-hidden // WIDTHS) * WIDTHS
-    tensors = {own_name(name): tensor for name, tensor in plain.tensors.items()}
+    tensors = {own_name(name): tensor.contiguous() for name, tensor in plain.tensors.items()}
     for i, (_, mlp) in enumerate(layers):
         prefix = f"backbone.layers.{i}."
         tensors[f"{prefix}norm2.weight"] = plain.tensors[norm_name(i)].clone()
         for name, tensor in _tensors(mlp, hidden, width, plain.lane_of).items():
             tensors[f"{prefix}mlp.{name}"] = tensor
     config = own_config(plain.config) | {"d_intermediate": hidden}
-    return GatedLanguageModel(config, tensors, tuple(layers), plain)
+    return GatedLanguageModel(config, dict(sorted(tensors.items())), tuple(layers), plain)
 
 
 def paired(compiled: Compiled) -> list[tuple[SelectiveBlock, FeedForward | None]]:

@@ -1,0 +1,111 @@
+"""`construct export --format mamba-ssm-mlp` and `construct verify` of what it wrote: mamba_ssm's own gated MLPs."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import compiler
+from compiler.artifact.manifest import file_hash
+from compiler.runtime import has_mamba_ssm
+from constructions import artifact
+from constructions.cli import app
+from constructions.selectivity.keep_nth import KeepNth
+from constructions.token_selection.recall import AssociativeRecall
+from tests.circuits.case import is_a, is_b, over_abc
+
+pytestmark = pytest.mark.skipif(not has_mamba_ssm(), reason="mamba_ssm is not installed")
+WEIGHTS, RECORD = "pytorch_model.bin", "export.json"
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory) -> Path:
+    """A recall of 3 keys in one layer, written by the commands."""
+    place = tmp_path_factory.mktemp("gated") / "recall"
+    artifact.save(artifact.build(AssociativeRecall(3, 2, 3, arch="mamba2")), {}, place)
+    assert run("export", place, "--format", "mamba-ssm-mlp").exit_code == 0
+    return place.with_name("recall-mamba-ssm-mlp")
+
+
+@pytest.fixture
+def copied(exported, tmp_path) -> Path:
+    return Path(shutil.copytree(exported, tmp_path / "copy"))
+
+
+def sealed_again(directory: Path) -> None:
+    """The record with the hash of the weights that stand there now."""
+    record = json.loads((directory / RECORD).read_text())
+    record["files"][WEIGHTS] = file_hash(directory / WEIGHTS)
+    (directory / RECORD).write_text(json.dumps(record))
+
+
+def test_it_is_verified_from_its_files_alone(exported):
+    """On `MambaLMHeadModel.from_pretrained`, as a whole and token by token, every score to the bit."""
+    done = run("verify", exported, "--verify", "random", "--samples", 50, "--json")
+    told = json.loads(done.stdout)
+    assert done.exit_code == 0 and told["export"] == {"layers": 1, "gated_mlps": 1, "d_intermediate": 128}
+    assert told["verification"]["bit_exact"] and told["verification"]["accuracy"] == 1
+    assert sum("token by token" in name for name in told["verification"]["tasks"]) == 1
+    assert told["runtime"].endswith("MambaLMHeadModel")
+    shown = run("verify", exported, "--verify", "none")
+    assert shown.exit_code == 0 and "1 of 1 layers with a gated MLP" in shown.stdout
+
+
+@pytest.mark.parametrize("name", ["mlp.fc1.weight", "mlp.fc2.weight", "norm2.weight", "mixer.in_proj.weight"])
+def test_one_wrong_weight_is_found(copied, name):
+    """Planted in a file whose seal is made anew: the tensor is named, and the run itself goes wrong as well.
+
+    But for the norm's first weight, whose lane no MLP reads: only the comparison tells.
+    """
+    tensors = torch.load(copied / WEIGHTS)
+    planted = tensors[f"backbone.layers.0.{name}"]
+    planted[tuple(planted.nonzero()[0])] = 0
+    torch.save(tensors, copied / WEIGHTS)
+    sealed_again(copied)
+    found = run("verify", copied, "--verify", "random", "--samples", 20)
+    assert found.exit_code == 1
+    assert f"its weights backbone.layers.0.{name} differ" in found.output
+    assert ("the model first leaves the circuit in block" in found.output) == (name != "norm2.weight")
+
+
+def test_damage_foreign_files_and_other_records(copied):
+    (copied / "modeling.py").write_text("")
+    record = json.loads((copied / RECORD).read_text())
+    record["answers"] = "random"
+    (copied / RECORD).write_text(json.dumps(record))
+    (copied / WEIGHTS).write_bytes((copied / WEIGHTS).read_bytes()[:-100])
+    found = run("verify", copied, "--samples", 5)
+    assert found.exit_code == 1
+    for sentence in ("is damaged", "modeling.py, which is not ours", "another answers", "mamba_ssm does not load"):
+        assert sentence in found.output
+
+
+def test_what_is_refused(exported, copied, tmp_path):
+    artifact.save(artifact.build(KeepNth(n=2, vocab=3)), {}, tmp_path / "keep")
+    alone = run("export", tmp_path / "keep", "--format", "mamba-ssm-mlp")
+    assert "no block of this circuit is a function of one position" in str(alone.exception)
+    assert run("export", tmp_path / "keep", "--format", "mamba-ssm").exit_code == 0
+    plain = run("verify", tmp_path / "keep-mamba-ssm")
+    assert "of exports only mamba-ssm-mlp is verified" in str(plain.exception)
+    assert "no Mamba with gated MLPs" in str(run("verify", exported, "--runtime", "transformers").exception)
+    record = json.loads((copied / RECORD).read_text())
+    (copied / RECORD).write_text(json.dumps(record | {"construction": "no such"}))
+    assert "must be one of" in str(run("verify", copied).exception)
+    narrow = compiler.compile(AssociativeRecall(3, 2, 3, dtype="bfloat16").circuit(), "mamba", "bfloat16")
+    with pytest.raises(ValueError, match="the promise is for bfloat16"):
+        narrow.save(tmp_path / "narrow", format="mamba-ssm-mlp")
+
+
+def test_a_circuit_of_ones_own(tmp_path):
+    """Compiled again from circuit.json: there is no construction to build it from."""
+    circuit = over_abc("larger", (is_a.cumsum() - is_b.cumsum()).relu().relu() + (is_b.cumsum() - 1).relu().relu())
+    compiler.compile(circuit, "mamba").save(tmp_path / "own", format="mamba-ssm-mlp")
+    told = json.loads(run("verify", tmp_path / "own", "--samples", 20, "--json").stdout)
+    assert told["verification"]["bit_exact"] and told["export"]["gated_mlps"] >= 1
