@@ -73,15 +73,16 @@ def _direct_sum(
     from compiler.graft.directory import save, tokenizer_with_letters
     from compiler.graft.grafted import graft as grafted_of
     from compiler.graft.hosts import read_host
-    from compiler.graft.measure import PROBE_LENGTH, answers, host_difference, mixed_text, random_text
+    from compiler.graft.measure import PROBE_LENGTH, answers, host_difference, mixed_text, random_text, same_sums
 
     quiet()
     model = read_host(host)
     grafted = grafted_of(model, circuit, token_map(tokens, host), width)
     vocab = model.get_input_embeddings().weight.shape[0]
-    difference = host_difference(model, grafted, random_text(vocab))
+    text = random_text(vocab)
+    difference = asdict(host_difference(model, grafted, text)) | {"same_sums": same_sums(model, grafted, text[:1])}
     found = answers(grafted, mixed_text(grafted, vocab, samples, PROBE_LENGTH, seed=0))
-    measured = {"host": asdict(difference), "answers": asdict(found)}
+    measured = {"host": difference, "answers": asdict(found)}
     save(grafted, out, tokenizer_with_letters(host, grafted), measured, force)
     return grafted.report | {"measured": measured, "directory": str(out)}, not (found.wrong or found.intruding)
 
@@ -185,6 +186,9 @@ def _tell(report: dict[str, Any], out: Path) -> None:
         f"{result['layers']} of width {result['d_model']}"
     )
     console.print(f"host logits on {measured['host']['positions']} positions: {equal}")
+    console.print(f"proved: {report['host_promise']['proved']}")
+    if not measured["host"]["same_sums"] and report["host_promise"]["level"] == "same operands":
+        console.print("with sums that are rounded once they differ here, which contradicts it: please report this")
     promise, found = report["circuit_promise"], measured["answers"]
     console.print(
         f"circuit: {found['asked']} answers, {found['wrong']} wrong; {promise['level']} (a lead of "

@@ -19,6 +19,7 @@ def graft_card(report: Mapping[str, Any]) -> str:
         "host's own, so no remote code is needed.",
         "## The host",
         f"Token ids are unchanged. After tokens of the host, {report['host_promise']['text']}.",
+        f"Proved: {report['host_promise']['proved']}.",
         "## The circuit",
         f"On {promise['description']}, up to {promise['length']} tokens: its scores stand behind the host's last norm, "
         "so they are right up to a positive factor of each position and rounding, not bit for bit. Where a letter "

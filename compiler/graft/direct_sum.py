@@ -2,14 +2,14 @@
 
 Layers of the circuit. The embedding writes the ballast lanes a_i·K with Σ a_i² = D, so that the norms of these layers
 divide by K exactly, whatever the host's embedding (at most E long, which K absorbs) and the circuit hold. The circuit's
-lanes stand in the stream times FAINT = 2^-40; their norm weight is K/FAINT, so that every mixer of the circuit sees the
-lanes as they are and computes exactly what the compiler proved. Its last block also takes the ballast away, by one
-channel of constant output. The host's lanes pass through these layers untouched.
+lanes stand in the stream times FAINT, so small that their squares are 0 (`faint`); their norm weight is K/FAINT, so
+that every mixer of the circuit sees the lanes as they are and computes exactly what the compiler proved. Its last block
+also takes the ballast away, by one channel of constant output. The host's lanes pass through these layers untouched.
 
-Layers of the host. The stream then holds the host's embedding as it was and the faint lanes. In a norm they change the
-mean square by at most FAINT² Σ b² beside ‖x‖² (b: the bounds of the lanes), and D instead of d places are made up for
-by weights × √(d/D) and ε × d/D. So where D/d is a power of four, every number of the host is computed from the operands
-that it had and zeros: what may differ is the order in which a library adds them.
+Layers of the host. The stream then holds the host's embedding as it was and the faint lanes, which are zeros to a norm.
+D instead of d places are made up for by weights × √(d/D) and ε × d/D. So where D/d is a power of four, every number of
+the host is computed from the operands that it had and zeros: what may differ is the order in which a library adds them.
+What is proved of the logits stands in `bound`.
 
 Scores. Behind the host's last norm a circuit lane c is c·r, r = 1/√(‖x‖²/D + ε') > 0 the same for all lanes of a
 position. So the circuit's scores are right up to the positive factor κr of the position and rounding: with n lanes read
@@ -33,7 +33,9 @@ from compiler.analysis.linear_form import ONE
 from compiler.driver import Compiled, compile
 from compiler.exactness.ballast import Ballast, choose_ballast, with_constant_channels
 from compiler.exactness.levels import CONSTANT
+from compiler.graft.bound import loudest_host_score
 from compiler.graft.errors import GraftError
+from compiler.graft.faint import FAINTEST_SEEN, LOUDEST, faint_level
 from compiler.graft.families import family_of
 from compiler.graft.families.family import HostFamily
 from compiler.graft.sizes import wide_sizes
@@ -43,8 +45,6 @@ from compiler.ir.block import SelectiveBlock
 from compiler.ir.coordinate import Coordinate
 from compiler.language.circuit import Circuit
 
-FAINT = 2.0**-40
-LOUDEST = 2.0**20
 _LARGEST_LEVEL = 2.0**80  # of K: K/FAINT and K² D stay far inside of float32
 
 
@@ -52,8 +52,8 @@ _LARGEST_LEVEL = 2.0**80  # of K: K/FAINT and K² D stay far inside of float32
 class Plan:
     """Everything that is decided before a tensor is made.
 
-    ballast: of the stream's norm; scale: κ; lanes: the circuit's lanes in d_model; reach: Σ|weight|·b, the largest over
-    the letters, and terms: the most lanes that a score reads.
+    ballast: of the stream's norm; faint: FAINT; scale: κ; lanes: the circuit's lanes in d_model; reach: Σ|weight|·b,
+    the largest over the letters, and terms: the most lanes that a score reads.
     """
 
     family: HostFamily
@@ -62,6 +62,7 @@ class Plan:
     host: Widths
     wide: Widths
     ballast: Ballast
+    faint: float
     scale: float
     bounds: np.ndarray
     reach: float
@@ -94,30 +95,25 @@ def plan(host: Any, circuit: Circuit, dtype: str, width: int | None) -> Plan:
     first = _with_ballast(compiled, ())
     wide = wide_sizes(family, host.config, first, compiled.lanes.count, width)
     squared = _largest_square(host.get_input_embeddings().weight)
-    ballast = choose_ballast(wide.d_model, np.append(FAINT * bounds, squared**0.5), compiled.context.format)
+    ballast = choose_ballast(wide.d_model, np.append(FAINTEST_SEEN * bounds, squared**0.5), compiled.context.format)
     if ballast.level > _LARGEST_LEVEL:
         raise GraftError(
             f"the host's embedding has a row of length {squared**0.5:.3g}, beside which the norms would need a ballast "
             f"of {ballast.level:.3g}; at most {_LARGEST_LEVEL:.3g} is possible, so scale the embedding down."
         )
+    faint = faint_level(compiled, bounds, ballast.level)
     lanes = tuple(factor * ballast.level for factor in ballast.factors)
     blocks = tuple(_widened_taps(block, wide.d_conv) for block in _with_ballast(compiled, lanes))
     letters = compiled.head[: circuit.token_alphabet.size - 1]
     reach = float((abs(letters) @ bounds).max(initial=0.0))
     terms = int(np.diff(letters.indptr).max(initial=0))
     scale = _scale(host, compiled)
-    return Plan(family, compiled, blocks, family.widths(host.config), wide, ballast, scale, bounds, reach, terms)
+    return Plan(family, compiled, blocks, family.widths(host.config), wide, ballast, faint, scale, bounds, reach, terms)
 
 
 def _largest_square(table: Tensor) -> float:
     """A bound on the squared length of every row."""
     return float(table.detach().double().square().sum(-1).max()) * (1 + 2.0**-40)
-
-
-def loudest_host_score(host: Any) -> float:
-    """A bound on every |logit| of the host: a normalised stream is at most √d long."""
-    rows = host.get_output_embeddings().weight.detach().double() * host.backbone.norm_f.weight.detach().double()
-    return float(rows.square().sum(-1).max().sqrt()) * float(np.sqrt(host.config.hidden_size)) * (1 + 2.0**-20)
 
 
 def _scale(host: Any, compiled: Compiled) -> float:
@@ -179,15 +175,15 @@ def _widened_taps(block: SelectiveBlock, d_conv: int) -> SelectiveBlock:
 
 def circuit_layers(plan: Plan, biased: bool) -> list[dict[str, Tensor]]:
     """Tensors of the circuit's layers, by their names within a layer. biased: whether in_proj and out_proj have one."""
-    faint = torch.from_numpy(plan.lanes)
+    lanes = torch.from_numpy(plan.lanes)
     layers = []
     for mixer in plan.family.circuit_mixers(plan):
-        mixer["out_proj.weight"][faint] *= FAINT
+        mixer["out_proj.weight"][lanes] *= plan.faint
         if biased:
             for name in ("in_proj", "out_proj"):
                 mixer[f"{name}.bias"] = torch.zeros(mixer[f"{name}.weight"].shape[0])
         norm = torch.zeros(plan.wide.d_model)
-        norm[faint] = plan.ballast.level / FAINT
+        norm[lanes] = plan.ballast.level / plan.faint
         layers.append({f"mixer.{name}": tensor for name, tensor in mixer.items()} | {"norm.weight": norm})
     return layers
 
@@ -206,7 +202,7 @@ def tensors_of(plan: Plan, host: Any, ids: Mapping[str, int], vocab: int) -> dic
         "lm_head.weight": _head(plan, host, ids, vocab),
         "backbone.norm_f.weight": widened_norm(state["backbone.norm_f.weight"], narrow, wide),
     }
-    result["backbone.norm_f.weight"][torch.from_numpy(plan.lanes)] = 1 / FAINT
+    result["backbone.norm_f.weight"][torch.from_numpy(plan.lanes)] = 1 / plan.faint
     layers = circuit_layers(plan, config.use_bias)
     for i, layer in enumerate(layers):
         for name, tensor in layer.items():
@@ -227,7 +223,7 @@ def tensors_of(plan: Plan, host: Any, ids: Mapping[str, int], vocab: int) -> dic
 def _embedding(plan: Plan, host: Any, ids: Mapping[str, int], vocab: int) -> Tensor:
     """[host's row | faint lanes | ballast]; a token that is no letter has the guest's lanes."""
     own = host.get_input_embeddings().weight.detach()
-    rows = torch.from_numpy(plan.compiled.lanes.embedding.toarray()) * FAINT
+    rows = torch.from_numpy(plan.compiled.lanes.embedding.toarray()) * plan.faint
     table = torch.zeros(vocab, plan.wide.d_model, dtype=torch.float64)
     table[: len(own), : plan.host.d_model] = own.double()
     lanes = slice(plan.host.d_model, plan.host.d_model + plan.compiled.lanes.count)

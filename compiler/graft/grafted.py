@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from compiler.driver import Compiled
-from compiler.graft.direct_sum import LOUDEST, Plan, config_of, plan, tensors_of
+from compiler.graft.bound import proved
+from compiler.graft.direct_sum import Plan, config_of, plan, tensors_of
 from compiler.graft.errors import GraftError
+from compiler.graft.faint import LOUDEST, least_stream_norm
 from compiler.graft.hosts import DTYPES, read_host
 from compiler.graft.sizes import is_exact
 from compiler.graft.union import union
@@ -92,7 +94,11 @@ def graft(
     planned.family.complete(wide)
     wide.generation_config = _generation(model.generation_config, circuit.end, ids, mapped)
     wide.eval()
-    return Grafted(wide, ids, planned.compiled, _report(planned, model, ids, circuit, mapped))
+    report = _report(planned, model, ids, circuit, mapped)
+    report["host_promise"] |= proved(
+        model, tensors, planned.wide.d_model, 2.0**-planned.compiled.context.format.significand
+    )
+    return Grafted(wide, ids, planned.compiled, report)
 
 
 def _generation(host: Any, end: str | None, ids: Mapping[str, int], mapped: Mapping[str, int]) -> Any:
@@ -144,7 +150,6 @@ def _report(
     share = (plan.terms + 2) * unit
     needed = 2 * share / (1 - share) * plan.reach if share < 1 else float("inf")
     step = float(domain.step)
-    quiet = (2.0**25 * float((2.0**-80 * plan.bounds.astype(object) ** 2).sum())) ** 0.5
     exact = is_exact(plan.host.d_model, plan.wide.d_model)
     return {
         "mode": "direct-sum",
@@ -168,7 +173,7 @@ def _report(
                 else "the host's norm weights are rounded once more, for the square root of the widths is no power of "
                 "two; take a width of 4^k times the host's to avoid it"
             ),
-            "least_stream_norm": quiet,
+            "least_stream_norm": least_stream_norm(plan.faint, plan.bounds),
         },
         "circuit_promise": {
             "level": "margin-certified" if 0 < needed < step else "up to rounding",

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from compiler.graft.grafted import Grafted
+from compiler.graft.orderless import orderless
 
 PROBES, PROBE_LENGTH = 8, 48
 
@@ -48,10 +49,24 @@ class Answers:
 @torch.no_grad()
 def host_difference(host: Any, grafted: Grafted, ids: torch.Tensor) -> HostDifference:
     """Run both on token ids (batch, time) of the host."""
-    before = host(ids).logits.float()
-    after = grafted.model(ids).logits[..., : before.shape[-1]].float()
+    before, after = _both(host, grafted, ids)
     nats = [_nats(logits, ids) for logits in (before, after)]
     return HostDifference(ids.numel(), float((before - after).abs().max()), float(before.abs().max()), *nats)
+
+
+@torch.no_grad()
+def same_sums(host: Any, grafted: Grafted, ids: torch.Tensor) -> bool:
+    """Whether both have the same logits bit for bit where every sum is rounded once: then all that differs elsewhere is
+    the order in which a machine adds.
+    """
+    with orderless():
+        return torch.equal(*_both(host, grafted, ids))
+
+
+def _both(host: Any, grafted: Grafted, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The host's logits, alone and in the direct sum: (batch, time, the host's vocabulary)."""
+    before = host(ids).logits.float()
+    return before, grafted.model(ids).logits[..., : before.shape[-1]].float()
 
 
 def _nats(logits: torch.Tensor, ids: torch.Tensor) -> float:

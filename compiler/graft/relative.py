@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from compiler.graft.direct_sum import FAINT
 from compiler.graft.errors import GraftError
+from compiler.graft.faint import FAINTEST_SEEN
 from compiler.targets import families
 
 FIXED = ("norm", "A_log", "dt_bias", "dt_proj.bias", "D")
@@ -65,15 +65,15 @@ def trainable(model: nn.Module, head_scale: float = 1.0) -> nn.Module:
     by first; a lead of a few nats has gradients, one of 10^7 has none.
 
     Train `parameters_to_train(model)`, with Adam at about 1e-2; then `finished(model)` leaves plain parameters.
-    Raises GraftError for a model of another class, and for a direct sum: beside lanes of 2^-40 no common rate trains a
-    host. Put the circuit beside it as a side branch instead.
+    Raises GraftError for a model of another class, and for a direct sum: beside lanes of 2^-40 and less no common rate
+    trains a host. Put the circuit beside it as a side branch instead.
     """
     lm: Any = model
     classes = [family.class_name for family in families().values()]
     if type(model).__name__ not in classes:
         known = " and ".join(classes)
         raise GraftError(f"the model is {type(model).__name__}, and relative steps are for {known}.")
-    if (lm.backbone.norm_f.weight == 1 / FAINT).any():
+    if (lm.backbone.norm_f.weight >= 1 / FAINTEST_SEEN).any():
         raise GraftError("the model is a direct sum of host and circuit, which is frozen; train a side branch instead.")
     with torch.no_grad():
         lm.lm_head.weight.mul_(head_scale)
