@@ -42,11 +42,15 @@ def single(world: World, value: Value) -> tuple[Key, Component]:
     bare = Value(ZERO, value.terms)
     divisor = divisor_of(bare)
     shape = divided(bare, divisor)
+    root = world.known.get(("form", (shape.key,))) or _form(world, shape)
+    return (root.id, 0), Ramp(*_line(root, divisor, value.const))
+
+
+def _form(world: World, shape: Value) -> Root:
     low, high = bounds(world, shape)
     values = sums_of_members([c.values for c in shape.terms.values()])
     facts = (int(low), int(high), None if values is None else tuple(int(v) for v in values))
-    root = world.root("form", (shape.key,), facts, (shape,), along=along(world, shape))
-    return (root.id, 0), Ramp(*_line(root, divisor, value.const))
+    return world.root("form", (shape.key,), facts, (shape,), along=along(world, shape))
 
 
 def _line(root: Root, scale: Fraction, shift: Fraction) -> tuple[list[int], list[Fraction]]:
@@ -76,6 +80,11 @@ def product(world: World, a: Value, b: Value) -> Value:
             return normal({key: Ramp(xs, [f.at(x) * g.at(x) for x in xs], start)}, ZERO)
     scale, a = normalised(a)
     unit = Fraction(2) ** (a.unit + b.unit)
+    root = world.known.get(("product", (a.key, b.key))) or _product_root(world, a, b, unit)
+    return of_root(root, unit * scale)
+
+
+def _product_root(world: World, a: Value, b: Value, unit: Fraction) -> Root:
     ends = [x * y / unit for x in bounds(world, a) for y in bounds(world, b)]
     sets = values_of(world, a), values_of(world, b)
     values = None
@@ -84,8 +93,7 @@ def product(world: World, a: Value, b: Value) -> Value:
     facts = (int(min(ends)), int(max(ends)), values)
     at, by = along(world, a), along(world, b)
     walks = None if at is None or by is None else corners(at, by) / float(unit)
-    root = world.root("product", (a.key, b.key), facts, (unit**-1, a, b), along=walks)
-    return of_root(root, unit * scale)
+    return world.root("product", (a.key, b.key), facts, (unit**-1, a, b), along=walks)
 
 
 def _table_product(f: Table, g: Table) -> Table:

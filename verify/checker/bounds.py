@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import reduce
-from math import ceil, floor
+from math import ceil, floor, lcm
 
 import numpy as np
 
@@ -155,14 +155,19 @@ def largest(world: World, value: Value) -> Fraction:
 
 def sums_of_members(sets: list[tuple[Fraction, ...] | None]) -> tuple[Fraction, ...] | None:
     """Every sum of one member of each set; None if a set is unknown or there are too many."""
-    total = {ZERO}
-    for values in sets:
-        if values is None or len(total) * len(values) > 16 * MOST_VALUES:
+    known = [values for values in sets if values is not None]
+    if len(known) < len(sets):
+        return None
+    common = lcm(*(v.denominator for values in known for v in values))
+    total = {0}  # in units of 1 / common: integers are added sooner than Fractions
+    for values in known:
+        if len(total) * len(values) > 16 * MOST_VALUES:
             return None
-        total = {a + b for a in total for b in values}
+        whole = [v.numerator * (common // v.denominator) for v in values]
+        total = {a + b for a in total for b in whole}
         if len(total) > MOST_VALUES:
             return None
-    return tuple(sorted(total))
+    return tuple(Fraction(n, common) for n in sorted(total))
 
 
 def values_of(world: World, value: Value) -> tuple[Fraction, ...] | None:

@@ -1,54 +1,93 @@
 """Plant one change in a checkpoint and ask the checker: none that changes a logit may be accepted.
 
 python -m tests.verify.checker.plants COUNT SEED CHECKPOINT...
+
+The module runs first, on sequences of six lengths: a plant that changes no score of a letter there is counted as that,
+and the checker is not asked. Of plants in one block, what stands before it is proved once (`forks`); one verdict of
+each checkpoint is compared with what the command says of the files.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from tests.verify.checker.forks import Arrays, judged
 from tests.verify.checker.fuzz import Real, mutated, walks
-from verify.checker.check import check
+from verify.checker.check import Verdict, prove
 
-BATCHES = 6  # of sequences; each plant runs on two of them
+BATCHES = 6  # of sequences, each of one length
+UNCHANGED = "no score changes"
 
 
-def plant(directory: Path, count: int, rng: random.Random, sequences: int = 24) -> tuple[Counter, list[str]]:
-    """(accepted, rejected and missed plants, the missed ones). Missed: accepted, and a letter's logit changed."""
-    config = json.loads((directory / "config.json").read_text())
-    promise = json.loads((directory / "construction.json").read_text())["promise"]
-    language = promise["language"] | {"length": promise["length"]}
-    tensors, real, tally, missed = load_file(directory / "model.safetensors"), Real(config), Counter(), []
-    letters = language["tokens"]
-    batches = [walks(language, sequences, 24, rng) for _ in range(BATCHES)] if count else []
-    scores = [real.logits(tensors, words)[..., :letters] for words in batches]
+class Scores:
+    """A module's scores of the letters on sequences of its input language."""
+
+    def __init__(self, config: dict, promise: dict, tensors: Arrays, sequences: int, rng: random.Random):
+        language = promise["language"] | {"length": promise["length"]}
+        self.letters, self.real = language["tokens"], Real(config)
+        self.batches = [walks(language, sequences, 24, rng) for _ in range(BATCHES)]
+        self.unchanged = list(self.of(tensors))
+
+    def of(self, tensors: Arrays) -> Iterator[np.ndarray]:
+        return (self.real.logits(tensors, words)[..., : self.letters] for words in self.batches)
+
+    def changed(self, tensors: Arrays) -> bool:
+        return not all(map(np.array_equal, self.of(tensors), self.unchanged))
+
+
+def plant(directory: Path, count: int, rng: random.Random, sequences: int = 8) -> tuple[Counter, list[str]]:
+    """(how many change no score, are rejected, or missed: a score changes, and it is accepted; what went wrong)."""
+    config, circuit, manifest = (json.loads((directory / f"{n}.json").read_text()) for n in _READ)
+    tensors, promise = load_file(directory / "model.safetensors"), manifest["promise"]
+    plants = list(_drawn(tensors, count, rng))
+    scores = Scores(config, promise, tensors, sequences, rng) if plants else None
+    asked = [(change, how) for change, how in plants if scores and scores.changed(tensors | change)]
+    judge = lambda checkpoint: prove(checkpoint, circuit, manifest.get("task"))
+    verdicts = judged(config, tensors, promise, [change for change, _ in asked], judge)
+    tally, wrong = Counter({UNCHANGED: len(plants) - len(asked)}), []
+    for (_, how), verdict in zip(asked, verdicts, strict=True):
+        accepted = isinstance(verdict, Verdict) and verdict.accepted
+        tally["missed" if accepted else "rejected"] += 1
+        if accepted:
+            wrong.append(f"{directory.name}: {how}")
+    proved = [i for i, verdict in enumerate(verdicts) if isinstance(verdict, Verdict)]
+    if proved:
+        number = rng.choice(proved)
+        if commanded(directory, tensors | asked[number][0]) != verdicts[number].to_json():
+            wrong.append(f"{directory.name}: {asked[number][1]}: the command says something else")
+    return +tally, wrong
+
+
+_READ = ("config", "circuit", "construction")
+
+
+def _drawn(tensors: Arrays, count: int, rng: random.Random) -> Iterator[tuple[Arrays, str]]:
+    """(the changed tensor by its name, what was changed), where that is a change."""
+    for _ in range(count):
+        name = rng.choice(list(tensors))
+        array, how = mutated(tensors[name], rng)
+        if not np.array_equal(array, tensors[name]):
+            yield {name: array}, f"{name}: {how}"
+
+
+def commanded(directory: Path, tensors: Arrays) -> dict:
+    """What `python -m verify.checker` says of the checkpoint with other tensors."""
     with tempfile.TemporaryDirectory() as scratch:
-        for name in ("config.json", "construction.json", "circuit.json"):
-            (Path(scratch) / name).write_bytes((directory / name).read_bytes())
-        for _ in range(count):
-            changed, name = dict(tensors), rng.choice(list(tensors))
-            changed[name], how = mutated(changed[name], rng)
-            if np.array_equal(changed[name], tensors[name]):
-                continue
-            save_file(changed, Path(scratch) / "model.safetensors")
-            if not check(Path(scratch)).accepted:
-                tally["rejected"] += 1
-                continue
-            tally["accepted"] += 1
-            for at in rng.sample(range(BATCHES), 2):
-                if not np.array_equal(scores[at], real.logits(changed, batches[at])[..., :letters]):
-                    tally["missed"] += 1
-                    missed.append(f"{directory.name}: {name}: {how}")
-                    break
-    return tally, missed
+        for name in _READ:
+            (Path(scratch) / f"{name}.json").write_bytes((directory / f"{name}.json").read_bytes())
+        save_file(tensors, Path(scratch) / "model.safetensors")
+        command = [sys.executable, "-m", "verify.checker", scratch, "--json"]
+        return json.loads(subprocess.run(command, capture_output=True, text=True).stdout)
 
 
 def main() -> None:
