@@ -31,7 +31,7 @@ from constructions.__main__ import main
 from constructions.construction import Construction
 from constructions.experiments import command as commands_experiments
 from constructions.gadgets import commands as commands_gadgets
-from constructions.options import Json
+from constructions.options import Certify, Json, Samples
 from constructions.papers import EXPRESSIVITY, FREE_LUNCH, SELECTIVITY, TOKEN_SELECTION
 from constructions.polynomials import commands as commands_polynomial
 from constructions.registry import CONSTRUCTIONS
@@ -55,8 +55,6 @@ Out = Annotated[
     typer.Option(parser=requests.directory, metavar="PATH", help="checkpoint directory [default: out/NAME]"),
 ]
 Verify = Annotated[Mode, typer.Option(help="auto: every sequence if few, else random ones (fewer if huge)")]
-Samples = Annotated[int, typer.Option(min=1, max=10**9, help="random sequences per task")]
-Certify = Annotated[bool, typer.Option(help="prove weights and answers for every input")]
 Force = Annotated[bool, typer.Option(help="replace an earlier checkpoint")]
 Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
 

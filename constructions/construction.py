@@ -122,7 +122,8 @@ class CircuitFamily(ABC):
         return None
 
     def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
-        """A proof about the bare module of a mixer that has no checkpoint, for which the checker speaks; or None.
+        """A proof about a module for which the checker does not speak: the bare one of a mixer that has no checkpoint,
+        or a model over numbers; None where there is no such proof.
 
         Raises Refused or Violated where the proof does not go through.
         """

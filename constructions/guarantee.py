@@ -17,6 +17,7 @@ from verify.checker.formats import Rejected
 from verify.checker.language import parse
 
 if TYPE_CHECKING:
+    from compiler.artifact.numeric import NumericStack
     from constructions.artifact import Built
 
 Proof = tuple[dict[str, Any] | None, str]  # (what a program reads, one sentence for people)
@@ -41,10 +42,7 @@ def proof_of(built: Built) -> Proof:
     Violated where that one fails.
     """
     if built.over_numbers:
-        return None, (
-            "the bounds on errors follow from the circuit, operation by operation; the answers are only tested, for "
-            "the checker proves models over letters and this one reads numbers"
-        )
+        return numbers_proof(built, built.stack())
     verdict = verdict_of(built)
     found = {
         "kind": "Checker",
@@ -58,6 +56,26 @@ def proof_of(built: Built) -> Proof:
     if built.model is None:
         return _without_checkpoint(built, found, verdict)
     return found, sentence(verdict, built.construction.promise() != "untold")
+
+
+def numbers_proof(built: Built, stack: NumericStack) -> Proof:
+    """Of a model over numbers: its construction's certificate, where there is one and it goes through."""
+    tested = (
+        "the bounds on errors follow from the circuit, operation by operation; the answers are only tested, for "
+        "the checker proves models over letters and this one reads numbers"
+    )
+    try:
+        certificate = built.construction.certificate(stack, built.compiled)
+    except Refused as reason:
+        return None, f"{tested} and its certificate stops: {reason}"
+    if certificate is None or not certificate.holds:
+        return None, tested
+    margin = "" if certificate.margin is None else f", with margin {certificate.margin:g}"
+    return certificate.to_json(), (
+        f"proved from the weights: every score is the circuit's and every answer right{margin}, on "
+        f"{certificate.domain}; only tested: a whole sequence at once, and inputs beside these (no token, several "
+        "tokens at once, positions in another order)"
+    )
 
 
 def verdict_of(built: Built) -> Verdict:

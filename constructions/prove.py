@@ -1,6 +1,7 @@
 """`construct prove DIR`: run the checker on a checkpoint and write its verdict beside the weights.
 
-The checker is a program of its own (`python -m verify.checker`); this command only keeps what it says. proof.json names
+A model over numbers, which the checker does not read, is proved by its construction's certificate where it has one. The
+checker is a program of its own (`python -m verify.checker`); this command only keeps what it says. proof.json names
 the files it speaks of by their hashes. It is a record, not evidence: who wants to know runs the checker.
 """
 
@@ -10,15 +11,16 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from constructions.display import working
-from constructions.numbers import need_tokens
+from constructions.numbers import over_numbers
 from constructions.options import Json
 
 PROOF = "proof.json"
+Verdict = tuple[bool, dict[str, Any], list[str]]  # (accepted, what a program reads, lines for people)
 SPOKEN_OF = ("model.safetensors", "config.json", "circuit.json", "construction.json")
 
 
@@ -32,22 +34,43 @@ def prove(
     as_json: Json = False,
 ) -> None:
     """Prove a checkpoint from its files alone, for every input of its language, and write proof.json into it."""
-    need_tokens(directory, "the checker reads models over tokens; construct verify compiles it again and compares it.")
     with working("prove", quiet=as_json):
-        from verify.checker.check import check
-
-        verdict = check(directory)
-    record = verdict.to_json() | {"files": {name: _sha256(directory / name) for name in SPOKEN_OF}}
-    if as_json:
-        typer.echo(json.dumps(record))
-    else:
-        typer.echo("\n".join(verdict.lines()))
+        accepted, verdict, lines = _over_numbers(directory) if over_numbers(directory) else _over_tokens(directory)
+    record = verdict | {"files": {name: _sha256(directory / name) for name in SPOKEN_OF}}
+    typer.echo(json.dumps(record) if as_json else "\n".join(lines))
     try:
         _write(directory / PROOF, json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
     except OSError as reason:  # the verdict stands, whoever owns the directory
         typer.echo(f"{directory / PROOF} is not written: {(reason.strerror or str(reason)).lower()}", err=True)
-    if not verdict.accepted:
+    if not accepted:
         raise typer.Exit(1)
+
+
+def _over_tokens(directory: Path) -> Verdict:
+    """The checker's."""
+    from verify.checker.check import check
+
+    found = check(directory)
+    return found.accepted, found.to_json(), found.lines()
+
+
+def _over_numbers(directory: Path) -> Verdict:
+    """The certificate's, from the tensors as they are saved."""
+    from compiler.artifact.load import load
+    from constructions.guarantee import numbers_proof
+    from constructions.saved import rebuild
+    from verify.certificates import Violated
+
+    built, stack = rebuild(directory), load(directory, sealed=False)
+    try:
+        certificate, said = numbers_proof(built, stack)
+    except Violated as reason:
+        certificate, said = None, f"not proved: {reason}"
+    else:
+        if certificate is None:
+            raise ValueError(f"{directory} holds a model over numbers: {said}.")
+    verdict = {"version": 1, "accepted": certificate is not None, "certificate": certificate, "proof": said}
+    return certificate is not None, verdict, [said]
 
 
 def _sha256(path: Path) -> str | None:

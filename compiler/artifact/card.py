@@ -36,6 +36,8 @@ def numbers_card(manifest: Mapping[str, Any], config: Mapping[str, Any], example
         f"Real inputs of at most {bound['inputs']:.3g}: every output is within {bound['error']:.3g} of the circuit's."
         for bound in promise["error_bounds"]
     ]
+    guarantee = manifest.get("guarantee")
+    answers = f"\n\nAnswers right: {guarantee['answers']}. Proof: {guarantee['proof']}." if guarantee else ""
     warnings = ["Weights are frozen: a training step of any size can destroy the circuit."]
     warnings += [f"Not for the CUDA kernels of mamba_ssm: {sentence}" for sentence in manifest["cuda_limits"]]
     return f"""---
@@ -51,7 +53,7 @@ tags:
 ## Promise
 
 Inputs, in {promise["dtype"]}: {promise["description"]}; up to {promise["length"]} positions. Beyond that nothing is
-promised. {" ".join(near) or "The outputs are within rounding; no bound is known."}
+promised. {" ".join(near) or "The outputs are within rounding; no bound is known."}{answers}
 
 `construct verify DIRECTORY` compares every file with what the circuit compiles to, and runs it.
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.table import Table
 
-from constructions.display import console, working
+from constructions.display import console, show_report, working
 from constructions.numbers import Force, Out, check_out, checkpoint
-from constructions.options import Json, Plot
-from constructions.reporting import show
+from constructions.options import Certify, Json, Plot, Samples
+from constructions.reporting import show, verdict
 from constructions.requests import picture_path
 
 if TYPE_CHECKING:
     from constructions.construction import NumericConstruction
+
+Arch = Annotated[Literal["mamba", "mamba2"], typer.Option(help="which mixer (on Mamba-2 a comparison takes a block)")]
 
 # Of the orthonormal transform, relative to Σ|x|: a few roundings of float32 per coefficient.
 ROUNDING = 2.0**-20
@@ -108,41 +111,60 @@ def rate_command(
 def keep_command(
     n: Annotated[int, typer.Option(min=1, help="which token to keep (1: the first)")] = 5,
     vocab: Annotated[int, typer.Option(min=1, help="number of tokens")] = 128,
+    arch: Arch = "mamba",
     out: Out = None,
-    force: Force = False,
+    samples: Samples = 16,
+    certify: Certify = True,
     as_json: Json = False,
+    force: Force = False,
 ) -> None:
     """Corollary 2 with the position as an input: KEEP n-th in one block."""
     from constructions.selectivity.with_position import KeepNthPosition
 
-    _with_position(KeepNthPosition(n, vocab), out, force, as_json)
+    _with_position(KeepNthPosition(n, vocab, arch=arch), out, force, samples, certify, as_json)
 
 
 def time_command(
     horizon: Annotated[int, typer.Option(min=1, help="positions told apart")] = 64,
+    arch: Arch = "mamba",
     out: Out = None,
-    force: Force = False,
+    samples: Samples = 16,
+    certify: Certify = True,
     as_json: Json = False,
+    force: Force = False,
 ) -> None:
     """Proposition 1 with the position as an input: absolute time in one block."""
     from constructions.selectivity.with_position import AbsoluteTimePosition
 
-    _with_position(AbsoluteTimePosition(horizon), out, force, as_json)
+    _with_position(AbsoluteTimePosition(horizon, arch=arch), out, force, samples, certify, as_json)
 
 
-def _with_position(construction: NumericConstruction, out: Path | None, force: bool, as_json: bool) -> None:
+def _with_position(
+    construction: NumericConstruction, out: Path | None, force: bool, samples: int, certify: bool, as_json: bool
+) -> None:
+    check_out(out, force)
     with working(construction.name, quiet=as_json) as bars:
         from compiler.artifact.package import bare_sizes, size_fields
-        from constructions import artifact
+        from constructions import artifact, guarantee
 
         built = artifact.build(construction)
-        results = artifact.verify(built, built.stack(), "auto", 128, construction.seed)
-        (size,) = bare_sizes(built.compiled)
-        saved = checkpoint(construction, out, force, bars)
-    told = {"theorem": construction.theorem, "sizes": size_fields(size), "bound": construction.bound()}
-    told |= {"positions": built.compiled.source.max_length, "level": artifact.promised_level(built)}
-    told |= {"tasks": {name: result.to_json() for name, result in results.items()}}
-    show(told | saved.told, as_json, saved.good and artifact.passed(built, results))
+        stack = built.stack()
+        results = artifact.verify(built, stack, "random", samples, construction.seed, bars.form("model over numbers"))
+        with bars.stage("proof"):
+            proof = guarantee.proof_of(built) if certify else guarantee.NOT_ASKED
+        good = artifact.passed(built, results)
+        if good and out is not None:
+            artifact.save(built, results, out, None, proof, overwrite=force)
+        report = artifact.report(built, results, str(out) if good and out is not None else None, None, proof)
+    if as_json:
+        (*_, size) = bare_sizes(built.compiled)
+        told = {name: report[name] for name in ("theorem", "arch", "bound", "bound_source", "guarantee", "out")}
+        told |= {"sizes": size_fields(size), "layers": len(built.compiled.blocks)}
+        told |= {"positions": built.compiled.source.max_length, "level": report["guarantee"]["level"]}
+        typer.echo(json.dumps(told | {"tasks": report["verification"]["tasks"]}))
+    else:
+        show_report(report)
+    verdict(good)
 
 
 COMMANDS = {

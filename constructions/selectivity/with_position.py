@@ -9,7 +9,7 @@ ramps of t (`exactness/saturation.py`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -21,16 +21,51 @@ from compiler.language.types import Int, OneHot
 from compiler.language.words import latch, minimum
 from constructions.construction import LARGEST_ALPHABET, NumericConstruction, parameter
 from constructions.papers import SELECTIVITY
-from verify.arguments import at_least, at_most
+from verify.arguments import at_least, at_most, one_of
 from verify.bounds import keep_nth_bound
 from verify.tasks.numbers import AnyNumbers, NumberTask
 from verify.tasks.positions import MOST_RANDOM, PositionTask, clock_scores, kept_scores
+
+if TYPE_CHECKING:
+    from compiler.artifact.numeric import NumericStack
+    from compiler.driver import Compiled
+    from verify.certificates import Certificate
 
 LONGEST = 2**40
 
 
 @dataclass(frozen=True)
-class KeepNthPosition(NumericConstruction):
+class _WithPosition(NumericConstruction):
+    """What the two share: the mixer, and a certificate of the scores at every position (`verify/certificates`)."""
+
+    arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba", kw_only=True)
+
+    @property
+    def target(self) -> str:  # type: ignore[override]
+        return self.arch
+
+    def params(self) -> dict[str, Any]:
+        """Without the mixer where it is the one that older checkpoints have."""
+        return {name: value for name, value in super().params().items() if (name, value) != ("arch", "mamba")}
+
+    def check_sizes(self) -> None:
+        super().check_sizes()
+        one_of("arch", self.arch, ("mamba", "mamba2"))
+
+    def certificate(self, stack: NumericStack, compiled: Compiled) -> Certificate:  # type: ignore[override]
+        """Every score at every position, from the weights."""
+        from verify.certificates.positions import certify_positions
+
+        scores, last = self._contents()
+        return certify_positions(stack, scores, last, compiled.source.max_length)
+
+    def _contents(self) -> tuple[np.ndarray, int]:
+        """(scores of each token, or of each place, by plain Python; the place from which the answer stays)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class KeepNthPosition(_WithPosition):
     """A latch of ⌈log2(V+1)⌉ bits that is open while t ≤ n."""
 
     name: ClassVar[str] = "keep-nth-position"
@@ -63,13 +98,20 @@ class KeepNthPosition(NumericConstruction):
         )
         return [AnyNumbers(self.circuit(), MOST_RANDOM), oracle]
 
+    def bound_source(self) -> str:
+        later = "; Mamba-2 compares in a block before, without ramps of its own" if self.arch == "mamba2" else ""
+        return f"none stated: ours, p latches, C(p, p/2) ≥ V, two ramps of the position and a constant{later}"
+
     def bound(self) -> dict[str, int]:
-        bound = keep_nth_bound(self.vocab, position=True)
+        bound = keep_nth_bound(self.vocab, self.arch, position=True)
         return {"d_inner": bound.d_inner, "d_state": bound.d_state, "layers": bound.layers}
+
+    def _contents(self) -> tuple[np.ndarray, int]:
+        return np.array([kept_scores([token], 1, self.vocab)[0] for token in range(self.vocab)], float), self.n
 
 
 @dataclass(frozen=True)
-class AbsoluteTimePosition(NumericConstruction):
+class AbsoluteTimePosition(_WithPosition):
     """The position as a choice of 1 … H, "H or later" from H on."""
 
     name: ClassVar[str] = "absolute-time-position"
@@ -98,6 +140,12 @@ class AbsoluteTimePosition(NumericConstruction):
         )
         return [AnyNumbers(self.circuit(), MOST_RANDOM), oracle]
 
+    def bound_source(self) -> str:
+        return "none stated: ours, a ramp of the position"
+
     def bound(self) -> dict[str, int]:
         """A ramp of the position."""
         return {"d_inner": 1, "d_state": 1, "layers": 1}
+
+    def _contents(self) -> tuple[np.ndarray, int]:
+        return np.array(clock_scores(self.horizon, self.horizon), float), self.horizon

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file, save_file
 
 import compiler
 from compiler.artifact.model import Stack
@@ -21,6 +22,7 @@ from compiler.language.types import Bool, Int
 from compiler.language.words import concatenate, latch
 from compiler.runtime.streaming import stream_scores
 from constructions.artifact import build
+from constructions.guarantee import proof_of
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.with_position import AbsoluteTimePosition, KeepNthPosition
 from tests.constructions.test_construct import run
@@ -181,18 +183,51 @@ def test_absolute_time_with_the_position_as_an_input():
     assert scores[0, :3].tolist() == [clock_scores(5, 6)[t] for t in (0, 1, 4)]
 
 
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
 @pytest.mark.parametrize(
     "command", [("keep-nth-position", "--n", "2", "--vocab", "3"), ("absolute-time-position", "--horizon", "4")]
 )
-def test_models_with_positions_are_saved_and_verified(command, tmp_path, capsys):
-    assert run(*command, "--out", str(tmp_path / "m"), "--json") == 0
+def test_models_with_positions_are_saved_proved_and_verified(command, arch, tmp_path, capsys):
+    directory = tmp_path / "m"
+    assert run(*command, "--arch", arch, "--samples", "8", "--out", str(directory), "--json") == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["level"] == "bit-exact" and told["positions"] == 2**40
+    assert told["level"] == "bit-exact" and told["positions"] == 2**40 and told["arch"] == arch
     assert all(task["accuracy"] in (1, None) and task["bit_exact"] for task in told["tasks"].values())
-    assert run("verify", str(tmp_path / "m"), "--json") == 0
-    stack = compiler.load(tmp_path / "m")
+    assert [task["sequences"] for task in told["tasks"].values()] == [8, 8]
+    assert run("verify", str(directory), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["guarantee"]["certificate"]["kind"] == "PositionsCertificate"
+    assert run("prove", str(directory), "--json") == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["accepted"] and record == json.loads((directory / "proof.json").read_text())
+    guarantee = json.loads((directory / "construction.json").read_text())["guarantee"]
+    assert guarantee["certificate"] == record["certificate"] and guarantee["proof"] == record["proof"]
+    assert record["proof"].startswith("proved from the weights") and "only tested: a whole sequence" in record["proof"]
+    assert record["proof"] in (directory / "README.md").read_text()
+    stack = compiler.load(directory)
     given = {"token": np.eye(3)[[[0, 2, 1, 1]]]} if "--n" in command else {"position": np.array([[[3.0]]])}
     assert stack.run(given)[0, -1].argmax() == 2
+
+
+def test_a_changed_weight_is_not_proved(tmp_path, capsys):
+    directory = tmp_path / "m"
+    assert run("keep-nth-position", "--n", "2", "--vocab", "3", "--samples", "8", "--out", str(directory)) == 0
+    tensors = load_file(directory / "model.safetensors")
+    tensors["head.weight"][0] *= -1
+    save_file(tensors, directory / "model.safetensors")
+    capsys.readouterr()
+    assert run("prove", str(directory)) == 1
+    assert "not proved: the scores at position 1 are others" in capsys.readouterr().out
+    assert run("verify", str(directory), "--samples", "8") == 1
+
+
+def test_what_is_not_proved_is_not_said_to_be(tmp_path, capsys):
+    """Without --certify nothing is claimed; too many steps are a reason, not a proof."""
+    assert run("absolute-time-position", "--no-certify", "--samples", "8", "--out", str(tmp_path / "m"), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["guarantee"]["proof"] == "not asked for"
+    assert run("verify", str(tmp_path / "m"), "--samples", "8") == 0
+    construction = KeepNthPosition(n=2**20, vocab=128)
+    certificate, said = proof_of(build(construction))
+    assert certificate is None and "only tested" in said and "steps through" in said
 
 
 def test_mamba2_says_by_how_much_its_count_is_too_long():

@@ -115,7 +115,7 @@ def test_the_commands_that_look_at_checkpoints_look_at_these(directory: Path, tm
     ("arguments", "message"),
     [
         (("generate", "haar", "--prompt", "1"), "only one over tokens writes text"),
-        (("prove", "haar"), "the checker reads models over tokens"),
+        (("prove", "haar"), "the answers are only tested"),
         (("verify", "haar", "--runtime", "transformers"), "no library but ours"),
         (("verify", "haar", "--verify", "exhaustive"), "cannot be counted"),
         (("sensitivity", "haar", "--input", "1 zwei"), "which is no number"),

@@ -18,15 +18,21 @@ import numpy as np
 import torch
 
 from compiler.artifact.model import Stack
+from compiler.artifact.numeric import numeric_stack
 from compiler.artifact.package import bare
 from compiler.driver import compile
-from constructions.construction import Construction
+from constructions.construction import CircuitFamily, Construction, NumericConstruction
 from constructions.selectivity.induction_heads import InductionHeads
+from constructions.selectivity.with_position import AbsoluteTimePosition, KeepNthPosition
 from verify.certificates import Certificate, Refused, Violated
 from verify.tasks.task import IGNORED, Batch
 
-CERTIFIED: dict[str, Callable[[], Construction]] = {
+CERTIFIED: dict[str, Callable[[], CircuitFamily]] = {
     "induction heads on mamba-delta-t": lambda: InductionHeads(vocab=3, arch="mamba-delta-t"),
+    "keep-nth-position on mamba": lambda: KeepNthPosition(n=3, vocab=5),
+    "keep-nth-position on mamba2": lambda: KeepNthPosition(n=3, vocab=5, arch="mamba2"),
+    "absolute-time-position on mamba": lambda: AbsoluteTimePosition(horizon=6),
+    "absolute-time-position on mamba2": lambda: AbsoluteTimePosition(horizon=6, arch="mamba2"),
 }
 
 CHANGES: dict[str, Callable[[np.float32], float]] = {
@@ -67,6 +73,11 @@ class Planted:
             self.batches += [*task.adversarial(), *task.random(samples, seed=seed)]
         self.names = [name for name, p in self.stack.named_parameters() if p.numel()]
 
+    @property
+    def module(self) -> torch.nn.Module:
+        """What the certificate speaks of."""
+        return self.stack
+
     def plants(self, count: int, seed: int) -> Iterator[Plant]:
         """`count` plants, spread evenly over the parameters, half of them on weights that are not 0."""
         rng = np.random.default_rng(seed)
@@ -81,7 +92,7 @@ class Planted:
     def certificate(self) -> Certificate | None:
         """The certificate where it holds."""
         try:
-            found = self.construction.certificate(self.stack, self.compiled)
+            found = self.construction.certificate(self.module, self.compiled)
         except (Refused, Violated):
             return None
         return found if found is not None and found.holds else None
@@ -116,15 +127,60 @@ class Planted:
         return bool(scores.isfinite().all() and (signal > others).all())
 
 
+class PlantedNumbers(Planted):
+    """The same of a model over one-hot tokens and a position."""
+
+    def __init__(self, construction: NumericConstruction, samples: int = 24, seed: int = 0):
+        self.construction, self.compiled = construction, compile(construction.circuit(), construction.target)
+        self.numeric = numeric_stack(self.compiled)
+        self.stack = self.numeric.stack
+        self.names = [name for name, p in self.stack.named_parameters() if p.numel()]
+        rng, width = np.random.default_rng(seed), getattr(construction, "vocab", 0)
+        self.last = getattr(construction, "n", 0) or construction.horizon
+        self.places = np.array([*range(1, self.last + 12), 2**24 - 1, 2**24 + 1, 2**31 + 7, 2**40])
+        self.tokens = rng.integers(max(1, width), size=(samples, len(self.places)))
+        self.inputs = {"position": np.tile(self.places.astype(float)[None, :, None], (samples, 1, 1))}
+        if width:
+            self.inputs["token"] = np.eye(width)[self.tokens]
+
+    @property
+    def module(self) -> torch.nn.Module:
+        return self.numeric
+
+    def answers(self) -> bool:
+        """The right answer at every position that asks, step by step, which is what the certificate speaks of."""
+        tokens = "token" in self.inputs
+        asked = np.flatnonzero(self.places >= self.last) if tokens else np.arange(len(self.places))
+        kept = np.tile(self.tokens[:, [self.last - 1]], len(asked))
+        right = torch.from_numpy(kept if tokens else np.minimum(self.places, self.last)[None] - 1)
+        scores = self._stepped(self.numeric.pack(self.inputs))
+        at = right.expand(len(scores), -1)[..., None]
+        signal, others = scores[:, asked].gather(2, at), scores[:, asked].scatter(2, at, -torch.inf)
+        return bool(scores.isfinite().all() and (signal[..., 0] > others.amax(dim=2)).all())
+
+    def _stepped(self, lanes: torch.Tensor) -> torch.Tensor:
+        state, found = self.stack.initial_state(len(lanes)), []
+        for place in range(lanes.shape[1]):
+            scores, state = self.stack.advance(lanes[:, place : place + 1], state)
+            found.append(scores)
+        return torch.stack(found, dim=1)
+
+
+def planted(construction: CircuitFamily, samples: int = 24) -> Planted:
+    """A certified construction, ready for plants."""
+    over_numbers = isinstance(construction, NumericConstruction)
+    return PlantedNumbers(construction, samples) if over_numbers else Planted(construction, samples)
+
+
 def run(count: int, seed: int) -> tuple[Counter, list[str]]:
     """(what became of so many plants for each certified construction, those after which a certificate was false)."""
     counts: Counter[str] = Counter()
     false = []
     for name, build in CERTIFIED.items():
-        planted = Planted(build())
-        assert planted.certificate() is not None and planted.answers(), name
-        for plant in planted.plants(count, seed):
-            outcome = planted.outcome(plant)
+        module = planted(build())
+        assert module.certificate() is not None and module.answers(), name
+        for plant in module.plants(count, seed):
+            outcome = module.outcome(plant)
             counts[outcome] += 1
             if outcome == "false":
                 false.append(f"{name}: {plant}")
