@@ -108,9 +108,11 @@ class Copy(WithMemory, Construction):
         return Circuit(self.name, self._written(build[self.form](x)), self.language(), end=end)
 
     def _string(self, x: Tokens) -> Stream:
-        token, bar = x.one_hot("x", name="token"), x.is_in([BAR])
-        place = count(x.is_in("x"), reset=bar).named("place")
-        text = memory.write((place - 1).one_hot(self.n), token, when=~present(bar), policy="once", name="text")
+        letter, bar = x.is_in("x"), x.is_in([BAR])
+        place = count(letter, reset=bar).named("place")
+        before = letter & ~present(bar)  # in a host model's text other tokens stand between, which are not written
+        token = x.one_hot("x", name="token")
+        text = memory.write((place - 1).one_hot(self.n), token, when=before, policy="once", name="text")
         return text.read(place.one_hot(self.n))
 
     def _delay(self, x: Tokens) -> Stream:
@@ -127,8 +129,9 @@ class Copy(WithMemory, Construction):
         pairs = np.arange(self.vocab * self.n)
         token = x.rows("ask", np.eye(self.vocab)[pairs // self.n], "token")
         asked = x.rows("ask", np.eye(self.n)[pairs % self.n], "pointer")
-        place = x.is_in("ask").cumsum().named("place")
-        return memory.write((place - 1).one_hot(self.n), token, policy="once", name="text").read(asked)
+        asks = x.is_in("ask")
+        place = asks.cumsum().named("place")
+        return memory.write((place - 1).one_hot(self.n), token, asks, policy="once", name="text").read(asked)
 
     def _written(self, copied: Stream) -> Stream:
         """The token that was copied: 2 on its lane; the end has 1, and wins where there is none."""

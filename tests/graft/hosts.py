@@ -71,7 +71,7 @@ def host(kind: str = "mamba", d_model: int = 64, seed: int = 0, dtype: torch.dty
     elif kind == "falcon":
         model = FalconMambaForCausalLM(FalconMambaConfig(**sizes))
     else:
-        heads = {"num_heads": 2 * d_model // 16, "head_dim": 16, "n_groups": 1, "state_size": 16}
+        heads = {"num_heads": 2 * d_model // 16, "head_dim": 16, "n_groups": 1, "state_size": 16, "chunk_size": 32}
         model = Mamba2ForCausalLM(Mamba2Config(**(heads | sizes)))
     with torch.no_grad():
         for parameter in model.parameters():

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from compiler import Alphabet, Circuit, CompileError, Tokens, count, emit, memory, present
+from compiler import CompileError
 from compiler.graft import graft
 from compiler.graft.measure import answers, host_difference, mixed_text
 from constructions.copy_dp.copy import Copy
@@ -17,11 +17,15 @@ TAKEN = [
     ("selective-copy", {"n": 2, "vocab": 3, "length": 8}, "mamba"),
     ("edit-distance", {"length": 2, "distinct_letters": 2}, "mamba"),
     ("phonebook", {"names": 3, "entries": 2, "digits": 2}, "mamba"),
+    ("copy", {"n": 4, "vocab": 3}, "mamba"),
+    ("copy", {"n": 4, "vocab": 3, "form": "place"}, "mamba"),
+    ("copy", {"n": 4, "vocab": 3, "form": "pointer"}, "mamba"),
+    ("copy", {"n": 3, "vocab": 3, "form": "delay"}, "mamba"),
+    ("copy", {"n": 4, "vocab": 3, "arch": "mamba2"}, "mamba2"),
     ("mqar", {"kappa": 4, "vocab": 8}, "mamba2"),
     ("induction-heads", {"vocab": 6}, "mamba2"),
 ]
 REFUSED = [
-    ("copy", {"n": 4, "vocab": 3}, "mamba", "which need not rise"),
     ("count-in-row", {}, "mamba", "would fit"),
     ("keep-nth", {"n": 3, "vocab": 6}, "mamba2", "times shorter fits"),
 ]
@@ -32,33 +36,22 @@ def test_constructions_that_go_into_a_host(name, options, kind):
     model = host(kind)
     grafted = graft(model, CONSTRUCTIONS[name](**options).circuit())
     assert host_difference(model, grafted, host_text()).equal
-    found = answers(grafted, mixed_text(grafted, VOCAB, 8, 40, seed=0))
+    found = answers(grafted, mixed_text(grafted, VOCAB, 16, 40, seed=0))
     assert found.asked > 20 and not found.wrong and not found.intruding
 
 
-def copier(n: int) -> Circuit:
-    """Tokens up to `|`, then the same again and the end: it counts and writes at its own letters only."""
-    alphabet = Alphabet.of("|", ".", x=2)
-    x = Tokens(alphabet)
-    letter, bar = x.is_in("x"), x.is_in("|")
-    place = count(letter, reset=bar)
-    text = memory.write((place - 1).one_hot(n), x.one_hot("x"), when=letter & ~present(bar), policy="once")
-    copied = text.read(place.one_hot(n))
-    scores = emit(alphabet, (copied[0], "x0"), (copied[1], "x1"), otherwise=".")
-    return Circuit("copier", scores, Copy(form="string", n=n, vocab=2).language(), end=".")
-
-
 @pytest.mark.parametrize("kind", ["mamba", "mamba2"])
-def test_a_chain_in_several_blocks_is_written_to_its_end_among_tokens_of_the_host(kind):
+def test_construct_copy_is_written_to_its_end_among_tokens_of_the_host(kind):
+    """Words of the host stand before, between and behind what is copied; none of them is."""
     model = host(kind)
-    grafted = graft(model, copier(3))
+    grafted = graft(model, Copy(n=3, vocab=2, arch=kind).circuit())
     ids = grafted.ids
     assert len(grafted.compiled.blocks) > 1
     prompt = torch.tensor([[1, ids["x0"], 3, ids["x1"], ids["x0"], 5, 6, ids["|"]]])
     written = grafted.model.generate(prompt, max_new_tokens=12, do_sample=False, pad_token_id=0)[0, 8:].tolist()
     assert written == [ids["x0"], ids["x1"], ids["x0"], ids["."]]
-    before = model.generation_config.eos_token_id
-    assert grafted.model.generation_config.eos_token_id == [before, ids["."]]
+    known = model.generation_config.eos_token_id
+    assert grafted.model.generation_config.eos_token_id == [known, ids["."]]
 
 
 @pytest.mark.parametrize(("name", "options", "kind", "words"), REFUSED)
