@@ -30,9 +30,10 @@ def verdict(good: bool) -> None:
         raise typer.Exit(1)
 
 
-def table_of(rows: list[dict[str, Any]], keys: tuple[str, ...]) -> Table:
-    """A table of some columns of the rows; None shows as nothing."""
-    table = Table(*(key.replace("_", " ") for key in keys))
+def table_of(rows: list[dict[str, Any]], keys: tuple[str, ...], tight: bool = False) -> Table:
+    """A table of some columns of the rows; None shows as nothing. tight: without lines, one space between columns."""
+    names = [key.replace("_", " ") for key in keys]
+    table = Table(*names, box=None, padding=(0, 1, 0, 0)) if tight else Table(*names)
     for row in rows:
         table.add_row(*(_cell(row[key]) for key in keys))
     return table

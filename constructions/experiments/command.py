@@ -68,12 +68,16 @@ def reproduce(
         if path is not None:
             requests.file_path(path, option)
     if experiment in ONE_RUN:
-        if only or keep or train or (page and experiment not in PAGES):
+        kept = experiment == "lemmas"
+        if only or train or (keep and not kept) or (page and experiment not in PAGES):
             raise ValueError(
-                f"{experiment} is one run without parts; leave out --only, --keep, --train"
+                f"{experiment} is one run without parts; leave out --only{', --keep' * (not kept)}, --train"
                 f"{' and --page' * (experiment not in PAGES)}"
             )
-        _one_run(experiment, samples, seed, page, plot, as_json)
+        if kept:
+            lemma_commands.reproduce_lemmas(samples, seed, plot, keep, page, as_json)
+        else:
+            _one_run(experiment, seed, page, plot, as_json)
         return
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
@@ -100,14 +104,12 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _one_run(experiment: str, samples: int, seed: int, page: Path | None, plot: Path | None, as_json: bool) -> None:
-    """The items that are no list of rows."""
+def _one_run(experiment: str, seed: int, page: Path | None, plot: Path | None, as_json: bool) -> None:
+    """The other items that are no list of rows."""
     if experiment == "graft":
         grafting.reproduce(seed, plot, as_json)
     elif experiment == "training":
         _training(seed, as_json)
-    elif experiment == "lemmas":
-        lemma_commands.reproduce_lemmas(samples, seed, plot, page, as_json)
     elif experiment == "token-selection":
         from constructions.token_selection import page as selection_page
 

@@ -6,7 +6,8 @@ N²|V|^{−n}/2, so n = ⌈ln(N²/(2ε))/ln |V|⌉ gives ε. `copy` by places is
 
 Conditions that the paper leaves unsaid. A context ends at the last separator, `^` and `|` alike, or the first tokens of
 the copy match nothing. The key of a position is the context before it, or each position matches itself. Contexts are
-one-hot, (|V|^{n+1} − 1)/(|V| − 1) of them; random ±1 features would take F ≈ (28/3)(2N + 1) ln(2Nd/ε').
+one-hot, (|V|^{n+1} − 1)/(|V| − 1) of them; random ±1 features take F ≈ (28/3)(2N + 1) ln(2Nd/ε')
+(`relu_gadgets.random_features`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from math import ceil, log
+from math import log
 from typing import ClassVar
 
 import numpy as np
@@ -35,6 +36,7 @@ from constructions.papers import TOKEN_SELECTION
 from constructions.token_selection.base import Selecting, digits
 from verify.arguments import at_least
 from verify.bounds import repeated_ngram_bound
+from verify.lemma_bounds import random_features
 from verify.obstructions import Capacity, Obstruction, of_copy
 from verify.tasks.chain import ChainTask
 from verify.tasks.solvers.copying import NgramCopySolver
@@ -121,8 +123,7 @@ class CopyNgram(Selecting):
     def by_hand(self) -> dict[str, int]:
         """F·d channels of random ±1 features, F = (28/3)(2N + 1) ln(2Nd/ε') by Bernstein, ε' = 0.01."""
         d = digits(self.vocab).shape[1]
-        features = 28 / 3 * (2 * self.length + 1) * log(2 * self.length * d / LOST)
-        return {"M": 2, "D": ceil(features) * d}
+        return {"M": 2, "D": random_features(self.length, d, LOST) * d}
 
     def obstructions(self, has: Capacity) -> list[Obstruction]:
         """O1 for the strings that are copied; no filter has to tell all places apart."""

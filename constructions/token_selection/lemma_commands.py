@@ -16,7 +16,7 @@ from constructions.reporting import show, table_of, verdict
 from constructions.requests import picture_path
 
 MOST_FEATURES = 1 << 12
-LEMMA_COLUMNS = ("lemma", "what", "points", "L", "W", "S", "B", "terms", "bound", "error")
+LEMMA_COLUMNS = ("lemma", "what", "L", "W", "S", "D", "bound", "error")
 SELECTION_COLUMNS = ("what", "points", "L", "W", "S", "B", "D", "asked", "bound", "error")
 
 
@@ -61,7 +61,7 @@ def soft_selection_command(
         show(result, as_json, result["good"])
         return
     console.print(f"χ = {setting.made.chi:.4g}, A = {setting.made.top}, D = {setting.made.channels} channels")
-    console.print(table_of([row | row["sizes"]], SELECTION_COLUMNS))
+    console.print(table_of([row | row["sizes"]], SELECTION_COLUMNS, tight=True))
     console.print("one sequence")
     names = ("keys", "scores", "softmax", "networks")
     places = [dict(zip(names, each, strict=True)) for each in zip(*(one[name] for name in names), strict=True)]
@@ -95,12 +95,17 @@ def estimation_command(
     show(result, as_json, True)
 
 
-def reproduce_lemmas(samples: int, seed: int, plot: Path | None, page: Path | None, as_json: bool) -> None:
-    """Lemmas F.1–F.6, H.1, H.3, 3.3: all tables; the picture is that of a selection."""
+def reproduce_lemmas(
+    samples: int, seed: int, plot: Path | None, keep: Path | None, page: Path | None, as_json: bool
+) -> None:
+    """Lemmas F.1–F.6, H.1, H.3, 3.3 and construction A: all rows; the picture is that of a selection.
+
+    keep: a file of these rows; they are run where it does not hold them for as many samples and this seed.
+    """
     with working("lemmas", quiet=as_json):
         from constructions.token_selection import lemma_page, soft_selection, soft_selection_plot
 
-        rows = lemma_page.rows(samples, seed)
+        rows = lemma_page.kept_rows(keep, samples, seed) if keep else lemma_page.rows(samples, seed)
         if plot:
             soft_selection_plot.draw(soft_selection.one_selection(soft_selection.angles(), 8, seed), plot)
         if page:
@@ -110,7 +115,10 @@ def reproduce_lemmas(samples: int, seed: int, plot: Path | None, page: Path | No
         show({"theorem": "paper D, Lemmas F.1–F.6, H.1, H.3 and 3.3", "rows": rows, "good": good}, as_json, good)
         return
     empty = dict.fromkeys(LEMMA_COLUMNS)
-    console.print(table_of([empty | row | row["sizes"] for row in rows], LEMMA_COLUMNS))
+    shown = [empty | {"D": row.get("terms")} | row | row["sizes"] for row in rows]
+    console.print(table_of(shown, LEMMA_COLUMNS, tight=True))
+    fewest = min(row["points"] for row in rows)
+    console.print(f"D: channels, or terms of a kernel; {fewest:,} points of each at least, corners among them")
     verdict(good)
 
 

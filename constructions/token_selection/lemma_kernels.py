@@ -100,8 +100,11 @@ def network_row(form: str, samples: int, rng: np.random.Generator, chi: float = 
         got = (left * right) @ kernel.weights(chi, 1, top)
         worst = max(worst, float(np.abs(got - kernel.kernel(xs, ys, chi)).max()))
     sizes = {} if form == "filter" else made.network.sizes()
-    what = f"kernel by {form}, χ = {chi:g}"
-    return row_of("F.5", what, len(x), worst, kernel.tail(chi, top) + off, sizes=sizes, terms=2 * top + 1)
+    promised = {} if form == "filter" else stated.wave_sizes(top, error / 8, pi)
+    what = f"by {form}, χ = {chi:g}"
+    return row_of(
+        "F.5", what, len(x), worst, kernel.tail(chi, top) + off, sizes=sizes, stated=promised, terms=2 * top + 1
+    )
 
 
 def tensor_row(samples: int, rng: np.random.Generator, chi: float = 0.5, error: float = 0.2, d: int = 2) -> Row:
@@ -113,10 +116,9 @@ def tensor_row(samples: int, rng: np.random.Generator, chi: float = 0.5, error: 
         got = (made(xs) * made(ys)) @ kernel.weights(chi, d, top)
         worst = max(worst, float(np.abs(got - kernel.kernel(xs, ys, chi)).max()))
     terms = stated.kernel_terms(top, d)
-    good = made.network.outputs == terms
-    return row_of(
-        "F.6", f"d = {d}, χ = {chi:g}", len(x), worst, bound, sizes=made.network.sizes(), terms=terms, good=good
-    )
+    promised = stated.feature_sizes(top, d, error / 2 ** (d + 2), pi) | {"D": terms}
+    sizes = made.network.sizes() | {"D": made.network.outputs}
+    return row_of("F.6", f"d = {d}, χ = {chi:g}", len(x), worst, bound, sizes=sizes, stated=promised)
 
 
 def _pairs(d: int, samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -128,17 +130,23 @@ def _pairs(d: int, samples: int, rng: np.random.Generator) -> tuple[np.ndarray, 
 
 
 def embedding_row(vocab: int, samples: int, rng: np.random.Generator) -> Row:
-    """H.1: the largest product of two words beside 1/2; every vector within 1/(4√k) is decoded."""
+    """H.1: the largest product of two words beside 1/2; every vector within 1/(4√k) is decoded.
+
+    Corners: each word with all the noise towards each of 64 others.
+    """
     signs = sign_embedding(vocab)
     k = signs.shape[1]
     products = signs @ signs.T / k
     np.fill_diagonal(products, -1)
-    words = rng.integers(vocab, size=min(samples, AT_ONCE))
-    noise = np.where(rng.random((len(words), k)) < 0.5, 1, -1) * 0.999 / 4 / k**0.5
-    away = signs[rng.integers(vocab, size=len(words))] - signs[words]
-    noise = np.where(away != 0, np.sign(away), np.sign(noise)) * np.abs(noise)  # towards another word
-    decoded = ((signs[words] / k**0.5 + noise) @ signs.T).argmax(1)
-    good = k == stated.sign_length(vocab) and bool((decoded == words).all())
+    pairs = np.array([(word, other) for word in range(vocab) for other in range(min(vocab, 64))])
+    words = np.concatenate([pairs[:, 0], rng.integers(vocab, size=samples)])
+    towards = np.concatenate([pairs[:, 1], rng.integers(vocab, size=samples)])
+    right = 0
+    for word, other in zip(*(np.array_split(z, max(1, samples // AT_ONCE)) for z in (words, towards)), strict=True):
+        away = signs[other] - signs[word]
+        noise = np.where(away != 0, np.sign(away), rng.choice([-1, 1], away.shape)) * 0.999 / 4 / k**0.5
+        right += int((((signs[word] / k**0.5 + noise) @ signs.T).argmax(1) == word).sum())
+    good = k == stated.sign_length(vocab) and right == len(words)
     return row_of("H.1", f"V = {vocab}, k = {k}", len(words), float(products.max()), 0.5, good=good)
 
 
@@ -161,7 +169,7 @@ def context_row(vocab: int, n: int, samples: int, rng: np.random.Generator, leng
     off = np.abs(value - signs[wanted] / k**0.5).max(1)[unique]
     decoded = (value @ signs.T).argmax(1) == wanted
     good = exact < 1e-12 and off.max() <= 1 / (8 * k**0.5) and bool(decoded[unique].all()) and unique.any()
-    what = f"V = {vocab}, n = {n}: largest product without a match"
+    what = f"n = {n}, V = {vocab}: product, no match"
     return row_of("H.3", what, scores.size, worst, 1 - stated.context_gap(n), good=bool(good), unique=int(unique.sum()))
 
 

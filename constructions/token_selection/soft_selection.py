@@ -7,7 +7,8 @@ one no shorter than 0.95); and contexts of two words, each word an angle (Lemma 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, pi
+from itertools import product as every
+from math import exp, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from constructions.token_selection.lemmas import Row, row_of
 from verify import lemma_bounds as stated
 from verify.arguments import at_least
 
-AT_ONCE = 5_000
+AT_ONCE = 256  # sequences: the layers of f_2 then stay in the cache
 OVERDRAWN = 8  # of the sequences that are drawn not all have the gap
 POOL = 4_000  # f_1 acts on single tokens: sequences are drawn from so many of them
 
@@ -61,39 +62,43 @@ def vectors(norms: bool, gap: float = 1.4, tokens: int = 3, error: float = 0.3) 
     scale, chi, shortest = unit_scale(gap), sharpness(tokens, gap / 2, error), 0.95 if norms else 1.0
     least = exp(-chi * ((1 - shortest**2) / 2 + (1 - shortest) ** 2 / 2))
     made = SoftSelection(2, 1, tokens, chi / scale**2, scale, least, error / 2, norms, scale)
-    what = f"vectors of norm {'0 to 1' if norms else '1'}, δ = {gap}"
+    what = f"norm {'0 to 1' if norms else '1'}, δ = {gap}"
     return Setting(what, made, error, chi * gap / 2, shortest)
 
 
 def rows(samples: int, seed: int) -> list[Row]:
-    """The four settings; those of two coordinates, networks of 400,000 weights, on a hundredth of the sequences."""
+    """The four settings."""
     rng = np.random.default_rng(seed)
-    few = max(10, samples // 100)
     return [
-        circle_row(samples, rng),
-        *(vector_row(vectors(norms), few, rng) for norms in (False, True)),
-        context_row(few, rng),
+        angle_row(angles(5, 5, 1, 0.05), 5, samples, rng),
+        *(vector_row(vectors(norms), samples, rng) for norms in (False, True)),
+        context_row(samples, rng),
     ]
 
 
-def circle_row(samples: int, rng: np.random.Generator) -> Row:
-    """Five keys on a circle."""
-    return angle_row(angles(5, 5, 1, 0.05), 5, samples, rng)
-
-
 def angle_row(setting: Setting, keys: int, samples: int, rng: np.random.Generator) -> Row:
-    """Sequences of different keys, the query one of them, random values with −1 and 1 among them."""
+    """Sequences of different keys, the query one of them, random values with −1 and 1 among them.
+
+    Corners: every key at every place with the value 1 or −1, all others, its neighbours first, with the opposite.
+    """
     made = setting.made
     count = max(2, POOL // keys)
     pool_keys = np.repeat(_circle(keys), count)[:, None]
     pool_values = _values(rng, (keys * count, made.values))
+    pool_values[::count], pool_values[1::count] = 1, -1
     distinct = np.argsort(rng.random((samples, keys)), axis=1)
     kind = distinct[:, np.arange(made.tokens) % keys]  # more tokens than keys: a key again has its value again
-    member = rng.integers(count, size=(samples, keys))
-    drawn = kind * count + np.take_along_axis(member, kind, 1)
+    member = np.take_along_axis(rng.integers(count, size=(samples, keys)), kind, 1)
     right = rng.integers(made.tokens, size=samples)
-    query = _circle(keys)[kind[np.arange(samples), right]][:, None]
-    return _measured(setting, pool_keys, pool_values, drawn, query, right)
+    places = np.array([(c, at, sign) for c in range(keys) for at in range(made.tokens) for sign in (0, 1)])
+    chosen, at, sign = places.T
+    near = np.array([(j + 1) // 2 * (1 if j % 2 else -1) for j in range(keys)])  # 0, 1, −1, 2, −2, …
+    turn = near[(np.arange(made.tokens) - at[:, None]) % keys]
+    corner, other = (chosen[:, None] + turn) % keys, np.where(turn == 0, sign[:, None], 1 - sign[:, None])
+    kind, member = np.concatenate([corner, kind]), np.concatenate([other, member])
+    right = np.concatenate([at, right])
+    query = _circle(keys)[kind[np.arange(len(kind)), right]][:, None]
+    return _measured(setting, pool_keys, pool_values, kind * count + member, query, right)
 
 
 def vector_row(setting: Setting, samples: int, rng: np.random.Generator) -> Row:
@@ -113,38 +118,82 @@ def vector_row(setting: Setting, samples: int, rng: np.random.Generator) -> Row:
     top = scores[np.arange(tries), right]
     scores[np.arange(tries), right] = -np.inf
     kept = np.flatnonzero(top - scores.max(1) >= gap)[:samples]
-    drawn, query, right = drawn[kept], query[kept], right[kept]
-    return _measured(setting, pool * made.scale, _values(rng, (POOL, made.values)), drawn, query * made.scale, right)
+    corner_keys, corner_values, corners, at = _vector_corners(setting, gap)
+    keys, values = (
+        np.concatenate([corner_keys, pool]),
+        np.concatenate([corner_values, _values(rng, (POOL, made.values))]),
+    )
+    drawn = np.concatenate([corners, drawn[kept] + len(corner_keys)])
+    query = np.concatenate([np.tile([1.0, 0.0], (len(corners), 1)), query[kept]])
+    right = np.concatenate([at, right[kept]])
+    return _measured(setting, keys * made.scale, values, drawn, query * made.scale, right)
+
+
+def _vector_corners(setting: Setting, gap: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(keys, values, sequences of them, the right place): the query is (1, 0), the best key the longest or shortest.
+
+    All others lie at the gap, on either side or straight behind, and have the opposite value.
+    """
+    keys, values, drawn, right = [], [], [], []
+    for norm in sorted({setting.choose, 1.0}):
+        below = norm - gap
+        side = sqrt(max(0.0, 1 - below**2))
+        ends = [(norm, 0.0), (below, side), (below, -side), *([(below, 0.0)] if setting.made.norms else [])]
+        for sign in (1.0, -1.0):
+            start = len(keys)
+            keys += ends
+            values += [sign, *[-sign] * (len(ends) - 1)]
+            for at in range(setting.made.tokens):
+                for others in every(range(1, len(ends)), repeat=setting.made.tokens - 1):
+                    drawn.append([start + j for j in (*others[:at], 0, *others[at:])])
+                    right.append(at)
+    columns = np.repeat(np.array(values)[:, None], setting.made.values, axis=1)
+    return np.array(keys), columns, np.array(drawn), np.array(right)
 
 
 def context_row(samples: int, rng: np.random.Generator, vocab: int = 4, tokens: int = 6) -> Row:
-    """H.3 for n = 2: keys are the angles of the two words before, the value the word itself as two bits of ±1."""
+    """H.3 for n = 2: keys are the angles of the two words before, a word's value its two bits as ±1.
+
+    Corners: every sequence of words with one match. In the others a word stands for any number in [−1, 1] as well.
+    """
     gap, error, start = 1.0, 0.9, vocab - 1  # one word is kept for what stands before the start
     chi = sharpness(tokens, gap, error)
     made = SoftSelection(2, 2, tokens, chi, pi, 1.0, error / 2)
-    words = rng.integers(start, size=(OVERDRAWN * samples, tokens))
+    all_of_them = np.array(list(every(range(start), repeat=tokens)))
+    words = np.concatenate([all_of_them, rng.integers(start, size=(OVERDRAWN * samples, tokens))])
     keys, query = context_keys(words, 2, start, 1), context_keys(words, 2, start, 0)[:, -1]
     matches = (keys == query[:, None]).all(-1)
-    kept = np.flatnonzero(matches.sum(1) == 1)[:samples]
+    kept = np.flatnonzero(matches.sum(1) == 1)
+    exact = int((kept < len(all_of_them)).sum())
+    kept = kept[: exact + samples]
     bits = np.stack([np.arange(vocab) // 2, np.arange(vocab) % 2], 1) * 2.0 - 1
-    circle = _circle(vocab)
-    codes = keys[..., 0] * vocab**2 + keys[..., 1] * vocab + words
-    pool = np.arange(vocab**3)
-    pool_keys = np.stack([circle[pool // vocab**2], circle[pool // vocab % vocab]], 1)
-    setting = Setting("contexts of 2 words, as angles", made, error, chi * gap, 1.0)
-    row = _measured(setting, pool_keys, bits[pool % vocab], codes[kept], circle[query[kept]], matches[kept].argmax(1))
+    circle, contexts = _circle(vocab), vocab**2
+    copies = POOL // (contexts * vocab)
+    pool = np.arange(contexts * vocab * copies)
+    member = rng.integers(copies, size=(len(kept), tokens))
+    member[:exact] = 0
+    codes = (keys[kept][..., 0] * contexts + keys[kept][..., 1] * vocab + words[kept]) * copies + member
+    pool_keys = np.stack([circle[pool // copies // contexts], circle[pool // copies // vocab % vocab]], 1)
+    values = np.where((pool % copies == 0)[:, None], bits[pool // copies % vocab], _values(rng, (len(pool), 2)))
+    setting = Setting("contexts of 2 words, angles", made, error, chi * gap, 1.0)
+    row = _measured(setting, pool_keys, values, codes, circle[query[kept]], matches[kept].argmax(1))
     return row | {"lemma": "H.3"}
 
 
 def _measured(setting: Setting, keys: np.ndarray, values: np.ndarray, drawn: np.ndarray, query, right) -> Row:
-    """keys, values: of a pool of tokens; drawn: (n, tokens) of it, query: (n, d), right: the token to be chosen."""
+    """keys, values: of a pool of tokens; drawn: (n, tokens) of it, query: (n, d), right: the token to be chosen.
+
+    f_1 runs once for each token of the pool, and so do the waves of f_2 for each query.
+    """
     made = setting.made
     none = np.zeros_like(keys)
-    tokens = np.concatenate([made.first(part) for part in np.array_split(np.concatenate([keys, none, values], 1), 8)])
+    tokens = np.concatenate([made.first(part) for part in _parts(np.concatenate([keys, none, values], 1))])
+    tokens = tokens[:, : -made.d]
+    asked, which = np.unique(query, axis=0, return_inverse=True)
+    waves = np.concatenate([made.waves(part) for part in _parts(asked)])
     soft_off = value_off = 0.0
-    for part in np.array_split(np.arange(len(drawn)), max(1, len(drawn) // AT_ONCE)):
-        sums = tokens[drawn[part]][..., : -made.d].sum(1)
-        got = made.second(np.concatenate([sums, query[part]], 1))
+    for part in _parts(np.arange(len(drawn))):
+        got = made.meeting(np.concatenate([tokens[drawn[part]].sum(1), waves[which[part]]], 1))
         weights = weights_of(made, keys[drawn[part]], query[part])
         value = values[drawn[part]]
         soft_off = max(soft_off, float(np.abs(got - (weights[..., None] * value).sum(1)).max()))
@@ -155,6 +204,10 @@ def _measured(setting: Setting, keys: np.ndarray, values: np.ndarray, drawn: np.
     good = soft_off <= made.error and setting.bound <= setting.error
     more: dict[str, Any] = {"soft_error": soft_off, "soft_bound": made.error, "asked": setting.error, "good": good}
     return row_of("3.3", setting.what, len(drawn), value_off, setting.bound, sizes=sizes, stated=promised, **more)
+
+
+def _parts(rows: np.ndarray) -> list[np.ndarray]:
+    return np.array_split(rows, max(1, len(rows) // AT_ONCE))
 
 
 def weights_of(made: SoftSelection, keys: np.ndarray, query: np.ndarray) -> np.ndarray:

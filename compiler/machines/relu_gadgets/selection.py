@@ -140,8 +140,13 @@ class SoftSelection:
     @cached_property
     def second(self) -> ReluNetwork:
         """f_2: (S_1, …, S_{d_v}, Z, y) to the d_v values."""
+        count = self.features * (self.values + 1)
+        return side_by_side(select(count, range(count)), self.waves.network).then(self.meeting)
+
+    @cached_property
+    def meeting(self) -> ReluNetwork:
+        """What f_2 does after the waves of the query: (S_1, …, S_{d_v}, Z, φ(y)) to the d_v values."""
         d, count, sums = self.d, self.features, self.values + 1
-        both = side_by_side(linear(count * sums, [{j: 1} for j in range(count * sums)]), self.waves.network)
         pairs: list[dict[int, float]] = []
         for b in range(sums):
             for f in range(count):
@@ -150,8 +155,7 @@ class SoftSelection:
         alpha = kernel.weights(self.chi, d, self.top) * self._most
         added = [{b * count + f: alpha[f] for f in range(count)} for b in range(sums)]
         quotients = [select(sums, [b, self.values]).then(self._ratio.network) for b in range(self.values)]
-        return both.then(
-            linear(count * (sums + 1), pairs),
+        return linear(count * (sums + 1), pairs).then(
             times,
             linear(count * sums, added),
             of_one_input(*quotients),

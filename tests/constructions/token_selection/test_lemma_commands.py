@@ -1,14 +1,16 @@
 """The commands of paper D's lemmas and rates, and their pictures."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from constructions.cli import app
-from constructions.token_selection import rates, soft_selection
+from constructions.token_selection import lemma_page, rates, soft_selection
 
+ROWS = Path(__file__).parents[3] / "docs" / "selection_lemmas.json"
 SMALL = ["soft-selection", "--keys", "3", "--tokens", "3", "--values", "1", "--error", "0.5", "--samples", "50"]
 
 
@@ -41,6 +43,26 @@ def test_a_selection_that_is_wrong_is_said_to_be(monkeypatch: pytest.MonkeyPatch
 def test_selections_that_are_refused(arguments, sentence) -> None:
     refused = run("soft-selection", *arguments)
     assert isinstance(refused.exception, ValueError) and sentence in str(refused.exception)
+
+
+def test_the_tables_fit_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line for each row of the page, none beyond the terminal's 80 columns."""
+    found = json.loads(ROWS.read_text("utf-8"))["rows"]
+    monkeypatch.setattr(lemma_page, "rows", lambda samples, seed: found)
+    lines = run("reproduce", "lemmas").stdout.splitlines()
+    assert max(map(len, lines)) <= 80 and len(lines) <= len(found) + 3
+    for row, line in zip(found, lines[1:], strict=False):
+        assert line.startswith(row["lemma"]) and row["what"] in line and f"{row['error']:.3g}" in line
+    table = run(*SMALL).stdout.splitlines()
+    assert sum("3 angles" in line and "0.5" in line for line in table) == 1
+
+
+def test_rows_of_lemmas_are_kept(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, kept = json.loads(ROWS.read_text("utf-8"))["rows"], tmp_path / "rows.json"
+    monkeypatch.setattr(lemma_page, "rows", lambda samples, seed: found)
+    assert run("reproduce", "lemmas", "--keep", str(kept), "--page", str(tmp_path / "page.md")).exit_code == 0
+    assert json.loads(kept.read_text("utf-8"))["rows"] == found
+    assert (tmp_path / "page.md").read_text("utf-8") == lemma_page.page(found)
 
 
 def test_rates_of_estimation(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from constructions.token_selection import lemma_kernels, soft_selection
+from constructions.token_selection import context_rows, lemma_kernels, soft_selection
 from constructions.token_selection.lemmas import Case, cases, row_of
 from verify import lemma_bounds as stated
 
@@ -19,8 +19,23 @@ def test_lemmas_that_are_networks(case: Case) -> None:
 
 def test_soft_maxima_kernels_words_and_contexts() -> None:
     found = lemma_kernels.rows(SAMPLES, 1)
-    assert all(row["good"] for row in found), [row for row in found if not row["good"]]
+    assert all(row["good"] and row["points"] >= SAMPLES for row in found), [row for row in found if not row["good"]]
     assert {row["lemma"] for row in found} == {"F.1", "F.5", "F.6", "H.1", "H.3"}
+
+
+def test_contexts_of_words_and_random_features() -> None:
+    found = context_rows.rows(SAMPLES, 1)
+    assert all(row["good"] and row["points"] >= SAMPLES for row in found), [row for row in found if not row["good"]]
+    match, _, numbers, alone, every = found
+    assert 0 < match["soft_error"] < match["error"] <= match["bound"] < 1 / 8
+    assert 0 < numbers["error"] < numbers["bound"] and alone["error"] <= alone["bound"] < every["bound"]
+    assert every["error"] > 0  # of strings with a repeated context some go wrong
+
+
+def test_too_few_features_go_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stated, "random_features", lambda *sizes: 20)
+    numbers, alone, _ = context_rows.random_rows(2, 3, 4, 300, np.random.default_rng(0))
+    assert numbers["error"] > 1 and not alone["good"]
 
 
 @pytest.mark.parametrize(
@@ -33,8 +48,20 @@ def test_soft_maxima_kernels_words_and_contexts() -> None:
 )
 def test_soft_selection(make) -> None:
     row = make(np.random.default_rng(0))
-    assert row["good"] and row["points"] >= 50
+    assert row["good"] and row["points"] > 100
     assert row["soft_error"] <= row["soft_bound"] and row["error"] <= row["bound"] <= row["asked"]
+
+
+@pytest.mark.parametrize("norms", [False, True])
+def test_corners_of_vectors_lie_at_the_gap(norms) -> None:
+    """Every other key is as near as it may be, its value the opposite; the best one the longest or shortest."""
+    setting = soft_selection.vectors(norms)
+    keys, values, drawn, right = soft_selection._vector_corners(setting, 1.4)
+    scores, rows = keys[drawn][..., 0], np.arange(len(drawn))
+    top, others = scores[rows, right], np.delete(scores.ravel(), rows * 3 + right).reshape(-1, 2)
+    assert np.allclose(top[:, None] - others, 1.4) and set(np.round(top, 9)) == ({0.95, 1.0} if norms else {1.0})
+    assert (np.linalg.norm(keys, axis=1) <= 1 + 1e-12).all() and set(right) == {0, 1, 2}
+    assert (values[drawn][..., 0].sum(1) == -values[drawn[rows, right]][:, 0]).all()
 
 
 def test_a_row_is_good_only_within_its_bound_and_sizes() -> None:
