@@ -13,8 +13,12 @@ from compiler.export.mamba_ssm_mlp import gated_language_model, paired
 from compiler.ir.block import UnsafePreactivation
 from compiler.ir.feed_forward import feed_forward_of
 from compiler.runtime import has_mamba_ssm
+from constructions.copy_dp.copy import Copy
+from constructions.copy_dp.selective_copy import SelectiveCopy
+from constructions.token_selection.copy_ngram import CopyNgram
 from constructions.token_selection.recall import AssociativeRecall
 from constructions.token_selection.selection import TokenSelection
+from constructions.token_selection.unique_induction import UniqueInduction
 from tests.circuits.case import is_a, is_b, over_abc, token
 
 SELECTION = TokenSelection("angle", 3, 2, 4)
@@ -65,10 +69,23 @@ def test_an_unsafe_gate_is_found():
         replace(layer, out=layer.out[1:]).verify()
 
 
-def test_a_selection_takes_half_of_the_layers():
-    compiled = small(SELECTION)
-    layers = paired(compiled)
-    assert (len(compiled.blocks), len(layers)) == (6, 3) and all(mlp for _, mlp in layers)
+@pytest.mark.parametrize(
+    ("construction", "arch", "blocks", "layers", "mlps"),
+    [
+        (SELECTION, "mamba", 6, 3, 3),
+        (AssociativeRecall(3, 2, 3), "mamba", 2, 1, 1),
+        (UniqueInduction(4, 6), "mamba2", 2, 1, 1),
+        (Copy(n=3, vocab=2), "mamba2", 4, 3, 1),
+        (SelectiveCopy(n=2, vocab=2, length=4), "mamba2", 4, 3, 1),
+        (Copy(n=3, vocab=2), "mamba", 2, 2, 0),
+        (AssociativeRecall(3, 2, 3, distinct=True), "mamba", 1, 1, 0),
+        (CopyNgram(1, 2, 3), "mamba", 1, 1, 0),
+    ],
+)
+def test_how_many_layers_the_statements_take(construction, arch, blocks, layers, mlps):
+    compiled = small(construction, arch)
+    found = paired(compiled)
+    assert (len(compiled.blocks), len(found), sum(mlp is not None for _, mlp in found)) == (blocks, layers, mlps)
 
 
 @pytest.mark.skipif(not has_mamba_ssm(), reason="mamba_ssm is not installed")

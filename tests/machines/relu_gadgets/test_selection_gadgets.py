@@ -1,13 +1,14 @@
 """Kernels as sums of products, words as signs, and the soft selection made of them."""
 
-from math import comb, exp, pi
+from math import comb, exp, log, pi, sqrt
 
 import numpy as np
 import pytest
 
 from compiler.machines.relu_gadgets import kernel
 from compiler.machines.relu_gadgets.embedding import context_keys, sign_embedding, sign_length
-from compiler.machines.relu_gadgets.selection import SoftSelection, sharpness
+from compiler.machines.relu_gadgets.random_features import RandomFeatures
+from compiler.machines.relu_gadgets.selection import SoftSelection, sharpness, unit_scale
 from verify import lemma_bounds as stated
 
 
@@ -78,8 +79,51 @@ def test_a_selection_is_the_soft_maximum_and_needs_the_skip() -> None:
     assert made.second(summed)[1, 0] > 0.5
 
 
+def test_an_imperfect_best_match_takes_as_many_features_as_its_weight_is_small() -> None:
+    """II.5 with real waves: d' = 2, best score −0.085, δ = 0.8, n = 60, ε = 0.01: A = 84, D = 57,124, within ε.
+
+    Weights are no less than exp(−χ(1 − s*)), so the kernel may err by ε·exp(−χ(1 − s*))/(8n) only.
+    """
+    gap, error, n, best = 0.8, 0.01, 60, -0.085
+    chi, scale = 2 / gap * log(4 * n / error), unit_scale(gap)
+    assert scale == pytest.approx(sqrt(3 * gap / 4))
+    sharp, eta = chi / scale**2, error * exp(-chi * (1 - best)) / 8 / n
+    top = kernel.top_frequency(sharp, eta / 2)
+    assert top == 84 and stated.selection_channels(top, 2, 1) == 57_124
+    rng = np.random.default_rng(0)
+    angle = np.arccos(np.concatenate([[best], rng.uniform(-1, best - gap, n - 1)])) * rng.choice([-1, 1], n)
+    value = np.where(np.arange(n) == 0, 1.0, rng.uniform(-1, 0, n))
+    keys, query = np.stack([np.cos(angle), np.sin(angle)], 1), np.array([1.0, 0.0])
+    phi, psi = (kernel.exact_features(scale * x, top) for x in (keys, query))
+    weighted = kernel.weights(sharp, 2, top) * psi
+    found = weighted @ (phi.T @ value) / (weighted @ phi.sum(0))
+    assert abs(found - 1) <= error
+
+
 def test_sums_stay_within_the_room_for_n_tokens() -> None:
     """The largest sums there are: n tokens on one place, values of one sign."""
     made = SoftSelection(1, 1, 3, 1.0, pi, 0.1, 0.2)
     keys, values = np.zeros((1, 3, 1)), np.ones((1, 3, 1))
     assert abs(made(keys, np.zeros((1, 1)), values).item() - 1) <= made.error
+
+
+@pytest.mark.parametrize(("top", "error"), [(1, 0.1), (5, 1e-2), (11, 1e-4)])
+def test_waves_have_the_sizes_that_are_stated(top, error) -> None:
+    built, promised = kernel.waves(top, pi, error).network.sizes(), stated.wave_sizes(top, error, pi)
+    assert all(0.8 * promised[name] <= built[name] <= promised[name] for name in ("L", "W", "S", "B"))
+
+
+@pytest.mark.parametrize(("d", "top", "error"), [(2, 1, 0.1), (2, 3, 1e-2), (3, 1, 0.1), (4, 1, 1e-2)])
+def test_features_have_the_sizes_that_are_stated(d, top, error) -> None:
+    built, promised = kernel.features(d, top, pi, error).network.sizes(), stated.feature_sizes(top, d, error, pi)
+    assert all(0.5 * promised[name] <= built[name] <= promised[name] for name in ("L", "W", "S", "B"))
+
+
+@pytest.mark.parametrize(("n", "letters", "digits", "count", "pairs"), [(1, 2, 1, 3, 4), (3, 5, 3, 60, 14)])
+def test_random_features_have_the_sizes_that_are_stated(n, letters, digits, count, pairs) -> None:
+    made = RandomFeatures(n, letters, digits, pairs, count)
+    promised = stated.random_feature_sizes(n, letters, digits, count, pairs)
+    for network in (made.first, made.second):
+        assert all(network.sizes()[name] <= promised[name] for name in ("L", "W", "B"))
+    assert made.first.nonzeros + made.second.nonzeros <= promised["S"]
+    assert made.first.outputs == made.channels == promised["D"]
