@@ -42,7 +42,7 @@ def single(world: World, value: Value) -> tuple[Key, Component]:
     bare = Value(ZERO, value.terms)
     divisor = divisor_of(bare)
     shape = divided(bare, divisor)
-    root = world.known.get(("form", (shape.key,))) or _form(world, shape)
+    root = world.met("form", (shape,)) or _form(world, shape)
     return (root.id, 0), Ramp(*_line(root, divisor, value.const))
 
 
@@ -50,7 +50,7 @@ def _form(world: World, shape: Value) -> Root:
     low, high = bounds(world, shape)
     values = sums_of_members([c.values for c in shape.terms.values()])
     facts = (int(low), int(high), None if values is None else tuple(int(v) for v in values))
-    return world.root("form", (shape.key,), facts, (shape,), along=along(world, shape))
+    return world.root("form", facts, (shape,), along=along(world, shape))
 
 
 def _line(root: Root, scale: Fraction, shift: Fraction) -> tuple[list[int], list[Fraction]]:
@@ -80,7 +80,7 @@ def product(world: World, a: Value, b: Value) -> Value:
             return normal({key: Ramp(xs, [f.at(x) * g.at(x) for x in xs], start)}, ZERO)
     scale, a = normalised(a)
     unit = Fraction(2) ** (a.unit + b.unit)
-    root = world.known.get(("product", (a.key, b.key))) or _product_root(world, a, b, unit)
+    root = world.met("product", (unit**-1, a, b)) or _product_root(world, a, b, unit)
     return of_root(root, unit * scale)
 
 
@@ -93,7 +93,7 @@ def _product_root(world: World, a: Value, b: Value, unit: Fraction) -> Root:
     facts = (int(min(ends)), int(max(ends)), values)
     at, by = along(world, a), along(world, b)
     walks = None if at is None or by is None else corners(at, by) / float(unit)
-    return world.root("product", (a.key, b.key), facts, (unit**-1, a, b), along=walks)
+    return world.root("product", facts, (unit**-1, a, b), along=walks)
 
 
 def _table_product(f: Table, g: Table) -> Table:

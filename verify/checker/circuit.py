@@ -12,11 +12,13 @@ from verify.checker.bounds import bounds, largest, values_of
 from verify.checker.entries import read_matrix
 from verify.checker.files import Matrix
 from verify.checker.meaning import Meaning
+from verify.checker.quotient import quotient
 from verify.checker.rules import ONE, RULES, Lanes, Unproved
 from verify.checker.values import Value, World, combine
 from verify.checker.windows import is_window
 
 _MOST_LANES = 1 << 16
+_FEW_LETTERS = 64
 
 
 class Reader:
@@ -104,9 +106,12 @@ class Reader:
                 return product(self.world, a, b)
         return relu(self.world, combine([(ONE, a), (ONE, b)], -ONE))
 
-    def same(self, a: Value, b: Value) -> bool:
-        """Whether two values are shown to be the same function of the sequence."""
-        return a.key == b.key or any(m.key(a) == m.key(b) for m in (self.meaning, self._bent))
+    def zero(self, value: Value) -> bool:
+        """Whether the value is shown to be 0 throughout every sequence."""
+        if self.world.language.tokens <= _FEW_LETTERS:
+            return value.zero or any(m.zero(value) for m in (self.meaning, self._bent))
+        world, value = quotient(self.world, value)
+        return value.zero or any(m.zero(value) for m in (Meaning(world), Meaning(world, bends=True)))
 
     def literals(self, i: int) -> Lanes:
         """The flags whose conjunction stream i is."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from math import lcm
 
@@ -12,7 +11,6 @@ from verify.checker.bounds import along, bounds
 from verify.checker.circuit import Reader
 from verify.checker.files import Matrix
 from verify.checker.formats import EXACT, Rejected, array_exponent
-from verify.checker.merged import merged
 from verify.checker.readout import held, times, times_number
 from verify.checker.rules import ONE, Lanes, Unproved
 from verify.checker.tables import Ramp
@@ -23,7 +21,6 @@ _MOST_ENTRIES = 1 << 23
 _MOST_DENOMINATOR = 1 << 16
 _MOST_WEIGHTS = 4  # powers of two that are tried
 _MOST_PIECES, _MOST_BENDS = 4, 6  # that are looked at to bound a score
-_PRIME = (1 << 31) - 1
 
 
 def scores_differ(reader: Reader, lanes: Lanes, head: Matrix, letters: int) -> str | None:
@@ -36,10 +33,10 @@ def scores_differ(reader: Reader, lanes: Lanes, head: Matrix, letters: int) -> s
     width = parts[0][0].shape[0]
     if width > letters:
         return f"the circuit gives {width} numbers, and there are {letters} letters"
-    columns = _columns_of_the_difference([(head.part(0, letters), lanes)], parts, letters)
-    for row in _deciding_rows(columns):
-        ours, asked = (merged(reader.world, _score(side, row)) for side in ([(head, lanes)], parts))
-        if not reader.same(ours, asked):
+    columns, shapes = _columns_of_the_difference([(head.part(0, letters), lanes)], parts, letters)
+    for pivot, weights in _relations(columns).items():
+        if not reader.zero(combine([(w, shapes[c]) for c, w in weights.items()])):
+            row = int(np.flatnonzero(columns[:, pivot])[0])
             return f"the score of token id {row} is not shown to be the circuit's"
     return None
 
@@ -84,7 +81,8 @@ def _rule_weight(reader: Reader, stream: dict, lanes: Lanes, head: Matrix) -> Fr
         weight *= 2
     read = _score([(head, lanes)], tokens[0])
     for _ in range(_MOST_WEIGHTS):
-        if reader.same(_score(reader.output(reader.data["output"], weight), tokens[0]), read):
+        asked = _score(reader.output(reader.data["output"], weight), tokens[0])
+        if reader.zero(combine([(ONE, read), (-ONE, asked)])):
             return weight
         weight *= 2
     raise Unproved(f"no power of two from {weight / 2**_MOST_WEIGHTS} on is shown to be the weight of the rules")
@@ -92,11 +90,12 @@ def _rule_weight(reader: Reader, stream: dict, lanes: Lanes, head: Matrix) -> Fr
 
 def _columns_of_the_difference(
     left: list[tuple[Matrix, Lanes]], right: list[tuple[Matrix, Lanes]], letters: int
-) -> np.ndarray:
-    """Two sums of matrix · lanes, the second taken away, as one matrix: (letters, lanes that do not cancel), with
-    proportional lanes taken together.
+) -> tuple[np.ndarray, list[Value]]:
+    """Two sums of matrix · lanes, the second taken away, as one: a matrix (letters, lanes that do not cancel) and these
+    lanes. Proportional lanes are taken together first.
     """
     basis: dict[str, int] = {}
+    shapes: list[Value] = []
     rows, places, data = [], [], []
     for sign, side in ((1, left), (-1, right)):
         for matrix, lanes in side:
@@ -104,7 +103,10 @@ def _columns_of_the_difference(
             for i in set(matrix.cols.tolist()):
                 if not lanes[i].zero:
                     factor, shape = (lanes[i].const, constant(1)) if lanes[i].constant else normalised(lanes[i])
-                    place[i], scale[i] = basis.setdefault(shape.key, len(basis)), exact_float(factor * sign)
+                    if shape.key not in basis:
+                        basis[shape.key] = len(shapes)
+                        shapes.append(shape)
+                    place[i], scale[i] = basis[shape.key], exact_float(factor * sign)
             rows.append(matrix.rows)
             places.append(place[matrix.cols])
             data.append(exact_product(matrix.data, scale[matrix.cols]))
@@ -118,40 +120,36 @@ def _columns_of_the_difference(
         raise Unproved(f"{len(used)} lanes of the head are not the circuit's")
     columns = np.zeros((letters, len(used)))
     columns[distinct[kept] // width, column] = total[kept]
-    return columns
+    return columns, [shapes[i] for i in used.tolist()]
 
 
-def _deciding_rows(columns: np.ndarray) -> Iterator[int]:
-    """Lemma T: some rows of a matrix so that whatever it maps to 0 in these rows it maps to 0 in all.
+def _relations(columns: np.ndarray) -> dict[int, dict[int, Fraction]]:
+    """Lemma T: for some columns P the rows of whole numbers M, by column, with c · columns = columns[:, P] @ M.
 
-    Columns that are sums of those before add nothing to the rank; of the others as many rows are chosen, on which they
-    are independent modulo a prime, so independent.
+    So where M @ x = 0, columns @ x = 0: only these sums of lanes are to be shown 0, one for each column in P.
     """
-    chosen: list[int] = []
+    found: dict[int, dict[int, Fraction]] = {}
     for c in range(columns.shape[1]):
-        if not _is_sum(columns[:, chosen], columns[:, c]):
-            chosen.append(c)
-    left = np.ldexp(columns[:, chosen], -(array_exponent(columns) or 0)).astype(np.int64) % _PRIME
-    for c in range(len(chosen)):
-        found = np.flatnonzero(left[:, c])
-        if not len(found):
-            raise Unproved("the rank of the head is not found")
-        row = int(found[0])
-        yield row
-        pivot = left[row] * pow(int(left[row, c]), -1, _PRIME) % _PRIME
-        left = (left - left[:, c, None] * pivot[None]) % _PRIME
+        weights = _as_sum(columns[:, list(found)], columns[:, c])
+        if weights is None:
+            found[c] = {c: ONE}
+            continue
+        for pivot, w in zip(list(found), weights, strict=True):
+            found[pivot] |= {c: w} if w else {}
+    common = {pivot: lcm(*(w.denominator for w in row.values())) for pivot, row in found.items()}
+    return {pivot: {c: w * common[pivot] for c, w in row.items()} for pivot, row in found.items()}
 
 
-def _is_sum(columns: np.ndarray, column: np.ndarray) -> bool:
-    """Whether a column is a sum of others with weights of small denominators: found in floats and checked exactly."""
+def _as_sum(columns: np.ndarray, column: np.ndarray) -> list[Fraction] | None:
+    """The weights, of small denominators, of columns that add up to a column: found in floats and checked exactly."""
     if not columns.shape[1]:
-        return False
+        return None
     found = [Fraction(w).limit_denominator(1 << 10) for w in np.linalg.lstsq(columns, column, rcond=None)[0].tolist()]
     common = lcm(*(w.denominator for w in found))
     if common > _MOST_DENOMINATOR:
-        return False
+        return None
     whole = np.array([[float(w * common)] for w in found])
-    return bool((times(columns, whole)[:, 0] == times_number(column, common)).all())
+    return found if (times(columns, whole)[:, 0] == times_number(column, common)).all() else None
 
 
 def compare(world: World, data: dict, lanes: Lanes, head: Matrix) -> str | None:

@@ -100,18 +100,20 @@ class Items:
             for scale, query in self.meaning.gates(product(self.meaning.world, gate, c)):
                 self.sums.setdefault((lag, query), []).append((slope / unit * scale, (b, shape)))
 
+    def _groups(self) -> list[tuple[str, dict[tuple, list]]]:
+        return [("sum", self.sums), ("latch", self.latches), ("product", self.products)]
+
     def key(self) -> tuple:
-        found: list[tuple[str, tuple, tuple | None]] = []
-        for place, terms in self.sums.items():
-            found.append(("sum", place, self.meaning._sum(terms)))
-        for place, terms in self.latches.items():
-            found.append(("latch", place, self.meaning._sum(terms)))
-        for place, terms in self.products.items():
-            found.append(("product", place, self.meaning._sum(terms)))
-        for place, ramps in self.lines.items():
-            found.append(("line", place, _line_key(ramps)))
-        empty = self.meaning._sum([])
-        return tuple(sorted(digest(f) for f in found if f[2] not in (empty, None)))
+        """The names of what does not vanish."""
+        name = self.meaning.name
+        found: list[tuple] = [(kind, place, name(t)) for kind, group in self._groups() for place, t in group.items()]
+        lines = [("line", place, _line_key(ramps)) for place, ramps in self.lines.items()]
+        return tuple(sorted(digest(f) for f in [*found, *lines] if f[2] not in (name([]), None)))
+
+    def vanish(self) -> bool:
+        """Whether nothing is left of what was gathered."""
+        ramps = all(_line_key(ramps) is None for ramps in self.lines.values())
+        return ramps and all(self.meaning.vanishes(t) for _, group in self._groups() for t in group.values())
 
 
 def _line_key(lines: list[Line]) -> tuple | None:

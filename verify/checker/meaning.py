@@ -18,6 +18,7 @@ from verify.checker.bent import product, relu
 from verify.checker.bounds import bounds, values_of
 from verify.checker.formats import exponent
 from verify.checker.items import Factors, Items
+from verify.checker.merged import merged
 from verify.checker.rings import Clock, delayed
 from verify.checker.tables import Ramp, digest
 from verify.checker.values import (
@@ -63,13 +64,19 @@ class Meaning:
         self._opened: dict[str, Value] = {}
         self._split_parts: dict[str, Terms] = {}
         self._gates: dict[str, list[tuple[Fraction, tuple]]] = {}
+        self._written: dict[tuple[str, int], list[Letters]] = {}  # windows, by how many first positions are told apart
         self._axes: dict[int, tuple[int, Fraction, str]] = {}
 
     def key(self, value: Value) -> tuple:
         if value.key not in self._keys:
             window, items = self._gathered(value)
-            self._keys[value.key] = self._sum([(ONE, (window,))]), items.key()
+            self._keys[value.key] = self.name([(ONE, (window,))]), items.key()
         return self._keys[value.key]
+
+    def zero(self, value: Value) -> bool:
+        """Whether the normal form of the value is that of 0."""
+        window, items = self._gathered(merged(self.world, value))
+        return self.vanishes([(ONE, (window,))]) and items.vanish()
 
     def _gathered(self, value: Value) -> tuple[Value, Items]:
         """A value as a window and what is no window."""
@@ -163,21 +170,34 @@ class Meaning:
         """The slope of a ramp before its first bend."""
         return (ramp.slopes or [ZERO])[0 if ramp.linear or self.axis(root)[0] > 0 else -1]
 
-    def _sum(self, terms: Iterable[tuple[Fraction, Factors]]) -> tuple:
+    def name(self, terms: Iterable[tuple[Fraction, Factors]]) -> tuple:
         """The normal form of a sum of products."""
+        window, products = self._sum(terms)
+        return window_key(window), products
+
+    def vanishes(self, terms: Iterable[tuple[Fraction, Factors]]) -> bool:
+        """Whether the normal form of a sum of products is that of 0."""
+        window, products = self._sum(terms)
+        return not products and not any(piece.table.any() for piece in window)
+
+    def _sum(self, terms: Iterable[tuple[Fraction, Factors]]) -> tuple[list[Letters], tuple]:
+        """A sum of products: that of windows as functions of letters, and the names of others."""
         windows: Terms = []
         others: Terms = []
         for weight, factors in self.expanded(list(terms)):
             pure = all(is_window(self.world, f) for f in factors)
             (windows if pure else others).append((weight, factors))
         depth = max((reach(self.world, f) for _, factors in windows for f in factors), default=0)
-        total = pieces(self.world, constant(0), depth)
+        total = self._pieces(constant(0), depth)
         for weight, factors in windows:
-            part = pieces(self.world, constant(1), depth)
-            for f in factors:
-                part = times(part, pieces(self.world, f, depth))
-            total = plus(total, part, weight)
-        return window_key(total), tuple(sorted(self._products(others)))
+            parts = [self._pieces(f, depth) for f in factors] or [self._pieces(constant(1), depth)]
+            total = plus(total, reduce(times, parts), weight)
+        return total, tuple(sorted(self._products(others)))
+
+    def _pieces(self, window: Value, depth: int) -> list[Letters]:
+        if (window.key, depth) not in self._written:
+            self._written[window.key, depth] = pieces(self.world, window, depth)
+        return self._written[window.key, depth]
 
     def expanded(self, terms: list[tuple[Fraction, Factors]]) -> Iterator[tuple[Fraction, Factors]]:
         """Products of sums as sums of products: each factor a window, or one component that is 0 where its root is."""
@@ -241,8 +261,7 @@ class Meaning:
             pure = [f for f in factors if is_window(self.world, f)]
             rest = self._factors([f for f in factors if not is_window(self.world, f)])
             groups.setdefault(digest(rest), []).append((weight, tuple(pure)))
-        found = [(rest, self._sum(group)) for rest, group in groups.items()]
-        return [(rest, digest(key)) for rest, key in found if key != self._sum([])]
+        return [(rest, digest(self.name(group))) for rest, group in groups.items() if not self.vanishes(group)]
 
     def _factors(self, factors: list[Value]) -> list[str]:
         """The normal forms of factors; a flag times itself is the flag."""

@@ -170,7 +170,7 @@ def running_sum(world: World, drive: Value, what: str) -> Value:
         exact, top = world.format.units, top + top // 8
     check_range(world, abs(scale) * unit * top, drive.unit, f"{what}: its running sum")
     facts = (-top if lo < 0 else 0, top, None)
-    root = world.root("sum", (shape.key, exact), facts, (unit, shape), exact, _summed(world, shape, exact))
+    root = world.root("sum", facts, (unit, shape), exact, _summed(world, shape, exact))
     value = of_root(root, scale * unit)
     value.upto = exact
     return value
@@ -200,7 +200,7 @@ def latch(world: World, value: Value, flag: Value) -> Value:
         new = here / float(unit)
         hull = lambda old: np.stack([np.minimum(old[0], new[0]), np.maximum(old[1], new[1])])
         kept = graph.followed(lambda old: np.where(when[0] >= 1, new, np.where(when[1] < 1, old, hull(old))))
-    root = world.root("latch", (shape.key, flag.key), facts, (unit, shape, flag), along=kept)
+    root = world.root("latch", facts, (unit, shape, flag), along=kept)
     _difference_of_sums(world, root)
     return of_root(root, scale * unit)
 
@@ -215,7 +215,7 @@ def _difference_of_sums(world: World, latched: Root) -> None:
     drive = summed.parts[1]
     if line.linear and shape.const + line.at(summed.lo) == line.slopes[0] * summed.lo and bounds(world, drive)[0] >= 0:
         facts, since = (0, summed.hi, None), _since(world, drive, flag)
-        counted = world.root("count", (drive.key, flag.key), facts, (summed.parts[0], drive, flag), along=since)
+        counted = world.root("count", facts, (summed.parts[0], drive, flag), along=since)
         terms = [(Fraction(1), of_root(summed, Fraction(1))), (-unit / line.slopes[0], of_root(latched, Fraction(1)))]
         world.zeros[latched.id, 0] = total, combine([*terms, (Fraction(-1), of_root(counted, Fraction(1)))])
 
@@ -229,7 +229,7 @@ def counted(world: World, drive: Value, reset: Value, what: str) -> Value:
         top = min(top, int(np.abs(here).max()))
     _representable(world, unit * abs(scale) * top, drive.unit, f"{what}: its count")
     lo = -top if bounds(world, shape)[0] < 0 else 0
-    root = world.root("count", (shape.key, reset.key), (lo, top, None), (unit, shape, reset), along=here)
+    root = world.root("count", (lo, top, None), (unit, shape, reset), along=here)
     return of_root(root, scale * unit)
 
 
@@ -266,7 +266,7 @@ def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what:
     top = int(held.read / unit)
     facts = (0 if held.positive else -top, top, None)
     here = None if held.along is None else held.along / float(unit)
-    root = world.root("memory", (shape.key, name), facts, (unit, shape, tuple(columns)), along=here)
+    root = world.root("memory", facts, (unit, shape, tuple(columns)), along=here)
     return of_root(root, scale * unit)
 
 

@@ -108,11 +108,14 @@ class World:
             self.facts[place] = find()
         return self.facts[place]
 
-    def root(
-        self, kind: str, key: tuple, facts: Facts, parts: tuple, exact: int | None = None, along: Along = None
-    ) -> Root:
-        """The root with this definition; new ones get the next number."""
-        if (kind, key) not in self.known:
+    def met(self, kind: str, parts: tuple) -> Root | None:
+        """The root with this kind and parts, if there is one, so that its facts need not be found again."""
+        return self.known.get(_definition(kind, parts, None))
+
+    def root(self, kind: str, facts: Facts, parts: tuple, exact: int | None = None, along: Along = None) -> Root:
+        """The root with this kind, parts and limit; new ones get the next number."""
+        key = _definition(kind, parts, exact)
+        if key not in self.known:
             lo, hi, values = facts
             if self.language.graph is not None:
                 everywhere = np.repeat([[below(lo)], [above(hi)]], len(self.language.edges), axis=1)
@@ -121,8 +124,14 @@ class World:
             values = None if values is None else tuple(v for v in values if lo <= v <= hi)
             root = Root(len(self.roots), kind, lo, hi, values, parts, exact, along)
             self.roots.append(root)
-            self.known[kind, key] = root
-        return self.known[kind, key]
+            self.known[key] = root
+        return self.known[key]
+
+
+def _definition(kind: str, parts: tuple, exact: int | None) -> tuple:
+    """What says which root it is: the same for equal ones."""
+    columns = lambda part: digest([(b.key, c.key) for b, c in part]) if isinstance(part, tuple) else part
+    return kind, *(p.key if isinstance(p, Value) else columns(p) for p in parts), exact
 
 
 def constant(x: Fraction | int) -> Value:

@@ -55,6 +55,8 @@ class Letters:
 
 def join(a: Letters, b: Letters, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Letters:
     """function(a, b), elementwise."""
+    if not a.axes or not b.axes:
+        return Letters(a.axes | b.axes, function(a.table, b.table))
     axes: dict[int, np.ndarray] = {}
     pick_a: list[np.ndarray | None] = []
     pick_b: list[np.ndarray | None] = []
