@@ -26,6 +26,7 @@ from constructions import (
     look,
     prove,
     requests,
+    sensitivity,
 )
 from constructions.__main__ import main
 from constructions.construction import Construction
@@ -370,6 +371,7 @@ commands_gadgets.register(app)
 lemma_commands.register(app)
 commands_truths.register(app)
 look.register(app)
+sensitivity.register(app)
 prove.register(app)
 commands_experiments.register(app)
 generation.register(app)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
@@ -100,7 +100,8 @@ def sensitivity(layer: nn.Module, u: Tensor, channel: int = 0, column: int = 0) 
     """The sensitivities of state (channel, column) of a layer to the inputs of its scan, for the block input u (T,
     d_model).
 
-    layer: `mamba_ssm.Mamba`, `Mamba2` or our `S4DMixer`, compiled, trained or random. ValueError for others.
+    layer: `mamba_ssm.Mamba`, `Mamba2`, a mixer of transformers' Mamba or Mamba-2, or our `S4DMixer`; compiled, trained
+    or random. ValueError for others.
     """
     scan = _scan_of(as_block(layer), u, channel, column)
     x = scan.x.clone().requires_grad_(True)
@@ -117,15 +118,14 @@ def stack_sensitivity(stack: Stack, tokens: Tensor, block: int, channel: int = 0
     """The same for one block of a `compiler.artifact.model.Stack`, bare or a language model, while it reads tokens
     (T,).
     """
-    return stream_sensitivity(stack, stack.hidden(tokens[None], 0), block, channel, column)
+    return sensitivity(stack.blocks[block], layer_input(stack, stack.hidden(tokens[None], 0), block), channel, column)
 
 
-def stream_sensitivity(stack: Stack, first: Tensor, block: int, channel: int = 0, column: int = 0) -> Sensitivity:
-    """The same from the stream before the first block, (1, T, d_model)."""
+def layer_input(stack: Stack, first: Tensor, block: int) -> Tensor:
+    """(T, d_model): what a block of a stack reads, from the stream before the first block (1, T, d_model)."""
     with torch.no_grad():
         stream = list(stack.streams(first))[block]
-        u = stack.norms[block](stream) if stack.norms is not None else stream
-    return sensitivity(stack.blocks[block], u[0], channel, column)
+        return (stack.norms[block](stream) if stack.norms is not None else stream)[0]
 
 
 def _scan_of(layer: Block, u: Tensor, channel: int, column: int) -> _Scan:
@@ -140,7 +140,7 @@ def _scan_of(layer: Block, u: Tensor, channel: int, column: int) -> _Scan:
     x = _convolved(mixed, weights)
     rate = torch.exp(weights["A_log"][channel, column])
     if "x_proj.weight" in weights:
-        delta, write = _selective(weights, layer.dt_rank, channel, column)
+        delta, write = _selective(weights, weights["dt_proj.weight"].shape[1], channel, column)
     else:
         step, b = F.softplus(weights["dt_bias"][channel]), weights["B"][channel, column]
         delta, write = (lambda x: step + 0 * x.sum()), (lambda x: b + 0 * x.sum())
@@ -164,18 +164,27 @@ def _convolved(mixed: Tensor, weights: dict[str, Tensor]) -> Tensor:
 
 def _mamba2_scan(layer: Block, u: Tensor, channel: int, column: int) -> _Scan:
     """in_proj gives gates, then x, B and C, which are convolved, and last a number for each head's Δ."""
-    _check_place(channel, column, layer.d_ssm, layer.d_state)
+    inner, columns, groups, (low, high) = _mamba2_sizes(layer)
+    _check_place(channel, column, inner, columns)
     weights = {name: p.detach().double() for name, p in layer.named_parameters()}
+    heads = len(weights["A_log"])
     projected = F.linear(u.detach().double(), weights["in_proj.weight"], weights.get("in_proj.bias"))
-    convolved = layer.d_ssm + 2 * layer.ngroups * layer.d_state
-    mixed, steps = projected[:, -convolved - layer.nheads :].split([convolved, layer.nheads], dim=1)
+    convolved = inner + 2 * groups * columns
+    mixed, steps = projected[:, -convolved - heads :].split([convolved, heads], dim=1)
     inputs = torch.cat([_convolved(mixed, weights), steps], dim=1)
-    head = channel // layer.headdim
-    group = head // (layer.nheads // layer.ngroups)
-    place = layer.d_ssm + group * layer.d_state + column
-    bias, (low, high) = weights["dt_bias"][head], layer.dt_limit
+    head = channel // (inner // heads)
+    place = inner + head // (heads // groups) * columns + column
+    bias = weights["dt_bias"][head]
     delta = lambda x: F.softplus(x[convolved + head] + bias).clamp(low, high)
     return _Scan(inputs, channel, torch.exp(weights["A_log"][head]), delta, lambda x: x[place])
+
+
+def _mamba2_sizes(layer: Block) -> tuple[int, int, int, tuple[float, float]]:
+    """(channels, columns, groups, limits of Δ) by the names of mamba_ssm, or by those of transformers."""
+    if hasattr(layer, "d_ssm"):
+        return layer.d_ssm, layer.d_state, layer.ngroups, layer.dt_limit
+    mixer: Any = layer
+    return mixer.intermediate_size, mixer.ssm_state_size, mixer.n_groups, tuple(mixer.time_step_limit)
 
 
 def _selective(weights: dict[str, Tensor], rank: int, channel: int, column: int):

@@ -2,6 +2,8 @@
 one fails.
 """
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -13,8 +15,10 @@ from compiler.runtime import mamba_classes
 from compiler.targets.s4d.mixer import S4DMixer
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
+from constructions.sensitivity import _foreign
+from tests.constructions.test_construct import run
 from verify.attention_sensitivity import attention_sensitivity
-from verify.sensitivity import Sensitivity, sensitivity, stack_sensitivity
+from verify.sensitivity import Sensitivity, _scan_of, sensitivity, stack_sensitivity
 
 
 def random_mamba(seed=0, d_model=6, **options):
@@ -281,3 +285,57 @@ def test_a_latch_on_mamba2_never_forgets():
     tokens = torch.from_numpy(np.random.default_rng(0).integers(0, 4, (1, 30)))
     result = stack_sensitivity(bare(compiled), tokens[0], block, kept)
     assert result.disagreement() < 1e-12 and (result.exponent[2:, 2] == 0).all() and result.measured[-1, 2] > 0
+
+
+@pytest.mark.parametrize("kind", ["mamba", "mamba2"])
+def test_layers_of_models_that_transformers_saved(kind, tmp_path, capsys):
+    """A random language model of transformers, two groups on Mamba-2: the scan is the model's own, to rounding."""
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 30, "hidden_size": 16, "num_hidden_layers": 2, "state_size": 4, "expand": 2}
+    if kind == "mamba":
+        model = transformers.MambaForCausalLM(transformers.MambaConfig(**sizes))
+    else:
+        heads = {"num_heads": 8, "head_dim": 4, "n_groups": 2}
+        model = transformers.Mamba2ForCausalLM(transformers.Mamba2Config(**sizes, **heads))
+    model.eval().save_pretrained(tmp_path)
+    ids, channel, column = [3, 1, 4, 1, 5, 9, 2], 21, 2
+    layer, u, number = _foreign(tmp_path, " ".join(map(str, ids)), None)
+    assert number == 2
+    scan, state = _scan_of(layer, u, channel, column), torch.zeros((), dtype=torch.float64)
+    for x in scan.x:
+        state = torch.exp(-scan.rate * scan.delta(x)) * state + scan.delta(x) * scan.write(x) * x[channel]
+    with torch.no_grad():
+        cache = model(torch.tensor([ids]), use_cache=True).cache_params
+    held = next(iter(cache.layers[1].recurrent_states.values())).reshape(32, 4)
+    assert float(held[channel, column]) == pytest.approx(float(state), rel=1e-4) and abs(state) > 1e-9
+    arguments = ["--input", "3 1 4 1", "--channel", str(channel), "--column", str(column), "--json"]
+    assert run("sensitivity", str(tmp_path), *arguments) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["measured"]) == 4 and told["disagreement"] < 1e-12
+
+
+@pytest.mark.parametrize("kind", ["mamba", "mamba2", "s4d"])
+def test_random_layers_by_command(kind, capsys):
+    assert run("sensitivity", "--random", kind, "--length", "9", "--d-model", "6", "--channel", "11", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["measured"]) == 9 and told["disagreement"] < 1e-12 and max(told["measured"]) > 0
+    steps = np.diff(np.log(told["measured"]))
+    assert (np.ptp(steps) < 1e-9) == (kind == "s4d")  # a fixed rate, where the input does not select
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "one of DIR and --random"),
+        (("there", "--random", "mamba"), "one of DIR and --random"),
+        (("there",), "--input holds no token"),
+        (("there", "--input", "1 2"), "no config.json"),
+        (("--random", "mamba2", "--channel", "32"), "there is no state (32, 0)"),
+        (("--random", "mamba2", "--channel", "x"), "must be a number"),
+    ],
+)
+def test_what_is_no_layer_is_told(arguments, message, capsys):
+    assert run("sensitivity", *arguments) == 2
+    said = capsys.readouterr().err.strip()
+    assert message in said and "\n" not in said
