@@ -47,6 +47,11 @@ class Domain:
         return min(least_unit(self.low), least_unit(self.high), least_unit(self.masses))
 
     @cached_property
+    def content(self) -> bytes:
+        """The same for equal lanes."""
+        return b"".join(part.tobytes() for part in (self.units, self.low, self.high, self.masses))
+
+    @cached_property
     def step(self) -> Fraction:
         """The unit of the whole stream: 0 where a lane is real, 1 where all are 0."""
         least = self.units.min(initial=np.inf)

@@ -56,7 +56,7 @@ def product(a: sparse.csr_array, b: sparse.csr_array) -> sparse.csr_array:
     shape = (a.shape[0], b.shape[1])
     if not a.nnz or not b.nnz:
         return sparse.csr_array(shape)
-    reach = float(np.bincount(_rows(a), np.abs(a.data)).max()) * float(np.abs(b.data).max())
+    reach = float(np.bincount(row_numbers(a), np.abs(a.data)).max()) * float(np.abs(b.data).max())
     if _exact(reach, float(array_units(a.data).min()) * float(array_units(b.data).min())):
         return _tidy(a @ b)
     right = defaultdict(list)
@@ -95,11 +95,32 @@ def gathered(row: np.ndarray, column: np.ndarray, weight: np.ndarray, shape: tup
     """The matrix of (row, column, weight) triples, those of one place summed."""
     if not len(weight):
         return sparse.csr_array(shape)
-    most = np.unique(np.asarray(row, dtype=np.int64) * shape[1] + column, return_counts=True)[1].max()
+    flat = np.asarray(row, dtype=np.int64) * shape[1] + column
+    place, at, counts = np.unique(flat, return_inverse=True, return_counts=True)
+    most = counts.max()
     if most == 1 or _exact(float(np.abs(weight).max()) * float(most), array_units(weight).min()):
-        return _tidy(sparse.csr_array((weight, (row, column)), shape=shape))
+        return _laid_out(place, np.bincount(at, weight), shape)
     triples = zip(row.tolist(), column.tolist(), map(Fraction, weight.tolist()), strict=True)
     return _collected(triples, shape)
+
+
+def on_columns(parts: Iterable[tuple[sparse.csr_array, np.ndarray]], shape: tuple[int, int]) -> sparse.csr_array:
+    """Σ over parts (matrix, at) of the matrix with column j put at at[j], left out where that is −1."""
+    rows, columns, weights = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
+    for matrix, at in parts:
+        column = at[matrix.indices]
+        held = column >= 0
+        rows.append(row_numbers(matrix)[held])
+        columns.append(column[held])
+        weights.append(matrix.data[held])
+    return gathered(np.concatenate(rows), np.concatenate(columns), np.concatenate(weights), shape)
+
+
+def _laid_out(place: np.ndarray, weight: np.ndarray, shape: tuple[int, int]) -> sparse.csr_array:
+    """The matrix with these weights at row · width + column, ascending; without those that are 0."""
+    place, weight = place[weight != 0], weight[weight != 0]
+    ends = np.searchsorted(place, np.arange(shape[0] + 1) * shape[1])
+    return sparse.csr_array((weight, place % max(1, shape[1]), ends), shape=shape)
 
 
 def _exact(reach: float, unit: float) -> bool:
@@ -107,13 +128,14 @@ def _exact(reach: float, unit: float) -> bool:
     return bool(2.0**-900 < unit < 2.0**900 and reach <= EXACT * _SLACK * unit)
 
 
-def _rows(matrix: sparse.csr_array) -> np.ndarray:
+def row_numbers(matrix: sparse.csr_array) -> np.ndarray:
+    """The row of every entry."""
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
 def _entries(matrix: sparse.csr_array) -> Iterable[tuple[int, int, Fraction]]:
     weights = map(Fraction, matrix.data.tolist())
-    return zip(_rows(matrix).tolist(), matrix.indices.tolist(), weights, strict=True)
+    return zip(row_numbers(matrix).tolist(), matrix.indices.tolist(), weights, strict=True)
 
 
 def _collected(triples: Iterable[tuple[int, int, Fraction]], shape: tuple[int, int]) -> sparse.csr_array:
@@ -126,7 +148,8 @@ def _collected(triples: Iterable[tuple[int, int, Fraction]], shape: tuple[int, i
 
 
 def _tidy(matrix: sparse.sparray) -> sparse.csr_array:
-    matrix = sparse.csr_array(matrix)
+    if not isinstance(matrix, sparse.csr_array):
+        matrix = sparse.csr_array(matrix)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     return matrix

@@ -49,6 +49,7 @@ class MatrixSums:
         self.largest = np.zeros(self.height)
         np.maximum.at(self.largest, self.rows, self.size)
         sums = np.bincount(matrix.indices, self.size, 1)
+        self._found: dict[tuple[bytes, float], Sums] = {}
         self.column = Fraction(float(raised(sums, self.grain, len(self.size)).max()))
 
     @property
@@ -57,7 +58,13 @@ class MatrixSums:
         return bool(self.size.size) and (self.size.max() > 2.0**300 or self.grain < 2.0**-300)
 
     def of(self, domain: Domain, cap: float) -> Sums:
-        """cap: a bound on Σ |lanes| of one position."""
+        """cap: a bound on Σ |lanes| of one position. Found once for equal lanes: passes ask again and again."""
+        key = (domain.content, cap)
+        if key not in self._found:
+            self._found[key] = self._of(domain, cap)
+        return self._found[key]
+
+    def _of(self, domain: Domain, cap: float) -> Sums:
         at, size = self.columns, self.size
         low, high = np.minimum(domain.low, 0)[at], np.maximum(domain.high, 0)[at]
         gain = size * np.where(self.positive, high, -low)
@@ -87,12 +94,21 @@ class MatrixSums:
 
 
 class MatrixSumsCache:
-    """The sums of matrices that many operations share; a matrix is kept, so that its id stays its own."""
+    """The sums of matrices that many operations share, equal ones once; a matrix is kept, so that its id stays its
+    own.
+    """
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[sparse.csr_array, MatrixSums]] = {}
+        self._equal: dict[tuple, MatrixSums] = {}
 
     def __call__(self, matrix: sparse.csr_array) -> MatrixSums:
         if id(matrix) not in self._known:
-            self._known[id(matrix)] = (matrix, MatrixSums(matrix))
+            self._known[id(matrix)] = (matrix, self._of_equal(matrix))
         return self._known[id(matrix)][1]
+
+    def _of_equal(self, matrix: sparse.csr_array) -> MatrixSums:
+        content = (matrix.shape, *(part.tobytes() for part in (matrix.indptr, matrix.indices, matrix.data)))
+        if content not in self._equal:
+            self._equal[content] = MatrixSums(matrix)
+        return self._equal[content]

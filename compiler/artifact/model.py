@@ -244,7 +244,7 @@ def _empty_cache(block: Block, batch: int) -> tuple[Tensor, Tensor]:
 
 
 def _empty_embedding(vocab: int, d_model: int) -> nn.Embedding:
-    return nn.Embedding(vocab, d_model, device="meta")
+    return nn.Embedding.from_pretrained(torch.empty(vocab, d_model, device="meta"), freeze=False)  # draws no numbers
 
 
 def _empty_head(vocab: int, d_model: int) -> nn.Linear:

@@ -76,7 +76,9 @@ def check_read_back(held: Held, block: SelectiveBlock, lane_in: np.ndarray, lane
 
 def csr(dense: np.ndarray) -> sparse.csr_array:
     """The nonzero numbers of a dense array, as float64."""
-    return sparse.csr_array(dense).astype(np.float64)
+    rows, columns = np.nonzero(dense)
+    ends = np.searchsorted(rows, np.arange(len(dense) + 1))
+    return sparse.csr_array((dense[rows, columns].astype(np.float64), columns, ends), shape=dense.shape)
 
 
 def same_along(array: np.ndarray, axis: int, what: str) -> np.ndarray:
@@ -116,8 +118,11 @@ def _of_block(block: SelectiveBlock, lane_in: np.ndarray, lane_out: np.ndarray, 
 
 def moved(matrix: sparse.csr_array, to: np.ndarray, width: int) -> sparse.csr_array:
     """Column j of the matrix in column to[j] of as many as there are; ValueError where that is −1."""
-    coo = matrix.tocoo()
-    return sparse.csr_array((coo.data, (coo.row, np.asarray(to)[coo.col])), shape=(matrix.shape[0], width))
+    matrix = matrix.tocsr()
+    columns = np.asarray(to)[matrix.indices]
+    if (columns < 0).any():
+        raise ValueError("a weight stands on a coordinate that is not there")
+    return sparse.csr_array((matrix.data, columns, matrix.indptr), shape=(matrix.shape[0], width))
 
 
 @dataclass(frozen=True)
@@ -176,9 +181,10 @@ class _Features:
 
 def keys(matrix: sparse.csr_array) -> list[bytes]:
     """The nonzero entries of each row and where they stand; b"" for an empty one."""
-    matrix = sparse.csr_array(matrix, dtype=np.float64, copy=True)
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
+    if not (isinstance(matrix, sparse.csr_array) and matrix.has_canonical_format and matrix.data.all()):
+        matrix = sparse.csr_array(matrix, copy=True)
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
     places, values, ends = matrix.indices.astype(np.int64), matrix.data, matrix.indptr.tolist()
     spans = zip(ends[:-1], ends[1:], strict=True)
     return [places[start:stop].tobytes() + values[start:stop].tobytes() for start, stop in spans]

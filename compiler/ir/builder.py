@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.exact_matrices import gathered, product, total
+from compiler.analysis.exact_matrices import gathered
 from compiler.analysis.linear_form import ONE, Form
 from compiler.analysis.one_channel import ChannelRows, is_rectified, one_channel
 from compiler.analysis.scale import half_scale, rectifier_scale
@@ -69,11 +69,7 @@ class BlockBuilder:
     ) -> np.ndarray:
         """Feature ids of scale · relu(channels): (count,); real: halves of real numbers."""
         count = len(channels.bias)
-        parts = [
-            product(part, self.lanes.place(atom)) for atom, part in zip(channels.atoms, channels.rows, strict=True)
-        ]
-        rows = total([sparse.csr_array((count, self.lanes.count)), *parts])
-        rows.sort_indices()
+        rows = self.lanes.joined(zip(channels.rows, channels.atoms, strict=True), count)
         taps, bias = channels.taps * scale, channels.bias * scale
         ids = np.empty(count, dtype=np.int64)
         for i in range(count):
@@ -230,7 +226,8 @@ class BlockBuilder:
     def always_open(self, count: int, level: float) -> sparse.csr_array:
         """A gate row of level·one for each of `count` channels."""
         one = int(self.lanes.index[ONE][0])
-        return sparse.csr_array((np.full(count, level), (range(count), [one] * count)), shape=(count, self.lanes.count))
+        parts = np.full(count, level), np.full(count, one), np.arange(count + 1)
+        return sparse.csr_array(parts, shape=(count, self.lanes.count))
 
     def build(self) -> SelectiveBlock:
         n_features, n_lanes = len(self._coordinates), self.lanes.count

@@ -8,13 +8,14 @@ are not allocated.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.exact_matrices import product, total
+from compiler.analysis.exact_matrices import on_columns
 from compiler.analysis.linear_form import ONE, Form
 from compiler.ir.coordinate import Coordinate, numbered
 from compiler.language import operations as ops
@@ -43,16 +44,13 @@ class Lanes:
     def names(self) -> tuple[str, ...]:
         return tuple(coordinate.name for coordinate in self.coordinates)
 
-    def place(self, atom: Stream) -> sparse.csr_array:
-        """(atom.width × lanes): row i selects the lane of number i."""
-        at = self.index[atom]
-        held = np.flatnonzero(at >= 0)
-        return sparse.csr_array((np.ones(len(held)), (held, at[held])), shape=(atom.width, self.count))
-
     def map(self, form: Form, width: int) -> sparse.csr_array:
         """(width × lanes): a form that reads present numbers only, as a linear map of the lanes."""
-        parts = [product(matrix, self.place(atom)) for (atom, _), matrix in form.items()]
-        return total([sparse.csr_array((width, self.count)), *parts])
+        return self.joined(((matrix, atom) for (atom, _), matrix in form.items()), width)
+
+    def joined(self, parts: Iterable[tuple[sparse.csr_array, Stream]], width: int) -> sparse.csr_array:
+        """(width × lanes): Σ matrix · atom as a linear map of the lanes."""
+        return on_columns(((matrix, self.index[atom]) for matrix, atom in parts), (width, self.count))
 
 
 def allocate(schedule: Schedule) -> Lanes:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
+from compiler.analysis.exact_matrices import row_numbers
 from compiler.errors import CompileError
 
 
@@ -38,8 +39,7 @@ def exact_tensors(arrays: Mapping[str, np.ndarray]) -> dict[str, torch.Tensor]:
 
 def put(target: np.ndarray, matrix: sparse.csr_array, column_of: np.ndarray, row_of: np.ndarray | None = None) -> None:
     """target[row_of[i], column_of[j]] += matrix[i, j]; rows keep their place where row_of is None."""
-    coo = matrix.tocoo()
-    columns = column_of[coo.col]
+    columns, rows = column_of[matrix.indices], row_numbers(matrix)
     if (columns < 0).any():
         raise AssertionError("a weight was placed on a lane that the block does not have")
-    np.add.at(target, (coo.row if row_of is None else row_of[coo.row], columns), coo.data)
+    np.add.at(target, (rows if row_of is None else row_of[rows], columns), matrix.data)

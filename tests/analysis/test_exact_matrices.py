@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from compiler.analysis.exact_matrices import InexactWeight, exact_rows, gathered, product, scaled, total
+from compiler.analysis.exact_matrices import InexactWeight, exact_rows, gathered, on_columns, product, scaled, total
 from compiler.analysis.linear_form import linear_form
 from compiler.driver import compile
 from compiler.errors import CompileError
@@ -57,6 +57,8 @@ def test_every_operation_is_exact_or_refused(a, b, c, factor: float):
     row, column = np.repeat([0, 1], 3), np.array([0, 1, 0, 1, 1, 1])
     sums = [[x[0][0] + x[0][2], x[0][1]], [Fraction(0), sum(x[1])]]
     _agrees(lambda: gathered(row, column, a.toarray().reshape(-1), (2, 2)), sums)
+    moved = [[v[2], u[0] + u[2] + v[0]] for u, v in zip(x, z, strict=True)]
+    _agrees(lambda: on_columns([(a, np.array([1, -1, 1])), (c, np.array([1, -1, 0]))], (2, 2)), moved)
     _agrees(lambda: exact_rows([[f * f]]), [[f * f]])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
 from compiler.analysis.linear_form import ONE, linear_form
 from compiler.context import Context
@@ -97,4 +98,7 @@ def test_a_form_is_mapped_to_the_lanes_of_its_atoms():
     rows = lanes.map(linear_form(stream), 2).toarray()
     read = [{name: w for name, w in zip(lanes.names, row, strict=True) if w} for row in rows.tolist()]
     assert read == [{"token.cumsum()[2]": 3, "value": -1, "one": 5}, {"token.cumsum()[1]": 1, "is_a": -1}]
-    assert np.array_equal(lanes.place(COUNTS).toarray().nonzero(), ([1, 2], lanes.index[COUNTS][1:]))
+    same = sparse.csr_array(np.eye(COUNTS.width))
+    assert np.array_equal(lanes.joined([(same, COUNTS)], 3).toarray().nonzero(), ([1, 2], lanes.index[COUNTS][1:]))
+    twice = lanes.joined([(same, COUNTS), (same, COUNTS)], 3)
+    assert np.array_equal(twice.toarray(), 2 * lanes.joined([(same, COUNTS)], 3).toarray())

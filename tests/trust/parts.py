@@ -56,8 +56,8 @@ def _counted(module: str) -> Callable[[int, int], list[str]]:
 PARTS = {
     part.name: part
     for part in (
-        Part("fuzz", 100_000, 500, _fuzz, FUZZ_START),
-        Part("forms", 3000, 20, _forms, FORMS_START),
+        Part("fuzz", 100_000, 2000, _fuzz, FUZZ_START),
+        Part("forms", 3000, 100, _forms, FORMS_START),
         Part("hostile", 10_000, 500, _counted("tests.artifact.hostile")),
         Part("numbers", 2000, 100, lambda start, count: _counted("tests.artifact.hostile")(start, count) + NUMBERS),
         Part("proofs", 600, 60, _counted("tests.verify.checker.proof_edits")),

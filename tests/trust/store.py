@@ -42,7 +42,7 @@ def run(part: Part, store: Path, share: float, tell: Callable[[str], None]) -> N
     folder.mkdir(parents=True, exist_ok=True)
     for start, count in part.chunks(share):
         path = folder / f"{start}-{count}.json"
-        if any(first <= start and start + count <= last for first, last, _ in kept(folder)):
+        if _has(folder, start, count):
             continue
         began, at = time.monotonic(), commit()
         child = subprocess.run(
@@ -55,6 +55,15 @@ def run(part: Part, store: Path, share: float, tell: Callable[[str], None]) -> N
             continue
         keep(path, {"commit": at, "cases": count, "seconds": round(time.monotonic() - began, 1), "result": result})
         tell(f"{part.name} {start}–{start + count - 1}: {len(result.get('failures', ()))} failures")
+
+
+def _has(folder: Path, start: int, count: int) -> bool:
+    """Whether a chunk that is kept has all of these cases, or several that follow each other (chunks were smaller)."""
+    end = start
+    for first, last, _ in kept(folder):
+        if first == end or first < start == end < last:
+            end = last
+    return end >= start + count
 
 
 def again(names: Iterable[str], store: Path, tell: Callable[[str], None]) -> None:

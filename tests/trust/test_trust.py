@@ -82,6 +82,23 @@ def test_chunks_are_run_once_and_a_part_of_them_is_gone_on_with(tmp_path: Path, 
     }  # the part of a chunk is not counted twice
 
 
+def test_a_chunk_that_was_run_in_smaller_ones_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "fuzz").mkdir()
+    for first, count in ((100, 10), (110, 10), (120, 5)):
+        content = {"commit": "abc", "cases": count, "seconds": 1, "result": {"n": count}}
+        store.keep(tmp_path / "fuzz" / f"{first}-{count}.json", content)
+    ran = []
+
+    def run(command: list[str], **options):
+        ran.append(command[-2:]) if command[0] != "git" else None
+        return subprocess.CompletedProcess(command, 0, json.dumps({"n": 20}), "")
+
+    monkeypatch.setattr(store.subprocess, "run", run)
+    store.run(Part("fuzz", 40, 20, lambda *case: ["m", *map(str, case)], first=100), tmp_path, 1.0, print)
+    assert ran == [["120", "20"]]
+    assert store.collect(tmp_path, ["fuzz"])["fuzz"]["result"] == {"n": 40}
+
+
 def test_every_part_can_be_run():
     for part in PARTS.values():
         chunks = list(part.chunks(0.001))

@@ -112,10 +112,10 @@ def apply(matrix: sparse.csr_array, x: Array) -> Array:
         flat = x.reshape(-1, x.shape[-1])
         return np.asarray((matrix @ flat.T).T).reshape(*x.shape[:-1], matrix.shape[0])
     out = np.zeros((*x.shape[:-1], matrix.shape[0]), dtype=object)
-    coo = matrix.tocoo()
-    for i, j, weight in zip(coo.row, coo.col, coo.data, strict=True):
-        exact = Fraction(float(weight))
-        out[..., i] += (int(exact) if exact.denominator == 1 else exact) * x[..., j]
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)).tolist()
+    for i, j, weight in zip(rows, matrix.indices.tolist(), matrix.data.tolist(), strict=True):
+        exact = int(weight) if weight.is_integer() else Fraction(weight)
+        out[..., i] += x[..., j] if exact == 1 else exact * x[..., j]
     return out
 
 
