@@ -12,6 +12,7 @@ import torch
 from compiler.artifact import CheckpointError
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import entry_differences, foreign_files, tensor_differences, text_differences
+from compiler.artifact.files import CARD
 from compiler.artifact.json_files import read_json, shown
 from compiler.artifact.manifest import file_hash
 from compiler.artifact.model import Stack
@@ -54,18 +55,18 @@ def verify_export(
     classes = mamba_classes()
     built = rebuilt(directory, record, RECORD)
     gated = gated_language_model(built.compiled)
+    tasks = None if data is None else [recorded(data, built)]
     damage = _damage(directory, record)
     complaints = [damage] if damage else []
-    differing = _differences(directory, built, gated)
-    complaints += [f"the export is not what its circuit exports as: {sentence}" for sentence in differing]
     try:
+        differing = _differences(directory, built, gated, _tensors(directory))
+        complaints += [f"the export is not what its circuit exports as: {sentence}" for sentence in differing]
         model = _model(classes, directory)
     except CheckpointError as reason:
         return Finding(built, None, [*complaints, str(reason)], damage, {}, export=told(gated))
-    tasks = None if data is None else [recorded(data, built)]
     whole = lambda tokens: model(tokens).logits
     results = artifact.verify(built, whole, mode, samples, built.construction.seed + 1, progress, tasks=tasks)
-    if mode != "none":
+    if mode != "none" and data is None:
         results |= _stepped(classes, model, built, gated, samples)
     return Finding(built, _stack(model, gated), complaints, damage, results, export=told(gated))
 
@@ -95,17 +96,33 @@ def _record(directory: Path) -> ExportRecord:
 
 
 def _damage(directory: Path, record: ExportRecord) -> str | None:
-    """The first file that is not the one that was written."""
+    """The first file that is not the one that was written, but for the README.md, which the user may edit."""
     for name, expected in sorted(record.files.items()):
         path = directory / name
+        if name == CARD:
+            continue
         if not path.is_file():
             return f"{path} is missing from the export."
-        if file_hash(path) != expected and not name.endswith(".md"):
+        if file_hash(path) != expected:
             return f"{path} is damaged: its SHA-256 is another than {RECORD} has."
     return None
 
 
-def _differences(directory: Path, built: Built, gated: GatedLanguageModel) -> list[str]:
+def _tensors(directory: Path) -> dict[str, torch.Tensor]:
+    """Those of the file, read without running what a pickle may hold; CheckpointError where it is none of ours."""
+    path = directory / WEIGHTS
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as reason:  # torch raises whatever its reader meets in a file
+        raise CheckpointError(f"{path} is no file of tensors, so nothing of it was run.") from reason
+    if not isinstance(found, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in found.values()):
+        raise CheckpointError(f"{path} holds no tensors by their names, so nothing of it was run.")
+    return found
+
+
+def _differences(
+    directory: Path, built: Built, gated: GatedLanguageModel, tensors: dict[str, torch.Tensor]
+) -> list[str]:
     """A sentence for each thing in which the files are not what the circuit exports as."""
     ours = claims(report(built, {}, None)) if built.construction.registered else {}
     content, texts = contents(Artifact(built.compiled, built.model, ours), gated)
@@ -113,12 +130,6 @@ def _differences(directory: Path, built: Built, gated: GatedLanguageModel) -> li
     expected = {name: value for name, value in content.items() if name not in OF_ITS_WRITING}
     found = text_differences(directory, texts) + entry_differences(RECORD, here, expected)
     found += foreign_files(directory, {RECORD, WEIGHTS, *texts})
-    try:
-        tensors = torch.load(directory / WEIGHTS, map_location="cpu", weights_only=True)
-    except Exception as reason:  # torch raises whatever its reader meets in a file
-        return [*found, f"{WEIGHTS} cannot be read: {(str(reason).splitlines() or ['nothing'])[0].rstrip('.')}"]
-    if not isinstance(tensors, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in tensors.values()):
-        return [*found, f"{WEIGHTS} holds no tensors by their names"]
     return found + tensor_differences(WEIGHTS, tensors, gated.tensors)
 
 

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from typer.testing import CliRunner
@@ -80,11 +81,37 @@ def test_damage_foreign_files_and_other_records(copied):
     record = json.loads((copied / RECORD).read_text())
     record["answers"] = "random"
     (copied / RECORD).write_text(json.dumps(record))
-    (copied / WEIGHTS).write_bytes((copied / WEIGHTS).read_bytes()[:-100])
+    config = json.loads((copied / "config.json").read_text())
+    (copied / "config.json").write_text(json.dumps(config | {"n_layer": 2}))
     found = run("verify", copied, "--samples", 5)
     assert found.exit_code == 1
-    for sentence in ("is damaged", "modeling.py, which is not ours", "another answers", "mamba_ssm does not load"):
+    sentences = ("is damaged", "modeling.py, which is not ours", "another answers", "another n_layer: 2, not 1")
+    for sentence in (*sentences, "mamba_ssm does not load"):
         assert sentence in found.output
+
+
+class Hostile:
+    """What a pickle may call."""
+
+    def __reduce__(self):
+        return print, ("hostile code was run",)
+
+
+@pytest.mark.parametrize("content", [None, [1], {"a": Hostile()}], ids=["missing", "a list", "code"])
+def test_weights_that_are_none_are_not_run(copied, capfd, content):
+    (copied / WEIGHTS).unlink() if content is None else torch.save(content, copied / WEIGHTS)
+    found = run("verify", copied, "--samples", 5)
+    assert found.exit_code == 1 and "so nothing of it was run" in found.output
+    assert "hostile" not in found.output + capfd.readouterr().out
+
+
+def test_the_readme_is_the_users_and_data_are_run_alone(copied, tmp_path):
+    (copied / "README.md").unlink()
+    np.savez(tmp_path / "own.npz", inputs=np.array([[0, 3, 0]]), labels=np.array([[-100, -100, 3]]))
+    told = json.loads(run("verify", copied, "--data", tmp_path / "own.npz", "--json").stdout)
+    assert told["verification"]["sequences"] == 1 and told["verification"]["accuracy"] == 1
+    np.savez(tmp_path / "own.npz", inputs=np.array([[0, 3, 0]]), labels=np.array([[-100, -100, 4]]))
+    assert run("verify", copied, "--data", tmp_path / "own.npz").exit_code == 1
 
 
 def test_what_is_refused(exported, copied, tmp_path):
