@@ -192,6 +192,8 @@ def parse(promise: dict) -> Language:
         for s, t, ranges, distinct in raw
         if s in live
     )
+    if not edges:
+        raise Rejected(f"no letter leads from the language's start {str(start)!r}: it holds nothing to be right on")
     return Language(tokens, str(start), edges, length)
 
 

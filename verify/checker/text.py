@@ -12,8 +12,11 @@ from pathlib import Path
 from verify.checker.files import read_json
 from verify.checker.formats import Rejected
 
-# Neither is written beside a tokenizer.json of ours, and either would add to it.
-_STRAY = ("added_tokens.json", "special_tokens_map.json")
+# All that a program which loads the model may find: an adapter, other weights, code or a template would be read.
+_READ = {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
+_UNREAD = {"construction.json", "circuit.json", "proof.json", "LICENSE", "LICENSE.txt", "NOTICE", "CITATION.cff"}
+_UNREAD |= {"notes.txt", ".gitattributes", ".gitignore", ".git"}
+_UNREAD_SUFFIXES = {".md", ".png", ".svg", ".pdf"}
 _PLAIN: dict[str, object] = {"truncation": None, "padding": None, "normalizer": None, "decoder": None}
 _PLAIN |= {"pre_tokenizer": {"type": "WhitespaceSplit"}}
 _ONE_TEXT = [{"Sequence": {"id": "A", "type_id": 0}}]
@@ -24,23 +27,30 @@ _GREEDY = {"do_sample": False, "bos_token_id": None}
 _IDLE = {"transformers_version", "use_cache", "_from_model_config"}
 
 
-def check_text(directory: Path, circuit: dict, config: dict) -> None:
+def check_text(directory: Path, circuit: dict, config: dict, promise: dict) -> None:
     """Rejected, in one sentence, where text in or out is not the circuit's; `config` has been checked."""
+    _check_folder(directory)
     letters, end = circuit.get("alphabet"), circuit.get("end")
     if not isinstance(letters, list) or not all(isinstance(name, str) for name in letters):
         raise Rejected("circuit.json names no alphabet")
     if end is not None and end not in letters:
         raise Rejected(f"circuit.json ends with {end!r}, which is no letter of it")
+    if promise.get("stop", end) != end:
+        raise Rejected(f"the promise ends a generation with {promise['stop']!r}, and circuit.json with {end!r}")
     stop = None if end is None else letters.index(end)
     _check_ending(config, "config.json", len(letters), stop)
     if (directory / "generation_config.json").exists():
         _check_generation(read_json(directory / "generation_config.json"), config, len(letters), stop)
     if any((directory / name).exists() for name in ("tokenizer.json", "tokenizer_config.json")):
-        for name in _STRAY:
-            if (directory / name).exists():
-                raise Rejected(f"{name} stands beside tokenizer.json and may change how text is read")
         vocab = _check_tokenizer(read_json(directory / "tokenizer.json"), letters, end)
         _check_settings(read_json(directory / "tokenizer_config.json"), vocab, len(letters), end)
+
+
+def _check_folder(directory: Path) -> None:
+    """Nothing stands beside the files that are read here but what no program reads that loads a model."""
+    for entry in sorted(directory.iterdir()):
+        if entry.name not in _READ | _UNREAD and entry.suffix not in _UNREAD_SUFFIXES:
+            raise Rejected(f"{entry.name} is none of the files of a checkpoint, and may change what a program loads")
 
 
 def _check_ending(content: dict, file: str, letters: int, stop: int | None) -> None:

@@ -157,9 +157,38 @@ def test_settings_that_change_the_tokenizer_are_rejected(saved, tmp_path, entry)
     assert not edited(saved, tmp_path, "tokenizer_config.json", lambda content: content.update(entry)).accepted
 
 
-@pytest.mark.parametrize("file", ["added_tokens.json", "special_tokens_map.json"])
-def test_files_that_add_to_the_tokenizer_are_rejected(saved, tmp_path, file):
-    assert not edited(saved, tmp_path, file, lambda content: {"bos_token": "a"}).accepted
+FOREIGN = ["added_tokens.json", "special_tokens_map.json", "adapter_config.json", "adapter_model.safetensors"]
+FOREIGN += [
+    "pytorch_model.bin",
+    "model.safetensors.index.json",
+    "modeling_mamba.py",
+    "chat_template.jinja",
+    "vocab.txt",
+]
+
+
+@pytest.mark.parametrize("file", FOREIGN)
+def test_files_that_a_loader_may_read_beside_ours_are_rejected(saved, tmp_path, file):
+    reason = edited(saved, tmp_path, file, lambda content: {"bos_token": "a"}).reason
+    assert reason == f"{file} is none of the files of a checkpoint, and may change what a program loads"
+
+
+def test_text_and_pictures_for_people_may_stand_there(saved, tmp_path):
+    for name in ("LICENSE", "notes.md", "graph.svg"):
+        assert edited(saved, tmp_path / name, name, lambda content: {"text": "x"}).accepted
+
+
+def test_a_promise_that_ends_elsewhere_or_speaks_of_nothing_is_rejected(saved, tmp_path):
+    def ends(content):
+        content["promise"]["stop"] = "b"
+
+    def starts_nowhere(content):
+        content["promise"]["language"]["start"] = "nowhere"
+
+    wrong = "the promise ends a generation with 'b', and circuit.json with '2'"
+    assert edited(saved, tmp_path / "ends", "construction.json", ends).reason == wrong
+    nothing = "no letter leads from the language's start 'nowhere': it holds nothing to be right on"
+    assert edited(saved, tmp_path / "starts", "construction.json", starts_nowhere).reason == nothing
 
 
 @pytest.mark.parametrize("file", ["generation_config.json", "tokenizer.json", "tokenizer_config.json"])
