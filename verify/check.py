@@ -141,13 +141,14 @@ def chosen_batches(
     cases = list(task.adversarial()) if adversarial else []
     count = sum(len(batch) for batch in cases)
     if mode == "exhaustive" or (mode == "auto" and task.exhaustive_count() <= EXHAUSTIVE_LIMIT):
-        return count + task.exhaustive_count(), chain(_split(cases, size), task.exhaustive(batch_size=size))
+        return count + task.exhaustive_count(), chain(split(cases, size), task.exhaustive(batch_size=size))
     if mode == "auto":
         samples = min(samples, task.most_random, max(1, _SCORES_OF_AUTO // (task.length * tokens)))
-    return count + samples, chain(_split(cases, size), task.random(samples, seed, batch_size=size))
+    return count + samples, chain(split(cases, size), task.random(samples, seed, batch_size=size))
 
 
-def _split(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
+def split(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
+    """The same sequences in batches of at most so many."""
     for batch in batches:
         for start in range(0, len(batch), size):
             rows = slice(start, start + size)

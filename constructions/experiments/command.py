@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 PAGES = ("lemmas", "token-selection")  # which write a page of their own
+STATEMENTS = "statements"  # whose rows are kept in a form of their own
 
 
 def register(app: typer.Typer) -> None:
@@ -60,13 +61,20 @@ def reproduce(
     """An experiment with built weights: the paper's number, what is built, its sizes and bounds, what is trained."""
     if page and not keep and experiment not in PAGES:
         raise ValueError(f"--page {page}: it is written from a file of results; give one by --keep")
-    if plot is not None and ("chain" in experiment or experiment == "training"):
+    if plot is not None and ("chain" in experiment or experiment in ("training", STATEMENTS)):
         raise ValueError(f"--plot {plot}: {experiment} has no figure; leave out --plot.")
     if plot is not None:
         requests.picture_path(plot, "--plot")
     for path, option in ((keep, "--keep"), (page, "--page")):
         if path is not None:
             requests.file_path(path, option)
+    if experiment == STATEMENTS:
+        if train:
+            raise ValueError("statements trains nothing; leave out --train")
+        from constructions.token_selection import statements_page
+
+        statements_page.reproduce(only or [], samples, seed, keep, page, as_json)
+        return
     if experiment in ONE_RUN:
         kept = experiment == "lemmas"
         if only or train or (keep and not kept) or (page and experiment not in PAGES):

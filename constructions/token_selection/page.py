@@ -44,7 +44,7 @@ def rows() -> list[dict[str, Any]]:
         found.append(
             {
                 "statement": statement,
-                "model": _named(construction),
+                "model": named(construction),
                 "sizes": {name: getattr(built.compiled.sizes, name) for name in network.LETTERS},
                 "by_hand": construction.by_hand(),
                 "least_D": needed,
@@ -53,7 +53,8 @@ def rows() -> list[dict[str, Any]]:
     return found
 
 
-def _named(construction: Construction) -> str:
+def named(construction: Construction) -> str:
+    """`recall --keys 8 …`, as the command line takes it, without the mixer."""
     options = {"max_length": 0, "seed": 0, "dtype": "float32", "max_d_state": 0, "form": "string"}
     words = []
     for name, value in construction.params().items():
@@ -75,12 +76,19 @@ def table(found: list[dict[str, Any]]) -> str:
 
 def with_table(text: str, found: list[dict[str, Any]]) -> str:
     """A page with its table written anew; ValueError for one that has none."""
+    return with_table_at(HEAD, text, table(found))
+
+
+def with_table_at(head: str, text: str, table: str) -> str:
+    """A page whose table of this first line, and a list right behind it, are written anew; ValueError where none is."""
     lines = text.splitlines()
-    start = next((i for i, line in enumerate(lines) if line.startswith(HEAD)), None)
+    start = next((i for i, line in enumerate(lines) if line.startswith(head)), None)
     if start is None:
-        raise ValueError(f"the page has no table of sizes, whose first line begins with {HEAD!r}")
+        raise ValueError(f"the page has no such table, whose first line begins with {head!r}")
     end = next((i for i in range(start, len(lines)) if not lines[i].startswith("|")), len(lines))
-    return "\n".join([*lines[:start], table(found), *lines[end:]]) + "\n"
+    if lines[end + 1 : end + 2] and lines[end + 1].startswith("- "):
+        end = next((i for i in range(end + 1, len(lines)) if not lines[i].startswith("- ")), len(lines))
+    return "\n".join([*lines[:start], table, *lines[end:]]) + "\n"
 
 
 def reproduce(path: Path | None, plot: Path | None, as_json: bool) -> None:

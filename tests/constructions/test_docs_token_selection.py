@@ -38,6 +38,6 @@ def test_a_page_without_the_table_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(page, "rows", list)
     (tmp_path / "page.md").write_text("nothing\n")
     done = CliRunner().invoke(app, ["reproduce", "token-selection", "--page", str(tmp_path / "page.md")])
-    assert isinstance(done.exception, ValueError) and "has no table of sizes" in str(done.exception)
+    assert isinstance(done.exception, ValueError) and "has no such table" in str(done.exception)
     done = CliRunner().invoke(app, ["reproduce", "token-selection", "--plot", str(tmp_path / "a.png")])
     assert isinstance(done.exception, ValueError) and "token-selection has no figure" in str(done.exception)

@@ -1,4 +1,4 @@
-"""Paper D's statements on fnn+ssm and on real mixers: every small input, long random ones, cases that attack."""
+"""Paper D's statements on fnn+ssm: every small input, long random ones, cases that attack, sizes and commands."""
 
 import json
 from itertools import product
@@ -42,16 +42,6 @@ def test_every_small_input_on_the_network(name):
     exact, module = results.values()
     assert exact.bit_exact and exact.passed and module.passed
     assert exact.queries and exact.correct == exact.queries
-
-
-@pytest.mark.parametrize("arch", ["mamba", "mamba2", "s4d"])
-@pytest.mark.parametrize("name", SMALL)
-def test_small_inputs_on_real_layers(name, arch):
-    """The bare stack of real modules: cases that attack, and a sample."""
-    built = artifact.build(SMALL[name](arch))
-    results = artifact.verify(built, built.bare_stack(), "random", 24, 1, bare=True)
-    assert artifact.passed(built, results)
-    assert all(result.bit_exact for result in results.values())
 
 
 LONG = {  # beside unique induction, whose one match a test of its own places
@@ -155,17 +145,6 @@ def test_sizes_beat_those_by_hand():
     sizes = network.build(eight).compiled.sizes
     assert (sizes.D, sizes.S) == (40, 276) and eight.by_hand() == {"M": 2, "D": 40, "S": 316}
     assert sizes.S == 8 * 8 * 4 + 2 * 8 + 4
-
-
-def test_checkpoints_are_saved_and_loaded_by_transformers(tmp_path):
-    for arch in ("mamba", "mamba2"):
-        construction = AssociativeRecall(2, 2, 2, arch=arch)
-        built = artifact.build(construction)
-        out = tmp_path / arch
-        artifact.save(built, artifact.verify(built, built.stack(), "random", 8, 0), out)
-        model = artifact.hugging_face(out, "float32")
-        results = artifact.verify(built, model, "exhaustive", 1, 0)
-        assert artifact.passed(built, results) and all(r.bit_exact for r in results.values())
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from verify.tasks.ngrams import BAR, BEGIN, END, FIRST, NgramLookup
 from verify.tasks.selection import Recall, Selection, UniqueInduction
 from verify.tasks.solvers.copying import NgramCopySolver, has_conflict, has_repeat
 from verify.tasks.task import IGNORED
@@ -14,6 +15,7 @@ TASKS = [
     Selection("angle", 4, 2, 3),
     Selection("plane", 1, 2, 3),
     Selection("signs", 2, 2, 3),
+    NgramLookup(2, 2, 4),
 ]
 
 
@@ -70,3 +72,42 @@ def test_random_recall_keeps_its_conditions():
         assert int(row[-1]) in value_of
     distinct = next(iter(Recall(6, 4, 5, distinct=True).random(40, 0)))
     assert all(len(np.unique(row[:-1:2])) == 5 for row in distinct.tokens)
+
+
+def by_looking_back(tokens: list[int], n: int) -> list[int]:
+    """What `NgramLookup` says of each place, by comparing it with every earlier one."""
+
+    def context(t: int) -> list[int]:
+        since = max(s for s in range(t + 1) if tokens[s] in (BEGIN, BAR))
+        return [BAR] * (t - since < n) + tokens[max(since + 1, t + 1 - n) : t + 1]
+
+    out = []
+    for t in range(len(tokens)):
+        seen = [tokens[s] for s in range(1, t + 1) if context(s - 1) == context(t)]
+        ranked = sorted({(seen.count(token), token) for token in seen}, reverse=True)
+        tied = not ranked or (len(ranked) > 1 and ranked[0][0] == ranked[1][0])
+        asked = t > (len(tokens) - 2) // 2
+        out.append(IGNORED if tied or not asked else END if ranked[0][1] == BAR else ranked[0][1])
+    return out
+
+
+@pytest.mark.parametrize(("n", "vocab", "word"), [(1, 2, 4), (2, 2, 5), (3, 2, 6), (2, 3, 4)])
+def test_the_answers_of_ngrams_are_those_of_looking_back(n, vocab, word):
+    for tokens, labels in NgramLookup(n, vocab, word).rows():
+        assert labels == by_looking_back(list(tokens), n)
+        copy, conflict = [*tokens[word + 2 :], END], has_conflict([f"x{t}" for t in tokens[1 : word + 1]], n)
+        assert conflict == (labels[word + 1 :] != copy)  # wrong exactly where a context has two continuations
+
+
+def test_long_words_without_repeats_are_copied():
+    for n, vocab, word in ((1, 5, 5), (2, 4, 16), (3, 3, 20)):
+        rows = next(iter(NgramLookup(n, vocab, word).random(6, 0)))
+        for tokens, labels in list(zip(rows.tokens.tolist(), rows.labels.tolist(), strict=True))[1::2]:
+            assert not has_repeat([f"{t} " for t in tokens[1 : word + 1]], n)
+            assert labels[word + 1 :] == [*tokens[word + 2 :], END] and min(tokens[1 : word + 1]) >= FIRST
+
+
+def test_induction_over_few_words_has_one_earlier_place():
+    rows = next(iter(UniqueInduction(4, 30).random(8, 0)))
+    for row, labels in list(zip(rows.tokens.tolist(), rows.labels.tolist(), strict=True))[::2]:
+        assert row.count(row[-1]) == 2 and labels[-1] == row[row.index(row[-1]) + 1]

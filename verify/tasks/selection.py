@@ -139,11 +139,14 @@ class UniqueInduction(Task):
         return out
 
     def draw(self, rng: np.random.Generator, count: int) -> Batch:
-        """Uniform tokens; in half of the rows all but the last are different, where there are enough."""
+        """Uniform tokens; in half of the rows all but the last are different, or the last has one earlier place."""
         tokens = rng.integers(self.vocab, size=(count, self.length))
-        if self.length <= self.vocab + 1:
-            for row in tokens[::2]:
+        for row in tokens[::2]:
+            if self.length <= self.vocab + 1:
                 row[:-1] = rng.permutation(self.vocab)[: self.length - 1]
+            elif self.vocab > 1:
+                row[:] = rng.integers(self.vocab - 1, size=self.length)
+                row[[rng.integers(self.length - 1), -1]] = self.vocab - 1
         return Batch.of((row, self.labels(row)) for row in tokens.tolist())
 
     def rows(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
@@ -167,6 +170,8 @@ class UniqueInduction(Task):
         others = [1 + i % max(1, last) if last else 0 for i in range(self.length)]
         far = [0, *others[1:-1], 0][: self.length]
         yield Batch.of([(far, self.labels(far))], "a match at the very start")
+        near = [*others[: max(0, self.length - 2)], 0, 0][: self.length]
+        yield Batch.of([(near, self.labels(near))], "a match right before the end")
 
     def describe(self) -> str:
         return f"induction heads with one follower, {self.length} tokens out of {self.vocab}"
@@ -255,6 +260,13 @@ class Selection(Task):
             )
         turns = [i % points * self.values + i % points % self.values for i in range(self.length - 1)]
         yield self._labelled([[*turns, points * self.values + q] for q in queries], "keys in turn, for every query")
+        for case, place in (("the key itself at the first place only", 0), ("at the last place only", -1)):
+            rows = []
+            for q in queries:
+                row = [(q + 1) % points * self.values] * (self.length - 1)
+                row[place] = q * self.values + last
+                rows.append([*row, points * self.values + q])
+            yield self._labelled(rows, f"{case}, its neighbour elsewhere")
 
     def describe(self) -> str:
         keys = f"{len(self.points)} keys ({self.keys}, {self.size})"
