@@ -347,7 +347,7 @@ class _Problems(TyperGroup):
     """The dynamic programs by name, and any DPProblem of one's own as FILE.py:NAME."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if ".py:" not in cmd_name:
+        if ".py:" not in cmd_name and not cmd_name.endswith(".py") and not cmd_name.startswith(":"):
             return super().get_command(ctx, cmd_name)
         from constructions.copy_dp.own_problem import OwnProblem, problem_of
 

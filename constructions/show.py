@@ -43,9 +43,14 @@ def compiled_of(what: str, target: str, dtype: str) -> Compiled:
 
 
 def value_of(what: str):
-    """What stands under NAME in FILE.py:NAME, None where nothing does; ValueError where there is no such file."""
+    """What stands under NAME in FILE.py:NAME; ValueError, in one sentence, where nothing does."""
     file, _, name = what.rpartition(":")
-    return getattr(_module(Path(file)), name, None)
+    if not file or not name:
+        raise ValueError(f"{what!r} names nothing in a file; write FILE.py:NAME.")
+    module = _module(Path(file))
+    if not hasattr(module, name):
+        raise ValueError(f"{file} has no {name!r}; a name that the file gives a value is needed.")
+    return getattr(module, name)
 
 
 def _module(path: Path):

@@ -36,7 +36,7 @@ def run_own(what: str, function: Callable, *arguments: Any, file: str = "") -> A
     """
     try:
         return function(*arguments)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a file that ends the program is as wrong as one that fails
         file = file or getattr(getattr(function, "__code__", None), "co_filename", "")
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
         at = f", line {lines[-1]}" if lines else ""

@@ -184,13 +184,20 @@ def test_a_transition_may_be_a_number():
     assert letters.tokens[int(scores[0, -1].argmax())] == "2"
 
 
-def test_a_file_that_goes_wrong_is_one_sentence(tmp_path: Path, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("x = 1\ny = x // 0\n", "broken.py, line 2: ZeroDivisionError"),
+        ("raise SystemExit(0)\n", "broken.py, line 1: SystemExit: 0"),
+    ],
+)
+def test_a_file_that_goes_wrong_is_one_sentence(text: str, reason: str, tmp_path: Path, capsys, monkeypatch):
     path = tmp_path / "broken.py"
-    path.write_text("x = 1\ny = x // 0\n")
+    path.write_text(text)
     monkeypatch.setattr("sys.argv", ["construct", "dp", f"{path}:GRID"])
     with pytest.raises(SystemExit, match="2"):
         main()
-    assert "broken.py, line 2: ZeroDivisionError" in capsys.readouterr().err
+    assert reason in capsys.readouterr().err
 
 
 def test_a_value_beyond_the_range_is_written_as_a_mark():
@@ -200,8 +207,18 @@ def test_a_value_beyond_the_range_is_written_as_a_mark():
     assert letters.tokens[int(scores[0, -1].argmax())] == "!"
 
 
-def test_what_is_no_problem(file: Path, capsys, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["construct", "dp", f"{file}:NOTHING"])
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        ("{file}:app", "own.py has no 'app'; a name that the file gives a value is needed"),
+        ("{file}:DPProblem", "it is type, and a DPProblem is needed"),
+        ("{file}", "names nothing in a file; write FILE.py:NAME"),
+        ("{file}:", "names nothing in a file; write FILE.py:NAME"),
+        (":GRID", "names nothing in a file; write FILE.py:NAME"),
+    ],
+)
+def test_what_is_no_problem(what: str, reason: str, file: Path, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["construct", "dp", what.format(file=file)])
     with pytest.raises(SystemExit, match="2"):
         main()
-    assert "a DPProblem is needed" in capsys.readouterr().err
+    assert reason in " ".join(capsys.readouterr().err.split())
