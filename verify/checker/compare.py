@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import lcm
 
 import numpy as np
 
@@ -11,14 +10,14 @@ from verify.checker.bounds import along, bounds
 from verify.checker.circuit import Reader
 from verify.checker.files import Matrix
 from verify.checker.formats import EXACT, Rejected, array_exponent
-from verify.checker.readout import held, times, times_number
+from verify.checker.readout import held
+from verify.checker.relations import relations
 from verify.checker.rules import ONE, Lanes, Unproved
 from verify.checker.tables import Ramp
 from verify.checker.values import Value, World, combine, constant, normalised
 from verify.checker.windows import TooLarge, exact_float, exact_product
 
 _MOST_ENTRIES = 1 << 23
-_MOST_DENOMINATOR = 1 << 16
 _MOST_WEIGHTS = 4  # powers of two that are tried
 _MOST_PIECES, _MOST_BENDS = 4, 6  # that are looked at to bound a score
 
@@ -34,7 +33,7 @@ def scores_differ(reader: Reader, lanes: Lanes, head: Matrix, letters: int) -> s
     if width > letters:
         return f"the circuit gives {width} numbers, and there are {letters} letters"
     columns, shapes = _columns_of_the_difference([(head.part(0, letters), lanes)], parts, letters)
-    for pivot, weights in _relations(columns).items():
+    for pivot, weights in relations(columns).items():
         if not reader.zero(combine([(w, shapes[c]) for c, w in weights.items()])):
             row = int(np.flatnonzero(columns[:, pivot])[0])
             return f"the score of token id {row} is not shown to be the circuit's"
@@ -121,35 +120,6 @@ def _columns_of_the_difference(
     columns = np.zeros((letters, len(used)))
     columns[distinct[kept] // width, column] = total[kept]
     return columns, [shapes[i] for i in used.tolist()]
-
-
-def _relations(columns: np.ndarray) -> dict[int, dict[int, Fraction]]:
-    """Lemma T: for some columns P the rows of whole numbers M, by column, with c · columns = columns[:, P] @ M.
-
-    So where M @ x = 0, columns @ x = 0: only these sums of lanes are to be shown 0, one for each column in P.
-    """
-    found: dict[int, dict[int, Fraction]] = {}
-    for c in range(columns.shape[1]):
-        weights = _as_sum(columns[:, list(found)], columns[:, c])
-        if weights is None:
-            found[c] = {c: ONE}
-            continue
-        for pivot, w in zip(list(found), weights, strict=True):
-            found[pivot] |= {c: w} if w else {}
-    common = {pivot: lcm(*(w.denominator for w in row.values())) for pivot, row in found.items()}
-    return {pivot: {c: w * common[pivot] for c, w in row.items()} for pivot, row in found.items()}
-
-
-def _as_sum(columns: np.ndarray, column: np.ndarray) -> list[Fraction] | None:
-    """The weights, of small denominators, of columns that add up to a column: found in floats and checked exactly."""
-    if not columns.shape[1]:
-        return None
-    found = [Fraction(w).limit_denominator(1 << 10) for w in np.linalg.lstsq(columns, column, rcond=None)[0].tolist()]
-    common = lcm(*(w.denominator for w in found))
-    if common > _MOST_DENOMINATOR:
-        return None
-    whole = np.array([[float(w * common)] for w in found])
-    return found if (times(columns, whole)[:, 0] == times_number(column, common)).all() else None
 
 
 def compare(world: World, data: dict, lanes: Lanes, head: Matrix) -> str | None:

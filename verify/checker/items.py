@@ -7,6 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from verify.checker.bent import product
+from verify.checker.relations import relations
 from verify.checker.states import running_sum
 from verify.checker.tables import Ramp, digest
 from verify.checker.values import ZERO, Root, Value
@@ -112,8 +113,25 @@ class Items:
 
     def vanish(self) -> bool:
         """Whether nothing is left of what was gathered."""
+        left: dict[tuple, dict] = {}
+        for kind, group in self._groups():
+            for (lag, query, *flag), terms in group.items():
+                if not self.meaning.vanishes(terms):
+                    left.setdefault((kind, lag, *flag), {})[query] = terms
         ramps = all(_line_key(ramps) is None for ramps in self.lines.values())
-        return ramps and all(self.meaning.vanishes(t) for _, group in self._groups() for t in group.values())
+        return ramps and all(self._vanish_together(kind, group) for (kind, *_), group in left.items())
+
+    def _vanish_together(self, kind: str, group: dict[tuple | None, list]) -> bool:
+        """Σ query · (what it reads) is 0 if it is for few sums of queries (lemma T); None is the query that is 1."""
+        keys, read = list(group), list(group.values())
+        columns = self.meaning.queries(keys)
+        if columns is None:
+            return False
+        for pivot, row in relations(columns).items():
+            terms = [(w * weight, factors) for c, w in row.items() for weight, factors in read[c]]
+            if not self.meaning.vanishes(terms) and not (kind == "sum" and self.meaning.unread(keys[pivot], terms)):
+                return False
+        return True
 
 
 def _line_key(lines: list[Line]) -> tuple | None:

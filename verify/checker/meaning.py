@@ -36,6 +36,7 @@ from verify.checker.values import (
 )
 from verify.checker.windows import (
     Letters,
+    ended,
     is_window,
     is_window_root,
     letters_of,
@@ -48,6 +49,7 @@ from verify.checker.windows import (
 
 ONE = Fraction(1)
 _MOST_BENDS = 64
+_MOST_QUERIES = 64  # that are looked at together
 Terms = list[tuple[Fraction, Factors]]
 
 
@@ -64,6 +66,7 @@ class Meaning:
         self._opened: dict[str, Value] = {}
         self._split_parts: dict[str, Terms] = {}
         self._gates: dict[str, list[tuple[Fraction, tuple]]] = {}
+        self._queries: dict[tuple, tuple[Value, Fraction]] = {}  # by key: a window, and what it is divided by
         self._written: dict[tuple[str, int], list[Letters]] = {}  # windows, by how many first positions are told apart
         self._axes: dict[int, tuple[int, Fraction, str]] = {}
 
@@ -180,14 +183,16 @@ class Meaning:
         window, products = self._sum(terms)
         return not products and not any(piece.table.any() for piece in window)
 
-    def _sum(self, terms: Iterable[tuple[Fraction, Factors]]) -> tuple[list[Letters], tuple]:
-        """A sum of products: that of windows as functions of letters, and the names of others."""
+    def _sum(self, terms: Iterable[tuple[Fraction, Factors]], depth: int = 0) -> tuple[list[Letters], tuple]:
+        """A sum of products: that of windows as functions of letters, with `depth` first positions at least, and the
+        names of others.
+        """
         windows: Terms = []
         others: Terms = []
         for weight, factors in self.expanded(list(terms)):
             pure = all(is_window(self.world, f) for f in factors)
             (windows if pure else others).append((weight, factors))
-        depth = max((reach(self.world, f) for _, factors in windows for f in factors), default=0)
+        depth = max([reach(self.world, f) for _, factors in windows for f in factors] + [depth])
         total = self._pieces(constant(0), depth)
         for weight, factors in windows:
             parts = [self._pieces(f, depth) for f in factors] or [self._pieces(constant(1), depth)]
@@ -285,7 +290,33 @@ class Meaning:
             scale, unit = _unit(pieces(self.world, part, reach(self.world, part)))
             if any(p.table.any() for p in unit):
                 found.append((sign * scale, window_key(unit)))
+                self._queries[found[-1][1]] = part, scale
         return found
+
+    def queries(self, keys: list[tuple | None]) -> np.ndarray | None:
+        """(cases of the last few letters, queries): what the queries with these keys are, exactly; None where one is no
+        window, or where they are many.
+        """
+        if len(keys) > _MOST_QUERIES or not all(key is None or key in self._queries for key in keys):
+            return None
+        depth = max(reach(self.world, self._queries[key][0]) for key in keys if key) if any(keys) else 0
+        columns = [self._query(key, depth) for key in keys]
+        zeros = reduce(lambda a, b: plus(a, b, ZERO), columns, self._pieces(constant(0), depth))  # over all classes
+        full = [plus(zeros, column, ONE) for column in columns]
+        return np.stack([np.concatenate([p.table.reshape(-1) for p in column]) for column in full], axis=1)
+
+    def _query(self, key: tuple | None, depth: int) -> list[Letters]:
+        """None is the query that is 1."""
+        part, scale = (constant(1), ONE) if key is None else self._queries[key]
+        return times(self._pieces(part, depth), self._pieces(constant(1 / scale), depth))
+
+    def unread(self, key: tuple | None, terms: Terms) -> bool:
+        """Whether a query is 0 wherever the running sum of these windows is not, which is a window (lemma Z)."""
+        depth = max([reach(self.world, f) for _, factors in terms for f in factors] + [0])
+        depth = max(depth, reach(self.world, self._queries[key][0]) if key else 0)
+        window, products = self._sum(terms, depth)
+        total = None if products else ended(window)
+        return total is not None and not any(p.table.any() for p in times(self._query(key, depth), total))
 
 
 def _unit(parts: list[Letters]) -> tuple[Fraction, list[Letters]]:

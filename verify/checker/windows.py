@@ -158,6 +158,10 @@ def exact_add(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     return _within(p + q, min(units, default=0))
 
 
+def exact_difference(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    return exact_add(p, -q)
+
+
 def exact_product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     return _within(p * q, (array_exponent(p) or 0) + (array_exponent(q) or 0))
 
@@ -179,3 +183,34 @@ def window_key(parts: list[Letters]) -> tuple[str, ...]:
     while len(keys) > 1 and keys[-1] == keys[0]:
         keys.pop()
     return tuple(keys)
+
+
+def ended(parts: list[Letters]) -> list[Letters] | None:
+    """What a window adds up to, if that is a window (lemma Z): f with f(t) - f(t - 1) the window and f(0) = 0."""
+    far, *early = parts
+    total, found = _number(0.0), []
+    for piece in early:
+        total = join(piece, _back(total, 1), exact_add)
+        found.append(total)
+    last, always = max(far.axes, default=0), _number(0.0)
+    for i in range(last):  # letters that stood before those that f sees are taken to be letter 0
+        always = join(always, _back(_first_before(far, last - i), i), exact_add)
+    step = join(join(far, _back(always, 1), exact_add), always, exact_difference)
+    level = join(join(far, _back(total, 1), exact_add), always, exact_difference).table
+    if step.table.any() or (level != level.flat[0]).any():
+        return None
+    return [always.map(lambda x: exact_add(x, np.array(level.flat[0]))), *found]
+
+
+def _back(window: Letters, k: int) -> Letters:
+    """The window k positions back."""
+    return Letters({lag + k: labels for lag, labels in window.axes.items()}, window.table)
+
+
+def _first_before(window: Letters, lag: int) -> Letters:
+    """The window where the letters from this lag on are letter 0."""
+    table, axes = window.table, dict(window.axes)
+    for place, own in reversed(list(enumerate(sorted(window.axes)))):
+        if own >= lag:
+            table = np.take(table, axes.pop(own)[0], axis=place)
+    return Letters(axes, table)

@@ -21,13 +21,9 @@ from tests.circuits.memories import K4
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.plants import plant
 from verify.checker.check import check
-from verify.checker.compare import _relations
+from verify.checker.relations import relations
 
 NO_BLOCK = {"a_constant"}
-# Exact, but the normal form does not find the circuit in the weights yet.
-OPEN = {
-    ("mqar_code_keys", "mamba2"),
-}
 CONSTRUCTED = [
     ("mqar", {"kappa": 3, "vocab": 6}),
     ("mqar", {"kappa": 3, "vocab": 6, "write": "last"}),
@@ -67,8 +63,7 @@ def test_proves_every_circuit(case, target, tmp_path):
     verdict = check(write(tmp_path / "c", case.build(), target))
     assert verdict.arithmetic is None, verdict.arithmetic
     assert verdict.specials is None
-    if (case.name, target) not in OPEN:
-        assert verdict.accepted, verdict.reason
+    assert verdict.accepted, verdict.reason
 
 
 @pytest.mark.parametrize("name, params", CONSTRUCTED, ids=str)
@@ -130,10 +125,10 @@ def test_few_sums_of_lanes_decide_for_all_scores():
         columns = columns[:, columns.any(axis=0)]
         if not columns.size:
             continue
-        relations = _relations(columns)
-        sums = np.array([[float(row.get(c, 0)) for c in range(columns.shape[1])] for row in relations.values()])
+        found = relations(columns)
+        sums = np.array([[float(row.get(c, 0)) for c in range(columns.shape[1])] for row in found.values()])
         rank = np.linalg.matrix_rank(sums)
-        assert rank == len(relations) == np.linalg.matrix_rank(np.concatenate([sums, columns]))
+        assert rank == len(found) == np.linalg.matrix_rank(np.concatenate([sums, columns]))
         fewer += rank == np.linalg.matrix_rank(columns) < height
     assert fewer > 50
 
