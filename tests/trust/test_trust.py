@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from constructions.registry import CONSTRUCTIONS
 from tests.trust import store
 from tests.trust.__main__ import NUMBERS, PAGE
 from tests.trust.page import page
 from tests.trust.parts import PARTS, Part
+from tests.verify.checker.evidence import PLANTS, SMALL, jobs
 
 FAILURE = {"seed": 7, "verdict": "wrong", "where": ["mamba", "float32", "bare"], "reason": "it is 1"}
 RESULT = {
@@ -39,6 +41,11 @@ def test_what_falls_short_is_told():
     assert "that failed were run again at commit def: 1 still fail: case 3, own: cut" in page(numbers)
     numbers["again mutation"] = {"cases": 3, "commits": ["ghi"], "result": {"failures": []}}
     assert "The 3 mutants that nobody noticed were run again at commit ghi: none fails any more" in page(numbers)
+
+
+def test_every_checkpoint_gets_its_plants_and_every_construction_has_one():
+    assert PARTS["plants"].cases == PLANTS * len(jobs())
+    assert set(SMALL) == set(CONSTRUCTIONS)
 
 
 def test_plants_count_where_they_were_planted():

@@ -29,6 +29,7 @@ from tests.circuits import CASES
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.claims import claims
 from tests.verify.checker.fuzz import fuzz
+from tests.verify.checker.learned import LEARNED
 from tests.verify.checker.plants import plant
 from verify.checker.check import check
 
@@ -52,13 +53,23 @@ SMALL: dict[str, list[dict]] = {
     "coin-change": [{"amount": 6}],
     "shortest-path": [{"nodes": 3, "lengths": 2}],
     "matrix-chain": [{"matrices": 2, "largest": 2}],
+    "in-context-recall": [{"vocab": 4, "length": 8, "max_length": 16}],
+    "fuzzy-recall": [{"vocab": 4, "key_size": 2, "value_size": 2, "length": 12, "max_length": 24}],
+    "mad-copying": [{"n": 3, "vocab": 3, "length": 10, "max_length": 20}],
+    "mad-compression": [{"n": 2, "vocab": 3, "questions": 2, "max_length": 16}],
+    "mad-memorization": [{"vocab": 6, "length": 6, "max_length": 12}],
+    "token-selection": [{"size": 4, "values": 2, "length": 6}],
+    "recall": [{"keys": 3, "values": 3, "pairs": 2}],
+    "unique-induction": [{"vocab": 4, "length": 6}],
+    "copy-ngram": [{"n": 2, "vocab": 2, "length": 4}],
+    "viterbi": [{"length": 3}],
 }
 Job = tuple[str, Callable[[], Circuit], str, str]
 """Name, circuit, target, dtype."""
 
 
 def jobs() -> list[Job]:
-    """Every checkpoint that there may be, in one order."""
+    """Every checkpoint that there may be, in one order: what is added comes last, for plants keep their numbers."""
     found: list[Job] = []
     for case in CASES:
         found += [(case.name, case.build, t, d) for t in TARGETS if t in case.targets for d in DTYPES]
@@ -66,6 +77,7 @@ def jobs() -> list[Job]:
         for number, params in enumerate(sizes):
             for target in TARGETS:
                 found += [(f"{name}-{number}", _construction(name, params, target), target, d) for d in DTYPES]
+    found += [(name, build, t, d) for name, build in LEARNED.items() for t in TARGETS for d in DTYPES]
     return found
 
 

@@ -1,0 +1,20 @@
+"""Of each rule that the checker learned last some checkpoint is proved, on both mixers, and no plant is missed."""
+
+import random
+
+import pytest
+
+from tests.verify.checker.checkpoints import write
+from tests.verify.checker.learned import LEARNED
+from tests.verify.checker.plants import plant
+from verify.checker.check import check
+
+
+@pytest.mark.parametrize("target", ["mamba", "mamba2"])
+@pytest.mark.parametrize("name", ["since-both", "since-pair", "and-of-three", "and-implied", "mass-of-memory"])
+def test_no_wrong_weight_is_accepted(name, target, tmp_path):
+    directory = write(tmp_path / "c", LEARNED[name](), target)
+    assert check(directory).accepted
+    tally, wrong = plant(directory, 12, random.Random(name), sequences=6)
+    assert not wrong, wrong[0]
+    assert tally["rejected"]
