@@ -157,8 +157,8 @@ def compile(
     dtype: the arithmetic that the promise of exactness is made for ("float32", "bfloat16", "float16").
     max_d_state: how many columns the state of a block may have; keyed memories with more slots are kept in two digits.
         None: what the CUDA kernels take (256 of Mamba and of each group of Mamba-2), for memories that can be split.
-    n_groups: of Mamba-2, groups of B and C, each with its share of the columns (`targets.mamba2.groups`); bare modules
-        only, for a language model normalises each group by itself.
+    n_groups: of Mamba-2, groups of B and C, each with its share of the columns (`targets.mamba2.groups`); a language
+        model takes a power of two.
 
     Raises CompileError with every reason found when the circuit is ill-typed, does not fit
     the target, or could leave the exact range.

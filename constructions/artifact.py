@@ -19,7 +19,7 @@ from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.numeric import NumericModel, NumericStack, interpret_named, loaded_stack
 from compiler.artifact.package import LanguageModel, bare, bare_sizes, packaged_sizes
 from compiler.artifact.save import save as save_checkpoint
-from compiler.driver import Compiled, compile
+from compiler.driver import Compiled
 from constructions.construction import CircuitFamily
 from constructions.guarantee import NOT_ASKED, Proof, stated_task
 from constructions.requests import check_exhaustive
@@ -78,7 +78,7 @@ def build(construction: CircuitFamily) -> Built:
                 f"length = {task.length} is beyond max_length = {longest}, so nothing is promised there; the "
                 f"largest length that works is {longest}"
             )
-    compiled = compile(circuit, construction.target, construction.dtype, construction.columns())
+    compiled = construction.compiled(circuit)
     if not compiled.context.target.family and circuit.alphabet is not None:
         return Built(construction, compiled, None)
     compiled = savable(compiled)
@@ -166,7 +166,7 @@ def exact_rate_of_contrasts(built: Built, samples: int, seed: int) -> dict[str, 
     """
     task, rates = built.construction.tasks()[0], {}
     for other in built.construction.contrasts():
-        circuit = compile(other.circuit(), other.target, other.dtype, other.columns())
+        circuit = other.compiled()
         scores = module_scores(in_dtype(bare(circuit), circuit.dtype))
         result = check(scores, circuit.interpret, task.random(samples, seed, batch_size=64))
         changed = {k: v for k, v in other.params().items() if built.construction.params()[k] != v}

@@ -137,6 +137,16 @@ class CircuitFamily(ABC):
         """How many columns the state of a block may have; None: what the CUDA kernels take."""
         return None
 
+    def groups(self) -> int:
+        """How many groups of B and C the mixers have."""
+        return 1
+
+    def compiled(self, circuit: Circuit | None = None) -> Compiled:
+        """The circuit, by default its own, compiled as its parameters say."""
+        from compiler.driver import compile
+
+        return compile(circuit or self.circuit(), self.target, self.dtype, self.columns(), self.groups())
+
     def params(self) -> dict[str, Any]:
         """The parameters by name, as the manifest records them."""
         return asdict(self)
@@ -189,8 +199,15 @@ class WithMemory(CircuitFamily):
         "columns that the state of a block may have (0: what the CUDA kernels take)", default=0, kw_only=True
     )
 
+    n_groups: int = parameter(
+        "of Mamba-2: groups of B and C, each with its share of the columns; a power of two", default=1, kw_only=True
+    )
+
     def columns(self) -> int | None:
         return self.max_d_state or None
+
+    def groups(self) -> int:
+        return self.n_groups
 
     def check_sizes(self) -> None:
         super().check_sizes()
@@ -198,5 +215,6 @@ class WithMemory(CircuitFamily):
             raise ValueError(f"max_d_state = {self.max_d_state} is no number of columns; the smallest is 1")
 
     def params(self) -> dict[str, Any]:
-        """Without the limit where it is the default, as checkpoints are that know none."""
-        return {name: value for name, value in super().params().items() if name != "max_d_state" or value}
+        """Without what has its default, as checkpoints are that know no such parameter."""
+        unsaid = {"max_d_state": 0, "n_groups": 1}
+        return {name: value for name, value in super().params().items() if unsaid.get(name) != value}

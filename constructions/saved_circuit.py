@@ -26,11 +26,12 @@ def read_circuit(directory: Path, manifest: Manifest | ExportRecord) -> SavedCir
         circuit = replace(circuit, end=manifest.promise.stop)
     except (DataError, ValueError, TypeError) as reason:
         raise CheckpointError(f"{directory / CIRCUIT} holds no circuit of ours: {str(reason).rstrip('.')}.") from reason
+    asked = {"limit": manifest.max_d_state, "told_groups": manifest.n_groups if isinstance(manifest, Manifest) else 1}
     if circuit.alphabet is None:
-        return SavedNumbers(circuit, manifest.arch, manifest.dtype, limit=manifest.max_d_state)
+        return SavedNumbers(circuit, manifest.arch, manifest.dtype, **asked)
     if circuit.language is None:
         raise CheckpointError(f"{directory / CIRCUIT} has no input language, and a language model needs one.")
-    return SavedCircuit(circuit, manifest.arch, limit=manifest.max_d_state, dtype=manifest.dtype)
+    return SavedCircuit(circuit, manifest.arch, dtype=manifest.dtype, **asked)
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,17 @@ class OneOwn(CircuitFamily):
         "columns that the state of a block may have, where its author said so", default=None, kw_only=True
     )
 
+    told_groups: int = parameter("groups of B and C", default=1, kw_only=True)
+
     @property
     def target(self) -> str:
         return self.arch
 
     def columns(self) -> int | None:
         return self.limit
+
+    def groups(self) -> int:
+        return self.told_groups
 
     def circuit(self) -> Circuit:
         return self.source

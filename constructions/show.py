@@ -30,7 +30,7 @@ def compiled_of(what: str, target: str, dtype: str) -> Compiled:
     known = {} if file.endswith(".py") else CONSTRUCTIONS if what in CONSTRUCTIONS else families()
     if what in known:
         construction = known[what]()
-        return compile(construction.circuit(), construction.target, construction.dtype, construction.columns())
+        return construction.compiled()
     if not file.endswith(".py"):
         raise ValueError(
             f"{what!r} is no checkpoint directory, no FILE.py:NAME and no construction; there are {', '.join(known)}."

@@ -17,7 +17,6 @@ from compiler.artifact.numeric import NumericModel, numeric_model
 from compiler.artifact.package import (
     LanguageModel,
     bare_sizes,
-    check_saved,
     language_model,
     packaged_sizes,
     size_fields,
@@ -96,13 +95,12 @@ class Artifact:
     @property
     def _limit(self) -> dict[str, Any]:
         """What a circuit that is no construction of ours was compiled with, where that is not the default."""
-        limit = self.compiled.max_d_state
-        return {} if limit is None else {"max_d_state": limit}
+        limit, groups = self.compiled.max_d_state, self.compiled.context.target.n_groups
+        return ({} if limit is None else {"max_d_state": limit}) | ({} if groups == 1 else {"n_groups": groups})
 
 
 def savable(compiled: Compiled) -> Compiled:
     """The same circuit as it is saved: a language model has a layer, even an idle one. CompileError where none is."""
-    check_saved(compiled)
     return compiled if compiled.source.alphabet is None else with_a_block(compiled)
 
 

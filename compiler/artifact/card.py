@@ -158,6 +158,6 @@ def _warnings(manifest: Mapping[str, Any], config: Mapping[str, Any]) -> str:
         "`save_pretrained` writes weights, config and tokenizer, not `construction.json` and `circuit.json`: "
         "`construct adopt NEW --original DIRECTORY` brings them back where nothing else changed.",
     ]
-    lines += family_of(config["model_type"]).warnings
+    lines += family_of(config["model_type"]).cautions(config)
     lines += [f"Not for the CUDA kernels of mamba_ssm: {sentence}" for sentence in manifest["cuda_limits"]]
     return "\n".join(["## Warnings", "", *(f"- {line}" for line in lines)])

@@ -140,7 +140,7 @@ class Manifest:
     circuit: name of the circuit; arch: the compiler's target; lanes, blocks: the names in the weights; meanings: what
     these hold;
     card: hash of the README.md that was written beside it (which the user may edit); versions: of what wrote it;
-    max_d_state: how many columns a state may have, where the author of a circuit of their own said so.
+    max_d_state, n_groups: what the author of a circuit of their own asked of its state, where that is not the default.
     The entries from `construction` on are those of a construction of a paper, and absent for any other circuit.
     task: which function the answers are, by the name and parameters that the checker knows (`verify/checker/task.py`).
     obstructions: lower bounds for any exact model of the task, beside what this one has; needed: the largest of them.
@@ -161,6 +161,7 @@ class Manifest:
     cuda_limits: list[str]
     versions: dict[str, str]
     max_d_state: int | None = None
+    n_groups: int = 1
     meanings: Meanings | None = None
     construction: str | None = None
     theorem: str | None = None

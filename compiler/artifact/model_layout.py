@@ -10,7 +10,7 @@ import numpy as np
 from compiler.driver import Compiled
 from compiler.ir.coordinate import Coordinate, numbered
 from compiler.layout import Axis, Emission, Layout, axis
-from compiler.targets.family import EMBEDDING, FINAL_NORM, HEAD, Family, mixer_prefix, norm_name
+from compiler.targets.family import EMBEDDING, FINAL_NORM, HEAD, mixer_prefix, norm_name
 
 
 def bare_layout(
@@ -27,7 +27,7 @@ def bare_layout(
 
 
 def language_model_layout(
-    compiled: Compiled, emitted: Sequence[Emission], family: Family, d_model: int, tokens: Sequence[str], ballast: int
+    compiled: Compiled, emitted: Sequence[Emission], d_model: int, tokens: Sequence[str], ballast: int
 ) -> Layout:
     """The layout of a language model, by Hugging Face's names of its tensors.
 
@@ -51,8 +51,6 @@ def language_model_layout(
     for number, emission in enumerate(emitted):
         prefix = mixer_prefix(number)
         layout |= Layout({norm_name(number): (lanes,)}) | emission.layout.prefixed(prefix)
-        if family.inner_norm:
-            layout |= Layout({f"{prefix}norm.weight": (emission.layout.axes["out_proj.weight"][1],)})
     return layout
 
 

@@ -7,7 +7,6 @@ RMSNorm before every block and residual around it, with all blocks padded to one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from math import frexp, prod
 
@@ -23,10 +22,9 @@ from compiler.artifact.read_back import check_around_blocks, check_table
 from compiler.artifact.tokenizer import with_special_tokens
 from compiler.driver import Compiled
 from compiler.errors import CompileError
-from compiler.exactness.ballast import Ballast, choose_ballast, with_norm_ballast
+from compiler.exactness.ballast import Ballast, choose_ballast
 from compiler.exactness.sums import largest_step
 from compiler.formats import FLOAT32, Format
-from compiler.ir.block import SelectiveBlock
 from compiler.ir.builder import BlockBuilder
 from compiler.language.arguments import instance
 from compiler.layout import Layout
@@ -128,13 +126,6 @@ def _bare_lanes(compiled: Compiled) -> tuple[np.ndarray, np.ndarray, int]:
     return lane_in, lane_out, max(inputs, count - inputs)
 
 
-def check_saved(compiled: Compiled) -> None:
-    """CompileError where the target has an option that no saved model has."""
-    reason = compiled.context.target.unsaved
-    if reason is not None:
-        raise CompileError([(None, reason)])
-
-
 def _printer(compiled: Compiled, mixer: str | None) -> Target:
     """The target whose modules hold the blocks: the usual one, or the named one."""
     target = compiled.context.target
@@ -196,7 +187,6 @@ def language_model(compiled: Compiled) -> LanguageModel:
             "read it out with output.readout… or package it with bare()"
         )
         raise CompileError([(compiled.source.output, reason)])
-    check_saved(compiled)
     family = compiled.context.target.family
     if family is None:
         name = compiled.context.target.name
@@ -206,21 +196,18 @@ def language_model(compiled: Compiled) -> LanguageModel:
         raise CompileError([(None, reason)])
     compiled = with_a_block(compiled)
     alphabet, end = compiled.source.token_alphabet, compiled.source.end
-    printer = target_of(family.printer)
     tokens = with_special_tokens(list(alphabet.tokens), end)
     bounds, format = compiled.lane_bounds(), compiled.context.format
     special = _special_score(compiled, bounds)
-    blocks: Sequence[SelectiveBlock] = compiled.blocks
-    inner_ballast: Sequence[Ballast | None] = [None] * len(blocks)
+    blocks = compiled.blocks
     size = family.size(blocks, compiled.lanes.count)
     ends_with = None if end is None else alphabet.index(end)
     step = max(largest_step(block, bounds) for block in blocks)
     config = family.config(size, len(tokens), len(blocks), ends_with, step) | {"dtype": compiled.dtype}
     _check_size(config)
-    ballast = choose_ballast(size.d_model, bounds, format)
-    if family.inner_norm:
-        one = int(compiled.lanes.index[ONE][0])
-        blocks, inner_ballast = with_norm_ballast(blocks, one, size.d_inner, bounds, format)
+    groups = compiled.context.target.n_groups  # whoever bounds what each of them adds by itself gets so many times ours
+    ballast = choose_ballast(size.d_model, groups * bounds, format)
+    one = int(compiled.lanes.index[ONE][0])
     lane_of = np.arange(compiled.lanes.count)
     tensors = {
         EMBEDDING: _embedding(compiled, size.d_model, len(tokens), ballast),
@@ -232,16 +219,12 @@ def language_model(compiled: Compiled) -> LanguageModel:
     for i, block in enumerate(blocks):
         prefix = mixer_prefix(i)
         tensors[norm_name(i)] = _norm_weight(size.d_model, lane_of, ballast)
-        emitted.append(printer.printed(block, size, lane_of, lane_of))
+        emitted.append(family.mixer(block, size, one, bounds, format))
         for name, tensor in emitted[-1].tensors.items():
             tensors[f"{prefix}{name}"] = tensor
-        inner = inner_ballast[i]
-        if inner is not None:
-            seats = printer.seats(block, size)[: len(compiled.blocks[i].channels.names)]
-            tensors[f"{prefix}norm.weight"] = _norm_weight(size.d_inner, seats, inner)
     _check_representable(tensors, format)
     check_around_blocks(compiled, tensors, special, len(ballast.factors))
-    layout = language_model_layout(compiled, emitted, family, size.d_model, tokens, len(ballast.factors))
+    layout = language_model_layout(compiled, emitted, size.d_model, tokens, len(ballast.factors))
     return LanguageModel(config, tensors, tokens, lane_of, ballast, special, alphabet.size, layout)
 
 

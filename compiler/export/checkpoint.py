@@ -66,7 +66,8 @@ class Checkpoint:
         record = read_manifest(self.directory)
         try:
             circuit = replace(from_data(read_json(self.directory / CIRCUIT)), end=record.promise.stop)
-            compiled = compile(circuit, record.arch, record.dtype, record.max_d_state)
+            groups = self.model.config.get("n_groups", 1)
+            compiled = compile(circuit, record.arch, record.dtype, record.max_d_state, groups)
             found = language_model(compiled).tensors
         except (DataError, ValueError) as reason:
             raise ExportError(f"{self.directory / CIRCUIT} does not compile: {reason}") from reason

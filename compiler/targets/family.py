@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.json_files import shown
 from compiler.artifact.tokenizer import special_ids
@@ -22,7 +24,9 @@ from compiler.artifact.tokenizer import special_ids
 if TYPE_CHECKING:
     from torch import nn
 
+    from compiler.formats import Format
     from compiler.ir.block import SelectiveBlock
+    from compiler.layout import Emission
     from compiler.targets.sizes import Sizes
 
 LARGEST_SIZE = 1 << 31
@@ -41,14 +45,12 @@ class Family:
     model_type: what their config.json calls them.
     class_name: the library's class.
     printer:    the target that prints their blocks.
-    inner_norm: whether each block normalises its gated output once more (`mixer.norm`).
     warnings:   what a model card must say of them, beyond what it says of all.
     """
 
     model_type: ClassVar[str]
     class_name: ClassVar[str]
     printer: ClassVar[str]
-    inner_norm: ClassVar[bool] = False
     warnings: ClassVar[tuple[str, ...]] = ()
 
     def size(self, blocks: Sequence[SelectiveBlock], n_lanes: int) -> Sizes:
@@ -56,6 +58,16 @@ class Family:
         d_model.
         """
         raise NotImplementedError
+
+    def mixer(self, block: SelectiveBlock, size: Sizes, one: int, bounds: np.ndarray, format: Format) -> Emission:
+        """The tensors of a block's mixer, weights of a norm inside of it included, and their layout.
+
+        Lane i stands at coordinate i of d_model; one: the lane that holds 1; bounds: (lanes,) on |value|.
+        """
+        from compiler.targets import target_of  # it knows the families
+
+        lanes = np.arange(len(block.lanes))
+        return target_of(self.printer).printed(block, size, lanes, lanes)
 
     def config(self, size: Sizes, vocab: int, layers: int, end: int | None, largest_step: float) -> dict[str, Any]:
         """config.json; end: the id of the letter that ends a generation; largest_step bounds every Δ of the weights."""
@@ -76,6 +88,10 @@ class Family:
     def module(self, config: Config, index: int) -> nn.Module:
         """An empty block of this config (parameters on the meta device), number `index` of its model."""
         raise NotImplementedError
+
+    def cautions(self, config: Config) -> tuple[str, ...]:
+        """What the model card of a model of this config warns of."""
+        return self.warnings
 
     # Around the blocks every family is the same ------------------------------------------------------------------
 

@@ -58,14 +58,10 @@ class Target:
     chunk: ClassVar[int] = 0
     reals: ClassVar[bool] = False
     max_d_state: int | None = None
+    n_groups: int = 1
     lacks: ClassVar[Mapping[type[Operation], str]] = {}
     gadgets: ClassVar[Mapping[type[Operation], Gadget]] = {}
     printed_by: ClassVar[tuple[str, ...]] = ()
-
-    @property
-    def unsaved(self) -> str | None:
-        """Why no model of it is saved although the stack of its modules runs; None where models are."""
-        return None
 
     def in_groups(self, n_groups: int) -> Target:
         """The same mixer with so many groups of B and C; ValueError where it has but one."""

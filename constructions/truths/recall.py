@@ -15,10 +15,9 @@ from verify.tasks.task import IGNORED, Batch
 def answered(construction, batch: Batch) -> float:
     """The share of labels that the bare real module answers."""
     from compiler.artifact.package import bare
-    from compiler.driver import compile
     from constructions.artifact import module_scores
 
-    compiled = compile(construction.circuit(), construction.target, construction.dtype, construction.columns())
+    compiled = construction.compiled()
     scores = module_scores(bare(compiled))(batch.tokens)
     asked = batch.labels != IGNORED
     rows = np.arange(int(asked.sum()))

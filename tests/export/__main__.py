@@ -16,7 +16,7 @@ from pathlib import Path
 
 from compiler.artifact.formats import HUGGING_FACE, writer_of
 from compiler.export import read
-from tests.export.cases import LARGE, SMALL, Case, ask, made
+from tests.export.cases import GROUPED, LARGE, SMALL, Case, ask, made
 
 ROOT = Path(__file__).parents[2]
 NUMBERS, PAGE = ROOT / "docs" / "export.json", ROOT / "docs" / "export.md"
@@ -31,15 +31,16 @@ class Client:
     own_folder: bool = False
     second: bool = True  # Mamba-2 too
     large: bool = True
+    groups: bool = True  # each with a norm of its own
 
 
 CLIENTS = {
     "transformers_client": Client(HUGGING_FACE),
-    "transformers_old": Client(HUGGING_FACE, own_folder=True),
-    "mambapy_client": Client(HUGGING_FACE, second=False),
+    "transformers_old": Client(HUGGING_FACE, own_folder=True, groups=False),
+    "mambapy_client": Client(HUGGING_FACE, second=False, groups=False),
     "llama_cpp": Client("gguf"),
     "onnx_runtime": Client("onnx"),
-    "mlx_client": Client("mlx"),
+    "mlx_client": Client("mlx", groups=False),
     "mamba_ssm_client": Client("mamba-ssm"),
     "triton_client": Client("mamba-ssm", own_folder=True, large=False),
 }
@@ -63,7 +64,13 @@ class Row:
 def row(client: str, cases: list[Case], place: Path, folder: str | None) -> Row:
     """Export the checkpoints that a client takes and ask it."""
     what = CLIENTS[client]
-    taken = [c for c in cases if (what.second or c.name.endswith("-mamba")) and (what.large or c.name not in LARGE)]
+    taken = [
+        case
+        for case in cases
+        if (what.second or case.name.endswith("-mamba"))
+        and (what.large or case.name not in LARGE)
+        and (what.groups or case.name not in GROUPED)
+    ]
     pairs = []
     for case in taken:
         path = case.directory
@@ -114,7 +121,7 @@ def main() -> int:
     known = {found["client"]: found for found in json.loads(NUMBERS.read_text())} if NUMBERS.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        cases = [made(name, construction, place / name) for name, construction in (SMALL | LARGE).items()]
+        cases = [made(name, construction, place / name) for name, construction in (SMALL | GROUPED | LARGE).items()]
         for client, what in CLIENTS.items():
             if client not in given.only or (what.own_folder and client not in folders):
                 continue

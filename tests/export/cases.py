@@ -43,6 +43,7 @@ def constructions(arch: str) -> dict[str, Construction]:
 
 
 SMALL = constructions("mamba") | constructions("mamba2")
+GROUPED = {"mqar-mamba2-groups": MQAR(kappa=4, vocab=9, arch="mamba2", n_groups=2)}
 LARGE = {"mqar-16-512": MQAR(kappa=16, vocab=512)}
 
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from compiler import Alphabet, Circuit, CompileError, InputLanguage, Tokens, compile, memory, readout_integer
-from compiler.artifact.package import bare, bare_sizes
+from compiler.artifact.model import Stack
+from compiler.artifact.package import bare, bare_sizes, language_model
 from compiler.exactness.compare import Miscompiled
-from compiler.targets.mamba2 import groups
+from compiler.targets.family import mixer_prefix
+from compiler.targets.mamba2 import family, groups
+from constructions import artifact
+from constructions.cli import app
+from constructions.selectivity.mqar import MQAR
 from tests.circuits import over_abc
 from tests.graft.hosts import induction
 from tests.targets.harness import STREAMS
@@ -83,5 +91,49 @@ def test_what_has_no_groups_and_what_is_not_saved(tmp_path):
             compile(circuit, target, n_groups=2)
     with pytest.raises(ValueError, match="n_groups is 0, and it must be at least 1"):
         compile(circuit, "mamba2", n_groups=0)
-    with pytest.raises(CompileError, match="n_groups is 2.*n_groups=1 is saved"):
-        compile(circuit, "mamba2", n_groups=2).save(tmp_path / "model")
+    with pytest.raises(CompileError, match="n_groups is 3.*n_groups=4"):
+        compile(circuit, "mamba2", n_groups=3).save(tmp_path / "model")
+
+
+@pytest.mark.parametrize("n_groups", [2, 4])
+def test_language_models_of_several_groups_are_saved_run_and_proved(tmp_path, n_groups):
+    """By transformers, whose norm is over each group; `construct verify` and `prove` read the files alone."""
+    built = artifact.build(MQAR(kappa=4, vocab=5, length=12, arch="mamba2", n_groups=n_groups))
+    artifact.save(built, {}, tmp_path / "mqar")
+    model = artifact.hugging_face(tmp_path / "mqar", "float32")
+    tokens = np.random.default_rng(3).integers(0, 10, (3, 20))
+    with torch.no_grad():
+        scores = model(torch.from_numpy(tokens)).double().numpy()
+    assert np.array_equal(scores, built.model.over_vocabulary(built.compiled.interpret(tokens)))
+    assert built.model.config["n_groups"] == n_groups and built.model.config["state_size"] == 4 // n_groups
+    assert CliRunner().invoke(app, ["verify", str(tmp_path / "mqar"), "--samples", "20"]).exit_code == 0
+    assert CliRunner().invoke(app, ["prove", str(tmp_path / "mqar")]).exit_code == 0
+    assert "up to 5.0" in (tmp_path / "mqar" / "README.md").read_text("utf-8")
+
+
+def test_a_circuit_of_ones_own_keeps_its_groups(tmp_path):
+    compile(induction("abcd", length=40), "mamba2", n_groups=2).save(tmp_path / "own")
+    done = CliRunner().invoke(app, ["verify", str(tmp_path / "own"), "--samples", "20"])
+    assert done.exit_code == 0, done.stderr
+    assert json.loads((tmp_path / "own" / "construction.json").read_text("utf-8"))["n_groups"] == 2
+
+
+def test_groups_that_are_exchanged_are_rejected(tmp_path):
+    """The checker reads which heads belong to which group: with B of the groups exchanged nothing is proved."""
+    built = artifact.build(MQAR(kappa=4, vocab=5, length=12, arch="mamba2", n_groups=2))
+    name = f"{mixer_prefix(len(built.compiled.blocks) - 1)}in_proj.weight"
+    inner, n = built.model.config["intermediate_size"], built.model.config["state_size"]
+    weight = built.model.tensors[name]
+    weight[2 * inner : 2 * inner + 2 * n] = weight[2 * inner : 2 * inner + 2 * n].roll(n, dims=0)
+    artifact.save(built, {}, tmp_path / "mqar")
+    assert CliRunner().invoke(app, ["prove", str(tmp_path / "mqar")]).exit_code == 1
+
+
+def test_a_grouped_norm_without_its_own_ballast_is_not_exact(monkeypatch: pytest.MonkeyPatch):
+    kept = family.with_norm_ballast
+    monkeypatch.setattr(family, "with_norm_ballast", lambda blocks, *rest: (blocks, kept(blocks, *rest)[1]))
+    compiled = compile(induction("abcdefg", length=40), "mamba2", n_groups=2)
+    model = language_model(compiled)
+    stack = Stack.from_language_model(model.config, model.tensors)
+    tokens = np.random.default_rng(1).integers(0, 7, (2, 30))
+    assert not np.array_equal(logits(stack, tokens)[..., :7], compiled.interpret(tokens))

@@ -163,9 +163,10 @@ def check_config(config: dict, dtype: str) -> dict:
             raise Rejected(f"the config has {key} = {config.get(key)!r}, expected an integer from 1 to {1 << 24}")
     expected = _FIXED | {"dtype": dtype, "intermediate_size": config["expand"] * config["hidden_size"]}
     if kind == "mamba2":
-        expected |= {"n_groups": 1, "num_heads": config["intermediate_size"] // config["head_dim"]}
-        if config["intermediate_size"] % config["head_dim"]:
-            raise Rejected(f"head_dim = {config['head_dim']} does not divide {config['intermediate_size']}")
+        expected |= {"num_heads": config["intermediate_size"] // config["head_dim"]}
+        if config["intermediate_size"] % (config["head_dim"] * config["n_groups"]):
+            told = f"head_dim = {config['head_dim']} in {config['n_groups']} groups"
+            raise Rejected(f"{told} does not divide {config['intermediate_size']}")
     for key, value in expected.items():
         if type(config.get(key)) is not type(value) or config[key] != value:
             raise Rejected(f"the config has {key} = {config.get(key)!r}, expected {value!r}")
@@ -199,7 +200,7 @@ def shapes(config: dict) -> dict[str, tuple[int, ...]]:
             "D": (inner,),
         }
     else:
-        heads, conv = config["num_heads"], inner + 2 * n
+        heads, conv = config["num_heads"], inner + 2 * config["n_groups"] * n
         mixer = {
             "in_proj.weight": (inner + conv + heads, d),
             "conv1d.weight": (conv, 1, config["conv_kernel"]),

@@ -3,6 +3,8 @@
     (z, xBC, δ) = in_proj(u)    (x̂, B, C) = silu(conv(xBC))    Δ = softplus(δ + dt_bias), one per head
     h ← exp(ΔA) h + Δ B x̂      y = C h + D x̂                  out = out_proj(norm(y · silu(z)))
 
+The heads stand in n_groups groups of equal size, one after the other. Each group has B, C and a norm of its own.
+
 The scan runs in chunks and multiplies C·B first, then sums over the past: all terms are non-negative, so every
 partial sum is at most what the lemmas bound. Decays come as exp of sums of Δ·A, and as differences of prefix sums
 within a chunk: these must be exact (lemma K).
@@ -29,34 +31,49 @@ EXACT_DECAYS = ((Fraction(0), Fraction(0)), (Fraction(1), Fraction(1)))
 
 def mamba2_block(world: World, u: Sequence[Value], tensors: dict[str, Matrix], config: dict, what: str) -> list[Value]:
     """What the mixer adds to every lane."""
-    inner, n, p = config["intermediate_size"], config["state_size"], config["head_dim"]
-    in_proj, heads = tensors["in_proj.weight"], config["num_heads"]
-    features = convolved(world, u, in_proj.part(inner, inner + 2 * n), tensors, what)
-    write, read = features[inner : inner + n], features[inner + n :]
+    inner, p, groups = config["intermediate_size"], config["head_dim"], config["n_groups"]
+    in_proj, heads, columns = tensors["in_proj.weight"], config["num_heads"], groups * config["state_size"]
+    features = convolved(world, u, in_proj.part(inner, inner + 2 * columns), tensors, what)
+    writes = _in_groups(features[inner : inner + columns], groups)
+    reads = _in_groups(features[inner + columns :], groups)
     steps = [_step(world, u, in_proj, tensors, config, h, f"{what}: head {h}") for h in range(heads)]
     skip = tensors["D"].dense_row(0)
-    outputs, scores = [], _scores(world, write, read)
+    outputs = []
+    scores = [_scores(world, write, read) for write, read in zip(writes, reads, strict=True)]
     for c in range(inner):
+        group = c * groups // inner
+        write, read = writes[group], reads[group]
         place = f"{what}: channel {c}"
         gate = activation(world, project(world, u, in_proj, c, f"{place}: gate"), True, f"{place}: gate")
         step, a = steps[c // p]
-        _check_scores(world, step, features[c], scores, place)
+        _check_scores(world, step, features[c], scores[group], place)
         y = state_output(world, step, features[c], [(b, q, a) for b, q in zip(write, read, strict=True)], place)
         d = Fraction(float(skip[c // p]))
         y = exact_sum(world, [(ONE, y), (d, features[c])], f"{place}: C·h + D·x̂")
         outputs.append(exact_product(world, y, gate, f"{place}: y·silu(z)"))
     weight, epsilon = tensors["norm.weight"].dense_row(0), config["layer_norm_epsilon"]
-    outputs = normed(world, outputs, weight, epsilon, f"{what}: gated norm")
-    return [
-        project(world, outputs, tensors["out_proj.weight"], i, f"{what}: out_proj to lane {i}") for i in range(len(u))
+    weights = weight.reshape(groups, -1)
+    normal = [
+        value
+        for group, own in enumerate(_in_groups(outputs, groups))
+        for value in normed(world, own, weights[group], epsilon, f"{what}: gated norm of group {group}")
     ]
+    return [
+        project(world, normal, tensors["out_proj.weight"], i, f"{what}: out_proj to lane {i}") for i in range(len(u))
+    ]
+
+
+def _in_groups(values: Sequence[Value], groups: int) -> list[Sequence[Value]]:
+    """Shares of equal size, one after the other."""
+    each = len(values) // groups
+    return [values[group * each : (group + 1) * each] for group in range(groups)]
 
 
 def _step(
     world: World, u: Sequence[Value], in_proj: Matrix, tensors: dict[str, Matrix], config: dict, head: int, place: str
 ) -> tuple[Step, tuple[Fraction, Fraction]]:
     """Δ of a head and bounds on its |A|."""
-    row = 2 * config["intermediate_size"] + 2 * config["state_size"] + head
+    row = 2 * config["intermediate_size"] + 2 * config["n_groups"] * config["state_size"] + head
     raw = project(world, u, in_proj, row, f"{place}: in_proj")
     bias = constant(Fraction(float(tensors["dt_bias"].dense_row(0)[head])))
     step = step_of(

@@ -33,15 +33,6 @@ class Mamba2(Target):
     def in_groups(self, n_groups):
         return self if n_groups == self.n_groups else Mamba2(n_groups)
 
-    @property
-    def unsaved(self):
-        if self.n_groups == 1:
-            return None
-        return (
-            f"n_groups is {self.n_groups}, and the language model of Mamba-2 then normalises each group by itself, "
-            "which needs a ballast in each; the bare stack (`bare(compiled)`) runs it, and n_groups=1 is saved"
-        )
-
     def rewrite(self, stream, inputs, fitter):
         if isinstance(stream.operation, ops.Dot):
             return sum_of_products(inputs, fitter)
@@ -150,9 +141,9 @@ class Mamba2(Target):
 
     @property
     def family(self):
-        from compiler.targets.mamba2.family import FAMILY
+        from compiler.targets.mamba2.family import FAMILY, Mamba2Family
 
-        return FAMILY
+        return FAMILY if self.n_groups == 1 else Mamba2Family(self.n_groups)
 
 
 TARGET = Mamba2()

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import torch
+
 from compiler.artifact.errors import CheckpointError
+from compiler.errors import CompileError
+from compiler.exactness.ballast import with_norm_ballast
+from compiler.layout import Emission, Layout
 from compiler.targets.family import (
     Config,
     Family,
@@ -15,7 +21,8 @@ from compiler.targets.family import (
     common_sizes,
     least_width,
 )
-from compiler.targets.mamba2.emit import HEAD_DIMS, Mamba2Sizes, padded_channels, sizes
+from compiler.targets.mamba2.emit import HEAD_DIMS, padded_channels, sizes
+from compiler.targets.mamba2.groups import GroupedSizes, place, shares
 
 # Upper limits of the steps that act like infinity and are plain JSON, which all versions read. The first is held by
 # every dtype (clamping float16 steps at more raises an error), the second is beyond every float32 step of ours.
@@ -28,20 +35,61 @@ class Mamba2Family(Family):
     model_type = "mamba2"
     class_name = "Mamba2ForCausalLM"
     printer = "mamba2"
-    inner_norm = True
+
+    def __init__(self, n_groups: int = 1):
+        self.n_groups = n_groups
 
     def size(self, blocks, n_lanes):
-        least = [sizes(block, n_lanes) for block in blocks]
+        """d_inner = 2 · d_model is a power of two, and must be a multiple of the groups, so these are one too."""
+        parts = [part for block in blocks for part in shares(block, self.n_groups)]
+        least = [sizes(part, n_lanes) for part in parts]
+        if self.n_groups & (self.n_groups - 1):
+            power = 1 << self.n_groups.bit_length()
+            reason = (
+                f"n_groups is {self.n_groups}, and d_inner of a language model is a power of two, of which each group "
+                f"takes the same share; n_groups={power} is the next that can be saved (the bare stack takes any)"
+            )
+            raise CompileError([(None, reason)])
         d_model = least_width(n_lanes)
         while True:
+            group = 2 * d_model // self.n_groups
             for headdim in HEAD_DIMS:
-                # Two more heads at most hold the ballast of the gated norm.
-                if all(padded_channels(block, headdim) + 2 * headdim <= 2 * d_model for block in blocks):
-                    return Mamba2Sizes(d_model, 2 * d_model, max(s.d_state for s in least), headdim, least[0].d_conv)
+                # Two more heads at most hold the ballast of the gated norm of each group.
+                if all(padded_channels(part, headdim) + 2 * headdim <= group for part in parts):
+                    found = d_model, 2 * d_model, max(s.d_state for s in least), headdim, least[0].d_conv
+                    return GroupedSizes(*found, self.n_groups)
             d_model *= 2
+
+    def mixer(self, block, size, one, bounds, format):
+        """Each group is a Mamba-2 of one group whose gated norm its own ballast makes the identity."""
+        parts = shares(block, size.ngroups)
+        if len(parts) > 1 and (block.channels.skip[block.channels.writes] < 0).any():
+            raise CompileError([(None, "with n_groups > 1 a state may exceed what it and a negative D add up to")])
+        return place([self._share(part, size.share, one, bounds, format) for part in parts], size)
+
+    def _share(self, block, size, one, bounds, format) -> Emission:
+        from compiler.targets import target_of
+
+        (wider,), (ballast,) = with_norm_ballast([block], one, size.d_inner, bounds, format)
+        lanes, printer = np.arange(len(block.lanes)), target_of(self.printer)
+        emission = printer.printed(wider, size, lanes, lanes)
+        seats = printer.seats(wider, size)[: len(block.channels.names)]
+        weight = torch.zeros(size.d_inner)
+        weight[torch.from_numpy(seats)] = ballast.level
+        layout = emission.layout | Layout({"norm.weight": (emission.layout.axes["out_proj.weight"][1],)})
+        return Emission(emission.tensors | {"norm.weight": weight}, layout)
+
+    def cautions(self, config):
+        if config["n_groups"] == 1:
+            return self.warnings
+        return (
+            *self.warnings,
+            "Not for transformers up to 5.0 and mlx-lm: their norm is over all groups at once, which is wrong here.",
+        )
 
     def config(self, size, vocab, layers, end, largest_step):
         sizes = {"d_model": size.d_model, "d_state": size.d_state, "head_dim": size.headdim, "d_conv": size.d_conv}
+        sizes["n_groups"] = size.ngroups
         return mamba2_config(vocab=vocab, layers=layers, end=end, largest_step=largest_step, **sizes)
 
     def rewritten(self, config):
@@ -50,7 +98,8 @@ class Mamba2Family(Family):
         chunk = checked_size("chunk_size", config["chunk_size"])
         if chunk > LARGEST_CHUNK:
             raise CheckpointError(f"chunk_size must be at most {LARGEST_CHUNK}, not {chunk}.")
-        return mamba2_config(head_dim=config["head_dim"], chunk_size=chunk, largest_step=step, **sizes)
+        sizes |= {"head_dim": config["head_dim"], "n_groups": config["n_groups"]}
+        return mamba2_config(chunk_size=chunk, largest_step=step, **sizes)
 
     def mixer_shapes(self, config: Config) -> dict[str, Shape]:
         """in_proj rows are [z; x; B; C; dt], convolved channels [x; B; C]."""
@@ -86,23 +135,26 @@ def mamba2_config(
     layers: int,
     d_conv: int = 4,
     expand: int = 2,
+    n_groups: int = 1,
     chunk_size: int = CHUNK,
     end: int | None = None,
     largest_step: float = 0.0,
 ) -> dict[str, Any]:
-    """config.json of a `Mamba2ForCausalLM` with one group of B and C; `largest_step` bounds every Δ of the weights.
+    """config.json of a `Mamba2ForCausalLM` with n_groups of B and C; `largest_step` bounds every Δ of the weights.
 
-    Raises CheckpointError for a size that is not a positive integer or a `head_dim` that does not divide
-    expand · d_model.
+    Raises CheckpointError for a size that is not a positive integer, a `head_dim` that does not divide
+    expand · d_model, or groups that do not divide the heads.
     """
     config = common_config(FAMILY, vocab, d_model, d_state, layers, d_conv, expand, end)
     heads, rest = divmod(config["intermediate_size"], checked_size("head_dim", head_dim))
     if rest:
         raise CheckpointError(f"head_dim {head_dim} does not divide expand * d_model = {expand * d_model}.")
+    if heads % checked_size("n_groups", n_groups):
+        raise CheckpointError(f"n_groups {n_groups} does not divide the {heads} heads.")
     return config | {
         "chunk_size": checked_size("chunk_size", chunk_size),
         "head_dim": head_dim,
-        "n_groups": 1,
+        "n_groups": n_groups,
         "num_heads": heads,
         "time_step_limit": [0.0, NO_STEP_LIMIT if largest_step < NO_STEP_LIMIT else NO_LARGE_STEP_LIMIT],
         "time_step_rank": -(-d_model // 16),  # read into the config by Hugging Face, used by nothing in Mamba-2

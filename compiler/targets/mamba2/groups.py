@@ -114,8 +114,8 @@ def place(shares: Sequence[Emission], size: GroupedSizes) -> Emission:
 def share_of(tensors: Mapping[str, Tensor], size: GroupedSizes, group: int) -> dict[str, Tensor]:
     """The tensors that one group of a module computes with: a Mamba2 of one group."""
     found = {}
-    for name, at in _places(size, group).items():
-        tensor = tensors[name]
+    for name, tensor in tensors.items():
+        at = _places(size, group)[name]
         for axis, places in enumerate(at):
             tensor = tensor if places is None else tensor.index_select(axis, torch.from_numpy(places))
         found[name] = tensor
@@ -149,5 +149,6 @@ def _places(size: GroupedSizes, group: int) -> dict[str, tuple[np.ndarray | None
         "dt_bias": (head,),
         "A_log": (head,),
         "D": (head,),
+        "norm.weight": (at(inner),),
         "out_proj.weight": (None, at(inner)),
     }
