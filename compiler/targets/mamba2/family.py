@@ -89,7 +89,7 @@ class Mamba2Family(Family):
 
     def config(self, size, vocab, layers, end, largest_step):
         sizes = {"d_model": size.d_model, "d_state": size.d_state, "head_dim": size.headdim, "d_conv": size.d_conv}
-        sizes["n_groups"] = size.ngroups
+        sizes["n_groups"] = self.n_groups
         return mamba2_config(vocab=vocab, layers=layers, end=end, largest_step=largest_step, **sizes)
 
     def rewritten(self, config):
