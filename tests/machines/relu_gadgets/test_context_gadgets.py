@@ -7,6 +7,7 @@ from math import exp, log, prod
 import numpy as np
 import pytest
 
+from compiler.machines.relu_gadgets import kernel
 from compiler.machines.relu_gadgets.context_match import ContextMatch
 from compiler.machines.relu_gadgets.embedding import every_word
 from compiler.machines.relu_gadgets.random_features import RandomFeatures
@@ -145,3 +146,16 @@ def test_bernsteins_bound_is_what_it_is_solved_for():
     for length, digits in ((1, 1), (6, 3), (100, 5)):  # F signs are enough for one string
         count = stated.random_features(length, digits, 0.05)
         assert stated.random_feature_error(count, 2 * length + 2, length * digits, 0.05) < 1
+
+
+@pytest.mark.parametrize(("chi", "at"), [(0.5, 0.4), (4.0, 1.1), (30.0, 0.2)])
+def test_waves_collapse_into_two_features_on_signs(chi, at):
+    """F.6's cosines and sines at ±u: a constant and a multiple of s·t, which is ρ^[s ≠ t] with ρ = κ(2u)."""
+    top = kernel.top_frequency(chi, 1e-12)
+    alpha, share = kernel.coefficients(chi, top), float(kernel.kernel([2 * at], [0.0], chi))
+    constant = sum(a * np.cos(i * at) ** 2 for i, a in enumerate(alpha))
+    odd = sum(a * np.sin(i * at) ** 2 for i, a in enumerate(alpha))
+    assert constant == pytest.approx((1 + share) / 2) and odd == pytest.approx((1 - share) / 2)
+    for s, t in product((-1, 1), repeat=2):
+        waves = kernel.exact_features(np.array([[s * at], [t * at]]), top)
+        assert (waves[0] * waves[1]) @ kernel.weights(chi, 1, top) == pytest.approx(constant + odd * s * t)
