@@ -52,7 +52,12 @@ def proved(host: Any, tensors: Mapping[str, Tensor], width: int, unit: float) ->
 def loudest_host_score(host: Any) -> float:
     """A bound on every |logit| of the host over the reals: a normalised stream is at most √d long."""
     rows = host.get_output_embeddings().weight.detach().double() * host.backbone.norm_f.weight.detach().double()
-    return float(rows.square().sum(-1).max().sqrt()) * float(host.config.hidden_size) ** 0.5 * (1 + _SLACK)
+    return loudest_score(rows, host.config.hidden_size)
+
+
+def loudest_score(rows: Tensor, d_model: int) -> float:
+    """The same for these rows w ∘ row_v: (vocabulary, lanes)."""
+    return float(rows.square().sum(-1).max().sqrt()) * float(d_model) ** 0.5 * (1 + _SLACK)
 
 
 def logit_bound(host: Any, width: int, unit: float) -> float:

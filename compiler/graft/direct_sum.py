@@ -33,7 +33,7 @@ from compiler.analysis.linear_form import ONE
 from compiler.driver import Compiled, compile
 from compiler.exactness.ballast import Ballast, choose_ballast, with_constant_channels
 from compiler.exactness.levels import CONSTANT
-from compiler.graft.bound import loudest_host_score
+from compiler.graft.bound import loudest_score
 from compiler.graft.errors import GraftError
 from compiler.graft.faint import FAINTEST_SEEN, LOUDEST, faint_level
 from compiler.graft.families import family_of
@@ -45,6 +45,8 @@ from compiler.ir.block import SelectiveBlock
 from compiler.ir.coordinate import Coordinate
 from compiler.language.circuit import Circuit
 
+_LARGEST_SCALE = 2.0**90  # of κ: scores stay finite beside a stream of 2^-10
+_LARGEST_LANE = 2.0**24  # of a number that is exact in float32, in steps of at most 1
 _LARGEST_LEVEL = 2.0**80  # of K: K/FAINT and K² D stay far inside of float32
 
 
@@ -120,8 +122,25 @@ def _scale(host: Any, compiled: Compiled) -> float:
     """κ: by it the least lead of a letter, and the distance of letters from 0, is four times any host score."""
     domain = compiled.domains.of(compiled.source.output)
     least = min(float(domain.step) or 1.0, 1.0)
-    wanted = 4 * max(loudest_host_score(host), 2.0**-20) * LOUDEST / least
-    return 2.0 ** np.ceil(np.log2(wanted))
+    loudest = _loudest_beside(host)
+    scale = 2.0 ** np.ceil(np.log2(4 * max(loudest, 2.0**-20) * LOUDEST / least))
+    if scale > _LARGEST_SCALE:
+        raise GraftError(
+            f"the host's logits can reach {loudest:.3g}, above which no letter can stand in float32; put "
+            "several circuits into a host as one, by union or `construct compose`."
+        )
+    return scale
+
+
+def _loudest_beside(host: Any) -> float:
+    """What logits of the host can reach, where lanes of a circuit that was grafted into it before are loud only behind
+    the last norm: they hold numbers of up to 2^24 there, times at most 1/√ε.
+    """
+    weight = host.backbone.norm_f.weight.detach().double()
+    earlier = weight >= 1 / FAINTEST_SEEN
+    rows = host.get_output_embeddings().weight.detach().double()
+    heard = float(rows[:, earlier].abs().sum(-1).max()) * _LARGEST_LANE / host.config.layer_norm_epsilon**0.5
+    return loudest_score(rows[:, ~earlier] * weight[~earlier], host.config.hidden_size) + heard
 
 
 # The circuit's layers -------------------------------------------------------------------------------

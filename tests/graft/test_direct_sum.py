@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from compiler.graft import direct_sum, graft, save
+from compiler.graft import GraftError, direct_sum, graft, save
 from compiler.graft.families import falcon_mamba, mamba2
 from compiler.graft.measure import answers, host_difference, mixed_text
 from tests.graft.hosts import VOCAB, counter, host, host_text, induction, induction_answers
@@ -236,3 +236,16 @@ def test_a_bfloat16_host():
 def test_a_long_text():
     grafted = graft(host(), induction(LETTERS))
     assert check_answers(grafted.model, grafted, mixed(grafted, 0.5, count=1, length=2000)) > 500
+
+
+def test_a_second_circuit_in_a_grafted_host():
+    """The first circuit's letters and the host keep their answers."""
+    model = host()
+    first = graft(model, induction("abc", name="first"))
+    second = graft(first.model, counter(length=200))
+    assert host_difference(model, second, host_text()).equal
+    for grafted in (first, second):
+        found = answers(grafted, mixed_text(grafted, VOCAB, 6, 30, seed=1), second.model)
+        assert found.asked > 40 and not found.wrong and not found.intruding
+    with pytest.raises(GraftError, match="as one, by union"):
+        graft(second.model, induction("ab", name="third"))
