@@ -211,7 +211,8 @@ def verify(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="run your own sequences instead: an .npz file with inputs and labels, ids of tokens (-100: none)"
+            help="run other sequences instead: an .npz file with inputs and labels, ids of tokens (-100: none), or "
+            "zoology: the public benchmark's at the sizes of an mqar checkpoint"
         ),
     ] = None,
     as_json: Json = False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from compiler.artifact import CheckpointError, Manifest, read_manifest
@@ -19,12 +19,16 @@ from compiler.artifact.schema import parse
 from compiler.export.record import ExportRecord
 from constructions import artifact
 from constructions.artifact import Built, build, claims, promised_level, report
-from constructions.construction import NumericConstruction
+from constructions.construction import CircuitFamily, NumericConstruction
 from constructions.guarantee import NOT_ASKED, Proof, proof_of
 from constructions.registry import families
 from constructions.saved_circuit import read_circuit
+from constructions.selectivity.mqar import MQAR
 from verify.check import Verification
 from verify.tasks.recorded import Recorded
+from verify.tasks.task import Task
+
+ZOOLOGY = "zoology"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,14 +87,30 @@ def verify_checkpoint(
     return Finding(built, stack, complaints, damage, results, proof)
 
 
-def recorded(data: Path, built: Built) -> Recorded:
-    """A user's data set as a task; ValueError in one sentence where it does not fit the checkpoint."""
+def recorded(data: Path, built: Built) -> Task:
+    """A user's data set, or the public benchmark's, as a task; ValueError where it does not fit the checkpoint."""
+    if str(data) == ZOOLOGY and not data.exists():
+        return _zoology(built.construction)
     if built.compiled.source.alphabet is None:
         raise ValueError(f"--data {data} holds token ids, and the checkpoint is a model over numbers; leave it out.")
     task = Recorded(data, built.compiled.source.alphabet.size)
     longest = built.compiled.source.max_length
     if task.length > longest:
         raise ValueError(f"--data {data} has {task.length} tokens a sequence, and the promise ends at {longest}.")
+    return task
+
+
+def _zoology(construction: CircuitFamily) -> Task:
+    """Zoology's MQAR at a checkpoint's sizes: random filler, zero filler where values add up, and rebound keys where
+    the last value counts.
+    """
+    if not isinstance(construction, MQAR):
+        raise ValueError(f"--data {ZOOLOGY} is recall by many keys, and the checkpoint is {construction.title()}.")
+    (task,) = replace(construction, layout="forgetting" if construction.write == "last" else "benchmark").tasks()
+    if task.length > construction.max_length:
+        raise ValueError(
+            f"--data {ZOOLOGY} has {task.length} tokens a sequence, and the promise ends at {construction.max_length}."
+        )
     return task
 
 

@@ -22,7 +22,7 @@ from compiler.language.words import latch, minimum
 from constructions.construction import LARGEST_ALPHABET, NumericConstruction, parameter
 from constructions.papers import SELECTIVITY
 from verify.arguments import at_least, at_most, one_of
-from verify.bounds import keep_nth_bound
+from verify.bounds import code_length, keep_nth_bound
 from verify.tasks.numbers import AnyNumbers, NumberTask
 from verify.tasks.positions import MOST_RANDOM, PositionTask, clock_scores, kept_scores
 
@@ -103,8 +103,10 @@ class KeepNthPosition(_WithPosition):
         return f"none stated: ours, p latches, C(p, p/2) ≥ V, two ramps of the position and a constant{later}"
 
     def bound(self) -> dict[str, int]:
+        """d_model: the inputs and the constant; on Mamba-2, where two blocks share lanes, the ramps and latches too."""
         bound = keep_nth_bound(self.vocab, self.arch, position=True)
-        return {"d_inner": bound.d_inner, "d_state": bound.d_state, "layers": bound.layers}
+        lanes = self.vocab + 2 + (2 + code_length(self.vocab) if self.arch == "mamba2" else 0)
+        return {"d_model": lanes, "d_inner": bound.d_inner, "d_state": bound.d_state, "layers": bound.layers}
 
     def _contents(self) -> tuple[np.ndarray, int]:
         return np.array([kept_scores([token], 1, self.vocab)[0] for token in range(self.vocab)], float), self.n
@@ -144,8 +146,8 @@ class AbsoluteTimePosition(_WithPosition):
         return "none stated: ours, a ramp of the position"
 
     def bound(self) -> dict[str, int]:
-        """A ramp of the position."""
-        return {"d_inner": 1, "d_state": 1, "layers": 1}
+        """A ramp of the position; lanes: the constant, the position, the ramp."""
+        return {"d_model": 3, "d_inner": 1, "d_state": 1, "layers": 1}
 
     def _contents(self) -> tuple[np.ndarray, int]:
         return np.array(clock_scores(self.horizon, self.horizon), float), self.horizon

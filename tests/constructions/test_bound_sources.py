@@ -7,11 +7,14 @@ import re
 
 import pytest
 
+from compiler.artifact.package import bare_sizes
+from compiler.driver import compile
 from constructions import display
 from constructions.selectivity.absolute_time import AbsoluteTime
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.mqar import MQAR
+from constructions.selectivity.with_position import AbsoluteTimePosition, KeepNthPosition
 from tests.constructions.test_construct import run
 
 STATED = [
@@ -29,6 +32,9 @@ OURS = [
     InductionHeads(arch="mamba-delta-t", codes=True),
     KeepNth(),
     AbsoluteTime(),
+    KeepNthPosition(),
+    KeepNthPosition(arch="mamba2"),
+    AbsoluteTimePosition(),
 ]
 
 
@@ -41,6 +47,16 @@ def test_a_theorems_bound_names_it(construction, where: str) -> None:
 def test_ours_are_called_ours(construction) -> None:
     told = construction.bound_source()
     assert told.startswith("none stated: ours, ") and "Theorem" not in told
+
+
+@pytest.mark.parametrize("vocab", [1, 2, 5, 16])
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+def test_models_with_positions_keep_to_their_bound(arch: str, vocab: int) -> None:
+    for construction in (KeepNthPosition(3, vocab, arch=arch), AbsoluteTimePosition(vocab, arch=arch)):
+        sizes, bound = bare_sizes(compile(construction.circuit(), arch)), construction.bound()
+        assert len(sizes) == bound["layers"]
+        for name in ("d_model", "d_inner", "d_state"):
+            assert max(getattr(size, name) for size in sizes) <= bound[name], name
 
 
 @pytest.mark.parametrize("arch, header", [("mamba", "theorem's bound"), ("mamba2", "our bound")])

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from constructions import artifact
+from constructions.artifact import build
 from constructions.guarantee import proof_of
+from constructions.saved import recorded
 from constructions.selectivity.fuzzy_recall import FuzzyRecall
 from constructions.selectivity.in_context_recall import InContextRecall
+from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.mad_compression import MadCompression
 from constructions.selectivity.mad_copying import MadCopying
 from constructions.selectivity.mad_memorization import MadMemorization
@@ -98,6 +102,10 @@ def test_data_of_ones_own(tmp_path, capsys: pytest.CaptureFixture) -> None:
     np.savez(tmp_path / "w.npz", inputs=batch.tokens, labels=labels)
     assert run("verify", place, "--data", str(tmp_path / "w.npz")) == 1
     assert run("verify", place, "--data", str(tmp_path / "none.npz")) == 2
+    capsys.readouterr()
+    assert run("verify", place, "--data", "zoology", "--samples", "20", "--json") == 0
+    told = json.loads(capsys.readouterr().out)["verification"]
+    assert told["accuracy"] == 1.0 and told["queries"] >= 20 * 7 and "benchmark" in next(iter(told["tasks"]))
 
 
 @pytest.mark.parametrize(
@@ -114,3 +122,16 @@ def test_data_of_ones_own(tmp_path, capsys: pytest.CaptureFixture) -> None:
 def test_what_cannot_be_is_refused(make, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("write, layout", [("sum", "filler neutral"), ("last", "forgetting")])
+def test_the_public_benchmark_by_name(write: str, layout: str) -> None:
+    task = recorded(Path("zoology"), build(MQAR(kappa=7, vocab=8, write=write, length=32, pairs=4)))
+    assert layout in task.describe() and task.length == 32
+
+
+def test_the_public_benchmark_is_recall() -> None:
+    with pytest.raises(ValueError, match="the checkpoint is keep-nth"):
+        recorded(Path("zoology"), build(KeepNth(n=1, vocab=2)))
+    with pytest.raises(ValueError, match="the promise ends at 128"):
+        recorded(Path("zoology"), build(MQAR(kappa=7, vocab=8, max_length=128)))
