@@ -39,7 +39,7 @@ from verify.tasks.ngrams import NgramLookup
 from verify.tasks.task import Batch, Task
 
 ARCHS: tuple[Arch, ...] = ("fnn+ssm", "mamba", "mamba2", "s4d")
-LONG_TOKENS = 4000  # of a batch: transformers keeps every step of Mamba's state at once
+LONG_TOKENS = 1000  # of a batch: transformers keeps every step of Mamba's state at once
 PLANTS = 4  # one-weight errors for each row
 PLANTED_SEQUENCES = 64  # of the small inputs, that each is run on
 
@@ -243,7 +243,7 @@ class _OnMixer:
     def sizes(self) -> str:
         sizes = bare_sizes(self.built.compiled)
         widest, columns = (max(getattr(size, name) for size in sizes) for name in ("d_inner", "d_state"))
-        return f"{len(sizes)} blocks, {widest:,}·{columns:,}"
+        return f"{len(sizes)} block{'s' * (len(sizes) != 1)}, {widest:,}·{columns:,}"
 
     def runs(self, mode: str, samples: int, seed: int) -> Iterator[Run]:
         built, dtype = self.built, self.built.compiled.dtype

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,11 +15,14 @@ from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.selective_copy import SelectiveCopy
 from constructions.token_selection import statements, statements_page
 from constructions.token_selection.copy_ngram import CopyNgram
+from constructions.token_selection.page import with_table_at
 from constructions.token_selection.recall import AssociativeRecall
 from constructions.token_selection.selection import TokenSelection
 from constructions.token_selection.statements import STATEMENTS, Statement, measure
 from constructions.token_selection.unique_induction import UniqueInduction
 
+DOCS = Path(__file__).parents[3] / "docs"
+KEPT, PAGE = DOCS / "statements.json", DOCS / "token_selection.md"
 TINY = {
     statement.name: statement
     for statement in (
@@ -87,6 +91,28 @@ def test_what_is_too_large_has_a_row_with_the_reason():
 
 
 # The page ----------------------------------------------------------------------------------------------------
+
+
+def test_the_table_of_the_page_is_the_kept_rows():
+    rows, text = statements_page.kept_rows(KEPT), PAGE.read_text("utf-8")
+    assert statements_page.table(rows) in text
+    assert with_table_at(statements_page.HEAD, text, statements_page.table(rows)) == text
+
+
+def test_the_kept_rows_are_those_of_the_list_and_all_good():
+    """Every statement at a thousand tokens on every mixer, but where the row says why it cannot be."""
+    rows = statements_page.kept_rows(KEPT)
+    asked = {(statement.name, arch): statement for statement, arch in statements_page.chosen()}
+    assert [row.key for row in rows] == [key for key in asked if key in {row.key for row in rows}]
+    assert len(rows) >= 38 and all(row.good for row in rows)
+    for row in rows:
+        statement = asked[row.key]
+        if row.refused:
+            continue
+        assert {run.model for run in row.every} == {statements.named(replace(statement.small, arch=row.arch))}
+        assert {run.model for run in row.random} == {statements.named(replace(statement.long, arch=row.arch))}
+        least = 514 if row.statement == "3.1, each n-gram once" else 999
+        assert all(run.tokens >= least and run.queries >= row.samples for run in row.random)
 
 
 def test_the_command_keeps_rows_and_writes_the_page(tmp_path, monkeypatch):
