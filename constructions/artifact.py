@@ -71,13 +71,7 @@ def build(construction: CircuitFamily) -> Built:
     """
     construction.check_sizes()
     circuit = construction.circuit()
-    longest = circuit.max_length
-    for task in construction.tasks():
-        if task.length > longest:
-            raise ValueError(
-                f"length = {task.length} is beyond max_length = {longest}, so nothing is promised there; the "
-                f"largest length that works is {longest}"
-            )
+    construction.check_lengths(circuit.max_length)
     compiled = construction.compiled(circuit)
     if not compiled.context.target.family and circuit.alphabet is not None:
         return Built(construction, compiled, None)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from compiler.artifact.json_files import shown
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
+from verify.arguments import at_least
 from verify.certificates.certificate import Certificate
 from verify.tasks.task import Task
 
@@ -79,6 +80,15 @@ class CircuitFamily(ABC):
     @abstractmethod
     def tasks(self) -> Sequence[Task] | Sequence[NumberTask]:
         """Independent oracles: what the circuit must do on the inputs of its promise."""
+
+    def longest_sequence(self) -> int:
+        """Tokens of the longest sequence that its tasks have: the promise must cover so many."""
+        return max(task.length for task in self.tasks())
+
+    def check_lengths(self, promised: int) -> None:
+        """ValueError where the tasks have longer sequences than the promise covers."""
+        longest = self.longest_sequence()
+        at_least("max_length", promised, longest, f"{self.title()} is run on sequences of {longest} tokens")
 
     @abstractmethod
     def bound(self) -> dict[str, int]:
@@ -171,6 +181,9 @@ class Construction(CircuitFamily):
 
     def check_sizes(self) -> None:
         super().check_sizes()
+        default = next(entry.default for entry in fields(self) if entry.name == "max_length")
+        said = "0 stands for the longest that is needed" if default == 0 else "a sequence has a token"
+        at_least("max_length", self.max_length, 0 if default == 0 else 1, said)
         if self.letters() < 1:
             raise ValueError(f"{self.name} would have no token at all, and at least one is needed")
         if self.letters() > LARGEST_ALPHABET:

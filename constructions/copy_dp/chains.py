@@ -50,6 +50,9 @@ class ChainConstruction(Construction):
     def longest(self) -> int:
         """Tokens of the longest prompt with its chain."""
 
+    def longest_sequence(self) -> int:
+        return self.longest()
+
     @abstractmethod
     def scores(self) -> Stream:
         """The next token's scores."""

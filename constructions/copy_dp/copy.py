@@ -82,6 +82,10 @@ class Copy(WithMemory, Construction):
         """
         return self.max_length or {"string": 2 * self.n + 2, "place": self.n}.get(self.form, 2 * self.n)
 
+    def longest_sequence(self) -> int:
+        """A chain has to come to its end; the other forms are run as long as is promised."""
+        return 2 * self.n + 2 if self.form == "string" else self.longest()
+
     def language(self) -> InputLanguage:
         first, edges = repeated("start", "ask" if self.form == "place" else "x", self.n)
         if self.form == "delay":

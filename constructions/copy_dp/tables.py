@@ -59,6 +59,9 @@ class FixedTable(WithMemory, Construction):
         language = self.problem().language()
         return language.with_length(self.max_length) if self.max_length else language
 
+    def longest_sequence(self) -> int:
+        return self.problem().language().max_length
+
     def circuit(self) -> Circuit:
         return replace(self.problem().circuit(self.dtype), language=self.language())
 

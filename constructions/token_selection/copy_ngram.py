@@ -83,8 +83,12 @@ class CopyNgram(Selecting):
         edges = [("start", "text", [BEGIN]), ("text", "text", "x"), ("text", "copy", [BAR])]
         edges += [("copy", "copy", "x"), ("copy", "end", [END]), ("end", "end", [END])]
         text = "strings between ^ and |, and what the model itself writes after them"
-        language = InputLanguage.of(alphabet, "start", edges, self.max_length or 2 * self.length + 3, text)
+        language = InputLanguage.of(alphabet, "start", edges, self.max_length or self.longest_sequence(), text)
         return Circuit(self.name, readout_one_hot(read, alphabet, said), language, end=END)
+
+    def longest_sequence(self) -> int:
+        """`^`, the string, `|`, the copy and its end."""
+        return 2 * self.length + 3
 
     def _lagged(self, x: Tokens) -> Stream:
         """Lane (lag, i): token x_i that many positions back; lane (lag, vocab): a separator there. Lags 0 … n + 1."""

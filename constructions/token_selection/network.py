@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from compiler.machines.fnn_ssm import CompiledNetwork, compile_network
+from compiler.driver import compile
+from compiler.machines.fnn_ssm import CompiledNetwork
 from constructions.construction import CircuitFamily
 from constructions.requests import check_exhaustive
 from verify.check import Verification, check, chosen_batches
@@ -29,9 +30,14 @@ class BuiltNetwork:
 
 
 def build(construction: CircuitFamily) -> BuiltNetwork:
-    """Compile for fnn+ssm; CompileError with every reason where that cannot be."""
+    """Compile for fnn+ssm; CompileError with every reason where that cannot be.
+
+    ValueError for an arithmetic or a number of columns, of which it has none, and as `artifact.build` raises it.
+    """
     construction.check_sizes()
-    return BuiltNetwork(construction, compile_network(construction.circuit()))
+    circuit = construction.circuit()
+    construction.check_lengths(circuit.max_length)
+    return BuiltNetwork(construction, compile(circuit, "fnn+ssm", construction.dtype, construction.columns()))
 
 
 def verify(

@@ -179,6 +179,8 @@ def test_the_command_shows_sizes_beside_those_by_hand():
         (["token-selection", "--keys", "signs", "--size", "11"], r"size = 11 makes 2\^11 keys of signs"),
         (["recall", "--keys", "2", "--pairs", "3", "--distinct"], "pairs = 3 cannot have distinct keys out of 2"),
         (["copy-ngram", "--n", "9"], "n = 9 has 349,525 contexts over 4 tokens"),
+        (["recall", "--arch", "fnn+ssm", "--dtype", "float16"], r"dtype = 'float16' has no meaning for fnn\+ssm"),
+        (["copy", "--arch", "fnn+ssm", "--max-d-state", "4"], r"max_d_state = 4 has no meaning for fnn\+ssm"),
     ],
 )
 def test_wrong_use_is_told_in_one_sentence(words, reason):
@@ -186,6 +188,31 @@ def test_wrong_use_is_told_in_one_sentence(words, reason):
     assert isinstance(done.exception, ValueError) or done.exit_code == 2
     with pytest.raises(ValueError, match=reason):
         raise done.exception
+
+
+SHORT = {
+    "recall": (["--keys", "3", "--values", "3", "--pairs", "2"], 5),
+    "unique-induction": (["--vocab", "3", "--length", "5"], 5),
+    "token-selection": (["--size", "3", "--values", "2", "--length", "4"], 4),
+    "copy": (["--n", "2"], 6),
+    "copy-ngram": (["--length", "3", "--n", "1"], 9),
+    "selective-copy": (["--n", "2", "--length", "3"], 7),
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_promise_shorter_than_the_task_is_refused_and_the_smallest_is_built(name):
+    words, least = SHORT[name]
+    for arch in ("mamba", "fnn+ssm"):
+        done = CliRunner().invoke(app, [name, *words, "--arch", arch, "--max-length", str(least - 1)])
+        with pytest.raises(ValueError, match=f"^max_length = {least - 1} is too small, .* that works is {least}"):
+            raise done.exception
+    done = CliRunner().invoke(app, [name, "--max-length", "-4"])
+    with pytest.raises(ValueError, match="^max_length = -4 is too small, .* the smallest max_length that works is 0"):
+        raise done.exception
+    arguments = [name, *words, "--arch", "fnn+ssm", "--max-length", str(least), "--samples", "4", "--json"]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0 and json.loads(done.stdout)["params"]["max_length"] == least, done.output
 
 
 def test_the_module_is_what_is_verified():
