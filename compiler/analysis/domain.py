@@ -102,8 +102,10 @@ def least_unit(values: np.ndarray) -> float:
 
 def up(value: Fraction) -> float:
     """The least float64 that is not below a number."""
-    near = float(value)
-    return near if Fraction(near) >= value else float(np.nextafter(near, np.inf))
+    near = value.numerator / value.denominator  # rounded to the nearest
+    numerator, denominator = near.as_integer_ratio()
+    above = numerator * value.denominator >= value.numerator * denominator
+    return near if above else float(np.nextafter(near, np.inf))
 
 
 def down(value: Fraction) -> float:

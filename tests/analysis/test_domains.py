@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from compiler.analysis.domain import power_of_two
+from compiler.analysis.domain import down, power_of_two, up
 from compiler.analysis.domains import Domains
 from compiler.analysis.units import array_divisor, array_unit, array_units, float_unit, unit_of
 from compiler.driver import compile, run_blocks
@@ -211,3 +211,11 @@ def test_a_type_that_is_declared_twice_is_shown_twice():
     with pytest.raises(CompileError) as refused:
         Domains(InputLanguage.everything(random_circuits.ALPHABET, 10), 10).all([*count.inputs, count, wrong, again])
     assert len(refused.value.reasons) == 2
+
+
+@given(st.fractions(), st.integers(-60, 60))
+def test_a_bound_is_rounded_away_from_the_number_and_no_further(value: Fraction, power: int):
+    value *= Fraction(2) ** power
+    for near, side in ((up(value), -np.inf), (down(value), np.inf)):
+        between = Fraction(float(np.nextafter(near, side)))
+        assert min(Fraction(near), between) <= value <= max(Fraction(near), between) and between != value
