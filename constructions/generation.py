@@ -34,7 +34,10 @@ def generate(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write what comes after a prompt, up to the letter that ends it; exit code 1 where that leaves the promise."""
+    """Write what comes after a prompt, up to the letter that ends it or as far as the promise reaches.
+
+    Exit code 1 where a text leaves the language of the promise.
+    """
     need_tokens(directory, "only one over tokens writes text; compiler.load(DIR).run({...}) gives its outputs.")
     prompts = [*(prompt or []), *_lines(file)]
     if not prompts:

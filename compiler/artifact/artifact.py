@@ -28,6 +28,8 @@ from compiler.language import operations as ops
 from compiler.language.data import language_to_data, to_data
 
 REACHES = (2.0**-6, 1.0, 16.0, 256.0)  # sizes of real inputs for which error bounds are told
+_EXAMPLES = (*range(4, 13), 3, 2, 1)  # lengths that an example may have, the first that the language has
+_WALKS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,13 +69,17 @@ class Artifact:
 
     @property
     def example(self) -> str:
-        """A short input of the circuit's language, to show."""
+        """A short input of the circuit's language, to show: of some walks the one that holds most letters."""
         if isinstance(self.model, NumericModel):
             return numbers_example(self.model.config["inputs"])
         language = self.compiled.source.token_language
-        for length in range(min(4, language.max_length), 0, -1):
-            with suppress(ValueError):  # a walk can run dry of tokens
-                return language.alphabet.decode(language.sample(1, length, seed=0)[0])
+        for length in (n for n in _EXAMPLES if n <= language.max_length):
+            walks = []
+            for seed in range(_WALKS):
+                with suppress(ValueError):  # a walk can run dry of tokens
+                    walks.append(language.sample(1, length, seed=seed)[0])
+            if walks:
+                return language.alphabet.decode(max(walks, key=lambda walk: len(set(map(int, walk)))))
         return ""
 
     @cached_property

@@ -105,11 +105,11 @@ def _difference(key: str, found: dict[str, Any], expected: dict[str, Any]) -> st
         return f"has no entry {shown(key)}"
     if key not in expected:
         return f"has an entry {shown(key)}, which the circuit does not give"
-    here, there = found[key], expected[key]
-    if isinstance(here, dict) and isinstance(there, dict):
+    path, here, there = key, found[key], expected[key]
+    while isinstance(here, dict) and isinstance(there, dict):
         inner = min(k for k in here.keys() | there.keys() if not same_json(here.get(k), there.get(k, ...)))
-        return f"has another {key}.{shown(inner)[1:-1]}: {shown(here.get(inner))}, not {shown(there.get(inner))}"
-    return f"has another {key}: {shown(here)}, not {shown(there)}"
+        path, here, there = f"{path}.{shown(inner)[1:-1]}", here.get(inner), there.get(inner)
+    return f"has another {path}: {shown(here)}, not {shown(there)}"
 
 
 def weight_differences(path: Path, expected: dict[str, torch.Tensor]) -> list[str]:

@@ -27,6 +27,8 @@ def read_json(path: Path) -> Any:
         return json.loads(_text(path), parse_constant=_no_constant, object_pairs_hook=_object)
     except OSError as reason:
         raise CheckpointError(f"{path} cannot be read: {reason.strerror}.") from reason
+    except CheckpointError:
+        raise
     except RecursionError as reason:
         raise CheckpointError(f"{path} is nested too deeply to be a file of ours.") from reason
     except ValueError as reason:

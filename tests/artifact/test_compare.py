@@ -12,10 +12,13 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, count, readout_integer
-from compiler.artifact.json_files import canonical_json
+from compiler.artifact.artifact import Artifact
+from compiler.artifact.errors import CheckpointError
+from compiler.artifact.json_files import canonical_json, read_json
 from compiler.artifact.manifest import manifest_content, sealed
 from constructions import artifact
 from constructions.guarantee import proof_of
+from constructions.registry import CONSTRUCTIONS
 from constructions.saved import verify_checkpoint
 from constructions.selectivity.mqar import MQAR
 
@@ -76,6 +79,14 @@ def added_token(directory: Path) -> None:
     (directory / "tokenizer.json").write_text(json.dumps(content))
 
 
+def swapped_ids(directory: Path) -> None:
+    """The last two words before the special tokens change places, and the order of the file stays."""
+    content = json.loads((directory / "tokenizer.json").read_text())
+    vocab = content["model"]["vocab"]
+    vocab["<unk>"], vocab["<pad>"] = vocab["<pad>"], vocab["<unk>"]
+    (directory / "tokenizer.json").write_text(json.dumps(content))
+
+
 def minus_zero(directory: Path) -> None:
     """A change of one bit that `==` does not see."""
     tensors = load_file(directory / "model.safetensors")
@@ -96,6 +107,7 @@ CHANGES = {
     "normalizer": (lower_case, "tokenizer.json has another normalizer"),
     "added token": (added_token, "tokenizer.json has another added_tokens"),
     "truncation": (edited("tokenizer.json", truncation={"max_length": 2}), "tokenizer.json has another truncation"),
+    "swapped ids": (swapped_ids, "tokenizer.json has another model.vocab.<pad>: "),
     "suppressed": (
         edited("generation_config.json", suppress_tokens=[0]),
         "generation_config.json has an entry 'suppress_tokens'",
@@ -203,3 +215,15 @@ def test_a_circuit_of_ones_own_lives_its_whole_life(target: str, tmp_path: Path)
     with torch.no_grad():
         scores = found.stack(torch.tensor([[0, 1, 0]]))
     assert scores[0, -1, : LETTERS.size].tolist() == [2, 1] + [0] * 10
+
+
+def test_a_file_that_is_not_there_is_called_missing(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"^\S*config.json is missing from the checkpoint\.$"):
+        read_json(tmp_path / "config.json")
+
+
+def test_the_example_of_a_card_is_no_walk_that_ends_at_once() -> None:
+    """Most walks of recall begin with the query, at which they end; the example stores something first."""
+    example = Artifact.of(compile(CONSTRUCTIONS["recall"]().circuit())).example.split()
+    assert len(example) == 4
+    assert [token[0] for token in example[:2]] == ["k", "v"]
