@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,6 +48,8 @@ from compiler.targets.target import Target
 
 if TYPE_CHECKING:
     from compiler.machines.fnn_ssm import CompiledNetwork
+
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,24 +198,46 @@ def _compiled(source: Circuit, circuit: Circuit, mixer: Target, format: Format, 
 
 
 def _fewest_blocks(weighed: Circuit, core: Circuit, context: Context) -> Compiled:
-    """As it is lowered with no mask folded, or with masks folded where that takes fewer blocks."""
-    plain = _lowered(weighed, represent(core, context), context)
-    if len(plain.blocks) < 2:
-        return plain
+    """As it is lowered with no mask folded, or with masks folded, or with direct sums of column groups, each where that
+    takes fewer blocks than what comes before it.
+    """
+    plain = represent(core, context)
+    best = _lowered(weighed, plain, context)
+    if len(best.blocks) < 2:
+        return best
     masks = MaskFolding(context)
+    folded = _attempt(lambda: represent(core, context, masks))
+    masked = _attempt(lambda: _lowered(weighed, folded, context)) if folded is not None and masks.any else None
+    least = min(found.schedule.least for found in (best, masked) if found is not None)
+    best = _fewer(best, masked)
+    if not context.target.sums:
+        return best
+    apart = lambda: represent(core, context, MaskFolding(context), apart=True)
+    for variant in (lambda: plain, lambda: folded, apart):
+        if least < len(best.blocks):
+            represented = _attempt(variant)
+            joined = _attempt(partial(_lowered, weighed, represented, context, True)) if represented else None
+            best = _fewer(best, joined)
+    return best
+
+
+def _attempt(lowering: Callable[[], _Result]) -> _Result | None:
+    """None where a circuit cannot be lowered so, such as a ramp that leaves the exact range with its mask."""
     try:
-        folded = represent(core, context, masks)
-        saving = _lowered(weighed, folded, context) if masks.any else plain
-    except CompileError:  # such as a ramp that leaves the exact range with its mask
-        return plain
-    return saving if len(saving.blocks) < len(plain.blocks) else plain
+        return lowering()
+    except CompileError:
+        return None
 
 
-def _lowered(weighed: Circuit, represented: Circuit, context: Context) -> Compiled:
+def _fewer(best: Compiled, other: Compiled | None) -> Compiled:
+    return other if other is not None and len(other.blocks) < len(best.blocks) else best
+
+
+def _lowered(weighed: Circuit, represented: Circuit, context: Context, sums: bool = False) -> Compiled:
     core = common(represented, context)
     core = split_reals(core, context)
     core = fit_ports(core, context)
-    plan = schedule(core, context)
+    plan = schedule(core, context, sums)
     plan = use_skip_path(plan, context)
     lanes = allocate(plan)
     blocks, head = lower(plan, lanes, context)

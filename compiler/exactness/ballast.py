@@ -136,6 +136,7 @@ def with_constant_channels(
         delta_lanes=sparse.csr_array(sparse.vstack([channels.delta_lanes, sparse.csr_array((count, n_lanes))])),
         delta_bias=np.append(channels.delta_bias, np.full(count, OFF)),
         decay=channels.decay + (KEEP,) * count,
+        group=None if channels.group is None else np.append(channels.group, np.full(count, -1)),
         skip=np.append(channels.skip, np.full(count, 1 / GATE)),
         gate=sparse.csr_array(sparse.vstack([channels.gate, rows(np.full(count, GATE))])),
         out=sparse.csr_array(sparse.vstack([channels.out, out])),

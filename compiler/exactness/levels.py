@@ -37,6 +37,7 @@ LARGEST_SCALED_SUM = Fraction(2) ** 119  # leaves a factor of 2^8 below the larg
 
 KEEP_LOG = -200.0  # A = −0 in float32 (E1)
 ERASE_LOG = 0.0  # A = −1 (E4)
+FORGET_LOG = 2.0  # A ≈ −7.4, which no step of a channel that is always on survives (E15)
 FAINT_LOG = -28.0  # A ≈ −7e−13, which Δ = COUNT does not feel and Δ = RESET does not survive (E9)
 
 # The norm's ballast (E7) ----------------------------------------------------------------------------
@@ -59,6 +60,7 @@ def inequalities() -> dict[str, bool]:
         "a step that writes is where softplus is the identity": ON >= SAFE_POSITIVE,
         "a latch that is not set has a step of 0": -ON <= SAFE_NEGATIVE,
         "a latch that is set forgets": -ON * exp(ERASE_LOG) <= SAFE_NEGATIVE,
+        "every step of a channel that is always on forgets": -min(ON, COUNT) * exp(FORGET_LOG) <= SAFE_NEGATIVE,
         "a channel that is off has a step of 0": OFF <= SAFE_NEGATIVE,
         "a step that adds to a count is where softplus is the identity": COUNT >= SAFE_POSITIVE,
         "a count is kept while it adds": COUNT * faint <= KEPT,

@@ -15,9 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from compiler.exactness.compare import MISTAKE, Miscompiled
-from compiler.exactness.levels import ERASE_LOG, OFF
+from compiler.exactness.levels import ERASE_LOG, KEEP_LOG, OFF
 from compiler.ir.block import SelectiveBlock
-from compiler.ir.decay import a_logs
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +24,8 @@ class Held:
     """What tensors compute, in the terms of the block IR; the lanes are the D coordinates of d_model.
 
     rows (F × D), taps (F × d_conv) by lag, bias (F,); x (C × F): x̂ of each channel; delta_features (C × F),
-    delta_lanes (C × D), delta_bias, a_log, skip (C,); gate, out (C × D); write, read (N × F).
+    delta_lanes (C × D), delta_bias, skip (C,); a_log (C × N), (C × 1) where it is the same in all columns; gate, out
+    (C × D); write, read (N × F).
     step (N × F), step_bias, step_a_log (N,): where Δ belongs to the columns; then the channels' own Δ is not looked at.
     """
 
@@ -104,7 +104,7 @@ def _of_block(block: SelectiveBlock, lane_in: np.ndarray, lane_out: np.ndarray, 
         channels.delta_features,
         moved(channels.delta_lanes, lane_in, d_model),
         channels.delta_bias,
-        a_logs(channels.decay),
+        block.a_log,
         channels.skip,
         moved(channels.gate, lane_in, d_model),
         moved(channels.out, lane_out, d_model),
@@ -149,14 +149,35 @@ def _canonical(held: Held, seen: _Features) -> _Canonical:
         None
         if not g and not o and a <= ERASE_LOG and (not v or ((n or held.step is not None) and s == 0))
         else (v, g, o, float(s))
-        for v, g, o, s, n, a in zip(x, gate, out, held.skip, never, held.a_log, strict=True)
+        for v, g, o, s, n, a in zip(x, gate, out, held.skip, never, held.a_log.max(axis=1), strict=True)
     ]
-    steps = list(zip(delta, lanes, held.delta_bias.tolist(), held.a_log.tolist(), strict=True))
     parts: list[Sequence] = [write, read]
     if held.step is not None and held.step_bias is not None and held.step_a_log is not None:
         parts += [keys(held.step @ known), held.step_bias.tolist(), held.step_a_log.tolist()]
     columns = [key if key[0] else None for key in zip(*parts, strict=True)]
+    steps = list(zip(delta, lanes, held.delta_bias.tolist(), _decays(held.a_log, columns), strict=True))
     return _Canonical(columns, steps, rests)
+
+
+def _decays(a_log: np.ndarray, columns: list[tuple | None]) -> list[float | bytes]:
+    """Of each channel: its A_log, one number where that is the same in all columns; else that of the columns that
+    compute something, in the order of their keys, and that of all others, which must be kept. Columns that are alike
+    stand in the order of their A_log.
+    """
+    used = sorted((key, n) for n, key in enumerate(columns) if key is not None)
+    table = a_log[:, [n for _, n in used]] if a_log.shape[1] > 1 else a_log
+    first = 0
+    for last in range(1, len(used) + 1):
+        if last == len(used) or used[last][0] != used[first][0]:
+            table[:, first:last] = np.sort(table[:, first:last], axis=1)
+            first = last
+    same = (a_log == a_log[:, :1]).all(axis=1)
+    others = a_log[:, [n for n, key in enumerate(columns) if key is None]] if a_log.shape[1] > 1 else a_log[:, :0]
+    rest = [row[row != KEEP_LOG].tobytes() for row in others]
+    return [
+        float(own) if alike else row.tobytes() + beyond
+        for own, row, alike, beyond in zip(a_log[:, 0], table, same, rest, strict=True)
+    ]
 
 
 class _Features:

@@ -5,9 +5,11 @@ Between the language and the weights stands this record. Targets print it as ten
 
     x̂_f(t)  = relu(bias_f + Σ_k taps[f, k] · <rows_f, lanes(t − k)>)             features
     Δ_c(t)  = softplus(delta_bias_c + <delta_features_c, x̂(t)> + <delta_lanes_c, lanes(t)>)
-    h_cn(t) = exp(−Δ_c · rate_c) · h_cn(t − 1) + Δ_c · B_n · x̂_c,   B = write · x̂,  C = read · x̂
+    h_cn(t) = exp(−Δ_c · rate_cn) · h_cn(t − 1) + Δ_c · B_n · x̂_c,   B = write · x̂,  C = read · x̂
     y_c(t)  = Σ_n C_n h_cn + skip_c · x̂_c
     out(t)  = Σ_c out_c · y_c · relu(<gate_c, lanes(t)>)
+
+rate_cn is rate_c, but in a direct sum of column groups (E15), where a channel forgets in columns of other groups.
 
 Where the columns carry a step of their own (Mamba-Δᵀ), the state is instead
 
@@ -30,7 +32,7 @@ from scipy import sparse
 
 from compiler.exactness.levels import KEPT, OFF, SAFE_NEGATIVE, SAFE_POSITIVE
 from compiler.ir.coordinate import Coordinate
-from compiler.ir.decay import Fade, rates
+from compiler.ir.decay import FORGET, Fade, a_logs, rates
 
 
 class _Named:
@@ -64,6 +66,8 @@ class Channels(_Named):
     decay: what a step leaves of the state (rate_c above is its rate).
     real_gates, real_steps: the channels whose gate or Δ is half of a real number.
     curved_gates: the channels whose gate stands for silu itself where it is curved, not for relu.
+    group: (C,) the group of columns that keeps each channel's state, −1 where it has none; None where a block has
+        one group for all.
     """
 
     coordinates: tuple[Coordinate, ...]
@@ -78,6 +82,7 @@ class Channels(_Named):
     real_gates: frozenset[int] = frozenset()
     real_steps: frozenset[int] = frozenset()
     curved_gates: frozenset[int] = frozenset()
+    group: np.ndarray | None = None
 
     @property
     def writes(self) -> np.ndarray:
@@ -91,6 +96,7 @@ class Columns(_Named):
     """State columns. coordinates: N; write, read: (N × features): B and C.
 
     step, step_bias: (N × features) and (N,), the columns' own Δ; None where Δ belongs to the channels.
+    group: (N,) the group of each column, where a block is a direct sum of groups (E15); None where it has one.
     """
 
     coordinates: tuple[Coordinate, ...]
@@ -98,6 +104,7 @@ class Columns(_Named):
     read: sparse.csr_array
     step: sparse.csr_array | None = None
     step_bias: np.ndarray | None = None
+    group: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +119,22 @@ class SelectiveBlock:
     @property
     def d_state(self) -> int:
         return len(self.columns.names)
+
+    @property
+    def foreign(self) -> np.ndarray | None:
+        """Where a channel meets a column that does not keep its state, so that each step forgets: (C × N) mask; None
+        where all columns are of one group.
+        """
+        if self.channels.group is None or self.columns.group is None:
+            return None
+        own = self.channels.group[:, None]
+        return (own >= 0) & (own != self.columns.group[None, :])
+
+    @property
+    def a_log(self) -> np.ndarray:
+        """A_log of each channel in each column: (C × N), or (C × 1) where it is the same in all."""
+        own = a_logs(self.channels.decay)[:, None]
+        return own if self.foreign is None else np.where(self.foreign, FORGET.a_log, own)
 
     @property
     def names(self) -> dict[str, tuple[str, ...]]:
@@ -154,6 +177,8 @@ class SelectiveBlock:
             "write": (columns.write, (n_columns, n_features)),
             "read": (columns.read, (n_columns, n_features)),
         }
+        if channels.group is not None and columns.group is not None:
+            shapes |= {"group": (channels.group, (n_channels,)), "group of columns": (columns.group, (n_columns,))}
         if columns.step is not None:
             shapes |= {"step": (columns.step, (n_columns, n_features)), "step_bias": (columns.step_bias, (n_columns,))}
         for name, (part, shape) in shapes.items():
@@ -161,6 +186,8 @@ class SelectiveBlock:
                 raise ValueError(f"{name} of a block has shape {part.shape}, and its other parts ask for {shape}")
             if not np.isfinite(part.data if sparse.issparse(part) else part).all():
                 raise ValueError(f"{name} of a block holds an infinity or a NaN")
+        if (channels.group is None) != (columns.group is None):
+            raise ValueError("channels and columns of a block are either all in groups or none of them")
         if n_channels and not (0 <= channels.feature.min() <= channels.feature.max() < n_features):
             raise ValueError(f"a channel of a block reads a feature beyond its {n_features}")
 
@@ -249,6 +276,8 @@ def _recurrence(
     write = _times(features, columns.write)
     state = np.zeros((lanes.shape[0], len(channels.names), block.d_state))
     rate = rates(channels.decay)[:, None]
+    if block.foreign is not None:
+        rate = np.where(block.foreign, FORGET.rate, rate)
     fades = np.array([decay.fades for decay in channels.decay], dtype=bool)[:, None]
     own = None if columns.step is None else _column_steps(columns, features)
     for t in range(lanes.shape[1]):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -13,13 +13,24 @@ from compiler.analysis.linear_form import ONE, Form
 from compiler.analysis.one_channel import ChannelRows, is_rectified, one_channel
 from compiler.analysis.scale import half_scale, rectifier_scale
 from compiler.context import Context
-from compiler.exactness.levels import CONSTANT
+from compiler.exactness.levels import CONSTANT, GATE, ON
+from compiler.gadgets.gadget import CONSTANT_COLUMN
 from compiler.ir.block import Channels, Columns, Features, SelectiveBlock
 from compiler.ir.coordinate import Coordinate, numbered
 from compiler.ir.decay import KEEP, Fade
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.passes.allocate import Lanes
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Columns: their places, and (row, feature, weight) triples of B, of C and, with a bias, of their own step."""
+
+    places: tuple[Coordinate, ...]
+    write: list
+    read: list
+    step: tuple[list, np.ndarray] | None
 
 
 class BlockBuilder:
@@ -29,8 +40,10 @@ class BlockBuilder:
     shared, so an operand that several ports read is computed once.
     """
 
-    def __init__(self, lanes: Lanes, context: Context):
+    def __init__(self, lanes: Lanes, context: Context, mirrored: Collection[tuple] = ()):
+        """mirrored: the column groups that stand a second time, read with the opposite sign (`passes.direct_sums`)."""
         self.lanes = lanes
+        self._mirrored = mirrored
         self.context = context
         self.domains = context.domains
         self.target = context.target
@@ -42,7 +55,8 @@ class BlockBuilder:
         self._channels: list[dict] = []
         self._real: set[int] = set()
         self._reader: Stream | None = None
-        self._columns: tuple[tuple[Coordinate, ...], list, list, tuple[list, np.ndarray] | None] | None = None
+        self._groups: dict[tuple | None, int] = {}
+        self._columns: list[_Group] = []
 
     def lower(self, stream: Stream, wanted: np.ndarray) -> None:
         """Add the wanted numbers of an operation, as its gadget has it."""
@@ -178,12 +192,25 @@ class BlockBuilder:
     def set_columns(
         self, places: Sequence[Coordinate], write: list, read: list, step: tuple[list, np.ndarray] | None = None
     ) -> None:
-        """The state columns of the block; write, read: (rows, features, weights) triples.
+        """The state columns of an operation; write, read: (rows, features, weights) triples.
 
-        step: such triples and biases.
+        step: such triples and biases. Operations of one group have the same columns.
         """
-        if self._columns is None:
-            self._columns = (self._stamped(places), write, read, step)
+        group = self._group()
+        if group in self._groups:
+            return
+        self._groups[group] = len(self._columns)
+        stamped = self._stamped(places)
+        self._columns.append(_Group(stamped, write, read, step))
+        if group in self._mirrored:
+            again = tuple(replace(place, name=f"{place.name}, mirrored") for place in stamped)
+            self._columns.append(_Group(again, write, [(r, f, -w) for r, f, w in read], step))
+
+    def _group(self) -> tuple | None:
+        """The column group of the operation that is being lowered; None where it has no state."""
+        if self._reader is None:
+            return None
+        return self.target.needed_gadget(self._reader.operation).column_group(self._reader)
 
     def add_channels(
         self,
@@ -214,6 +241,7 @@ class BlockBuilder:
                 "gate": gate,
                 "delta_bias": np.broadcast_to(np.asarray(delta_bias, dtype=float), (count,)),
                 "decay": (decay,) * count,
+                "group": self._group(),
                 "skip": np.full(count, skip),
                 "delta_features": delta_features,
                 "delta_lanes": delta_lanes,
@@ -237,10 +265,20 @@ class BlockBuilder:
         rows = sparse.csr_array((data, indices, indptr), shape=(n_features, n_lanes))
         taps = np.array(self._taps).reshape(n_features, self.target.d_conv)
         features = Features(tuple(self._coordinates), rows, taps, np.array(self._bias), frozenset(self._real))
-        names, write, read, step = self._columns or ((), [], [], None)
-        own = (None, None) if step is None else (_entries(step[0], len(names), n_features), step[1])
-        columns = Columns(names, _entries(write, len(names), n_features), _entries(read, len(names), n_features), *own)
+        columns = self._column_record(n_features)
         return SelectiveBlock(features, self._channel_record(n_features, n_lanes), columns, self.lanes.coordinates)
+
+    def _column_record(self, n_features: int) -> Columns:
+        groups = self._columns
+        counts = [len(g.places) for g in groups]
+        write, read = (
+            _stacked([_entries(part, n, n_features) for part, n in zip(parts, counts, strict=True)], n_features)
+            for parts in ([g.write for g in groups], [g.read for g in groups])
+        )
+        step = groups[0].step if groups else None
+        own = (None, None) if step is None else (_entries(step[0], counts[0], n_features), step[1])
+        group = np.repeat(np.arange(len(groups)), counts) if len(groups) > 1 else None
+        return Columns(tuple(place for g in groups for place in g.places), write, read, *own, group)
 
     def _channel_record(self, n_features: int, n_lanes: int) -> Channels:
         parts = self._channels
@@ -255,6 +293,10 @@ class BlockBuilder:
             p["delta_lanes"] if p["delta_lanes"] is not None else sparse.csr_array((n, n_lanes))
             for p, n in zip(parts, counts, strict=True)
         ]
+        group = None
+        if len(self._columns) > 1:
+            own = [self._groups.get(p["group"], -1) for p in parts]
+            group = np.repeat(np.array(own, dtype=np.int64), counts)
         target = np.concatenate([p["out"][0] for p in parts]) if parts else np.zeros(0, dtype=np.int64)
         weight = np.concatenate([p["out"][1] for p in parts]) if parts else np.zeros(0)
         return Channels(
@@ -264,13 +306,21 @@ class BlockBuilder:
             _stacked(lanes, n_lanes),
             joined("delta_bias"),
             tuple(decay for p in parts for decay in p["decay"]),
-            joined("skip"),
+            joined("skip") - self._seen_of_constant(joined("delta_bias"), group),
             _stacked([p["gate"] for p in parts], n_lanes),
             sparse.csr_array((weight, (range(total), target)), shape=(total, n_lanes)),
             frozenset(np.flatnonzero(joined("real_gate")).tolist()),
             frozenset(np.flatnonzero(joined("real_step")).tolist()),
             frozenset(np.flatnonzero(joined("curved_gate")).tolist()),
+            group,
         )
+
+    def _seen_of_constant(self, step: np.ndarray, group: np.ndarray | None) -> np.ndarray:
+        """The multiple of x̂ that a channel of another group reads of the constant column, Δ·B·C: D takes it off."""
+        constant = self._groups.get(CONSTANT_COLUMN)
+        if group is None or constant is None:
+            return np.zeros(len(step))
+        return np.where((group >= 0) & (group != constant), step / (ON * GATE), 0.0)
 
 
 def _only(channels: ChannelRows | None, wanted: np.ndarray) -> ChannelRows:

@@ -8,12 +8,13 @@ from math import exp, log
 
 import numpy as np
 
-from compiler.exactness.levels import ERASE_LOG, FAINT_LOG, KEEP_LOG, ON
+from compiler.exactness.levels import ERASE_LOG, FAINT_LOG, FORGET_LOG, KEEP_LOG, ON
 
 
 @dataclass(frozen=True)
 class Fade:
-    """A = −exp(a_log), as the module computes it in float32. KEEP, ERASE and FAINT are the ones that gadgets use."""
+    """A = −exp(a_log), as the module computes it in float32. KEEP, ERASE and FAINT are the ones that gadgets use,
+    FORGET stands where a channel meets columns that are not its own."""
 
     a_log: float
 
@@ -34,7 +35,8 @@ class Fade:
 KEEP = Fade(KEEP_LOG)  # A = −0: no step is felt (exact-arithmetic E1)
 ERASE = Fade(ERASE_LOG)  # A = −1: a step of 128 erases, a step of 0 keeps (exact-arithmetic E4)
 FAINT = Fade(FAINT_LOG)  # a step of 32 is not felt, a step of 2^50 erases (exact-arithmetic E9)
-_NAMES = {KEEP: "keep", ERASE: "erase", FAINT: "faint"}
+FORGET = Fade(FORGET_LOG)  # every step of 32 or more erases (exact-arithmetic E15)
+_NAMES = {KEEP: "keep", ERASE: "erase", FAINT: "faint", FORGET: "forget"}
 
 
 def fade_by(factor: Fraction) -> Fade:

@@ -20,13 +20,13 @@ from compiler.passes.schedule import Schedule
 
 def lower(plan: Schedule, lanes: Lanes, context: Context) -> tuple[tuple[SelectiveBlock, ...], sparse.csr_array]:
     """(the blocks, the head: output width × lanes csr); CompileError where no float holds a weight exactly."""
-    blocks = tuple(_block(operations, plan, lanes, context) for operations in plan.blocks)
+    blocks = tuple(_block(at, plan, lanes, context) for at in range(len(plan.blocks)))
     return blocks, _head(plan.circuit.output, lanes)
 
 
-def _block(operations: list[Stream], plan: Schedule, lanes: Lanes, context: Context) -> SelectiveBlock:
-    builder = BlockBuilder(lanes, context)
-    for stream in operations:
+def _block(at: int, plan: Schedule, lanes: Lanes, context: Context) -> SelectiveBlock:
+    builder = BlockBuilder(lanes, context, plan.mirrored.get(at, frozenset()))
+    for stream in plan.blocks[at]:
         try:
             builder.lower(stream, plan.on_lanes[stream])
         except InexactWeight as reason:

@@ -5,13 +5,15 @@ goes into the earliest block, in graph order or by urgency (`passes.urgency`), w
 takes fewer blocks. Rectifiers that only feed ports are computed in the block that needs
 them and cost no lane. Operations with a state conflict: B and C are shared by all channels
 of a block, so a block holds the state of one column group (the same key and query, or the
-constant column of running sums and latches). Channels without a state (rectifiers,
+constant column of running sums and latches); where that is asked for, several that are a direct sum
+(`passes.direct_sums`). Channels without a state (rectifiers,
 products) never conflict: their Δ is 0. Time is linear in the graph, but for a logarithm.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +25,7 @@ from compiler.gadgets.gadget import Gadget, Operands, Port
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
+from compiler.passes.direct_sums import DirectSums
 from compiler.passes.urgency import by_urgency
 from compiler.targets.target import Target
 
@@ -34,6 +37,8 @@ class Schedule:
     blocks:  for each block the operations it computes, in graph order.
     on_lanes: for each atom, which of its numbers some reader needs on lanes (mask over its width).
     in_ports: for each rectifier, which of its numbers feed ports of their own block.
+    least: how many blocks there would be if column groups were never in conflict.
+    mirrored: for each block that is a direct sum of column groups, those that stand twice in it (`passes.direct_sums`).
     """
 
     circuit: Circuit
@@ -41,6 +46,8 @@ class Schedule:
     on_lanes: dict[Stream, np.ndarray]
     in_ports: dict[Stream, np.ndarray]
     forms: dict[Stream, Form] = field(repr=False)
+    least: int
+    mirrored: dict[int, frozenset[tuple]] = field(default_factory=dict)
 
 
 def served_in_block(atom: Stream, lag: int, form: Form, port: Port) -> bool:
@@ -59,8 +66,8 @@ def column_group(stream: Stream, target: Target) -> tuple | None:
     return ("no columns",) if group is None and not target.apart else group
 
 
-def schedule(circuit: Circuit, context: Context) -> Schedule:
-    """Assign every operation to its block."""
+def schedule(circuit: Circuit, context: Context, sums: bool = False) -> Schedule:
+    """Assign every operation to its block. sums: blocks may be direct sums of column groups, where that saves any."""
     target = context.target
     gadgets = {s: gadget for s in circuit.streams if (gadget := target.gadget(s.operation)) is not None}
     absorbed = {part for s, gadget in gadgets.items() for part in gadget.absorbs(s)}
@@ -68,11 +75,11 @@ def schedule(circuit: Circuit, context: Context) -> Schedule:
     read = [circuit.output, *(operand for ports in computed.values() for operand, _ in ports)]
     forms = {operand: context.form(operand) for operand in read}
     on_lanes, in_ports = _demand(circuit.output, computed, gadgets, forms)
-    block_of = _place(computed, on_lanes, forms, target)
-    blocks: list[list[Stream]] = [[] for _ in range(1 + max(block_of.values(), default=-1))]
-    for stream, block in block_of.items():
+    placed = _place(computed, on_lanes, forms, context, sums)
+    blocks: list[list[Stream]] = [[] for _ in range(1 + placed.last)]
+    for stream, block in placed.block_of.items():
         blocks[block].append(stream)
-    return Schedule(circuit, blocks, on_lanes, in_ports, forms)
+    return Schedule(circuit, blocks, on_lanes, in_ports, forms, placed.least, placed.mirrored)
 
 
 # Demand: which numbers of which atoms are read at all, and how ----------------------------------
@@ -106,16 +113,50 @@ def _ask(form: Form, rows: np.ndarray, port: Port, on_lanes: dict, in_ports: dic
 # Placement ----------------------------------------------------------------------------------
 
 
-def _place(computed: Computed, on_lanes: dict[Stream, np.ndarray], forms: dict, target: Target) -> dict[Stream, int]:
-    """The block of each operation that has lanes: in graph order, or by urgency where that takes fewer blocks."""
-    plain = _in_graph_order(computed, on_lanes, forms, target)
-    placed = list(plain)
-    groups = {stream: column_group(stream, target) for stream in placed}
+@dataclass
+class _Placed:
+    """block_of: each operation that has lanes; least, mirrored: of the Schedule."""
+
+    block_of: dict[Stream, int]
+    least: int
+    mirrored: dict[int, frozenset[tuple]] = field(default_factory=dict)
+
+    @property
+    def last(self) -> int:
+        return max(self.block_of.values(), default=-1)
+
+
+def _place(
+    computed: Computed, on_lanes: dict[Stream, np.ndarray], forms: dict, context: Context, sums: bool
+) -> _Placed:
+    """In graph order, or by urgency, or with direct sums, each where that takes fewer blocks than the one before."""
+    groups: dict[Stream, tuple | None] = {}
+
+    def group_of(stream: Stream) -> tuple | None:
+        groups[stream] = column_group(stream, context.target)
+        return groups[stream]
+
+    plain = _in_graph_order(computed, on_lanes, forms, group_of)
+    best = _Placed(plain, 1 + max(plain.values(), default=-1))
     if len(set(groups.values()) - {None}) < 2:
-        return plain
+        return best
+    best.least = 1 + max(_in_graph_order(computed, on_lanes, forms, lambda stream: None).values())
     reads = {stream: _reads(ports, forms, computed) for stream, ports in computed.items()}
-    urgent = by_urgency(reads, placed, groups)
-    return urgent if max(urgent.values()) < max(plain.values()) else plain
+    urgent = by_urgency(reads, list(plain), groups)
+    best.block_of = urgent if max(urgent.values()) < best.last else plain
+    if sums:
+        _join(best, lambda together: by_urgency(reads, list(plain), groups, together), DirectSums(groups, context))
+    return best
+
+
+def _join(best: _Placed, placing: Callable, sums: DirectSums) -> None:
+    """Direct sums of as few groups as save the most blocks."""
+    for most in range(2, 1 + len(sums.members)):
+        if best.last + 1 == best.least:
+            return
+        joined = placing(lambda groups, most=most: len(groups) <= most and sums.mirrored(groups) is not None)
+        if max(joined.values()) < best.last:
+            best.block_of, best.mirrored = joined, sums.in_blocks(joined)
 
 
 def _reads(ports: Operands, forms: dict[Stream, Form], computed: Computed) -> list[tuple[Stream, bool]]:
@@ -130,7 +171,10 @@ def _reads(ports: Operands, forms: dict[Stream, Form], computed: Computed) -> li
 
 
 def _in_graph_order(
-    computed: Computed, on_lanes: dict[Stream, np.ndarray], forms: dict, target: Target
+    computed: Computed,
+    on_lanes: dict[Stream, np.ndarray],
+    forms: dict,
+    group_of: Callable[[Stream], tuple | None],
 ) -> dict[Stream, int]:
     earliest: dict[Stream, int] = {}  # the first block in which an operation's operands stand on lanes
     block_of: dict[Stream, int] = {}
@@ -138,7 +182,7 @@ def _in_graph_order(
     for stream, ports in computed.items():
         earliest[stream] = max(_level(forms[s], port, earliest, block_of) for s, port in ports)
         if stream in on_lanes and on_lanes[stream].any():
-            block_of[stream] = free.first(earliest[stream], column_group(stream, target))
+            block_of[stream] = free.first(earliest[stream], group_of(stream))
     return block_of
 
 

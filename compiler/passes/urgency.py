@@ -9,7 +9,7 @@ for take the columns from one that everything waits for.)
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from heapq import heappop, heappush
 
 from compiler.language.stream import Stream
@@ -18,13 +18,18 @@ from compiler.language.stream import Stream
 Reads = Mapping[Stream, Sequence[tuple[Stream, bool]]]
 
 
-def by_urgency(reads: Reads, placed: Sequence[Stream], groups: Mapping[Stream, Hashable | None]) -> dict[Stream, int]:
+def by_urgency(
+    reads: Reads,
+    placed: Sequence[Stream],
+    groups: Mapping[Stream, Hashable | None],
+    together: Callable[[tuple], bool] = lambda groups: False,
+) -> dict[Stream, int]:
     """The block of each placed stream.
 
     reads: of every stream, inputs first. placed: those that take a place; groups: the columns that these need, None
-    for any.
+    for any. together: whether one block holds some groups, the most urgent first (`passes.direct_sums`).
     """
-    return _Placing(reads, placed, groups).run()
+    return _Placing(reads, placed, groups).run(together)
 
 
 class _Placing:
@@ -45,7 +50,7 @@ class _Placing:
         self.urgent: list[tuple[int, int, int, Hashable]] = []
         self.waiting: dict[Hashable, list[Stream]] = defaultdict(list)
 
-    def run(self) -> dict[Stream, int]:
+    def run(self, together: Callable[[tuple], bool]) -> dict[Stream, int]:
         for stream in [s for s, missing in self.missing.items() if not missing]:
             self._known(stream)
         now = 0
@@ -55,17 +60,30 @@ class _Placing:
                 group = self.groups[stream]
                 self.waiting[group].append(stream)
                 heappush(self.urgent, (-self.urgency[stream], self.size[group], order, group))
-            while self.urgent and not self.waiting[self.urgent[0][3]]:
-                heappop(self.urgent)
-            if self.urgent:
-                group = heappop(self.urgent)[3]
-                members, self.waiting[group] = self.waiting[group], []
-                for stream in members:
+            chosen = self._chosen(together)
+            if chosen:
+                for stream in [s for group in chosen for s in self.waiting.pop(group)]:
                     self._place(stream, now)
                 now += 1
             elif self.later:
                 now = self.later[0][0]
         return {stream: self.block[stream] for stream in self.reads if stream in self.block}
+
+    def _chosen(self, together: Callable[[tuple], bool]) -> tuple:
+        """The most urgent group that waits, and those that go with it; () where none waits."""
+        chosen: tuple = ()
+        left = []
+        while self.urgent:
+            entry = heappop(self.urgent)
+            if not self.waiting[entry[3]] or entry[3] in chosen:
+                continue
+            if not chosen or together((*chosen, entry[3])):
+                chosen += (entry[3],)
+            else:
+                left.append(entry)
+        for entry in left:
+            heappush(self.urgent, entry)
+        return chosen
 
     def _known(self, stream: Stream) -> None:
         """All that a stream reads has its block; so have those without columns that only wait for it."""

@@ -23,6 +23,12 @@ def column_steps(block: SelectiveBlock) -> Iterator[str]:
         yield "steps of the columns: its Δ belongs to the channels (this block is of mamba-delta-t)"
 
 
+def column_groups(block: SelectiveBlock) -> Iterator[str]:
+    """A direct sum of column groups."""
+    if block.foreign is not None:
+        yield "a direct sum of column groups: a channel has one decay for all columns (this block is of mamba)"
+
+
 def steps_from_lanes(block: SelectiveBlock) -> Iterator[str]:
     """Steps that are linear in the present lanes."""
     yield from _rows(block, block.channels.delta_lanes, "lanes")

@@ -41,6 +41,7 @@ class Target:
     apart:   whether a channel can keep out of the state by a Δ of 0, so that one block holds states and D paths.
     counts:  whether a channel counts since a reset (exact-arithmetic E9); elsewhere a count is a running sum minus its
         latched copy.
+    sums:    whether A may differ from column to column, so that one block holds a direct sum of column groups (E15).
     chunk:   over how many steps its scan adds up the exponents of the decays before it forms their exp; 0: one by one.
     reals:   whether real numbers and scaled sums are lowered.
     max_d_state: the most state columns that the kernels of its modules take; None where there is no limit.
@@ -55,6 +56,7 @@ class Target:
     d_conv: ClassVar[int] = 4
     apart: ClassVar[bool] = True
     counts: ClassVar[bool] = False
+    sums: ClassVar[bool] = False
     chunk: ClassVar[int] = 0
     reals: ClassVar[bool] = False
     max_d_state: int | None = None

@@ -159,8 +159,8 @@ class MatrixChain(FixedTable):
             inputs=(self.matrices + 1,),
             cells=cells,
             reads=lambda i, j: [
-                (0, i),
-                (0, j + 1),
+                (0, i if i < j else -1),  # one matrix by itself costs nothing, whatever its sizes
+                (0, j + 1 if i < j else -1),
                 *((0, i + k + 1 if k < j - i else -1) for k in range(self.matrices - 1)),
             ],
             needs=needs,

@@ -32,12 +32,14 @@ from compiler.passes.represent.rewriter import Rewriter, Rules
 RULES: Rules = {**arithmetic.RULES, **flags.RULES, **thresholds.RULES, **memories.RULES, **digits.RULES}
 
 
-def represent(circuit: Circuit, context: Context, masks: MaskFolding | None = None) -> Circuit:
+def represent(circuit: Circuit, context: Context, masks: MaskFolding | None = None, apart: bool = False) -> Circuit:
     """The same circuit over the core operations; `context.domains` learns the domains of the new streams.
 
     masks: folds conditions into what they mask; None: each conjunction is a rectifier of its own.
+    apart: the keys of memories, too, are 0 where nothing is written, so that they leave the values of others alone
+        (`passes.direct_sums`).
     """
-    rewriter = Rewriter(RULES, context.domains, circuit.alphabet, masks)
+    rewriter = Rewriter(RULES, context.domains, circuit.alphabet, masks, apart)
     reasons = []
     for stream in circuit.streams:
         try:

@@ -92,8 +92,9 @@ def _memory(
         back, stored = storable(rewriter.domains, value)
         return back(Stream(ops.GateSum(), (Stream(ops.Latch(), (stored, gate)), query)), 1)
     if operation.policy in ("sum", "once"):
-        value, literals = _absorb(rewriter, value, literals)
-        value, key = _conditioned(rewriter, value, key, literals)
+        value, left = _absorb(rewriter, value, literals)
+        apart = rewriter.apart and rewriter.domains.of(key).is_flag
+        value, key = _conditioned(rewriter, value, key, literals if apart else left)
     back, stored = storable(rewriter.domains, value)
     writes = 1 if operation.policy == "once" else operation.writes
     if operation.policy == "first":

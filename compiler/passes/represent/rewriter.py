@@ -38,7 +38,9 @@ class Rewriter:
         domains: Domains,
         alphabet: Alphabet | None,
         fold: MaskFolding | None = None,
+        apart: bool = False,
     ):
+        self.apart = apart
         self.rules = rules
         self.domains = domains
         self.tokens = TokenTables(domains, alphabet)

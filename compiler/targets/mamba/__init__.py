@@ -14,6 +14,7 @@ class Mamba(Target):
     column = "linear"
     max_d_state = KERNEL_COLUMNS
     counts = True
+    sums = True
     reals = True
 
     def verify(self, block):

@@ -13,7 +13,6 @@ from scipy import sparse
 
 from compiler.exactness.levels import KEEP_LOG, OFF
 from compiler.ir.block import SelectiveBlock
-from compiler.ir.decay import a_logs
 from compiler.layout import Emission, Layout, axis, joined, numbers, taps_axis
 from compiler.targets.sizes import MambaSizes
 from compiler.targets.tensors import exact_tensors, put
@@ -101,7 +100,10 @@ def emit(block: SelectiveBlock, size: MambaSizes, lane_in: np.ndarray, lane_out:
     dt_bias[:recorded] = channels.delta_bias
 
     a_log = np.full((inner, state), KEEP_LOG)
-    a_log[:recorded] = a_logs(channels.decay)[:, None]
+    if block.foreign is None:
+        a_log[:recorded] = block.a_log
+    else:
+        a_log[:recorded, : block.d_state] = block.a_log
     skip = np.zeros(inner)
     skip[:recorded] = channels.skip
     out_proj = np.zeros((inner, size.d_model))

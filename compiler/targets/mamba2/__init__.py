@@ -13,7 +13,7 @@ import numpy as np
 from compiler.gadgets.inner_product import sum_of_products
 from compiler.ir.block import SelectiveBlock
 from compiler.language import operations as ops
-from compiler.targets.refuse import column_steps, refuse, steps_from_features
+from compiler.targets.refuse import column_groups, column_steps, refuse, steps_from_features
 from compiler.targets.target import KERNEL_COLUMNS, Target
 
 
@@ -50,6 +50,7 @@ class Mamba2(Target):
 
     @staticmethod
     def _without_place(block: SelectiveBlock):
+        yield from column_groups(block)
         yield from column_steps(block)
         yield from steps_from_features(block)
         for port, matrix in (("B", block.columns.write), ("C", block.columns.read)):

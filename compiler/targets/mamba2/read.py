@@ -25,7 +25,7 @@ def read(tensors: Mapping[str, Tensor], headdim: int) -> Held:
         delta_features=sparse.csr_array((inner, convolved)),
         delta_lanes=every[inner + convolved :][head_of],
         delta_bias=arrays["dt_bias"][head_of],
-        a_log=arrays["A_log"][head_of].astype(np.float64),
+        a_log=arrays["A_log"][head_of, None].astype(np.float64),
         skip=arrays["D"][head_of],
         gate=every[:inner],
         out=csr(arrays["out_proj.weight"].T),

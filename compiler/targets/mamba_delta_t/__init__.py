@@ -15,7 +15,7 @@ from compiler.language import operations as ops
 from compiler.language.graph import operation_of
 from compiler.language.stream import Stream
 from compiler.targets.mamba_delta_t.memory import ColumnMemory
-from compiler.targets.refuse import refuse, steps_from_features, steps_from_lanes
+from compiler.targets.refuse import column_groups, refuse, steps_from_features, steps_from_lanes
 from compiler.targets.target import Target
 
 _FADES = "a state that fades has a proved error on mamba and mamba2 only"
@@ -78,6 +78,7 @@ class MambaDeltaTTarget(Target):
         channels = block.channels
         if block.d_state and block.columns.step is None:
             yield "columns without a step: its Δ belongs to the columns"
+        yield from column_groups(block)
         yield from steps_from_features(block)
         yield from steps_from_lanes(block)
         if (channels.delta_bias != OFF).any() or any(decay != KEEP for decay in channels.decay):

@@ -25,7 +25,7 @@ def read(tensors: Mapping[str, Tensor]) -> Held:
         delta_features=sparse.csr_array((inner, inner)),
         delta_lanes=sparse.csr_array((inner, both.shape[1])),
         delta_bias=np.full(inner, OFF),
-        a_log=np.full(inner, KEEP_LOG),
+        a_log=np.full((inner, 1), KEEP_LOG),
         skip=arrays["D"],
         gate=both[inner:],
         out=csr(arrays["out_proj.weight"].T),

@@ -13,7 +13,7 @@ from compiler.gadgets.inner_product import sum_of_products
 from compiler.ir.block import SelectiveBlock
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
-from compiler.targets.refuse import column_steps, refuse, steps_from_features, steps_from_lanes
+from compiler.targets.refuse import column_groups, column_steps, refuse, steps_from_features, steps_from_lanes
 from compiler.targets.target import Target
 
 _NOTHING_ERASES = "its Δ does not see the input, so nothing can be erased; use mamba or mamba2"
@@ -67,6 +67,7 @@ class S4D(Target):
 
     @staticmethod
     def _without_place(block: SelectiveBlock):
+        yield from column_groups(block)
         yield from column_steps(block)
         yield from steps_from_features(block)
         yield from steps_from_lanes(block)

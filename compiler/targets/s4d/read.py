@@ -30,7 +30,7 @@ def read(tensors: Mapping[str, Tensor]) -> Held:
         delta_features=sparse.csr_array((inner, inner + 1)),
         delta_lanes=sparse.csr_array((inner, d_model)),
         delta_bias=arrays["dt_bias"],
-        a_log=same_along(arrays["A_log"], 1, "decay for all columns of a channel"),
+        a_log=same_along(arrays["A_log"], 1, "decay for all columns of a channel")[:, None],
         skip=arrays["D"],
         gate=both[inner:],
         out=csr(arrays["out_proj.weight"].T),
