@@ -213,11 +213,10 @@ def _fewest_blocks(weighed: Circuit, core: Circuit, context: Context) -> Compile
     if not context.target.sums:
         return best
     apart = lambda: represent(core, context, MaskFolding(context), apart=True)
-    for variant in (lambda: plain, lambda: folded, apart):
-        if least < len(best.blocks):
-            represented = _attempt(variant)
-            joined = _attempt(partial(_lowered, weighed, represented, context, True)) if represented else None
-            best = _fewer(best, joined)
+    for variant in (lambda: plain, lambda: folded, apart) if least < len(best.blocks) else ():
+        represented = _attempt(variant)
+        joined = _attempt(partial(_lowered, weighed, represented, context, True)) if represented else None
+        best = _fewer(best, joined)
     return best
 
 
@@ -230,7 +229,13 @@ def _attempt(lowering: Callable[[], _Result]) -> _Result | None:
 
 
 def _fewer(best: Compiled, other: Compiled | None) -> Compiled:
-    return other if other is not None and len(other.blocks) < len(best.blocks) else best
+    """The one with fewer blocks; of direct sums with as many, the one with fewer columns."""
+    if other is None or len(other.blocks) > len(best.blocks):
+        return best
+    if len(other.blocks) == len(best.blocks) and not (best.schedule.sums and other.schedule.sums):
+        return best
+    size = lambda compiled: (len(compiled.blocks), max(block.d_state for block in compiled.blocks))
+    return min(best, other, key=size)
 
 
 def _lowered(weighed: Circuit, represented: Circuit, context: Context, sums: bool = False) -> Compiled:

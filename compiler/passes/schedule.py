@@ -49,6 +49,11 @@ class Schedule:
     least: int
     mirrored: dict[int, frozenset[tuple]] = field(default_factory=dict)
 
+    @property
+    def sums(self) -> bool:
+        """Whether a block is a direct sum of column groups."""
+        return bool(self.mirrored)
+
 
 def served_in_block(atom: Stream, lag: int, form: Form, port: Port) -> bool:
     """Whether a port takes this atom from a rectifier of its own block, so that it needs no lane."""

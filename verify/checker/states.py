@@ -94,10 +94,61 @@ def state_output(world: World, step: Step, x: Value, columns: Sequence[Column], 
             check_range(world, reach, world.format.least, f"{what}: Δ·B·x̂")
             reach = step.least * largest(world, b) * largest(world, x)
         _representable(world, reach, step.value.unit + b.unit + x.unit, f"{what}: Δ·B·x̂")
-    kinds = {_kind(world, step, x, a, what) for _, _, a in columns}
-    if len(kinds) > 1:
-        raise Rejected(f"{what}: its columns keep and erase at once")
-    (kind,) = kinds
+    if len({a for _, _, a in columns}) > 1:
+        return _direct_sum(world, step, x, columns, what)
+    return _one_group(world, _kind(world, step, x, columns[0][2], what), step, x, columns, what)
+
+
+def _direct_sum(world: World, step: Step, x: Value, columns: Sequence[Column], what: str) -> Value:
+    """Columns of several decays (lemma O): those of each decay by themselves, without what is 0 or cancels."""
+    columns, mirrored = _without_mirrors(step, columns)
+    groups: dict[tuple[Fraction, Fraction], list[Column]] = {}
+    for column in columns:
+        groups.setdefault(column[2], []).append(column)
+    parts = []
+    for a, group in groups.items():
+        kind = _kind(world, step, x, a, what)
+        if kind == "erased" and step.value.constant:
+            group = [(b, c, a) for b, c, a in group if not _never_meet(world, x, b, c)]
+        if group:
+            parts.append((Fraction(1), _one_group(world, kind, step, x, group, what)))
+    total = exact_sum(world, parts, f"{what}: C·h")
+    if mirrored:
+        size = step.least if step.loose and parts else step.top  # what is loose is counted: x is 0 where it is huge
+        tops = [size * largest(world, b) * largest(world, x) for b, _, _ in mirrored]
+        reach = _read_bound(world, [c for _, c, _ in mirrored], tops)
+        unit = step.value.unit + x.unit + min(b.unit + c.unit for b, c, _ in mirrored)
+        reach += sum((largest(world, part) for _, part in parts), ZERO)
+        _representable(world, reach, min([unit, *(part.unit for _, part in parts)]), f"{what}: C·h")
+    return total
+
+
+def _without_mirrors(step: Step, columns: Sequence[Column]) -> tuple[list[Column], list[Column]]:
+    """(the columns that no other one cancels, one of each pair with equal B and decay and opposite C).
+
+    Each step must erase: then a column holds its last write, of which the bounds are known.
+    """
+    left: dict[tuple, list[Column]] = {}
+    pairs = []
+    for b, c, a in columns:
+        opposite = left.get((b.key, scaled(c, Fraction(-1)).key, a))
+        if opposite and step.least * a[0] * (1 - Fraction(1, 1 << 7)) >= ERASED:
+            pairs.append(opposite.pop())
+        else:
+            left.setdefault((b.key, c.key, a), []).append((b, c, a))
+    return [column for alike in left.values() for column in alike], pairs
+
+
+def _never_meet(world: World, x: Value, b: Value, c: Value) -> bool:
+    """Whether at each edge of the input language one of three numbers is 0 (lemma E)."""
+    here = [along(world, value) for value in (x, b, c)]
+    if any(ends is None for ends in here):
+        return False
+    return bool(np.logical_or.reduce([(ends == 0).all(axis=0) for ends in here if ends is not None]).all())
+
+
+def _one_group(world: World, kind: str, step: Step, x: Value, columns: Sequence[Column], what: str) -> Value:
+    """Columns of one decay."""
     if len(columns) == 1:
         b, c, _ = columns[0]
         state = _state(world, kind, step, exact_product(world, x, b, f"{what}: B·x̂"), what)
