@@ -276,9 +276,9 @@ class BlockBuilder:
             for parts in ([g.write for g in groups], [g.read for g in groups])
         )
         step = groups[0].step if groups else None
-        own = (None, None) if step is None else (_entries(step[0], counts[0], n_features), step[1])
+        own, bias = (None, None) if step is None else (_entries(step[0], counts[0], n_features), step[1])
         group = np.repeat(np.arange(len(groups)), counts) if len(groups) > 1 else None
-        return Columns(tuple(place for g in groups for place in g.places), write, read, *own, group)
+        return Columns(tuple(place for g in groups for place in g.places), write, read, own, bias, group)
 
     def _channel_record(self, n_features: int, n_lanes: int) -> Channels:
         parts = self._channels

@@ -105,11 +105,11 @@ class DirectSums:
         key, query = self.members[group][0].inputs[1:3]
         return all(self._never(key, query, stream.inputs[0]) for stream in self.members[other])
 
-    def _never(self, *three: Stream) -> bool:
-        key = tuple(map(id, three))
-        if key not in self._silent:
-            self._silent[key] = never_together(*three, self.domains)
-        return self._silent[key]
+    def _never(self, key: Stream, query: Stream, value: Stream) -> bool:
+        three = id(key), id(query), id(value)
+        if three not in self._silent:
+            self._silent[three] = never_together(key, query, value, self.domains)
+        return self._silent[three]
 
     def _width(self, group: Group) -> int:
         return 1 if group == CONSTANT_COLUMN else self.members[group][0].inputs[1].width
