@@ -189,13 +189,6 @@ def _summed(p: Position, i: int, s: dict) -> Open:
     return p.at.linear(np.ones((1, product.width)), product)
 
 
-def _gated(p: Position, i: int, s: dict) -> Open:
-    bank, gate = p.inputs(i)
-    width = bank.width // gate.width
-    parts = [p.at.apply(np.multiply, _lanes(bank, k * width, width), _lanes(gate, k, 1)) for k in range(gate.width)]
-    return p.at.sum(parts)
-
-
 def _lanes(value: Open, first: int, count: int) -> Open:
     return Open(value.ids, value.data[first : first + count])
 
@@ -330,7 +323,6 @@ _VALUES: dict[str, Callable[[Position, int, dict], Open]] = {
     "Min": _pointwise(np.minimum),
     "Max": _pointwise(np.maximum),
     "Multiply": _pointwise(np.multiply),
-    "GateSum": _gated,
     "Position": lambda p, i, s: p.after(i)[0],
     "Cumsum": lambda p, i, s: p.after(i)[0],
     "Count": lambda p, i, s: p.after(i)[0],

@@ -204,13 +204,6 @@ def _latches(r: Reader, s: dict, value: Lanes, when: Lanes) -> Lanes:
     return [latch(r.world, v, r.flag(f, "a condition")) for f in when for v in value]
 
 
-def _gated(r: Reader, s: dict, bank: Lanes, gate: Lanes) -> Lanes:
-    width = len(bank) // len(gate)
-    return [
-        combine([(ONE, product(r.world, bank[k * width + i], g)) for k, g in enumerate(gate)]) for i in range(width)
-    ]
-
-
 def _sum_where(r: Reader, s: dict, value: Lanes, when: Lanes) -> Lanes:
     return [running_sum(r.world, product(r.world, v, r.flag(f, "a condition")), "a sum") for f in when for v in value]
 
@@ -268,7 +261,6 @@ RULES: dict[str, Callable] = {
     "Cumsum": lambda r, s, x: [running_sum(r.world, v, "a running sum") for v in x],
     "Latch": _latches,
     "SumWhere": _sum_where,
-    "GateSum": _gated,
     "MemoryRead": _memory,
     "Count": _count,
     "RunningMax": _running_max,

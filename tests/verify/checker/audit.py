@@ -1,0 +1,126 @@
+"""Which checkpoints need each rule of the checker: python -m tests.verify.checker.audit [rule ...]
+
+Each rule is taken away by itself; a checkpoint that is proved with it and not without it needs it. The table in
+docs/proofs.md names one for each rule for which one was found; `test_audit.py` asks for every line. Exit code 1 if
+some rule is needed by none.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+from compiler.errors import CompileError
+from tests.verify.checker.checkpoints import write
+from tests.verify.checker.evidence import jobs
+from verify.checker import (
+    arithmetic,
+    bounds,
+    circuit,
+    columns,
+    compare,
+    files,
+    language,
+    mamba,
+    mass,
+    meaning,
+    norms,
+    rules,
+    states,
+    sums,
+)
+from verify.checker.check import check
+from verify.checker.formats import Rejected
+
+
+def _refused(*_args: object, **_kwargs: object) -> None:
+    raise Rejected("a rule that was taken away")
+
+
+def _edges(**changed: bool) -> tuple:
+    """Languages whose edges say less."""
+
+    def parse(promise: dict) -> language.Language:
+        found = language.parse(promise)
+        return replace(found, edges=tuple(replace(e, **changed) for e in found.edges))
+
+    return files, "parse", parse
+
+
+def _unbent(world: object, bends: bool = False) -> meaning.Meaning:
+    return meaning.Meaning(world)
+
+
+NOTHING: Callable = lambda *_: None
+RULES: dict[str, tuple] = {
+    "S, terms of one letter count letter by letter": (
+        sums,
+        "_worst_letter",
+        lambda w, lag, tables: sum((max(abs(s * t.lo), abs(s * t.hi)) for s, t in tables), start=0),
+    ),
+    "E, bounds along walks": (language.Language, "graph", None),
+    "D, a sum less its latch is a count": (states, "_difference_of_sums", NOTHING),
+    "M, distinct letters": _edges(distinct=False),
+    "M, edges that are taken once": _edges(repeats=True),
+    "W, rectified forms of letters": (mass, "_of_form", lambda *_: iter(())),
+    "W, products": (mass, "_of_product", lambda *_: iter(())),
+    "W, many columns": (columns, "_by_letters", lambda w, own, x: columns.np.full(len(own), columns.np.inf)),
+    "F, writes that stop themselves": (states, "written", NOTHING),
+    "K, counts that are reset": (states, "counted", _refused),
+    "K, huge steps may round": (mamba, "_loose", _refused),
+    "L, latches": (states, "latch", _refused),
+    "C, counts that outgrow the format": (sums, "_falling_sum", _refused),
+    "X, pieces of the last bends": (compare, "_MOST_BENDS", 0),
+    "Y, equal operators on several operands": (arithmetic, "merged", lambda _, value: value),
+    "Y, products behind gates of one root": (bounds, "_gate", NOTHING),
+    "Y, queries of one integer": (states, "_of_one_integer", lambda *_: False),
+    "Y, queries that are latches of one flag": (states, "_latched", lambda _, query, top: (None, query, top)),
+    "Y, columns written once for each count": (columns, "_by_count", NOTHING),
+    "B, several constants": (norms, "_MOST_BALLAST", 1),
+    "P, a part of two values": (meaning.Meaning, "_gated", NOTHING),
+    "Q, rings of places": (meaning, "delayed", lambda _, value: value),
+    "T, dependent queries": (meaning.Meaning, "queries", NOTHING),
+    "Z, sums of differences": (meaning, "ended", NOTHING),
+    "factors in bends": (circuit, "Meaning", _unbent),
+    "conditions that a key implies": (rules, "_implies", lambda *_: False),
+}
+
+
+@contextmanager
+def without(rule: str) -> Iterator[None]:
+    """The checker as it is without a rule."""
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(*RULES[rule]))
+        yield
+
+
+def needing(rule: str, checkpoints: list[Path]) -> Path | None:
+    """The first of these proved checkpoints that is not proved without the rule."""
+    with without(rule):
+        return next((c for c in checkpoints if not check(c).accepted), None)
+
+
+def main() -> int:
+    names = sys.argv[1:] or list(RULES)
+    with tempfile.TemporaryDirectory() as root:
+        made = []
+        for name, build, target, dtype in jobs():
+            place = Path(root) / f"{name}-{target}-{dtype}"
+            try:
+                made += [write(place, build(), target, dtype)] if dtype == "float32" else []
+            except (CompileError, TypeError):
+                continue
+        proved = [c for c in made if check(c).accepted]
+        found = {rule: needing(rule, proved) for rule in names}
+    for rule, witness in found.items():
+        print(f"| {rule} | {'**none**' if witness is None else f'`{witness.name}`'} |")
+    return 0 if all(found.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
