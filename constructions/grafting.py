@@ -98,14 +98,14 @@ def _branch(
     host: Path, circuit: Circuit, out: Path, tokens: dict[str, int | list[int]], force: bool
 ) -> tuple[dict[str, Any], bool]:
     import torch
-    from transformers import AutoModelForCausalLM
 
     from compiler.graft.directory import save_branch
+    from compiler.graft.hosts import opened
     from compiler.graft.measure import random_text
     from compiler.graft.side import branch
 
     quiet()
-    model = AutoModelForCausalLM.from_pretrained(host, dtype="auto")
+    model = opened(host)
     joined = branch(model, circuit, tokens, where="both")
     ids = random_text(model.get_input_embeddings().weight.shape[0])
     with torch.no_grad():
@@ -159,9 +159,9 @@ def token_map(path: Path | None, host: Path) -> dict[str, Any]:
         raise ValueError(f'--tokens {path} must hold an object such as {{"v0": 17, "v1": "the"}}.')
     names: dict[str, int] = {}
     if any(isinstance(value, str) for value in listed):
-        from transformers import AutoTokenizer
+        from compiler.graft.hosts import tokenizer_of
 
-        names = AutoTokenizer.from_pretrained(host).get_vocab()
+        names = tokenizer_of(host).get_vocab()
         missing = next((v for v in listed if isinstance(v, str) and v not in names), None)
         if missing is not None:
             raise ValueError(f"--tokens {path} names {missing!r}, which is no token of the host.")

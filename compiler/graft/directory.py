@@ -20,6 +20,7 @@ from compiler.artifact.save import write_text
 from compiler.graft.card import graft_card
 from compiler.graft.errors import GraftError
 from compiler.graft.grafted import Grafted
+from compiler.graft.hosts import tokenizer_of
 
 GRAFT = "graft.json"
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
@@ -48,9 +49,7 @@ def tokenizer_with_letters(host: Path, grafted: Grafted) -> Any | None:
     """
     if not any((host / name).is_file() for name in TOKENIZER):
         return None
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(host)
+    tokenizer = tokenizer_of(host)
     first = grafted.report["host"]["vocab"]
     if len(tokenizer) > first:
         raise GraftError(f"the host's tokenizer has {len(tokenizer)} tokens, and its embedding has {first} rows.")
@@ -92,9 +91,7 @@ def save_branch(
     def write(place: Path) -> None:
         model.save_pretrained(place)
         if any((host / name).is_file() for name in TOKENIZER):
-            from transformers import AutoTokenizer
-
-            AutoTokenizer.from_pretrained(host).save_pretrained(place)
+            tokenizer_of(host).save_pretrained(place)
 
     _exchange(Path(directory), overwrite, write, report)
 

@@ -75,17 +75,47 @@ def _from_directory(directory: Path) -> object:
         weights = directory / "pytorch_model.bin"
         if not weights.is_file():
             raise GraftError(f"{weights} is missing from the host.")
-        return _from_mamba_ssm(config, torch.load(weights, map_location="cpu", weights_only=True))
+        try:
+            return _from_mamba_ssm(config, torch.load(weights, map_location="cpu", weights_only=True))
+        except GraftError:
+            raise
+        except Exception as reason:  # whatever a file that is no such model makes PyTorch raise
+            raise GraftError(f"{weights} holds no MambaLMHeadModel of its config: {_first_line(reason)}") from reason
     kind = config.get("model_type")
     if family_of(kind) is None:
         told = ", ".join(class_names())
         raise GraftError(f"{directory} holds a {shown(kind)}, and a direct sum is for {told}; {BRANCH}.")
+    return opened(directory)
+
+
+def opened(directory: Path) -> PreTrainedModel:
+    """The model of a directory by transformers, without code from there; GraftError where it cannot be read, and where
+    a weight is missing, for which transformers would draw random numbers.
+    """
     from transformers import AutoModelForCausalLM
 
     try:
-        return AutoModelForCausalLM.from_pretrained(directory, dtype="auto")
-    except (OSError, ValueError, RuntimeError) as reason:
-        raise GraftError(f"{directory} cannot be read as a model: {str(reason).splitlines()[0]}") from reason
+        loaded: Any = AutoModelForCausalLM.from_pretrained(directory, dtype="auto", output_loading_info=True)
+        model, told = loaded
+    except Exception as reason:  # whatever a file that is no model makes the libraries raise
+        raise GraftError(f"{directory} cannot be read as a model: {_first_line(reason)}") from reason
+    if told["missing_keys"]:
+        raise GraftError(f"the weights of {directory} lack {sorted(told['missing_keys'])[0]}, so it is no whole model.")
+    return model
+
+
+def tokenizer_of(directory: Path) -> Any:
+    """The tokenizer of a directory, without code from there; GraftError where it cannot be read."""
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(directory)
+    except Exception as reason:  # as above
+        raise GraftError(f"{directory} holds a tokenizer that cannot be read: {_first_line(reason)}") from reason
+
+
+def _first_line(reason: Exception) -> str:
+    return next(iter(str(reason).splitlines()), type(reason).__name__)
 
 
 def _config(directory: Path) -> dict[str, Any]:

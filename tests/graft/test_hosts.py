@@ -4,11 +4,12 @@ import json
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, readout_one_hot
 from compiler.graft import GraftError, graft, save
-from compiler.graft.hosts import read_host
+from compiler.graft.hosts import read_host, tokenizer_of
 from compiler.graft.measure import host_difference
 from compiler.runtime import has_mamba_ssm
 from tests.graft.hosts import VOCAB, host, host_text, induction
@@ -145,3 +146,60 @@ def test_a_directory_in_use_is_kept(tmp_path):
     with pytest.raises(GraftError, match="already"):
         save(grafted, tmp_path / "out")
     save(grafted, tmp_path / "out", overwrite=True)
+
+
+# Directories that are damaged -------------------------------------------------------------------------
+
+
+def without_a_weight(place):
+    tensors = load_file(place / "model.safetensors")
+    del tensors["backbone.layers.1.mixer.D"]
+    save_file(tensors, place / "model.safetensors", metadata={"format": "pt"})
+
+
+def cut_off(place):
+    content = (place / "model.safetensors").read_bytes()
+    (place / "model.safetensors").write_bytes(content[:1000])
+
+
+def a_pickle_that_runs(place):
+    (place / "model.safetensors").unlink()
+    (place / "pytorch_model.bin").write_bytes(b"\x80\x04cos\nsystem\n(S'touch ran'\ntR.")
+
+
+def epsilon_as_text(place):
+    config = json.loads((place / "config.json").read_text())
+    (place / "config.json").write_text(json.dumps(config | {"layer_norm_epsilon": "x"}))
+
+
+def mamba_ssm_without_weights(place):
+    (place / "config.json").write_text(json.dumps({"d_model": 8, "n_layer": 1, "vocab_size": 8, "ssm_cfg": {}}))
+    torch.save({"backbone.embedding.weight": torch.zeros(8, 8)}, place / "pytorch_model.bin")
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (without_a_weight, "lack backbone.layers.1.mixer.D"),
+        (cut_off, "cannot be read as a model"),
+        (a_pickle_that_runs, "cannot be read as a model"),
+        (epsilon_as_text, "cannot be read as a model"),
+        (mamba_ssm_without_weights, "holds no MambaLMHeadModel"),
+    ],
+)
+def test_a_damaged_directory_is_refused_in_a_sentence(tmp_path, monkeypatch, damage, words):
+    """Also a missing weight, for which transformers draws random numbers; and nothing from there is run."""
+    monkeypatch.chdir(tmp_path)
+    host().save_pretrained(tmp_path / "host")
+    damage(tmp_path / "host")
+    with pytest.raises(GraftError, match=words):
+        graft(tmp_path / "host", induction("ab"))
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("content", ["{", "[1]"])
+def test_a_damaged_tokenizer_is_refused_in_a_sentence(tmp_path, content):
+    (tmp_path / "config.json").write_text('{"model_type": "mamba"}')
+    (tmp_path / "tokenizer.json").write_text(content)
+    with pytest.raises(GraftError, match="holds a tokenizer that cannot be read"):
+        tokenizer_of(tmp_path)
