@@ -7,7 +7,6 @@ needs it: `construct list` and `--help` import none of it.
 from __future__ import annotations
 
 import inspect as inspection
-import json
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -36,6 +35,7 @@ from constructions.options import Certify, Json, Samples
 from constructions.papers import EXPRESSIVITY, FREE_LUNCH, SELECTIVITY, TOKEN_SELECTION
 from constructions.polynomials import commands as commands_polynomial
 from constructions.registry import CONSTRUCTIONS
+from constructions.reporting import strict_json
 from constructions.selectivity import commands as commands_selectivity
 from constructions.token_selection import lemma_commands
 from constructions.truths import commands as commands_truths
@@ -120,7 +120,7 @@ def run(
             report["generation"] = artifact.generations(built, directory) if saved else []
     report["runtime"] = _runtime_name()
     if as_json:
-        typer.echo(json.dumps(report))
+        typer.echo(strict_json(report))
     else:
         display.show_report(report)
     if not artifact.passed(built, results):
@@ -187,7 +187,7 @@ def list_constructions(as_json: Json = False) -> None:
             for name, command in family.COMMANDS.items()
         ]
     if as_json:
-        typer.echo(json.dumps(rows))
+        typer.echo(strict_json(rows))
     else:
         display.show_list(rows)
 
@@ -235,7 +235,7 @@ def verify(
     if found.export:
         report |= {"export": found.export, "runtime": f"{_runtime_name()}, MambaLMHeadModel"}
     if as_json:
-        typer.echo(json.dumps(report | {"damage": found.damage}))
+        typer.echo(strict_json(report | {"damage": found.damage}))
     else:
         display.show_report(report)
     if not artifact.passed(found.built, found.results):
@@ -249,7 +249,7 @@ def inspect(directory: Directory, as_json: Json = False) -> None:
     """Sizes, promise, and the names of lanes, channels and state columns of a checkpoint."""
     manifest = manifest_content(directory)
     if as_json:
-        typer.echo(json.dumps(manifest))
+        typer.echo(strict_json(manifest))
     else:
         display.show_manifest(manifest)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from constructions.display import console, working
 from constructions.options import Json
+from constructions.reporting import strict_json
 
 if TYPE_CHECKING:
     from conformance.models.case import ModelCase
@@ -68,7 +68,7 @@ def conformance(
     if out is not None:
         report |= {"out": str(out), "vectors": vectors, "models": models}
     if as_json:
-        typer.echo(json.dumps(report | {"tested": [each.to_json() for each in tested]}))
+        typer.echo(strict_json(report | {"tested": [each.to_json() for each in tested]}))
     else:
         if out is not None:
             console.print(f"{vectors} cases in {out / 'vectors'}, {models} models in {out / 'models'}", soft_wrap=True)
@@ -122,6 +122,6 @@ def _faults(as_json: bool) -> None:
         from conformance.faults.table import rows, text
 
         found = list(rows())
-    typer.echo(json.dumps([row.to_json() for row in found]) if as_json else text(found))
+    typer.echo(strict_json([row.to_json() for row in found]) if as_json else text(found))
     if not all(row.right for row in found):
         raise typer.Exit(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +10,7 @@ import typer
 from compiler.artifact.formats import HUGGING_FACE, format_names, writer_of
 from constructions.display import console, working
 from constructions.options import Json
+from constructions.reporting import strict_json
 from constructions.requests import directory as directory_of
 
 _FILES = {"gguf": ".gguf", "safetensors-bare": ".safetensors"}  # formats that are one file, and how it ends
@@ -44,7 +44,7 @@ def export(
         target = default_path(directory, format) if out is None else out
         write(read(directory), target, force)
     if as_json:
-        typer.echo(json.dumps({"format": format, "path": str(target)}))
+        typer.echo(strict_json({"format": format, "path": str(target)}))
     else:
         console.print(f"{target} holds the checkpoint for {format}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 from constructions.display import working
 from constructions.numbers import need_tokens
 from constructions.options import Json
+from constructions.reporting import strict_json
 
 _NO_PROMPT = 'there is no prompt; give one by --prompt "a b ;", or a file with one in each line by --file'
 
@@ -53,7 +53,7 @@ def generate(
         written = writer.write(prompts, max_tokens, _printer())
     if as_json:
         rows = [asdict(row) | {"text": row.text} for row in written]
-        typer.echo(json.dumps({"runtime": runtime, "generations": rows}))
+        typer.echo(strict_json({"runtime": runtime, "generations": rows}))
     elif streamed:
         typer.echo()
     else:

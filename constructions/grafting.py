@@ -13,6 +13,7 @@ from rich.table import Table
 from constructions import requests
 from constructions.display import console, progress, working
 from constructions.options import Json
+from constructions.reporting import strict_json
 
 if TYPE_CHECKING:
     from compiler.language.circuit import Circuit
@@ -59,7 +60,7 @@ def graft(
         else:
             report, good = _direct_sum(host, _circuit(circuit), out, tokens, width, samples, force)
     if as_json:
-        typer.echo(json.dumps(report))
+        typer.echo(strict_json(report))
     else:
         _tell(report, out)
     if not good:
@@ -223,7 +224,7 @@ def compose(
         typer.echo(sentence, err=True)
     rows = {name: {"sequences": r.sequences, "bit_exact": r.bit_exact} for name, r in found.results.items()}
     if as_json:
-        typer.echo(json.dumps({"circuit": whole.name, "good": found.good, "results": rows, "directory": str(out)}))
+        typer.echo(strict_json({"circuit": whole.name, "good": found.good, "results": rows, "directory": str(out)}))
     else:
         for name, row in rows.items():
             console.print(f"{name}: {row['sequences']} sequences, bit-exact: {'yes' if row['bit_exact'] else 'no'}")
@@ -246,7 +247,7 @@ def reproduce(seed: int, plot: Path | None, as_json: bool) -> None:
 
         draw_learning(found, plot)
     if as_json:
-        typer.echo(json.dumps([asdict(point) for point in found]))
+        typer.echo(strict_json([asdict(point) for point in found]))
     else:
         table = Table("model", "seed", "steps", "nats a character", "right recalls")
         for point in found:

@@ -18,6 +18,7 @@ import typer
 from constructions.display import working
 from constructions.numbers import over_numbers
 from constructions.options import Json
+from constructions.reporting import strict_json
 
 PROOF = "proof.json"
 Verdict = tuple[bool, dict[str, Any], list[str]]  # (accepted, what a program reads, lines for people)
@@ -37,7 +38,7 @@ def prove(
     with working("prove", quiet=as_json):
         accepted, verdict, lines = _over_numbers(directory) if over_numbers(directory) else _over_tokens(directory)
     record = verdict | {"files": {name: _sha256(directory / name) for name in SPOKEN_OF}}
-    typer.echo(json.dumps(record) if as_json else "\n".join(lines))
+    typer.echo(strict_json(record) if as_json else "\n".join(lines))
     try:
         _write(directory / PROOF, json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
     except OSError as reason:  # the verdict stands, whoever owns the directory

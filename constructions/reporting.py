@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isfinite
 from typing import Any
 
 import typer
@@ -14,13 +15,26 @@ from constructions.display import console
 def show(result: dict[str, Any], as_json: bool, good: bool) -> None:
     """The report, flat, as a table of two columns or as JSON; exit code 1 where a check failed."""
     if as_json:
-        typer.echo(json.dumps(result))
+        typer.echo(strict_json(result))
     else:
         table = Table("", "", show_header=False)
         for name, value in _flat(result):
             table.add_row(name, value)
         console.print(table)
     verdict(good)
+
+
+def strict_json(result: Any) -> str:
+    """JSON that every parser takes: what is infinite or no number stands as null."""
+    return json.dumps(_finite(result), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def verdict(good: bool) -> None:

@@ -17,6 +17,7 @@ from compiler.artifact.files import MANIFEST
 from constructions.display import console, working
 from constructions.numbers import read_numbers
 from constructions.options import Json, Plot, Seed
+from constructions.reporting import strict_json
 from constructions.requests import picture_path
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def sensitivity(
 
 def _show(told: dict, as_json: bool, title: str) -> None:
     if as_json:
-        typer.echo(json.dumps(told))
+        typer.echo(strict_json(told))
         return
     console.print(title, markup=False)
     table = Table("t − j", "by autograd", "closed form")

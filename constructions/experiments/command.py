@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +12,7 @@ from rich.table import Table
 from constructions import display, grafting, requests
 from constructions.experiments.names import ONE_RUN, WHAT, Item
 from constructions.options import Json
+from constructions.reporting import strict_json
 from constructions.token_selection import lemma_commands
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def reproduce(
         draw_experiment(experiment, rows, trained, plot)
     if as_json:
         told = [asdict(row) | {"trained": [trained[c] for c in row.controls if c in trained]} for row in rows]
-        typer.echo(json.dumps(told))
+        typer.echo(strict_json(told))
     else:
         from constructions.experiments.tables import show
 
@@ -163,7 +163,7 @@ def _training(seed: int, as_json: bool) -> None:
         grafting.quiet()
         advance = bars("training", len(training.ROWS) * training.SEEDS * training.SHOWN[-1])
         found = list(training.points(seed, advance))
-    typer.echo(json.dumps([asdict(point) for point in found]) if as_json else training.text(found))
+    typer.echo(strict_json([asdict(point) for point in found]) if as_json else training.text(found))
     if not training.kept(found):
         typer.echo("relative steps made the circuit forget its own task", err=True)
         raise typer.Exit(1)

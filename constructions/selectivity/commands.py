@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,7 +11,7 @@ from rich.table import Table
 from constructions.display import console, show_report, working
 from constructions.numbers import Force, Out, check_out, checkpoint
 from constructions.options import Certify, Json, Plot, Samples
-from constructions.reporting import show, verdict
+from constructions.reporting import show, strict_json, verdict
 from constructions.requests import picture_path
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ def _with_position(
         told = {name: report[name] for name in ("theorem", "arch", "bound", "bound_source", "guarantee", "out")}
         told |= {"sizes": size_fields(size), "layers": len(built.compiled.blocks)}
         told |= {"positions": built.compiled.source.max_length, "level": report["guarantee"]["level"]}
-        typer.echo(json.dumps(told | {"tasks": report["verification"]["tasks"]}))
+        typer.echo(strict_json(told | {"tasks": report["verification"]["tasks"]}))
     else:
         show_report(report)
     verdict(good)

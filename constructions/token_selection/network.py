@@ -12,6 +12,7 @@ import torch
 from compiler.driver import compile
 from compiler.machines.fnn_ssm import CompiledNetwork
 from constructions.construction import CircuitFamily
+from constructions.reporting import strict_json
 from constructions.requests import check_exhaustive
 from verify.check import Verification, check, chosen_batches
 from verify.obstructions import Capacity, Obstruction, summary
@@ -109,11 +110,9 @@ def run(construction: CircuitFamily, mode: str, samples: int, as_json: bool) -> 
         results = verify(built, mode, samples, bars.form("fnn+ssm"))
     told = report(built, results)
     if as_json:
-        import json
-
         import typer
 
-        typer.echo(json.dumps(told))
+        typer.echo(strict_json(told))
     else:
         _show(told)
     return passed(built, results)

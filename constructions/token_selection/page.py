@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from constructions.construction import Construction
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.selective_copy import SelectiveCopy
+from constructions.reporting import strict_json
 from constructions.token_selection import network
 from constructions.token_selection.copy_ngram import CopyNgram
 from constructions.token_selection.recall import AssociativeRecall
@@ -103,4 +103,4 @@ def reproduce(path: Path | None, plot: Path | None, as_json: bool) -> None:
         found = rows()
     if path is not None:
         path.write_text(with_table(path.read_text("utf-8"), found), "utf-8")
-    typer.echo(json.dumps(found) if as_json else table(found))
+    typer.echo(strict_json(found) if as_json else table(found))

@@ -9,12 +9,13 @@ estimator is ours.
 
 from __future__ import annotations
 
-from math import floor
+from math import ceil, floor, log
 from typing import Any
 
 import numpy as np
 
 from verify import estimation
+from verify.arguments import at_least, at_most
 from verify.covering import SsmClass
 
 SMOOTHNESS = (0.5, 1.0, 2.0)
@@ -22,6 +23,10 @@ SAMPLES = tuple(4**k for k in range(3, 8))
 BEYOND = 1  # levels of the target that no estimate here keeps
 NOISE = 0.5
 AT_ONCE = 4096
+MOST_COORDINATES = 64
+LARGEST_SMOOTHNESS = 1e6
+LARGEST_LOG = 1000  # of weights: 2^1024 is no float64
+ROUNDED = 1e-12  # of j^alpha
 
 
 def report(seed: int = 0, repeats: int = 8, most: int = SAMPLES[-1]) -> dict[str, Any]:
@@ -80,9 +85,15 @@ def _error(a: float, samples: int, kept: int, top: int, rng: np.random.Generator
 
 def model_sizes(samples: int, smoothness: list[float], kind: str, alpha: float) -> dict[str, Any]:
     """What Theorems 4.5, 4.6 and J.3 say for n samples, all constants 1 but that of J.3."""
+    _check(smoothness, alpha)
     a_plus = estimation.effective_smoothness(smoothness, kind)
     terms = max(1.0, estimation.terms_for(samples, a_plus))
     sizes = estimation.sizes(terms, alpha, a_plus)
+    if sizes["log2_B"] > LARGEST_LOG:
+        raise ValueError(
+            f"alpha = {alpha:g} asks for weights of 2^{sizes['log2_B']:.0f}, and at most 2^{LARGEST_LOG} are counted "
+            f"with; the smallest alpha that works here is {ceil(1000 * log(terms) / log(LARGEST_LOG)) / 1000:g}."
+        )
     blocks, depth, width = (max(1, round(sizes[name])) for name in ("M", "L", "W"))
     channels = max(1, round(terms ** (1 / alpha)))
     window, largest = round(2 ** sizes["log2_U"]), 2 ** sizes["log2_B"]
@@ -100,6 +111,21 @@ def model_sizes(samples: int, smoothness: list[float], kind: str, alpha: float) 
         "log_covering": covering,
         "log_covering_bound": model.theorem(delta),
     }
+
+
+def _check(smoothness: list[float], alpha: float) -> None:
+    """ValueError where Assumption 4.3 does not hold, so that the theorems say nothing, or floats do not reach."""
+    at_most("coordinates", len(smoothness), MOST_COORDINATES, "their waves are counted one coordinate after another")
+    for a in smoothness:
+        at_most("smoothness", a, LARGEST_SMOOTHNESS, "its waves are counted in floats")
+        at_least("smoothness", a, 1, "the weak norm of Assumption 4.3 is at most 1, so sorted a_j is at least j^alpha")
+    norm = estimation.weak_norm(smoothness, alpha)
+    if norm > 1 + ROUNDED:
+        least = ",".join(f"{ceil(1000 * (j + 1) ** alpha) / 1000:g}" for j in range(len(smoothness)))
+        raise ValueError(
+            f"smoothness = {','.join(f'{a:g}' for a in smoothness)} has the weak norm {norm:.4g} for alpha = "
+            f"{alpha:g}, and Theorems 4.5 and 4.6 speak of at most 1; the smallest smoothness that works is {least}."
+        )
 
 
 def draw(result: dict[str, Any], path: Any) -> None:

@@ -22,6 +22,7 @@ from verify.arguments import at_least
 
 AT_ONCE = 256  # sequences: the layers of f_2 then stay in the cache
 OVERDRAWN = 8  # of the sequences that are drawn not all have the gap
+SPARE = 0.2  # of an error, which F.1's bound and the networks' leave to float64
 POOL = 4_000  # f_1 acts on single tokens: sequences are drawn from so many of them
 
 
@@ -41,9 +42,14 @@ class Setting:
 
     @property
     def bound(self) -> float:
-        """The proved bound on the distance from the value of the chosen token: F.1's and the networks'."""
+        """The proved bound on the distance from the value of the chosen token: F.1's, the networks' and float64's."""
         soft = stated.soft_selection_error(self.made.tokens, self.gap, 2.0)
-        return soft + self.made.error
+        return soft + self.soft_bound
+
+    @property
+    def soft_bound(self) -> float:
+        """The proved bound on the distance from the soft maximum, of the networks as they run in float64."""
+        return self.made.error + self.made.rounding
 
 
 def angles(keys: int = 8, tokens: int = 8, values: int = 2, error: float = 0.01) -> Setting:
@@ -52,9 +58,23 @@ def angles(keys: int = 8, tokens: int = 8, values: int = 2, error: float = 0.01)
     at_least("tokens", tokens, 2, "there is something to choose")
     if not 0 < error < 1:
         raise ValueError(f"error = {error}: values lie in [-1, 1], so an error to keep lies above 0 and below 1.")
+    if not _carried(keys, tokens, values, error):
+        works = [e for digit in range(-16, 0) for e in (10.0**digit, 2 * 10.0**digit, 5 * 10.0**digit)]
+        least = next((e for e in works if e > error and _carried(keys, tokens, values, e)), None)
+        instead = f"the smallest error that is tried and works is {least:g}" if least else "take fewer tokens"
+        raise ValueError(f"error = {error:g} is lost in the rounding of float64, in which networks run; {instead}.")
+    made = _of_angles(keys, tokens, values, error)
+    return Setting(f"{keys} angles", made, error, made.chi * stated.angle_gap(keys), 1.0)
+
+
+def _of_angles(keys: int, tokens: int, values: int, error: float) -> SoftSelection:
     chi = sharpness(tokens, stated.angle_gap(keys), error)
-    made = SoftSelection(1, values, tokens, chi, pi, 1.0, error / 2)
-    return Setting(f"{keys} angles", made, error, chi * stated.angle_gap(keys), 1.0)
+    return SoftSelection(1, values, tokens, chi, pi, 1.0, error / 2)
+
+
+def _carried(keys: int, tokens: int, values: int, error: float) -> bool:
+    """Whether float64 adds no more than the two halves of the error leave."""
+    return _of_angles(keys, tokens, values, error).rounding <= SPARE * error
 
 
 def vectors(norms: bool, gap: float = 1.4, tokens: int = 3, error: float = 0.3) -> Setting:
@@ -201,8 +221,9 @@ def _measured(setting: Setting, keys: np.ndarray, values: np.ndarray, drawn: np.
     sizes = {name: max(net.sizes()[name] for net in (made.first, made.second)) for name in ("L", "W", "B")}
     sizes |= {"S": made.first.nonzeros + made.second.nonzeros, "D": made.first.outputs}
     promised = {"D": stated.selection_channels(made.top, made.d, made.values)}
-    good = soft_off <= made.error and setting.bound <= setting.error
-    more: dict[str, Any] = {"soft_error": soft_off, "soft_bound": made.error, "asked": setting.error, "good": good}
+    good = soft_off <= setting.soft_bound and setting.bound <= setting.error
+    more: dict[str, Any] = {"soft_error": soft_off, "soft_bound": setting.soft_bound, "asked": setting.error}
+    more |= {"rounding": made.rounding, "good": good}
     return row_of("3.3", setting.what, len(drawn), value_off, setting.bound, sizes=sizes, stated=promised, **more)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from compiler.artifact.json_files import shown, text_of
 from constructions.copy_dp.places import Arch
+from constructions.reporting import strict_json
 from constructions.token_selection.page import with_table_at
 from constructions.token_selection.statements import ARCHS, STATEMENTS, Row, Run, Statement, measure
 
@@ -115,6 +116,6 @@ def reproduce(
     if page is not None:
         page.write_text(with_table_at(HEAD, page.read_text("utf-8"), table(kept_rows(keep))), "utf-8")
     told: list[dict[str, Any]] = [asdict(row) for row in rows]
-    typer.echo(json.dumps(told) if as_json else table(rows))
+    typer.echo(strict_json(told) if as_json else table(rows))
     if not all(row.good for row in rows):
         raise typer.Exit(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +11,7 @@ from rich.table import Table
 
 from constructions.display import console, working
 from constructions.options import Json
+from constructions.reporting import strict_json
 
 if TYPE_CHECKING:
     from constructions.truths.truth import Finding, Truth
@@ -36,7 +36,7 @@ def truths_command(
             rows.append((truth, truth.measure()))
             advance(1)
     if as_json:
-        typer.echo(json.dumps([as_data(truth, finding) for truth, finding in rows]))
+        typer.echo(strict_json([as_data(truth, finding) for truth, finding in rows]))
     else:
         for truth, finding in rows:
             console.print(_table(truth, finding))

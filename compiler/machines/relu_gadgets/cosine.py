@@ -38,11 +38,25 @@ def cosine(r: int, k: int, m: int) -> Approximation:
 
 def cosine_within(error: float, largest: float) -> Approximation:
     """cos(2πt) for |t| ≤ largest: k = ⌈log2(8.2/ε)/2⌉, m = ⌈log4(2(0.67·4^k + 5)/ε)⌉ − 1."""
+    return cosine(max(0, ceil(log2(max(largest, 1)))), *_parts(error))
+
+
+def _parts(error: float) -> tuple[int, int]:
+    """(k, m)."""
     if not 0 < error < 1:
         raise ValueError(f"error = {error}: a cosine is at most 1, so an error lies above 0 and below 1.")
     k = max(1, ceil(log2(8.2 / error) / 2))
-    m = max(1, ceil(log(2 * (0.67 * 4**k + 5) / error, 4)) - 1)
-    return cosine(max(0, ceil(log2(max(largest, 1)))), k, m)
+    return k, max(1, ceil(log(2 * (0.67 * 4**k + 5) / error, 4)) - 1)
+
+
+def rounding(error: float) -> float:
+    """What float64 adds to a cosine within ε: at most 4^k·u·(4(m + 1)/3 + 1), u = 2^−53.
+
+    A square's teeth are exact in float64 and its m sums of two make 2mu; a doubling adds twice that and u to four times
+    what was there.
+    """
+    k, m = _parts(error)
+    return 4.0**k * 2.0**-53 * (4 * (m + 1) / 3 + 1)
 
 
 def wave_within(error: float, frequency: float, phase: float, largest: float) -> Approximation:

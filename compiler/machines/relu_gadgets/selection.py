@@ -32,6 +32,7 @@ import numpy as np
 
 from compiler.machines.relu_gadgets import kernel
 from compiler.machines.relu_gadgets.approximation import Approximation, teeth_for, tooth
+from compiler.machines.relu_gadgets.cosine import rounding
 from compiler.machines.relu_gadgets.exponential import exponential_within
 from compiler.machines.relu_gadgets.products import clip, positive, product, square_of_absolute
 from compiler.machines.relu_gadgets.reciprocal import ratio_within
@@ -186,6 +187,12 @@ class SoftSelection:
         """The proved bound on |output − soft maximum|."""
         above, below = self._off
         return (above + below) / (self.least - below) + self._ratio.error
+
+    @property
+    def rounding(self) -> float:
+        """What float64 adds to `error`: its cosines are off by more, num and den by d·2^(d+1) of that per token."""
+        wave = rounding(self._share / 2 ** (self.d + 2) / (2 * self.d if self.d > 1 else 1))
+        return 2 * self.tokens * 2 ** (self.d + 1) * self.d * wave / self.least
 
     def __call__(self, keys: np.ndarray, query: np.ndarray, values: np.ndarray) -> np.ndarray:
         """keys: (…, tokens, d), query: (…, d) of the last token, values: (…, tokens, d_v); returns (…, d_v)."""

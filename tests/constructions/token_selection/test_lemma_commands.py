@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from constructions.cli import app
+from constructions.reporting import strict_json
 from constructions.token_selection import lemma_page, rates, soft_selection
 
 ROWS = Path(__file__).parents[3] / "docs" / "selection_lemmas.json"
@@ -36,6 +37,8 @@ def test_a_selection_that_is_wrong_is_said_to_be(monkeypatch: pytest.MonkeyPatch
     ("arguments", "sentence"),
     [
         (["--error", "1.5"], "error = 1.5"),
+        (["--keys", "3", "--tokens", "5", "--values", "1", "--error", "0.000001"], "tried and works is 0.0001"),
+        (["--keys", "2", "--tokens", "2", "--error", "1e-12"], "error = 1e-12 is lost in the rounding of float64"),
         (["--keys", "64", "--values", "16"], "--keys 64 with --values 16 takes"),
         (["--plot", "a.txt"], "a.txt"),
     ],
@@ -74,6 +77,35 @@ def test_rates_of_estimation(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (tmp_path / "rates.png").stat().st_size > 10_000
     wrong = run("estimation", "--smoothness", "one")
     assert "give numbers with commas" in str(wrong.exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--smoothness", "1,1.5,2"], "has the weak norm 1.5 for alpha = 1, .* that works is 1,2,3"),
+        (["--smoothness", "1,2,3", "--kind", "anisotropic", "--alpha", "10"], "weak norm 1.968e.04"),
+        (["--smoothness", "inf"], "smoothness = inf is too large"),
+        (["--smoothness", "nan"], "smoothness = nan is too large"),
+        (["--smoothness", "1e308"], "the largest smoothness that works is 1000000"),
+        (["--smoothness", "1e-308"], "the smallest smoothness that works is 1"),
+        (["--smoothness", "0.001,0.002", "--samples", "10"], "the smallest smoothness that works is 1"),
+        (["--smoothness", "1,2,3", "--alpha", "0.1"], "alpha = 0.1 asks for weights of 2.*the smallest alpha"),
+    ],
+)
+def test_rates_of_which_no_theorem_speaks(words, sentence) -> None:
+    refused = run("estimation", *words)
+    with pytest.raises(ValueError, match=sentence):
+        raise refused.exception
+
+
+def test_json_is_strict_whatever_it_holds() -> None:
+    told = strict_json({"a": float("nan"), "b": [float("inf"), 1.5, ("x", -float("inf"))], "c": True, "d": None})
+    assert json.loads(told, parse_constant=pytest.fail) == {
+        "a": None,
+        "b": [None, 1.5, ["x", None]],
+        "c": True,
+        "d": None,
+    }
 
 
 def test_the_measured_rate_is_near_the_theorems() -> None:
