@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from verify.checker.values import (
     of_root,
     scaled,
 )
+from verify.checker.windows import TooLarge, is_window, pieces, reach, times
 
 Column = tuple[Value, Value, tuple[Fraction, Fraction]]  # B, C and the bounds on |A|
 
@@ -116,10 +118,10 @@ def _direct_sum(world: World, step: Step, x: Value, columns: Sequence[Column], w
     if mirrored:
         size = step.least if step.loose and parts else step.top  # what is loose is counted: x is 0 where it is huge
         tops = [size * largest(world, b) * largest(world, x) for b, _, _ in mirrored]
-        reach = _read_bound(world, [c for _, c, _ in mirrored], tops)
+        most = _read_bound(world, [c for _, c, _ in mirrored], tops)
         unit = step.value.unit + x.unit + min(b.unit + c.unit for b, c, _ in mirrored)
-        reach += sum((largest(world, part) for _, part in parts), ZERO)
-        _representable(world, reach, min([unit, *(part.unit for _, part in parts)]), f"{what}: C·h")
+        most += sum((largest(world, part) for _, part in parts), ZERO)
+        _representable(world, most, min([unit, *(part.unit for _, part in parts)]), f"{what}: C·h")
     return total
 
 
@@ -139,12 +141,21 @@ def _without_mirrors(step: Step, columns: Sequence[Column]) -> tuple[list[Column
     return [column for alike in left.values() for column in alike], pairs
 
 
-def _never_meet(world: World, x: Value, b: Value, c: Value) -> bool:
-    """Whether at each edge of the input language one of three numbers is 0 (lemma E)."""
-    here = [along(world, value) for value in (x, b, c)]
-    if any(ends is None for ends in here):
+def _never_meet(world: World, *factors: Value) -> bool:
+    """Whether a product is 0 at every position: at each edge of the input language a factor is 0 (lemma E), or it is a
+    function of the last few letters that is 0 throughout.
+    """
+    here = [ends for value in factors if (ends := along(world, value)) is not None]
+    if here and np.logical_or.reduce([(ends == 0).all(axis=0) for ends in here]).all():
+        return True
+    if not all(is_window(world, value) for value in factors):
         return False
-    return bool(np.logical_or.reduce([(ends == 0).all(axis=0) for ends in here if ends is not None]).all())
+    depth = max(reach(world, value) for value in factors)
+    try:
+        met = reduce(times, [pieces(world, value, depth) for value in factors])
+    except TooLarge:
+        return False
+    return not any(part.table.any() for part in met)
 
 
 def _one_group(world: World, kind: str, step: Step, x: Value, columns: Sequence[Column], what: str) -> Value:
