@@ -135,7 +135,8 @@ def _run_network(construction: Construction, out: Path | None, mode: Mode, sampl
     """The same on fnn+ssm, which has no checkpoint."""
     if out is not None:
         raise ValueError(f"--out {out}: no library ships fnn+ssm, so there is no checkpoint to save; leave out --out.")
-    from constructions.token_selection import network
+    with display.working("start PyTorch", quiet=as_json):
+        from constructions.token_selection import network
 
     if not network.run(construction, mode, samples, as_json):
         typer.echo(f"{construction.name}: the network is not what was promised", err=True)

@@ -81,10 +81,10 @@ def _digits(number: int) -> int:
 
 def picture_path(path: Path, option: str) -> Path:
     """The path, where a picture can be written there; ValueError in one sentence otherwise."""
+    if path == Path():
+        raise ValueError(f"{option} is empty or a directory, and a picture needs a file, such as {option} picture.png.")
     if path.suffix.lower() not in PICTURES:
         raise ValueError(f"{option} {path}: a picture ends in {', '.join(PICTURES)}.")
-    if not path.parent.is_dir():
-        raise ValueError(f"{option} {path}: there is no directory {path.parent}.")
     return file_path(path, option)
 
 
@@ -94,6 +94,8 @@ def file_path(path: Path, option: str) -> Path:
         raise ValueError(f"{option} {path} is a directory, and a file is needed.")
     if path.exists() and not os.access(path, os.W_OK):
         raise ValueError(f"{option} {path} may not be written.")
+    if not path.parent.is_dir():
+        raise ValueError(f"{option} {path}: there is no directory {path.parent}.")
     if not path.exists():
         check_place(path)
     return path

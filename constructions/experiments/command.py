@@ -29,17 +29,20 @@ def register(app: typer.Typer) -> None:
     app.command("reproduce")(reproduce)
 
 
-def _list(wanted: bool) -> None:
-    if wanted:
-        table = Table("item", "what it is", box=None)
-        for name, what in WHAT.items():
-            table.add_row(name, what)
-        display.console.print(table)
-        raise typer.Exit
+def _list(as_json: bool) -> None:
+    if as_json:
+        typer.echo(strict_json([{"item": name, "what": what} for name, what in WHAT.items()]))
+        return
+    table = Table("item", "what it is", box=None)
+    for name, what in WHAT.items():
+        table.add_row(name, what)
+    display.console.print(table)
 
 
 def reproduce(
-    experiment: Annotated[Item, typer.Argument(help="a figure or table of papers A to C (see --list)", metavar="ITEM")],
+    experiment: Annotated[
+        Item | None, typer.Argument(help="a figure or table of papers A to C (see --list)", metavar="ITEM")
+    ] = None,
     samples: Annotated[int, typer.Option(min=1, max=10**9, help="random sequences per task")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="seed of the sequences")] = 0,
     only: Annotated[
@@ -54,11 +57,14 @@ def reproduce(
     page: Annotated[Path | None, typer.Option(help="also write all that --keep holds as a Markdown page")] = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="also draw the figure (PNG, PDF or SVG)")] = None,
     as_json: Json = False,
-    listed: Annotated[
-        bool, typer.Option("--list", callback=_list, is_eager=True, help="name every item and end")
-    ] = False,
+    listed: Annotated[bool, typer.Option("--list", help="name every item and end")] = False,
 ) -> None:
     """An experiment with built weights: the paper's number, what is built, its sizes and bounds, what is trained."""
+    if listed:
+        _list(as_json)
+        return
+    if experiment is None:
+        raise ValueError("ITEM is missing: name what to reproduce; `construct reproduce --list` shows what there is.")
     if page and not keep and experiment not in PAGES:
         raise ValueError(f"--page {page}: it is written from a file of results; give one by --keep")
     if plot is not None and ("chain" in experiment or experiment in ("training", STATEMENTS)):

@@ -118,7 +118,8 @@ def keep_command(
     force: Force = False,
 ) -> None:
     """Corollary 2 with the position as an input: KEEP n-th in one block."""
-    from constructions.selectivity.with_position import KeepNthPosition
+    with working("start PyTorch", quiet=as_json):
+        from constructions.selectivity.with_position import KeepNthPosition
 
     _with_position(KeepNthPosition(n, vocab, arch=arch), out, force, samples, certify, as_json)
 
@@ -133,7 +134,8 @@ def time_command(
     force: Force = False,
 ) -> None:
     """Proposition 1 with the position as an input: absolute time in one block."""
-    from constructions.selectivity.with_position import AbsoluteTimePosition
+    with working("start PyTorch", quiet=as_json):
+        from constructions.selectivity.with_position import AbsoluteTimePosition
 
     _with_position(AbsoluteTimePosition(horizon, arch=arch), out, force, samples, certify, as_json)
 

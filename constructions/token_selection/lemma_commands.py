@@ -17,7 +17,8 @@ from constructions.requests import picture_path
 
 MOST_FEATURES = 1 << 12
 LEMMA_COLUMNS = ("lemma", "what", "L", "W", "S", "D", "bound", "error")
-SELECTION_COLUMNS = ("what", "points", "L", "W", "S", "B", "D", "asked", "bound", "error")
+SELECTION_COLUMNS = ("what", "points", "asked", "bound", "error", "soft_bound", "soft_error")
+SIZE_COLUMNS = ("L", "W", "S", "B", "D")
 
 
 def register(app: typer.Typer) -> None:
@@ -61,7 +62,8 @@ def soft_selection_command(
         show(result, as_json, result["good"])
         return
     console.print(f"χ = {setting.made.chi:.4g}, A = {setting.made.top}, D = {setting.made.channels} channels")
-    console.print(table_of([row | row["sizes"]], SELECTION_COLUMNS, tight=True))
+    console.print(table_of([row["sizes"]], SIZE_COLUMNS, tight=True))
+    console.print(table_of([row], SELECTION_COLUMNS, tight=True))
     console.print("one sequence")
     names = ("keys", "scores", "softmax", "networks")
     places = [dict(zip(names, each, strict=True)) for each in zip(*(one[name] for name in names), strict=True)]

@@ -18,6 +18,7 @@ from verify.check import Verification, check, chosen_batches
 from verify.obstructions import Capacity, Obstruction, summary
 
 MODULE_SEQUENCES = 256  # that the torch module is run on as well
+MODULE = ", as a torch module"
 NEAR = 1e-6  # how far its scores may be from the exact ones: cosines are rounded, and so are their sums
 LETTERS = ("M", "U", "D", "L", "W", "S", "B")
 
@@ -64,7 +65,7 @@ def verify(
         if mode != "none":
             some = chosen_batches(task, "random", min(samples, MODULE_SEQUENCES), construction.seed, tokens, hard)[1]
             near = check(by_module, exact, some, bound=NEAR)
-            results[f"{task.describe()}, as a torch module"] = replace(near, share=None)
+            results[f"{task.describe()}{MODULE}"] = replace(near, share=None)
     return results
 
 
@@ -136,9 +137,14 @@ def _show(told: dict[str, Any]) -> None:
     if told["answers"] == "random":
         console.print(f"rate of wrong sequences, at most: {told['expected_failure']:.4g}")
     checked = Table("verified", "sequences", "queries", "right", "wrong sequences", "exact")
+    tasks = list(dict.fromkeys(name.removesuffix(MODULE) for name in told["verification"]))
     for name, row in told["verification"].items():
+        number = tasks.index(name.removesuffix(MODULE)) + 1
+        form = f"task {number}{', in torch' if name.endswith(MODULE) else ''}"
         right = "" if row["accuracy"] is None else f"{100 * row['accuracy']:.6g} %"
         wrong = row["sequences"] - row["exact_sequences"]
         exact = {True: "yes", False: "near", None: "not run"}[row["bit_exact"]]
-        checked.add_row(name, f"{row['sequences']:,}", f"{row['queries']:,}", right, f"{wrong:,}", exact)
+        checked.add_row(form, f"{row['sequences']:,}", f"{row['queries']:,}", right, f"{wrong:,}", exact)
     console.print(checked)
+    for number, task in enumerate(tasks, start=1):
+        console.print(f"task {number}: {task}")

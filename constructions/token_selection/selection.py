@@ -54,8 +54,11 @@ class TokenSelection(Selecting):
         if self.keys == "signs" and self.size > 10:
             raise ValueError(f"size = {self.size} makes 2^{self.size} keys of signs; at most 10 entries are tried")
         if not len(self.points()):
+            squares = [x * x for x in range(int(self.size**0.5) + 2)]
+            works = min(a + b for a in squares for b in squares if a + b > self.size)
             raise ValueError(
-                f"size = {self.size} is no sum of two squares, so no integer point has x² + y² = {self.size}"
+                f"size = {self.size} is no sum of two squares, so no integer point has x² + y² = {self.size}; size = "
+                f"{works} works"
             )
 
     def points(self) -> np.ndarray:

@@ -36,7 +36,7 @@ class UniqueInduction(Selecting):
 
     def __post_init__(self) -> None:
         at_least("vocab", self.vocab, 1, "there must be a token to recall")
-        at_least("length", self.length, 1, "a sequence has at least one token")
+        at_least("length", self.length, 2, "a token is asked for behind an earlier one of its kind")
 
     def letters(self) -> int:
         return self.vocab

@@ -80,6 +80,14 @@ COMMANDS = {
         ("haar", "--levels", "1", "--samples", "4", "--out", "{new}"),
         ("haar", "compile for the checkpoint", "verify numbers (checkpoint)", "verify haar (checkpoint)"),
     ),
+    "keep-nth-position": (
+        ("keep-nth-position", "--n", "2", "--vocab", "2", "--samples", "2", "--no-certify"),
+        ("start PyTorch", "keep-nth-position"),
+    ),
+    "fnn+ssm": (
+        ("unique-induction", "--vocab", "2", "--length", "3", "--arch", "fnn+ssm"),
+        ("start PyTorch", "compile", "verify unique-induction (fnn+ssm)"),
+    ),
     "degree-gap": (("degree-gap", "--length", "4", "--layers", "1"), ("degree-gap",)),
 }
 

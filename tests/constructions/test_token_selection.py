@@ -168,6 +168,8 @@ def test_the_command_shows_sizes_beside_those_by_hand():
         app, ["copy-ngram", "--arch", "fnn+ssm", "--vocab", "2", "--length", "3", "--samples", "8"]
     )
     assert done.exit_code == 0, done.output
+    rows = [line for line in done.output.splitlines() if line.startswith("│") and "task" in line]
+    assert len(rows) == 2 and "yes" in rows[0] and "in torch" in rows[1]  # each on one line
     assert "by hand" in done.output and "rate of wrong sequences, at most: 0.5625" in done.output
 
 
@@ -175,7 +177,9 @@ def test_the_command_shows_sizes_beside_those_by_hand():
     ("words", "reason"),
     [
         (["recall", "--arch", "fnn+ssm", "--out", "somewhere"], r"no library ships fnn\+ssm"),
-        (["token-selection", "--keys", "plane", "--size", "3"], "size = 3 is no sum of two squares"),
+        (["token-selection", "--keys", "plane", "--size", "3"], "size = 3 is no sum of two squares.*size = 4 works"),
+        (["token-selection", "--keys", "plane", "--size", "11"], "size = 11 is no sum .* size = 13 works"),
+        (["unique-induction", "--length", "1"], "length = 1 is too small, .* the smallest length that works is 2"),
         (["token-selection", "--keys", "signs", "--size", "11"], r"size = 11 makes 2\^11 keys of signs"),
         (["recall", "--keys", "2", "--pairs", "3", "--distinct"], "pairs = 3 cannot have distinct keys out of 2"),
         (["copy-ngram", "--n", "9"], "n = 9 has 349,525 contexts over 4 tokens"),

@@ -41,6 +41,7 @@ def test_a_selection_that_is_wrong_is_said_to_be(monkeypatch: pytest.MonkeyPatch
         (["--keys", "2", "--tokens", "2", "--error", "1e-12"], "error = 1e-12 is lost in the rounding of float64"),
         (["--keys", "64", "--values", "16"], "--keys 64 with --values 16 takes"),
         (["--plot", "a.txt"], "a.txt"),
+        (["--plot", ""], "--plot is empty"),
     ],
 )
 def test_selections_that_are_refused(arguments, sentence) -> None:
@@ -56,6 +57,8 @@ def test_the_tables_fit_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(map(len, lines)) <= 80 and len(lines) <= len(found) + 3
     for row, line in zip(found, lines[1:], strict=False):
         assert line.startswith(row["lemma"]) and row["what"] in line and f"{row['error']:.3g}" in line
+    shown = run(*SMALL, "--error", "0.0003").stdout
+    assert "…" not in shown and max(map(len, shown.splitlines())) <= 80
     table = run(*SMALL).stdout.splitlines()
     assert sum("3 angles" in line and "0.5" in line for line in table) == 1
 
@@ -119,6 +122,17 @@ def test_the_measured_rate_is_near_the_theorems() -> None:
 def test_waves_are_orthonormal() -> None:
     at = rates.waves((np.arange(64) + 0.5) / 64, 7)
     assert np.allclose(at.T @ at / 64, np.eye(7))
+
+
+def test_items_are_listed_as_json() -> None:
+    told = json.loads(run("reproduce", "--list", "--json").stdout)
+    assert {"item", "what"} == set(told[0]) and "lemmas" in [row["item"] for row in told]
+    assert "ITEM is missing" in str(run("reproduce").exception)
+
+
+def test_a_page_nowhere_is_refused_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lemma_page, "rows", lambda samples, seed: pytest.fail("the work is done first"))
+    assert "there is no directory" in str(run("reproduce", "lemmas", "--page", "/nosuch/x.md").exception)
 
 
 def test_items_without_parts() -> None:
