@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -143,12 +142,14 @@ def _circuit(what: str) -> Circuit:
 
 def token_map(path: Path | None, host: Path) -> dict[str, Any]:
     """Letters and the id of the host's token, or for a list the ids; names are looked up in the host's tokenizer."""
-    from compiler.artifact.json_files import text_of
+    from compiler.artifact.json_files import strict_value, text_of
 
     if path is None:
         return {}
     try:
-        content = json.loads(text_of(path))
+        content = strict_value(text_of(path))
+    except OSError as reason:
+        raise ValueError(f"--tokens {path} cannot be read: {reason.strerror}.") from reason
     except (ValueError, RecursionError) as reason:
         raise ValueError(f"--tokens {path} is no JSON: {reason}.") from reason
     listed = (

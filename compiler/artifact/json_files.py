@@ -24,7 +24,7 @@ def read_json(path: Path) -> Any:
     beyond 2^28 bytes, and nesting deeper than Python's own limit.
     """
     try:
-        return json.loads(_text(path), parse_constant=_no_constant, object_pairs_hook=_object)
+        return strict_value(_text(path))
     except OSError as reason:
         raise CheckpointError(f"{path} cannot be read: {reason.strerror}.") from reason
     except CheckpointError:
@@ -33,6 +33,11 @@ def read_json(path: Path) -> Any:
         raise CheckpointError(f"{path} is nested too deeply to be a file of ours.") from reason
     except ValueError as reason:
         raise CheckpointError(f"{path} is not JSON: {_one_sentence(reason)}.") from reason
+
+
+def strict_value(text: str) -> Any:
+    """The JSON value of a text; ValueError also for NaN, infinities and a key that stands twice in one object."""
+    return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_object)
 
 
 def same_json(one: Any, other: Any) -> bool:

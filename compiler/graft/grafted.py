@@ -119,6 +119,11 @@ def _checked(tokens: Mapping[str, int], circuit: Circuit, vocab: int) -> dict[st
             raise GraftError(
                 f"the token map has {shown(letter)}, which is no letter of the circuit{close_to(letter, letters)}."
             )
+        if isinstance(place, (list, tuple)):
+            raise GraftError(
+                f"the token map leads {shown(letter)} to a list, and lists belong to a side branch (--mode branch); in "
+                "a direct sum a letter is one token, so give one id."
+            )
         if type(place) is not int or not 0 <= place < vocab:
             raise GraftError(
                 f"the token map leads {shown(letter)} to {shown(place)}, and the host has ids 0 to {vocab - 1}."

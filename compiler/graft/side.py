@@ -106,11 +106,16 @@ def _circuit(
     for letter, places in tokens.items():
         if letter not in circuit.token_alphabet.tokens:
             raise GraftError(f"the token map has {letter!r}, which is no letter of the circuit.")
-        for place in ids_of(places):
+        ids = ids_of(places)
+        if not ids:
+            raise GraftError(f"the token map leads {letter!r} to no token at all; give an id or leave it out.")
+        for place in ids:
             if type(place) is not int or not 0 <= place < vocab:
                 raise GraftError(f"the token map leads {letter!r} to {place!r}, and the host has ids 0 to {vocab - 1}.")
             if symbols[place] != alphabet.size - 1:
                 other = alphabet.tokens[int(symbols[place])]
+                if other == letter:
+                    raise GraftError(f"the token map leads {letter!r} to {place} twice; give each id once.")
                 raise GraftError(
                     f"the token map leads {other!r} and {letter!r} both to {place}; a token is one letter."
                 )

@@ -95,6 +95,28 @@ def test_misuse_is_one_sentence_and_exit_code_2(directory, tmp_path, capsys):
     assert not (tmp_path / "o").exists()
 
 
+@pytest.mark.parametrize(
+    ("mode", "content", "words"),
+    [
+        ("direct-sum", '{"v0": 3, "v0": 4}', "the key 'v0' stands in one object twice"),
+        ("direct-sum", None, "--tokens"),
+        ("direct-sum", '{"v0": [3, 4]}', "lists belong to a side branch (--mode branch)"),
+        ("branch", '{"v0": []}', "leads 'v0' to no token at all"),
+        ("branch", '{"v0": [3, 3]}', "leads 'v0' to 3 twice"),
+        ("branch", '{"v0": 3, "v1": [4, 3]}', "leads 'v0' and 'v1' both to 3"),
+    ],
+)
+def test_a_token_map_that_cannot_be_is_refused(directory, tmp_path, capsys, mode, content, words):
+    place = tmp_path / "map.json"
+    if content is not None:
+        place.write_text(content)
+    out = tmp_path / "o"
+    arguments = ("induction-heads", "--out", str(out), "--mode", mode, "--tokens", str(place))
+    assert run("graft", str(directory), *arguments) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert words in told and "Traceback" not in told and not out.exists()
+
+
 def test_wrong_answers_are_exit_code_1(directory, tmp_path, monkeypatch):
     from compiler.graft import direct_sum
 
