@@ -55,36 +55,48 @@ def graft(
         _check_branch(tokens, width)
     with working("graft", quiet=as_json):
         if mode == "branch":
-            report, good = _branch(host, _circuit(circuit), out, token_map(tokens, host), force)
+            report, complaint = _branch(host, _circuit(circuit), out, token_map(tokens, host), force)
         else:
-            report, good = _direct_sum(host, _circuit(circuit), out, tokens, width, samples, force)
+            report, complaint = _direct_sum(host, _circuit(circuit), out, tokens, width, samples, force)
     if as_json:
         typer.echo(strict_json(report))
     else:
         _tell(report, out)
-    if not good:
-        typer.echo("the grafted model gives wrong answers", err=True)
+    if complaint is not None:
+        typer.echo(complaint, err=True)
         raise typer.Exit(1)
 
 
 def _direct_sum(
     host: Path, circuit: Circuit, out: Path, tokens: Path | None, width: int | None, samples: int, force: bool
-) -> tuple[dict[str, Any], bool]:
+) -> tuple[dict[str, Any], str | None]:
+    """The report, and what is wrong in a sentence."""
     from compiler.graft.directory import save, tokenizer_with_letters
     from compiler.graft.grafted import graft as grafted_of
     from compiler.graft.hosts import read_host
-    from compiler.graft.measure import PROBE_LENGTH, answers, host_difference, mixed_text, random_text, same_sums
+    from compiler.graft.measure import (
+        PROBE_LENGTH,
+        answers,
+        broken_promise,
+        host_difference,
+        mixed_text,
+        random_text,
+        same_sums,
+    )
 
     quiet()
     model = read_host(host)
     grafted = grafted_of(model, circuit, token_map(tokens, host), width)
     vocab = model.get_input_embeddings().weight.shape[0]
-    text = random_text(vocab)
-    difference = asdict(host_difference(model, grafted, text)) | {"same_sums": same_sums(model, grafted, text[:1])}
+    text = random_text(vocab, [place for place in grafted.ids.values() if place < vocab])
+    difference, same = host_difference(model, grafted, text), same_sums(model, grafted, text[:1])
     found = answers(grafted, mixed_text(grafted, vocab, samples, PROBE_LENGTH, seed=0))
-    measured = {"host": difference, "answers": asdict(found)}
+    measured = {"host": asdict(difference) | {"same_sums": same}, "answers": asdict(found)}
     save(grafted, out, tokenizer_with_letters(host, grafted), measured, force)
-    return grafted.report | {"measured": measured, "directory": str(out)}, not (found.wrong or found.intruding)
+    complaint = broken_promise(grafted, difference, same)
+    if found.wrong or found.intruding:
+        complaint = "the grafted model gives wrong answers"
+    return grafted.report | {"measured": measured, "directory": str(out)}, complaint
 
 
 def _check_branch(tokens: Path | None, width: int | None) -> None:
@@ -96,18 +108,20 @@ def _check_branch(tokens: Path | None, width: int | None) -> None:
 
 def _branch(
     host: Path, circuit: Circuit, out: Path, tokens: dict[str, int | list[int]], force: bool
-) -> tuple[dict[str, Any], bool]:
+) -> tuple[dict[str, Any], str | None]:
+    """The report, and what is wrong in a sentence."""
     import torch
 
     from compiler.graft.directory import save_branch
-    from compiler.graft.hosts import opened
+    from compiler.graft.hosts import ids_of, opened
     from compiler.graft.measure import random_text
     from compiler.graft.side import branch
 
     quiet()
     model = opened(host)
     joined = branch(model, circuit, tokens, where="both")
-    ids = random_text(model.get_input_embeddings().weight.shape[0])
+    letters = {place for places in tokens.values() for place in ids_of(places)}
+    ids = random_text(model.get_input_embeddings().weight.shape[0], letters)
     with torch.no_grad():
         before, after = model(ids).logits.float(), joined(ids).logits.float()
     worst, size = float((before - after).abs().max()), float(before.abs().max())
@@ -120,7 +134,8 @@ def _branch(
         "measured": {"host": {"positions": ids.numel(), "worst": worst, "size": size}},
     }
     save_branch(joined, host, out, report, force)
-    return report | {"directory": str(out)}, worst == 0
+    complaint = None if worst == 0 else f"the host's logits changed by {worst:.3g}, and equal ones are promised"
+    return report | {"directory": str(out)}, complaint
 
 
 def quiet() -> None:
@@ -187,10 +202,9 @@ def _tell(report: dict[str, Any], out: Path) -> None:
         f"{report['circuit']} in {host['class']}: {host['layers']} layers of width {host['d_model']} became "
         f"{result['layers']} of width {result['d_model']}"
     )
-    console.print(f"host logits on {measured['host']['positions']} positions: {equal}")
+    apart = " (letters' own after letters apart)" if report["mapped"] else ""
+    console.print(f"host logits on {measured['host']['positions']} positions{apart}: {equal}")
     console.print(f"proved: {report['host_promise']['proved']}")
-    if not measured["host"]["same_sums"] and report["host_promise"]["level"] == "same operands":
-        console.print("with sums that are rounded once they differ here, which contradicts it: please report this")
     promise, found = report["circuit_promise"], measured["answers"]
     console.print(
         f"circuit: {found['asked']} answers, {found['wrong']} wrong; {promise['level']} (a lead of "

@@ -28,21 +28,22 @@ def graft_card(report: Mapping[str, Any]) -> str:
         f"root mean square of the host's stream is below {promise['loudest_stream']:.3g}.",
         f"Letters that are tokens of the host: {mapped}." if mapped else "After a token of the host no letter wins.",
         f"| letter | id |\n| --- | --- |\n{letters}",
-        *_measured(report.get("measured", {})),
+        *_measured(report.get("measured", {}), bool(mapped)),
         "Weights are frozen: a training step of any size destroys the circuit. To train beside one, use a side branch.",
     ]
     return "\n\n".join(lines) + "\n"
 
 
-def _measured(measured: Mapping[str, Any]) -> list[str]:
+def _measured(measured: Mapping[str, Any], mapped: bool) -> list[str]:
     if not measured:
         return []
     host, circuit = measured["host"], measured["answers"]
     equal = (
         "bit for bit equal" if host["worst"] == 0 else f"within {host['worst']:.3g} of values up to {host['size']:.3g}"
     )
+    apart = " (letters' own after letters apart)" if mapped else ""
     return [
         "## Measured",
-        f"Host logits before and after on {host['positions']} positions: {equal}. Circuit: {circuit['asked']} answers, "
-        f"{circuit['wrong']} wrong.",
+        f"Host logits before and after on {host['positions']} positions{apart}: {equal}. "
+        f"Circuit: {circuit['asked']} answers, {circuit['wrong']} wrong.",
     ]

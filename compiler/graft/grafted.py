@@ -16,6 +16,7 @@ from compiler.graft.errors import GraftError
 from compiler.graft.faint import LOUDEST, least_stream_norm
 from compiler.graft.hosts import DTYPES, read_host
 from compiler.graft.sizes import is_exact
+from compiler.graft.special import check_special
 from compiler.graft.union import union
 from compiler.graft.widths import Widths
 from compiler.language.arguments import close_to, integer, shown
@@ -82,6 +83,7 @@ def graft(
         integer(width, "width", 1)
     model: Any = read_host(host)
     mapped = _checked(tokens or {}, circuit, model.config.vocab_size)
+    check_special(model, circuit, mapped)
     lifted = union(circuit, name=circuit.name, guest=GUEST, silent=tuple(mapped))
     dtype = DTYPES[model.get_input_embeddings().weight.dtype]
     planned = plan(model, lifted, dtype, width)

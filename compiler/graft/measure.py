@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +17,10 @@ PROBES, PROBE_LENGTH = 8, 48
 
 @dataclass(frozen=True)
 class HostDifference:
-    """The host's own logits before and after. worst: the largest difference; size: the largest |logit|.
+    """The host's own logits before and after, where the circuit does not speak: at tokens that are letters, those of
+    letters are the circuit's. worst: the largest difference; size: the largest |logit|.
 
-    nats_before, nats_after: the mean cross-entropy of each next token over the host's vocabulary.
+    nats_before, nats_after: the mean cross-entropy over the host's vocabulary of each token that follows no letter.
     """
 
     positions: int
@@ -50,7 +51,8 @@ class Answers:
 def host_difference(host: Any, grafted: Grafted, ids: torch.Tensor) -> HostDifference:
     """Run both on token ids (batch, time) of the host."""
     before, after = _both(host, grafted, ids)
-    nats = [_nats(logits, ids) for logits in (before, after)]
+    own = ~torch.isin(ids, _mapped(grafted))
+    nats = [_nats(logits, ids, own) for logits in (before, after)]
     return HostDifference(ids.numel(), float((before - after).abs().max()), float(before.abs().max()), *nats)
 
 
@@ -64,20 +66,46 @@ def same_sums(host: Any, grafted: Grafted, ids: torch.Tensor) -> bool:
 
 
 def _both(host: Any, grafted: Grafted, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The host's logits, alone and in the direct sum: (batch, time, the host's vocabulary)."""
+    """The host's logits, alone and in the direct sum, and 0 where the circuit speaks: (batch, time, the host's
+    vocabulary).
+    """
     before = host(ids).logits.float()
-    return before, grafted.model(ids).logits[..., : before.shape[-1]].float()
+    after = grafted.model(ids).logits[..., : before.shape[-1]].float()
+    mapped = _mapped(grafted)
+    spoken = torch.isin(ids, mapped)[..., None] & torch.isin(torch.arange(before.shape[-1]), mapped)
+    return before.masked_fill(spoken, 0), after.masked_fill(spoken, 0)
 
 
-def _nats(logits: torch.Tensor, ids: torch.Tensor) -> float:
-    if ids.shape[1] < 2:
+def _mapped(grafted: Grafted) -> torch.Tensor:
+    """The tokens of the host that are letters."""
+    return torch.tensor([grafted.ids[letter] for letter in grafted.report["mapped"]], dtype=torch.int64)
+
+
+def _nats(logits: torch.Tensor, ids: torch.Tensor, own: torch.Tensor) -> float:
+    """own: the positions after which the host speaks, (batch, time)."""
+    asked = own[:, :-1]
+    if not asked.any():
         return 0.0
-    return float(torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten()))
+    return float(torch.nn.functional.cross_entropy(logits[:, :-1][asked], ids[:, 1:][asked]))
 
 
-def random_text(vocab: int, seed: int = 0) -> torch.Tensor:
-    """Token ids of a host, uniformly drawn."""
-    return torch.from_numpy(np.random.default_rng(seed).integers(0, vocab, (PROBES, PROBE_LENGTH)))
+def broken_promise(grafted: Grafted, difference: HostDifference, same: bool) -> str | None:
+    """What contradicts the promise of the host, in a sentence, or None. same: what `same_sums` found."""
+    promise = grafted.report["host_promise"]
+    if not difference.worst <= promise["logit_bound"]:
+        return f"the host's logits changed by {difference.worst:.3g}, and {promise['logit_bound']:.3g} is promised"
+    if not same and promise["level"] == "same operands" and promise["least_stream_norm"] == 0:
+        return "with sums that are rounded once the host's logits differ, which contradicts what is proved of them"
+    return None
+
+
+def random_text(vocab: int, letters: Collection[int] = (), seed: int = 0) -> torch.Tensor:
+    """Token ids of a host, uniformly drawn; about one in four is one of these letters, if there are any."""
+    rng = np.random.default_rng(seed)
+    text = rng.integers(0, vocab, (PROBES, PROBE_LENGTH))
+    if letters:
+        text = np.where(rng.random(text.shape) < 0.25, rng.choice(sorted(letters), text.shape), text)
+    return torch.from_numpy(text)
 
 
 def mixed_text(grafted: Grafted, host_vocab: int, count: int, length: int, seed: int) -> Iterator[np.ndarray]:

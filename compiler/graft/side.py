@@ -12,6 +12,7 @@ from compiler.driver import Compiled, compile
 from compiler.graft.errors import GraftError
 from compiler.graft.grafted import GUEST
 from compiler.graft.hosts import ids_of
+from compiler.graft.special import check_special
 from compiler.graft.union import union
 from compiler.language.circuit import Circuit
 
@@ -52,6 +53,7 @@ def branch(
     table: Any = host.get_input_embeddings().weight
     vocab = table.shape[0]
     model, symbols, compiled = _circuit(circuit, tokens, vocab, target)
+    check_special(host, circuit.source if isinstance(circuit, Compiled) else circuit, tokens)
     told = _settings(host.config)
     letters = compiled.source.token_alphabet.size - 1
     config = CircuitBranchConfig(host=told, circuit=_settings_of(model), letters=letters, where=where)

@@ -8,6 +8,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from typer.testing import CliRunner
 
 from compiler.artifact.tokenizer import tokenizer_files
+from compiler.graft import direct_sum
 from constructions.cli import app
 from tests.constructions.test_refusals import run
 from tests.graft.hosts import VOCAB, host, host_text
@@ -117,9 +118,34 @@ def test_a_token_map_that_cannot_be_is_refused(directory, tmp_path, capsys, mode
     assert words in told and "Traceback" not in told and not out.exists()
 
 
-def test_wrong_answers_are_exit_code_1(directory, tmp_path, monkeypatch):
-    from compiler.graft import direct_sum
+def test_what_mapped_letters_leave_to_the_host_is_compared(directory, tmp_path, monkeypatch):
+    """Tokens of the host are what they were after letters too; one that speaks as a letter does is exit code 1."""
+    (tmp_path / "map.json").write_text(json.dumps({f"v{i}": 3 + i for i in range(16)}))
+    arguments = ("graft", directory, "induction-heads", "--tokens", tmp_path / "map.json", "--samples", 2)
+    done = invoke(*arguments, "--out", tmp_path / "good", "--json")
+    assert done.exit_code == 0, done.stderr
+    measured = json.loads(done.stdout)["measured"]["host"]
+    assert measured["worst"] == 0 and measured["same_sums"] and measured["nats_before"] == measured["nats_after"] > 0
+    held = direct_sum._head
 
+    def loud(plan, host, ids, vocab):
+        table = held(plan, host, ids, vocab)
+        table[40, plan.host.d_model :] = table[3, plan.host.d_model :]
+        return table
+
+    monkeypatch.setattr(direct_sum, "_head", loud)
+    done = invoke(*arguments, "--out", tmp_path / "bad")
+    assert done.exit_code == 1 and "the host's logits changed" in done.stderr
+
+
+def test_sums_that_differ_are_exit_code_1(directory, tmp_path, monkeypatch):
+    held = direct_sum.widened_norm
+    monkeypatch.setattr(direct_sum, "widened_norm", lambda *told: held(*told) * (1 + 2**-12))
+    done = invoke("graft", directory, "induction-heads", "--out", tmp_path / "o", "--samples", 2)
+    assert done.exit_code == 1 and "contradicts what is proved" in done.stderr
+
+
+def test_wrong_answers_are_exit_code_1(directory, tmp_path, monkeypatch):
     monkeypatch.setattr(direct_sum, "_scale", lambda host, compiled: -1.0)  # the best letter becomes the worst
     done = invoke("graft", directory, "induction-heads", "--out", tmp_path / "o", "--samples", 4)
     assert done.exit_code == 1 and "wrong answers" in done.stderr
