@@ -3,7 +3,8 @@
 Statement. Associative recall by COPY: a name leads to a place, the place to the tokens that stand behind it.
 
 Conditions that the paper leaves unsaid. Names are distinct, or the last entry would have to win. A name that is not in
-the book leads to no place; then the end is written at once. Numbers may have different lengths: `;` ends them.
+the book leads to no place; then the end is written at once. Numbers may have different lengths: `;` ends them. A book
+is as long as its tokens, however many entries that are; digits behind the last place are not kept.
 
 Circuit. A memory keyed by name holds the place of each entry, one keyed by place holds the digits. The name that was
 asked for is latched, so that place + 1 + (digits written so far) is the next place to copy from.
@@ -67,9 +68,10 @@ class Phonebook(ChainConstruction, WithMemory):
         return self.table() + 2 + self.digits + 1
 
     def prompts(self) -> str:
+        """States can count entries or use names up, not both: short numbers leave room for more than `entries`."""
         return (
-            f"at most {self.entries} distinct names with numbers of at most "
-            f"{self.digits} digits, and one name asked for"
+            f"a book of distinct names with numbers of 1 to {self.digits} digits, of whose tokens the first "
+            f"{self.table()} are kept (any {self.entries} entries fit), and one name asked for"
         )
 
     def scores(self) -> Stream:

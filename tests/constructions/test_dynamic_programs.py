@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from compiler.artifact.package import bare_sizes
+from compiler.driver import compile
 from constructions import artifact
 from constructions.copy_dp.chains import ChainConstruction
 from constructions.copy_dp.copy import Copy
@@ -81,3 +83,22 @@ def test_the_state_of_a_local_program_does_not_grow(arch):
 def test_the_promise_is_as_long_as_the_longest_chain(construction):
     """A default of 65,536 tokens once came in from another base class: short formats were refused."""
     assert construction.language().max_length == construction.longest()
+
+
+def test_a_phonebook_promises_what_its_language_admits():
+    """As many entries as fit into the tokens that are kept; of a longer book the digits behind them are left out."""
+    book = Phonebook(names=5, entries=2, digits=2)
+    language, solver, kept = book.language(), book.solver(), book.table()
+    built = compile(book.circuit(), "mamba")
+    ids = {name: i for i, name in enumerate(language.alphabet.tokens)}
+    short = [token for i in range(4) for token in (f"n{i}", str(i + 1), ";")]
+    assert f"the first {kept} are kept" in language.description and len(short) > kept == 8
+    for size in range(1, 5):
+        prompt = [*short[: 3 * size], "?", f"n{size - 1}"]
+        chain = solver.chain([*short[:kept], *prompt[3 * size :]])
+        assert chain == (solver.chain(prompt) if 3 * size - 1 <= kept else ["."])
+        word = [ids[name] for name in (*prompt, *chain)]
+        if language.accepts(word):
+            scores = built.interpret(np.array([word]))[0]
+            assert [int(i) for i in scores[len(prompt) - 1 : -1].argmax(axis=-1)] == word[len(prompt) :]
+        assert language.accepts(word) == (len(word) <= language.max_length)
