@@ -28,7 +28,9 @@ from compiler.passes.direct_sums import DirectSums
 from compiler.passes.schedule import column_group
 from constructions.construction import Construction
 from constructions.copy_dp.knapsack import Knapsack
+from constructions.copy_dp.phonebook import Phonebook
 from constructions.copy_dp.tables import MatrixChain, ShortestPath
+from constructions.copy_dp.words import EditDistance
 
 KEYS, VALUES = "ab", {"1": 1, "2": 2}
 ALPHABET = Alphabet.of(*KEYS, *VALUES, "?", "!")
@@ -221,3 +223,34 @@ def test_dynamic_programs_take_as_many_blocks_as_without_conflicts(
     made = compile(construction.circuit(), "mamba")
     assert len(made.blocks) == blocks == made.schedule.least
     assert max(block.d_state for block in made.blocks) <= columns
+
+
+@pytest.mark.parametrize(
+    ("construction", "groups"),
+    [(ShortestPath(), [[4, 6]] * 3), (MatrixChain(), [[4, 4, 4, 6], [4, 6]]), (Knapsack(), [])],
+    ids=lambda c: getattr(c, "name", ""),
+)
+def test_who_shares_a_block_is_what_the_page_says(construction: Construction, groups: list[list[int]]):
+    """The table of results beside the letters of the input, told by their columns."""
+    made = compile(construction.circuit(), "mamba")
+    found = []
+    for block in sorted(joined(made)):
+        of = {column_group(s, made.context.target): s for s in made.schedule.blocks[block]}
+        found.append(sorted(s.inputs[1].width for group, s in of.items() if group))
+    assert found == groups
+
+
+@pytest.mark.parametrize(
+    ("construction", "blocks", "without_conflicts"),
+    [
+        (Phonebook(arch="mamba2"), 5, 4),
+        (EditDistance(length=2, arch="mamba2"), 7, 6),
+        (ShortestPath(arch="mamba2"), 11, 9),
+        (MatrixChain(arch="mamba2"), 13, 9),
+        (Knapsack(arch="mamba2"), 7, 7),
+    ],
+    ids=lambda c: getattr(c, "name", str(c)),
+)
+def test_what_mamba2_would_save_is_what_the_page_says(construction: Construction, blocks: int, without_conflicts: int):
+    made = compile(construction.circuit(), "mamba2")
+    assert not joined(made) and (len(made.blocks), made.schedule.least) == (blocks, without_conflicts)
