@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from compiler.driver import compile
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
-from constructions.copy_dp.tables import ShortestPath
+from constructions.copy_dp.lists import LongestIncreasingSubsequence, MaximumSubarray
+from constructions.copy_dp.tables import MatrixChain, ShortestPath
 from tests.passes.test_direct_sums import ALPHABET, mirrored, overwriting, with_states
 from tests.verify.checker.checkpoints import write
 from verify.checker.check import check
@@ -40,6 +42,38 @@ def test_a_foreign_column_that_is_kept_is_rejected(circuit, a_log, tmp_path):
         verdict = check(directory)
         accepted = verdict.arithmetic is None and verdict.meaning is None
         assert not accepted or 128 * np.exp(a_log) >= 104, at
+
+
+def test_a_mirror_with_the_sign_of_what_it_mirrors_is_rejected(tmp_path):
+    """Then foreign columns add where they have to cancel."""
+    directory = _written(tmp_path, mirrored)
+    tensors = load_file(directory / "model.safetensors")
+    name, columns = MIXER + "x_proj.weight", tensors[MIXER + "A_log"].shape[1]
+    queries = np.arange(len(tensors[name]))[-columns:]
+    found = np.argwhere((tensors[name] != 0) & np.isin(np.arange(len(tensors[name])), queries)[:, None])
+    opposite = [at for at in found if tensors[name][tuple(at)] < 0]
+    assert opposite
+    for at in opposite:
+        planted = tensors[name].copy()
+        planted[tuple(at)] *= -1
+        save_file(tensors | {name: planted}, directory / "model.safetensors")
+        verdict = check(directory)
+        assert verdict.arithmetic is not None or verdict.meaning is not None, at
+
+
+@pytest.mark.parametrize(
+    ("construction", "blocks"),
+    [
+        (MaximumSubarray(length=2, values=2), 5),
+        (LongestIncreasingSubsequence(length=2, values=2), 6),
+        (MatrixChain(matrices=2, largest=2), 7),
+    ],
+    ids=lambda c: getattr(c, "name", str(c)),
+)
+def test_small_programs_are_proved_with_or_without_direct_sums(construction, blocks, tmp_path):
+    """The first two would save a block by masks folded in a direct sum, which the checker does not follow."""
+    assert len(compile(construction.circuit(), "mamba").blocks) == blocks
+    assert check(write(tmp_path / "c", construction.circuit(), "mamba")).meaning is None
 
 
 def test_a_program_of_theorem_3_is_proved(tmp_path):
