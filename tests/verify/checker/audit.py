@@ -1,12 +1,13 @@
 """Which checkpoints need each rule of the checker: python -m tests.verify.checker.audit [rule ...]
 
 Each rule is taken away by itself; a checkpoint that is proved with it and not without it needs it. The table in
-docs/proofs.md names one for each rule for which one was found; `test_audit.py` asks for every line. Exit code 1 if
-some rule is needed by none.
+docs/proofs.md names one for each rule for which one was found, which is asked first; `test_audit.py` asks for every
+line. Exit code 1 if some rule is needed by none.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -36,6 +37,14 @@ from verify.checker import (
 )
 from verify.checker.check import check
 from verify.checker.formats import Rejected
+
+PAGE = Path(__file__).parents[3] / "docs" / "proofs.md"
+
+
+def witnesses() -> list[tuple[str, str]]:
+    """The lines of the table in docs/proofs.md: (rule, checkpoint that needs it)."""
+    table = PAGE.read_text("utf-8").split("| rule | not proved without it |")[1].split("\n\n")[0]
+    return re.findall(r"^\| (.+) \| `(.+)` \|$", table, flags=re.MULTILINE)
 
 
 def _refused(*_args: object, **_kwargs: object) -> None:
@@ -75,6 +84,9 @@ RULES: dict[str, tuple] = {
     "K, huge steps may round": (mamba, "_loose", _refused),
     "L, latches": (states, "latch", _refused),
     "C, counts that outgrow the format": (sums, "_falling_sum", _refused),
+    "O, other memories' columns": (states, "_direct_sum", _refused),
+    "O, columns that cancel": (states, "_without_mirrors", lambda step, columns: (list(columns), [])),
+    "O, columns that never meet": (states, "_never_meet", lambda *_: False),
     "X, pieces of the last bends": (compare, "_MOST_BENDS", 0),
     "Y, equal operators on several operands": (arithmetic, "merged", lambda _, value: value),
     "Y, products behind gates of one root": (bounds, "_gate", NOTHING),
@@ -106,19 +118,19 @@ def needing(rule: str, checkpoints: list[Path]) -> Path | None:
 
 
 def main() -> int:
-    names = sys.argv[1:] or list(RULES)
+    names, known, found = sys.argv[1:] or list(RULES), dict(witnesses()), {}
     with tempfile.TemporaryDirectory() as root:
         made = []
         for name, build, target, dtype in jobs():
-            place = Path(root) / f"{name}-{target}-{dtype}"
             try:
-                made += [write(place, build(), target, dtype)] if dtype == "float32" else []
+                made += [write(Path(root) / f"{name}-{target}", build(), target, dtype)] if dtype == "float32" else []
             except (CompileError, TypeError):
                 continue
         proved = [c for c in made if check(c).accepted]
-        found = {rule: needing(rule, proved) for rule in names}
-    for rule, witness in found.items():
-        print(f"| {rule} | {'**none**' if witness is None else f'`{witness.name}`'} |")
+        for rule in names:
+            witness = needing(rule, sorted(proved, key=lambda c: c.name != known.get(rule)))
+            found[rule] = witness is not None
+            print(f"| {rule} | {f'`{witness.name}`' if witness else '**none**'} |", flush=True)
     return 0 if all(found.values()) else 1
 
 

@@ -12,6 +12,7 @@ from compiler.language.input_language import InputLanguage
 from constructions.copy_dp.lists import LongestIncreasingSubsequence, MaximumSubarray
 from constructions.copy_dp.tables import MatrixChain, ShortestPath
 from tests.passes.test_direct_sums import ALPHABET, mirrored, overwriting, with_states
+from tests.verify.checker.audit import without
 from tests.verify.checker.checkpoints import write
 from verify.checker.check import check
 
@@ -26,6 +27,13 @@ def _written(tmp_path, circuit):
 def test_what_shares_a_block_is_proved(circuit, tmp_path):
     verdict = check(_written(tmp_path, circuit))
     assert verdict.arithmetic is None and verdict.meaning is None, (verdict.arithmetic, verdict.meaning)
+
+
+@pytest.mark.parametrize("circuit", [with_states, overwriting], ids=lambda c: c.__name__)
+def test_columns_that_cancel_are_not_proved_without_their_rule(circuit, tmp_path):
+    directory = _written(tmp_path, circuit)
+    with without("O, columns that cancel"):
+        assert not check(directory).accepted
 
 
 @pytest.mark.parametrize("a_log", [-200.0, 0.5, 0.0, -10.0])
