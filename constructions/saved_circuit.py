@@ -26,7 +26,7 @@ def read_circuit(directory: Path, manifest: Manifest | ExportRecord) -> SavedCir
         circuit = replace(circuit, end=manifest.promise.stop)
     except (DataError, ValueError, TypeError) as reason:
         raise CheckpointError(f"{directory / CIRCUIT} holds no circuit of ours: {str(reason).rstrip('.')}.") from reason
-    asked = {"limit": manifest.max_d_state, "told_groups": manifest.n_groups if isinstance(manifest, Manifest) else 1}
+    asked = {"limit": manifest.max_d_state, "told_groups": manifest.n_groups}
     if circuit.alphabet is None:
         return SavedNumbers(circuit, manifest.arch, manifest.dtype, **asked)
     if circuit.language is None:

@@ -96,11 +96,11 @@ class Artifact:
             "meanings": meanings(self.compiled, self.model),
             "cuda_limits": cuda_limits(self.model.config),
             "versions": {"compiler": compiler_version()},
-        } | (dict(self.claims) or self._limit)
+        } | self.claims | self._asked
 
     @property
-    def _limit(self) -> dict[str, Any]:
-        """What a circuit that is no construction of ours was compiled with, where that is not the default."""
+    def _asked(self) -> dict[str, Any]:
+        """What the circuit was compiled with, where that is not the default: circuit.json does not say it."""
         limit, groups = self.compiled.max_d_state, self.compiled.context.target.n_groups
         return ({} if limit is None else {"max_d_state": limit}) | ({} if groups == 1 else {"n_groups": groups})
 

@@ -140,7 +140,7 @@ class Manifest:
     circuit: name of the circuit; arch: the compiler's target; lanes, blocks: the names in the weights; meanings: what
     these hold;
     card: hash of the README.md that was written beside it (which the user may edit); versions: of what wrote it;
-    max_d_state, n_groups: what the author of a circuit of their own asked of its state, where that is not the default.
+    max_d_state, n_groups: what was asked of its state, where that is not the default: `compile` is given them again.
     The entries from `construction` on are those of a construction of a paper, and absent for any other circuit.
     task: which function the answers are, by the name and parameters that the checker knows (`verify/checker/task.py`).
     obstructions: lower bounds for any exact model of the task, beside what this one has; needed: the largest of them.

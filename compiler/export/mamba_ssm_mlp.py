@@ -67,12 +67,13 @@ def write(package: Package, path: Path, overwrite: bool) -> None:
 def contents(package: Package, model: GatedLanguageModel) -> tuple[dict[str, Any], dict[str, str]]:
     """(the record, every text file by its name): all that stands beside the weights.
 
-    circuit.json and max_d_state are there so that the circuit can be compiled again, from these files alone.
+    circuit.json, max_d_state and n_groups are there so that the circuit can be compiled again, from these files alone.
     """
     manifest: Mapping[str, Any] = package.manifest
     limits = tuple(f"Not for its CUDA kernels: {sentence}" for sentence in manifest["cuda_limits"])
     kept = f"Only mamba_ssm has such layers: {len(model.layers)} mixers, each before a gated MLP."
-    content = record(package, KIND, (kept, *limits)) | {"max_d_state": package.compiled.max_d_state}
+    asked = {"max_d_state": package.compiled.max_d_state, "n_groups": package.compiled.context.target.n_groups}
+    content = record(package, KIND, (kept, *limits)) | asked
     texts = {CONFIG: canonical_json(model.config), CIRCUIT: canonical_json(to_data(package.compiled.source))}
     return content, texts | tokenizer_texts(package)
 

@@ -43,6 +43,7 @@ class ExportRecord:
     warnings: list[str]
     files: dict[str, str]
     max_d_state: int | None
+    n_groups: int
 
 
 class ExportError(ValueError):

@@ -29,6 +29,7 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
+from compiler.targets.target import KERNEL_COLUMNS
 from constructions.construction import LARGEST_PARAMETER, Construction, WithMemory, ids_of, parameter
 from constructions.papers import SELECTIVITY
 from verify.arguments import at_least
@@ -128,9 +129,9 @@ class MQAR(WithMemory, Construction):
         split = 0 < self.max_d_state < self.kappa
         return (self.arch, self.write, self.guarantee, self.dtype, split) == ("mamba", "sum", "all", "float32", False)
 
-    def columns(self) -> int:
+    def columns(self) -> int | None:
         """A column for each key, unless fewer are asked for: the theorem's bound, and what its certificate reads."""
-        return self.max_d_state or LARGEST_PARAMETER
+        return self.max_d_state or (LARGEST_PARAMETER if self.kappa > KERNEL_COLUMNS else None)
 
     def letters(self) -> int:
         """The blank, keys and values."""

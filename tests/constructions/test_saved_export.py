@@ -130,9 +130,10 @@ def test_what_is_refused(exported, copied, tmp_path):
         narrow.save(tmp_path / "narrow", format="mamba-ssm-mlp")
 
 
-def test_a_circuit_of_ones_own(tmp_path):
+@pytest.mark.parametrize("asked", [{"target": "mamba"}, {"target": "mamba2", "max_d_state": 4, "n_groups": 2}], ids=str)
+def test_a_circuit_of_ones_own(asked, tmp_path):
     """Compiled again from circuit.json: there is no construction to build it from."""
     circuit = over_abc("larger", (is_a.cumsum() - is_b.cumsum()).relu().relu() + (is_b.cumsum() - 1).relu().relu())
-    compiler.compile(circuit, "mamba").save(tmp_path / "own", format="mamba-ssm-mlp")
+    compiler.compile(circuit, **asked).save(tmp_path / "own", format="mamba-ssm-mlp")
     told = json.loads(run("verify", tmp_path / "own", "--samples", 20, "--json").stdout)
     assert told["verification"]["bit_exact"] and told["export"]["gated_mlps"] >= 1

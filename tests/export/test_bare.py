@@ -13,6 +13,10 @@ from compiler import compile
 from compiler.export import ExportError, bare, read
 from compiler.export.checkpoint import SavedModel
 from compiler.runtime import block_classes
+from constructions import artifact
+from constructions.copy_dp.copy import Copy
+from constructions.saved import verify_checkpoint
+from constructions.selectivity.mqar import MQAR
 from tests.graft.hosts import counter, induction
 
 
@@ -81,3 +85,22 @@ def test_weights_that_the_circuit_does_not_compile_to_are_refused(cases, tmp_pat
     changed = replace(package, model=SavedModel(package.model.config, tensors, package.model.tokens))
     with pytest.raises(ExportError, match="does not compile to the weights beside it"):
         bare.write(changed, tmp_path / "keep.safetensors", False)
+
+
+@pytest.mark.parametrize(
+    ("construction", "columns"),
+    [
+        (Copy(form="string", n=6, vocab=2, max_d_state=4), 4),
+        (MQAR(kappa=6, vocab=4, arch="mamba2", max_d_state=4), 4),
+        (MQAR(kappa=300, vocab=2, arch="mamba2"), 300),
+        (MQAR(kappa=5, vocab=4, arch="mamba2", n_groups=2), 8),
+    ],
+    ids=["copy", "recall", "recall of many keys", "recall in two groups"],
+)
+def test_a_construction_is_compiled_again_for_the_columns_that_it_asked_for(construction, columns, tmp_path):
+    """The manifest says what was asked of the state, so that the circuit beside it gives the weights again."""
+    artifact.save(artifact.build(construction), {}, tmp_path / "model")
+    package = read(tmp_path / "model")
+    assert max(block.d_state for block in package.compiled.blocks) <= columns
+    bare.write(package, tmp_path / "bare.safetensors", False)
+    assert not verify_checkpoint(tmp_path / "model", "none").complaints
