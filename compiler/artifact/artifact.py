@@ -96,7 +96,7 @@ class Artifact:
             "meanings": meanings(self.compiled, self.model),
             "cuda_limits": cuda_limits(self.model.config),
             "versions": {"compiler": compiler_version()},
-        } | self.claims | self._asked
+        } | (dict(self.claims) | self._asked)
 
     @property
     def _asked(self) -> dict[str, Any]:

@@ -44,8 +44,8 @@ class Row:
     expected: str
     caught: str | None
     random: bool
-    forward: tuple[bool, bool] = (False, False)
-    modes: tuple[bool, bool] = (False, False)
+    forward: tuple[bool, bool]
+    modes: tuple[bool, bool]
 
     @property
     def right(self) -> bool:
@@ -55,16 +55,15 @@ class Row:
         return asdict(self) | {"right": self.right}
 
 
-def rows(with_random_weights: bool = True) -> Iterator[Row]:
-    """All bugs of kernels, then those of runtimes; without random weights the last two columns stay empty."""
+def rows() -> Iterator[Row]:
+    """All bugs of kernels, then those of runtimes."""
     for fault in faults():
-        stage = caught(fault)
-        random = _fails(fault, _cases(fault.op, companion_cases))
-        yield _row(fault.op, fault.bug, fault.stage, stage, random, with_random_weights)
+        random = seen_by_random_operands(fault)
+        yield Row(fault.op, fault.bug, fault.stage, caught(fault), random, *seen_by_allclose(fault.op, fault.bug))
     with tempfile.TemporaryDirectory() as place:
         models = small_models(Path(place))
         for bug, mode in MODEL_BUGS.items():
-            yield _row("model", bug, mode, caught_by_models(bug, models), False, with_random_weights)
+            yield Row("model", bug, mode, caught_by_models(bug, models), False, *seen_by_allclose("model", bug))
 
 
 def caught(fault: Fault) -> str | None:
@@ -76,9 +75,10 @@ def caught(fault: Fault) -> str | None:
     return None
 
 
-def _fails(fault: Fault, tried: Sequence[Case]) -> bool:
+def seen_by_random_operands(fault: Fault) -> bool:
+    """Whether a kernel with this bug gets a companion case wrong."""
     tested = kernel(fault.op, fault.bug)
-    return any(judged(tested, case, explain=False).status == "failed" for case in tried)
+    return any(judged(tested, case, explain=False).status == "failed" for case in _cases(fault.op, companion_cases))
 
 
 @cache
@@ -119,16 +119,15 @@ def caught_by_models(bug: str, models: Sequence[ModelCase]) -> str | None:
 # What is usually done ------------------------------------------------------------------------------------
 
 
-def _row(op: str, bug: str, expected: str, stage: str | None, random: bool, with_random_weights: bool) -> Row:
-    if not with_random_weights:
-        return Row(op, bug, expected, stage, random)
+def seen_by_allclose(op: str, bug: str) -> tuple[tuple[bool, bool], tuple[bool, bool]]:
+    """Whether logits of random models are not close, in one full forward and in five modes: for each tolerance."""
     forward = _seen(op, bug, "full")
     modes = forward
     for mode in FIVE_MODES:
         if not modes[0]:
             found = _seen(op, bug, mode)
             modes = (modes[0] or found[0], modes[1] or found[1])
-    return Row(op, bug, expected, stage, random, forward, modes)
+    return forward, modes
 
 
 def _seen(op: str, bug: str, mode: str) -> tuple[bool, bool]:
