@@ -264,6 +264,8 @@ def main() -> int:
     if options.json:
         holes = [r["mutant"] for r in kept if r["outcome"] == "HOLE"]
         found = {"cases": len(records), "outcomes": outcomes, "survivors": kept, "failures": holes}
+        if options.named:
+            found["gone"] = sorted(set(options.named) - {str(mutant) for mutant in every})
         print(json.dumps(found, ensure_ascii=False))
     else:
         print(dict(outcomes))

@@ -251,6 +251,8 @@ def _lowered(weighed: Circuit, represented: Circuit, context: Context, sums: boo
     plan = use_skip_path(plan, context)
     lanes = allocate(plan)
     blocks, head = lower(plan, lanes, context)
+    for block in blocks:
+        context.target.verify(block)  # S4D is printed as a Mamba, too, which has a place for more than an S4D
     check_exact(plan, lanes, blocks, context)
     check_columns(blocks, context)
     check_decisions(plan.circuit, context)

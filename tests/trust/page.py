@@ -7,13 +7,13 @@ from typing import Any
 
 from tests.trust.parts import PARTS
 from tests.trust.reasons import REASONS_OF_MUTANTS
-from tests.trust.store import AGAIN
+from tests.trust.store import AGAIN, failed
 
 HEAD = """# What was tried against it
 
-`make trust` runs what is counted here and writes this page from `docs/trust.json`; it is not edited by hand. It can be
-stopped and goes on where it was; `make trust SHARE=0.01` runs a hundredth of everything. Cases are numbered: the same
-number is the same case on every machine.
+`make trust` runs what is counted here and writes this page from `docs/trust.json`; it is not edited by hand. Cases are
+numbered: the same number is the same case on every machine. `docs/trust.json` says which were run. So it can be stopped
+and goes on where it was, on another machine too; `make trust SHARE=0.01` runs a hundredth of everything.
 
 What is *proved* of a checkpoint, and on what the proof rests, stands in [proofs](proofs.md). This page is about the
 programs themselves: does the compiler ever give weights that say something else, and would the checker believe them?
@@ -87,16 +87,27 @@ def _short(numbers: dict) -> str:
             lines.append(f"- {WHAT[name]}: {asked - ran:,} of {asked:,} were not run.")
         for failure in numbers.get(name, {}).get("result", {}).get("failures", ()):
             lines.append(f"- {WHAT[name]}: {_failure(failure)}")
-    for name, what in AGAIN.items():
-        again = numbers.get(name)
-        if again:
-            still = [_failure(failure) for failure in again["result"]["failures"]]
-            told = f"{len(still)} still fail: {'; '.join(still)}" if still else "none fails any more"
-            where = ", ".join(again["commits"])
-            lines.append(f"- The {again['cases']} {what} were run again at commit {where}: {told}.")
+    lines += [line for name in AGAIN for line in _again(name, numbers)]
     unproved = numbers.get("plants", {}).get("result", {}).get("not proved", {})
-    lines += [f"- not proved: `{name}`: {reason}" for name, reason in sorted(unproved.items())]
+    lines += [f"- not proved at {u['commit']}: `{name}`: {u['reason']}" for name, u in sorted(unproved.items())]
     return "## What fell short\n\n" + ("\n".join(lines) or "Nothing.") + "\n"
+
+
+def _again(name: str, numbers: dict) -> list[str]:
+    """What became of failures when they were run again, and how many were not."""
+    failing, found = failed(numbers)[name], numbers.get(name, {"commits": [], "result": {"failures": []}})
+    ran = set(failing) & set(found["result"].get("ran", ()))
+    lines = []
+    if ran:
+        still = [_failure(failure) for failure in found["result"]["failures"]]
+        told = f"{len(still)} still fail: {'; '.join(still)}" if still else "none fails any more"
+        where = ", ".join(found["commits"])
+        lines.append(f"- The {len(ran)} {AGAIN[name]} were run again at commit {where}: {told}.")
+    if gone := ran & set(found["result"].get("gone", ())):
+        lines.append(f"- Of these {len(gone)} are no longer in the source: {'; '.join(sorted(gone))}.")
+    if len(ran) < len(failing):
+        lines.append(f"- {len(failing) - len(ran)} {AGAIN[name]} were not run again.")
+    return lines
 
 
 def _failure(failure: str | dict) -> str:
@@ -198,10 +209,10 @@ def _mutation(result: dict) -> str:
     )
     rows = [(name, result["outcomes"].get(name, 0), told) for name, told in OUTCOMES.items()]
     text = f"## Mutants of the compiler\n\n{note}\n" + table(("outcome", "mutants", "meaning"), rows)
-    survivors = [(f"`{m['mutant']}`", m["outcome"], _why(m)) for m in result["survivors"]]
+    survivors = [(f"`{m['mutant']}`", m["commit"], m["outcome"], _why(m)) for m in result["survivors"]]
     if survivors:
         text += "\nThose that change weights and are not stopped, with the reason:\n\n"
-        text += table(("mutant", "outcome", "why it stays"), survivors)
+        text += table(("mutant", "at commit", "outcome", "why it stays"), survivors)
     return text
 
 

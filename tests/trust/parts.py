@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from tests.verify.checker.evidence import PLANTS
+
 FUZZ_START = 1_000_000
 NUMBERS = ["--over", "numbers"]
 FORMS_START = 4_000_000  # from here on programs also draw real numbers and decisions
@@ -15,9 +17,9 @@ FORMS_START = 4_000_000  # from here on programs also draw real numbers and deci
 
 @dataclass(frozen=True)
 class Part:
-    """cases: how many the issue asks for; chunk: how many one process runs; first: number of the first case.
+    """cases: how many are to be run; chunk: how many one process runs; first: number of the first case.
 
-    command: (first case, how many) to the module and its arguments.
+    command: (first case, how many) to the module and its arguments. unit: so many are only run together.
     """
 
     name: str
@@ -25,13 +27,14 @@ class Part:
     chunk: int
     command: Callable[[int, int], list[str]]
     first: int = 0
+    unit: int = 1
 
     def chunks(self, share: float) -> Iterator[tuple[int, int]]:
         """(first case, how many) of every process, for this share of the cases.
 
         In an order that soon has some of everything, for a run that is stopped: 0, 1/2, 1/4, 3/4, 1/8, … of the way.
         """
-        wanted = max(1, round(self.cases * share))
+        wanted = max(1, round(self.cases * share / self.unit)) * self.unit
         starts = list(range(0, wanted, self.chunk))
         bits = len(starts).bit_length()
         for i in sorted(range(len(starts)), key=lambda i: f"{i:0{bits}b}"[::-1]):
@@ -63,7 +66,7 @@ PARTS = {
         Part("proofs", 600, 60, _counted("tests.verify.checker.proof_edits")),
         Part("certificates", 3000, 500, _counted("tests.verify.plants")),
         Part("kills", 500, 250, _counted("tests.artifact.kills")),
-        Part("plants", 13_500, 125, _counted("tests.verify.checker.evidence")),
+        Part("plants", 13_500, 125, _counted("tests.verify.checker.evidence"), unit=PLANTS),
         Part("mutation", 300, 10, _counted("benchmarks.mutation_guard")),
         Part("times", 4, 1, _counted("tests.trust.times")),
     )

@@ -1,4 +1,8 @@
-"""Results kept chunk by chunk in a directory, and their sum."""
+"""Results kept chunk by chunk in directories, and their sum with the record, which is what docs/trust.json has already.
+
+Of each part the record says which cases it counts. These are run no more, and a chunk of a store that has any of them
+is not counted again. To begin a part anew, take it out of docs/trust.json.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,13 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.fuzz.run import DTYPES, FORMS, TARGETS
 from tests.trust.parts import Part
+from tests.trust.ranges import Range, merged, missing
 
 ROOT = Path(__file__).resolve().parents[2]
 AGAIN = {
@@ -20,15 +25,14 @@ AGAIN = {
     "again hostile": "damaged checkpoints that failed",
     "again mutation": "mutants that nobody noticed",
 }
-
-
-_ONE_BY_ONE = ("hostile", "mutation")
+ONCE = "0-1.json"  # the file of what is run again
 
 
 def commit() -> str:
-    """The commit of the checkout, "unknown" outside of one; "+" where files differ from it."""
+    """The commit of the checkout, "unknown" outside of one; "+" where files differ from it, this page apart."""
     found = _git("rev-parse", "--short=10", "HEAD")
-    return f"{found}+" if found and _git("status", "--porcelain", "--untracked-files=no") else found or "unknown"
+    changed = found and _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/trust.*")
+    return f"{found}+" if changed else found or "unknown"
 
 
 def _git(*arguments: str) -> str:
@@ -36,69 +40,78 @@ def _git(*arguments: str) -> str:
     return run.stdout.strip() if run.returncode == 0 else ""
 
 
-def run(part: Part, store: Path, share: float, tell: Callable[[str], None]) -> None:
-    """Run the chunks of a part that the store lacks. A chunk without a result is told and left for the next run."""
-    folder = store / part.name
+# Running ----------------------------------------------------------------------------------------------
+
+
+def run(part: Part, stores: Sequence[Path], record: dict, share: float, tell: Callable[[str], None]) -> None:
+    """Run what neither the record nor a store has; results go to the first store.
+
+    A chunk without a result is told and left for the next run.
+    """
+    folder = stores[0] / part.name
     folder.mkdir(parents=True, exist_ok=True)
     for start, count in part.chunks(share):
-        path = folder / f"{start}-{count}.json"
-        if _has(folder, start, count):
-            continue
-        began, at = time.monotonic(), commit()
-        child = subprocess.run(
-            [sys.executable, "-m", *part.command(start, count)], cwd=ROOT, capture_output=True, text=True
-        )
-        try:
-            result = json.loads(child.stdout)
-        except ValueError:
-            tell(f"{part.name} {start}: no result (exit code {child.returncode}): {child.stderr.strip()[-500:]}")
-            continue
-        keep(path, {"commit": at, "cases": count, "seconds": round(time.monotonic() - began, 1), "result": result})
-        tell(f"{part.name} {start}–{start + count - 1}: {len(result.get('failures', ()))} failures")
+        for first, last in missing((start, start + count), covered(part.name, stores, record)):
+            began, at = time.monotonic(), commit()
+            child = _child(part.command(first, last - first))
+            try:
+                result = json.loads(child.stdout)
+            except ValueError:
+                why = child.stderr.strip()[-500:]
+                tell(f"{part.name} {first}: no result (exit code {child.returncode}): {why}")
+                continue
+            seconds = round(time.monotonic() - began, 1)
+            content = {"commit": at, "cases": last - first, "seconds": seconds, "result": result}
+            keep(folder / f"{first}-{last - first}.json", content)
+            tell(f"{part.name} {first}–{last - 1}: {len(result.get('failures', ()))} failures")
 
 
-def _has(folder: Path, start: int, count: int) -> bool:
-    """Whether a chunk that is kept has all of these cases, or several that follow each other (chunks were smaller)."""
-    end = start
-    for first, last, _ in kept(folder):
-        if first == end or first < start == end < last:
-            end = last
-    return end >= start + count
-
-
-def again(names: Iterable[str], store: Path, tell: Callable[[str], None]) -> None:
+def again(stores: Sequence[Path], found: dict, tell: Callable[[str], None]) -> None:
     """Run what failed of the random parts and of the mutants once more, with today's compiler; kept under AGAIN."""
-    failed = [f for n in names for f in collect(store, [n]).get(n, {}).get("result", {}).get("failures", ())]
-    programs = [f for f in failed if isinstance(f, dict)]
-    of_files, mutants = (collect(store, [n]).get(n, {}).get("result", {}).get("failures", ()) for n in _ONE_BY_ONE)
-    damaged = [number.group(1) for f in of_files if (number := re.match(r"case (\d+),", f))]
-    if programs:
-        _repeated("again", _programs(programs), store, tell)
-    if damaged:
-        _repeated("again hostile", ["tests.artifact.hostile", "--json", "--numbers", *damaged], store, tell)
-    if mutants:
-        _repeated("again mutation", ["benchmarks.mutation_guard", "--json", "--named", *mutants], store, tell)
+    of_programs = [f for part in found.values() for f in part["result"].get("failures", ()) if isinstance(f, dict)]
+    commands = {
+        "again": lambda names: [*_programs(of_programs), "--seeds", *names],
+        "again hostile": lambda names: ["tests.artifact.hostile", "--json", "--numbers", *names],
+        "again mutation": lambda names: ["benchmarks.mutation_guard", "--json", "--named", *names],
+    }
+    for name, failing in failed(found).items():
+        if not failing:
+            continue
+        at, child = commit(), _child(commands[name](failing))
+        result = json.loads(child.stdout) | {"ran": failing}
+        (stores[0] / name).mkdir(parents=True, exist_ok=True)
+        content = {"commit": at, "cases": len(failing), "seconds": 0, "result": result}
+        keep(stores[0] / name / ONCE, content)
+        tell(f"{name}: {len(result['failures'])} of {len(failing)} still fail")
 
 
-def _repeated(name: str, command: list[str], store: Path, tell: Callable[[str], None]) -> None:
-    at, child = commit(), subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
-    result = json.loads(child.stdout)
-    cases = result.get("programs", result.get("cases"))
-    (store / name).mkdir(parents=True, exist_ok=True)
-    keep(store / name / "0-1.json", {"commit": at, "cases": cases, "seconds": 0, "result": result})
-    tell(f"{name}: {len(result['failures'])} of {cases} still fail")
+def failed(found: dict) -> dict[str, list[str]]:
+    """What is run under each name of AGAIN: the seeds, the numbers of cases and the mutants that failed."""
+    failures = {name: part["result"].get("failures", ()) for name, part in found.items() if name not in AGAIN}
+    seeds = {f["seed"] for of_part in failures.values() for f in of_part if isinstance(f, dict)}
+    damaged = [number.group(1) for f in failures.get("hostile", ()) if (number := re.match(r"case (\d+),", f))]
+    return {
+        "again": [str(seed) for seed in sorted(seeds)],
+        "again hostile": damaged,
+        "again mutation": list(dict.fromkeys(failures.get("mutation", ()))),
+    }
 
 
-def _programs(programs: list[dict]) -> list[str]:
+def _programs(failures: list[dict]) -> list[str]:
     """The command that runs failing programs where they failed."""
-    targets, dtypes, forms = ({f["where"][i] for f in programs} for i in range(3))
-    command = ["tests.fuzz", "--json", "--seeds", *sorted({str(f["seed"]) for f in programs})]
-    for option, values, known in (
-        ("--targets", targets, TARGETS), ("--dtypes", dtypes, DTYPES), ("--forms", forms, FORMS),
-    ):  # fmt: skip
+    command = ["tests.fuzz", "--json"]
+    places = [{f["where"][i] for f in failures} for i in range(3)]
+    for option, values, known in zip(("--targets", "--dtypes", "--forms"), places, (TARGETS, DTYPES, FORMS)):
         chosen = sorted(values & set(known))
         command += [option, *chosen] if chosen else []
     return command
+
+
+def _child(command: list[str]) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
+
+
+# Keeping ----------------------------------------------------------------------------------------------
 
 
 def keep(path: Path, content: dict) -> None:
@@ -108,41 +121,85 @@ def keep(path: Path, content: dict) -> None:
     partial.replace(path)
 
 
-def kept(folder: Path) -> list[tuple[int, int, Path]]:
-    """(first case, one past the last, file) of every chunk, the longer before the shorter."""
-    found = []
-    for path in folder.glob("*.json"):
-        first, count = map(int, path.stem.split("-"))
-        found.append((first, first + count, path))
-    return sorted(found, key=lambda entry: (entry[0], -entry[1]))
+def covered(name: str, stores: Iterable[Path], record: dict) -> list[Range]:
+    """The cases of a part that the record or a store has."""
+    return merged([*_recorded(name, record), *(cases for cases, _ in _chunks(name, stores, record))])
 
 
-def collect(store: Path, parts: Iterable[str]) -> dict[str, Any]:
-    """The sum of the chunks of each part that has any: commits, cases, result."""
+def _recorded(name: str, record: dict) -> list[list[int]]:
+    return record.get(name, {}).get("ranges", [])
+
+
+def _chunks(name: str, stores: Iterable[Path], record: dict) -> Iterator[tuple[Range, Path]]:
+    """Chunks with their cases: those that the record lacks, none of which is in two; the longer before the shorter."""
+    known = [tuple(cases) for cases in _recorded(name, record)]
+    paths = {path: tuple(map(int, path.stem.split("-"))) for store in stores for path in (store / name).glob("*.json")}
+    for path, (first, count) in sorted(paths.items(), key=lambda item: (item[1][0], -item[1][1])):
+        cases = (first, first + count)
+        if missing(cases, known) == [cases]:
+            known.append(cases)
+            yield cases, path
+
+
+def collect(stores: Sequence[Path], parts: Iterable[str], record: dict) -> dict[str, Any]:
+    """The sum of the record and the chunks of each part that has any: commits, cases, ranges, result."""
     found: dict[str, Any] = {}
     for name in parts:
-        chunks, end = [], 0
-        for first, last, path in kept(store / name):
-            if first >= end:  # a smaller share may have left a part of a chunk
-                chunks.append(json.loads(path.read_text("utf-8")))
-                end = last
-        if chunks:
+        sums = [record[name]] if name in record else []
+        for cases, path in _chunks(name, stores, record):
+            sums.append({"ranges": [cases], **_told(json.loads(path.read_text("utf-8")))})
+        if sums:
+            ranges = merged(cases for one in sums for cases in one["ranges"])
             found[name] = {
-                "commits": sorted({chunk["commit"] for chunk in chunks}),
-                "cases": sum(chunk["cases"] for chunk in chunks),
-                "result": added([chunk["result"] for chunk in chunks]),
+                "commits": sorted({at for one in sums for at in one["commits"]}),
+                "cases": sum(last - first for first, last in ranges),
+                "ranges": [list(cases) for cases in ranges],
+                "result": added([one["result"] for one in sums]),
             }
     return found
 
 
+def collect_again(stores: Sequence[Path], record: dict) -> dict[str, Any]:
+    """What was run again is not added: what a store has stands, or else what the record has."""
+    found = {name: record[name] for name in AGAIN if name in record}
+    for path in (store / name / ONCE for store in stores for name in AGAIN):
+        if path.exists():
+            chunk = json.loads(path.read_text("utf-8"))
+            found[path.parent.name] = {"cases": chunk["cases"], **_told(chunk)}
+    return found
+
+
+def _told(chunk: dict) -> dict:
+    """A chunk as the record tells it: what stays and what is not proved with its commit, and no start to be added."""
+    result = {key: value for key, value in chunk["result"].items() if key != "start"}
+    if "survivors" in result:
+        result["survivors"] = [entry | {"commit": chunk["commit"]} for entry in result["survivors"]]
+    if "not proved" in result:
+        unproved = result["not proved"].items()
+        result["not proved"] = {name: {"reason": reason, "commit": chunk["commit"]} for name, reason in unproved}
+    return {"commits": [chunk["commit"]], "result": result}
+
+
 def added(results: list[Any]) -> Any:
-    """Numbers added, lists joined, objects key by key; of anything else the first."""
+    """Numbers added, lists joined, objects key by key; of anything else the first. Equal reasons become one."""
     first = results[0]
     if isinstance(first, dict):
         keys = dict.fromkeys(key for result in results for key in result)
-        return {key: added([result[key] for result in results if key in result]) for key in keys}
+        values = {key: [result[key] for result in results if key in result] for key in keys}
+        return {key: (_reasons if key == "reasons" else added)(value) for key, value in values.items()}
     if isinstance(first, list):
         return [entry for result in results for entry in result]
     if isinstance(first, int | float) and not isinstance(first, bool):
         return sum(results)
     return first
+
+
+def _reasons(lists: list[list[dict]]) -> list[dict]:
+    """The reasons of refusals, each once: how often, and the least seed."""
+    found: dict[str, dict] = {}
+    for entry in (entry for one in lists for entry in one):
+        seen = found.setdefault(entry["reason"], entry | {"count": 0})
+        found[entry["reason"]] = seen | {
+            "count": seen["count"] + entry["count"], "seed": min(seen["seed"], entry["seed"]),
+        }  # fmt: skip
+    return sorted(found.values(), key=lambda entry: (-entry["count"], entry["reason"]))

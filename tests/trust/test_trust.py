@@ -8,11 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import mutation_guard
+from benchmarks.mutation import mutants
+from benchmarks.named_mutants import NAMED, mutant
 from constructions.registry import CONSTRUCTIONS
 from tests.trust import store
 from tests.trust.__main__ import NUMBERS, PAGE
 from tests.trust.page import page
 from tests.trust.parts import PARTS, Part
+from tests.trust.ranges import merged, missing
+from tests.trust.reasons import REASONS_OF_MUTANTS
 from tests.verify.checker.evidence import PLANTS, SMALL, jobs
 
 FAILURE = {"seed": 7, "verdict": "wrong", "where": ["mamba", "float32", "bare"], "reason": "it is 1"}
@@ -35,12 +40,37 @@ def test_what_falls_short_is_told():
     text = page(numbers)
     assert "99,996 of 100,000 were not run" in text and text.count("seed 7: wrong (mamba float32 bare): it is 1") == 2
     assert "| 2 | seed 3 | mamba | too long |" in text and "4 programs, 2 of them exact somewhere" in text
-    numbers["again"] = {"cases": 1, "commits": ["def"], "result": RESULT | {"failures": []}}
-    assert "run again at commit def: none fails any more" in page(numbers)
-    numbers["again hostile"] = {"cases": 2, "commits": ["def"], "result": {"failures": ["case 3, own: cut"]}}
+
+
+def test_what_was_run_again_is_told_and_what_was_not():
+    numbers = {
+        name: {"cases": 9, "commits": ["abc"], "ranges": [[0, 9]], "result": RESULT | {"failures": failures}}
+        for name, failures in {
+            "fuzz": [FAILURE, FAILURE],
+            "hostile": ["case 3, own: cut", "case 4, own: cut"],
+            "mutation": ["a.py:1  +  →  -", "a.py:2  +  →  -"],
+        }.items()
+    }
+    numbers["mutation"]["result"] |= {"outcomes": {}, "survivors": []}
+    assert store.failed(numbers) == {
+        "again": ["7"], "again hostile": ["3", "4"], "again mutation": numbers["mutation"]["result"]["failures"],
+    }  # fmt: skip
+    text = page(numbers)
+    assert "- 1 failing programs were not run again." in text
+    assert "- 2 damaged checkpoints that failed were not run again." in text
+    numbers["again"] = {"cases": 1, "commits": ["def"], "result": RESULT | {"failures": [], "ran": ["7"]}}
+    text = page(numbers)
+    assert "The 1 failing programs were run again at commit def: none fails any more" in text
+    assert "failing programs were not run again" not in text
+    still = {"failures": ["case 3, own: cut"], "ran": ["3", "4"]}
+    numbers["again hostile"] = {"cases": 2, "commits": ["def"], "result": still}
     assert "that failed were run again at commit def: 1 still fail: case 3, own: cut" in page(numbers)
-    numbers["again mutation"] = {"cases": 3, "commits": ["ghi"], "result": {"failures": []}}
-    assert "The 3 mutants that nobody noticed were run again at commit ghi: none fails any more" in page(numbers)
+    gone = {"failures": [], "ran": ["a.py:2  +  →  -"], "gone": ["a.py:2  +  →  -"]}
+    numbers["again mutation"] = {"cases": 1, "commits": ["ghi"], "result": gone}
+    text = page(numbers)
+    assert "The 1 mutants that nobody noticed were run again at commit ghi: none fails any more" in text
+    assert "- Of these 1 are no longer in the source: a.py:2" in text
+    assert "- 1 mutants that nobody noticed were not run again." in text
 
 
 def test_every_checkpoint_gets_its_plants_and_every_construction_has_one():
@@ -56,58 +86,174 @@ def test_plants_count_where_they_were_planted():
 
 
 def test_mutants_that_stay_have_a_reason_whatever_their_line():
-    entry = {"mutant": "compiler/gadgets/product.py:40  and  →  or", "outcome": "proved", "reason": "signed/mamba: "}
+    entry = {
+        "mutant": "compiler/gadgets/product.py:40  and  →  or",
+        "outcome": "proved", "reason": "signed/mamba: ", "commit": "abc",
+    }  # fmt: skip
     text = page({"mutation": {"cases": 1, "commits": ["abc"], "result": {"outcomes": {}, "survivors": [entry]}}})
-    assert "| proved | the factors are swapped: a·b = b·a (signed/mamba) |" in text
+    assert "| abc | proved | the factors are swapped: a·b = b·a (signed/mamba) |" in text
     entry["mutant"] = "compiler/gadgets/product.py:40  x  →  y"
     text = page({"mutation": {"cases": 1, "commits": ["abc"], "result": {"outcomes": {}, "survivors": [entry]}}})
     assert "not looked into" in text
 
 
-def test_chunks_are_run_once_and_a_part_of_them_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    part = Part("fuzz", 50, 20, lambda start, count: ["m", str(start), str(count)], first=100)
-    ran = []
+def test_every_mutant_that_stays_was_looked_into():
+    assert "not looked into" not in PAGE.read_text("utf-8")
+
+
+def test_reasons_are_of_mutants_of_today():
+    for file, change in REASONS_OF_MUTANTS:
+        assert change in {f"{m.before}  →  {m.after}" for m in mutants([store.ROOT / "compiler" / file])}, (
+            file,
+            change,
+        )
+
+
+def test_named_mutants_are_of_today():
+    for file, before, after, tests in NAMED:
+        assert mutant(file, before, after).applied() != (store.ROOT / file).read_bytes()
+        assert all((store.ROOT / test).exists() for test in tests)
+
+
+def test_a_name_that_is_no_mutant_is_told(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(mutation_guard, "run", lambda chosen, tell: [])
+    monkeypatch.setattr(mutation_guard.sys, "argv", ["guard", "--json", "--named", "compiler/gone.py:1  +  →  -"])
+    assert mutation_guard.main() == 0
+    assert json.loads(capsys.readouterr().out)["gone"] == ["compiler/gone.py:1  +  →  -"]
+
+
+Ran = list[tuple[int, int]]
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> Ran:
+    """(first case, how many) of each process, none of which is started; its result counts its cases."""
+    ran: Ran = []
 
     def run(command: list[str], **options):
         if command[0] == "git":
             return subprocess.CompletedProcess(command, 0, "abc\n", "")
         ran.append(tuple(map(int, command[-2:])))
-        broken = ran[-1] == (120, 20) and len(ran) == 3
+        broken = ran[-1] == (120, 20) and ran.count((120, 20)) == 1
         return subprocess.CompletedProcess(command, 1, "no json" if broken else json.dumps({"n": ran[-1][1]}), "why")
 
     monkeypatch.setattr(store.subprocess, "run", run)
+    return ran
+
+
+PART = Part("fuzz", 50, 20, lambda start, count: ["m", str(start), str(count)], first=100)
+
+
+def test_chunks_are_run_once_and_a_part_of_them_is_gone_on_with(tmp_path: Path, ran: Ran):
     told: list[str] = []
-    store.run(part, tmp_path, 0.3, told.append)
+    store.run(PART, [tmp_path], {}, 0.3, told.append)
     assert ran == [(100, 15)] and ran.pop()
-    store.run(part, tmp_path, 1.0, told.append)
-    assert ran == [(100, 20), (140, 10), (120, 20)] and "no result" in told[3]
-    store.run(part, tmp_path, 1.0, told.append)
+    store.run(PART, [tmp_path], {}, 1.0, told.append)
+    assert ran == [(115, 5), (140, 10), (120, 20)] and "no result" in told[3]
+    store.run(PART, [tmp_path], {}, 1.0, told.append)
     assert ran[3:] == [(120, 20)]
-    found = store.collect(tmp_path, ["fuzz", "kills"])
-    assert found == {
-        "fuzz": {"commits": ["abc+"], "cases": 50, "result": {"n": 50}}
-    }  # the part of a chunk is not counted twice
+    found = store.collect([tmp_path], ["fuzz", "kills"], {})
+    assert found == {"fuzz": {"commits": ["abc+"], "cases": 50, "ranges": [[100, 150]], "result": {"n": 50}}}
 
 
-def test_a_chunk_that_was_run_in_smaller_ones_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    (tmp_path / "fuzz").mkdir()
-    for first, count in ((100, 10), (110, 10), (120, 5)):
+def test_what_the_record_has_is_neither_run_nor_counted_again(tmp_path: Path, ran: Ran):
+    recorded = {"commits": ["old"], "cases": 17, "ranges": [[100, 115], [120, 122]], "result": {"n": 17}}
+    store.run(PART, [tmp_path], {"fuzz": recorded}, 1.0, print)
+    assert ran == [(115, 5), (140, 10), (122, 18)]
+    found = store.collect([tmp_path], ["fuzz"], {"fuzz": recorded})
+    whole = {"fuzz": {"commits": ["abc+", "old"], "cases": 50, "ranges": [[100, 150]], "result": {"n": 50}}}
+    assert found == whole == store.collect([tmp_path], ["fuzz"], whole)
+    store.run(PART, [tmp_path / "fresh"], found, 1.0, print)
+    assert len(ran) == 3
+
+
+def test_chunks_of_several_stores_are_added_and_none_twice(tmp_path: Path, ran: Ran):
+    """Chunks of any size: what another one has a part of is left out, and run where it is missing."""
+    stores = [tmp_path / "a", tmp_path / "b"]
+    for place, first, count in ((0, 100, 10), (1, 110, 10), (1, 100, 10), (1, 100, 5), (0, 115, 20)):
+        (stores[place] / "fuzz").mkdir(parents=True, exist_ok=True)
         content = {"commit": "abc", "cases": count, "seconds": 1, "result": {"n": count}}
-        store.keep(tmp_path / "fuzz" / f"{first}-{count}.json", content)
-    ran = []
+        store.keep(stores[place] / "fuzz" / f"{first}-{count}.json", content)
+    found = store.collect(stores, ["fuzz"], {})["fuzz"]
+    assert found["ranges"] == [[100, 120]] and found["result"] == {"n": 20}
+    store.run(PART, stores, {}, 0.5, print)
+    assert ran == [(120, 5)] and (stores[0] / "fuzz" / "120-5.json").exists()
+
+
+def test_ranges_are_merged_and_what_they_lack_is_found():
+    assert merged([(5, 7), [0, 2], (2, 3), (6, 6)]) == [(0, 3), (5, 7)]
+    assert missing((0, 10), [(5, 7), (0, 3)]) == [(3, 5), (7, 10)]
+    assert missing((2, 6), [(0, 3), (4, 9)]) == [(3, 4)] and missing((4, 5), [(0, 9)]) == []
+    assert missing((4, 5), [(0, 4), (5, 9)]) == missing((4, 5), []) == [(4, 5)]
+
+
+def test_equal_reasons_become_one_and_the_page_stays_the_same(tmp_path: Path):
+    (tmp_path / "fuzz").mkdir()
+    for first, seed in ((100, 103), (200, 201)):
+        reasons = [{"reason": "mamba: too long", "count": 2, "seed": seed}]
+        reasons += [{"reason": f"mamba: reason {first}", "count": 3, "seed": first}]
+        content = {"commit": "abc", "cases": 2, "seconds": 1, "result": RESULT | {"start": first, "reasons": reasons}}
+        store.keep(tmp_path / "fuzz" / f"{first}-2.json", content)
+    found = store.collect([tmp_path], ["fuzz"], {})
+    assert found["fuzz"]["result"].keys() == RESULT.keys()
+    assert found["fuzz"]["result"]["reasons"] == [
+        {"reason": "mamba: too long", "count": 4, "seed": 103},
+        {"reason": "mamba: reason 100", "count": 3, "seed": 100},
+        {"reason": "mamba: reason 200", "count": 3, "seed": 200},
+    ]
+    assert "| 4 | seed 103 | mamba | too long |" in page(found)
+
+
+def test_what_is_not_proved_and_what_stays_is_told_with_its_commit(tmp_path: Path):
+    survivor = {"mutant": "compiler/a.py:1  x  →  y", "outcome": "sampled", "reason": "it: "}
+    for name, result in (
+        ("plants", {"failures": [], "not proved": {"lis": "too large"}}),
+        ("mutation", {"failures": [], "outcomes": {"sampled": 1}, "survivors": [survivor]}),
+    ):
+        (tmp_path / name).mkdir()
+        store.keep(tmp_path / name / "0-25.json", {"commit": "abc", "cases": 25, "seconds": 1, "result": result})
+    text = page(store.collect([tmp_path], PARTS, {}))
+    assert "- not proved at abc: `lis`: too large" in text
+    assert "| `compiler/a.py:1  x  →  y` | abc | sampled |" in text
+
+
+def test_failures_of_the_record_are_run_again_and_the_last_word_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A fresh machine has no store: what failed elsewhere is run by the numbers of docs/trust.json."""
+    commands, left = [], [[FAILURE], []]
 
     def run(command: list[str], **options):
-        ran.append(command[-2:]) if command[0] != "git" else None
-        return subprocess.CompletedProcess(command, 0, json.dumps({"n": 20}), "")
+        if command[0] == "git":
+            return subprocess.CompletedProcess(command, 0, "abc\n" if "rev-parse" in command else "", "")
+        commands.append(command[2:])
+        answer = RESULT | {"start": 0, "failures": left[0]}
+        return subprocess.CompletedProcess(command, 0, json.dumps(answer), "")
 
     monkeypatch.setattr(store.subprocess, "run", run)
-    store.run(Part("fuzz", 40, 20, lambda *case: ["m", *map(str, case)], first=100), tmp_path, 1.0, print)
-    assert ran == [["120", "20"]]
-    assert store.collect(tmp_path, ["fuzz"])["fuzz"]["result"] == {"n": 40}
+    record = {"fuzz": {"commits": ["old"], "cases": 2, "ranges": [[0, 2]], "result": RESULT}}
+    for told in ("1 still fail: seed 7", "none fails any more"):
+        found = store.collect([tmp_path], PARTS, record)
+        store.again([tmp_path], found, print)
+        record = found | store.collect_again([tmp_path], record)
+        assert told in page(record)
+        left.pop(0)
+    assert commands[0] == commands[1] and len(commands) == 2
+    assert " ".join(commands[0]) == "tests.fuzz --json --targets mamba --dtypes float32 --forms bare --seeds 7"
+    assert "start" not in record["again"]["result"]
+    assert store.collect_again([tmp_path / "fresh"], record) == {"again": record["again"]}
+
+
+def test_the_record_says_which_cases_it_counts():
+    for name, found in json.loads(NUMBERS.read_text("utf-8")).items():
+        if name in PARTS:
+            assert found["cases"] == sum(last - first for first, last in found["ranges"])
+            part = PARTS[name]
+            assert [list(cases) for cases in merged(found["ranges"])] == found["ranges"]
+            assert part.first <= found["ranges"][0][0] and found["ranges"][-1][1] <= part.first + part.cases
 
 
 def test_every_part_can_be_run():
     for part in PARTS.values():
         chunks = list(part.chunks(0.001))
-        assert chunks and sum(count for _, count in chunks) == max(1, round(part.cases * 0.001))
+        assert chunks and sum(count for _, count in chunks) == part.unit * max(1, round(part.cases / part.unit / 1000))
+        assert all(count % part.unit == 0 for share in (0.01, 1.0) for _, count in part.chunks(share))
         assert all(isinstance(word, str) for start, count in chunks for word in part.command(start, count))
