@@ -103,22 +103,18 @@ class Compiled:
         Fractions otherwise.
         """
         ids = token_ids(tokens, self.source.token_alphabet.size)
-        values = interpret(self.source, ids, dtype=self.exact_dtype(self.source))
+        values = interpret(self.source, ids, dtype=self.domains.exact_dtype(self.source))
         return values[self.source.output].astype(np.float64)
 
     def lane_values(self, tokens: np.ndarray) -> np.ndarray:
         """What every lane should hold once it is written, by the interpreter: (batch, time, lanes) float64."""
         atoms = [s for s in self.lanes.index if s is not ONE]
-        values = interpret(self.core, tokens, keep=atoms, dtype=self.exact_dtype(self.core))
+        values = interpret(self.core, tokens, keep=atoms, dtype=self.domains.exact_dtype(self.core))
         result = np.ones((*tokens.shape, self.lanes.count))
         for atom in atoms:
             held = self.lanes.index[atom] >= 0
             result[..., self.lanes.index[atom][held]] = values[atom][..., held]
         return result
-
-    def exact_dtype(self, circuit: Circuit) -> type:
-        """float64 where it runs the circuit exactly, partial sums included; else object, for Integers and Fractions."""
-        return np.float64 if all(self.domains.fits_float64(s) for s in circuit.streams) else object
 
     def lane_bounds(self) -> np.ndarray:
         """A bound on |value| of every lane at every position: (lanes,)."""

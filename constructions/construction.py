@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -46,12 +46,14 @@ class CircuitFamily(ABC):
     name:    what the command line calls it.
     theorem: the statement it builds.
     group:   the command whose sub-command it is, such as "dp" in `construct dp lis`; "" for `construct NAME`.
+    unsaid:  parameters that a manifest leaves out where they have this value, as checkpoints do that are older.
     """
 
     name: ClassVar[str]
     theorem: ClassVar[str]
     group: ClassVar[str] = ""
     on_network: ClassVar[str] = ""  # the statement that it builds on fnn+ssm, where it is another one
+    unsaid: ClassVar[Mapping[str, Any]] = {}
     registered: ClassVar[bool] = True  # whether name and parameters are enough to build it again
 
     seed: int = parameter("seed of everything that is drawn", default=0, kw_only=True)
@@ -159,7 +161,8 @@ class CircuitFamily(ABC):
 
     def params(self) -> dict[str, Any]:
         """The parameters by name, as the manifest records them."""
-        return asdict(self)
+        said = asdict(self).items()
+        return {name: value for name, value in said if name not in self.unsaid or self.unsaid[name] != value}
 
 
 @dataclass(frozen=True)
@@ -208,6 +211,8 @@ class NumericConstruction(CircuitFamily):
 class WithMemory(CircuitFamily):
     """Whose keyed memories may be kept in two digits; beside a base that has the other parameters."""
 
+    unsaid: ClassVar[Mapping[str, Any]] = {"max_d_state": 0, "n_groups": 1}
+
     max_d_state: int = parameter(
         "columns that the state of a block may have (0: what the CUDA kernels take)", default=0, kw_only=True
     )
@@ -226,8 +231,3 @@ class WithMemory(CircuitFamily):
         super().check_sizes()
         if self.max_d_state < 0:
             raise ValueError(f"max_d_state = {self.max_d_state} is no number of columns; the smallest is 1")
-
-    def params(self) -> dict[str, Any]:
-        """Without what has its default, as checkpoints are that know no such parameter."""
-        unsaid = {"max_d_state": 0, "n_groups": 1}
-        return {name: value for name, value in super().params().items() if unsaid.get(name) != value}

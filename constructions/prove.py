@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +17,7 @@ import typer
 from constructions.display import working
 from constructions.numbers import over_numbers
 from constructions.options import Json
-from constructions.reporting import strict_json
+from constructions.reporting import strict_json, write_whole
 
 PROOF = "proof.json"
 Verdict = tuple[bool, dict[str, Any], list[str]]  # (accepted, what a program reads, lines for people)
@@ -40,7 +39,7 @@ def prove(
     record = verdict | {"files": {name: _sha256(directory / name) for name in SPOKEN_OF}}
     typer.echo(strict_json(record) if as_json else "\n".join(lines))
     try:
-        _write(directory / PROOF, json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+        write_whole(directory / PROOF, json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
     except OSError as reason:  # the verdict stands, whoever owns the directory
         typer.echo(f"{directory / PROOF} is not written: {(reason.strerror or str(reason)).lower()}", err=True)
     if not accepted:
@@ -80,10 +79,3 @@ def _sha256(path: Path) -> str | None:
         return None
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _write(path: Path, text: str) -> None:
-    """All of the file or nothing."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, "utf-8", newline="\n")
-    os.replace(partial, path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -35,6 +36,13 @@ def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _finite(each) for name, each in value.items()}
     return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def write_whole(path: Path, text: str) -> None:
+    """All of the file or nothing."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text, "utf-8", newline="\n")
+    partial.replace(path)
 
 
 def verdict(good: bool) -> None:

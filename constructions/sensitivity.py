@@ -6,7 +6,6 @@ a channel of a checkpoint of ours also goes by its name.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,6 +13,7 @@ import typer
 from rich.table import Table
 
 from compiler.artifact.files import MANIFEST
+from compiler.artifact.manifest import manifest_content
 from constructions.display import console, working
 from constructions.numbers import read_numbers
 from constructions.options import Json, Plot, Seed
@@ -187,7 +187,7 @@ def _number(channel: str) -> int:
 
 def _channel(directory: Path, block: int, channel: str) -> tuple[int, str]:
     """(number, name) of a channel that is given as either; ValueError where the block has no channel of that name."""
-    names = json.loads((directory / MANIFEST).read_text("utf-8"))["blocks"][block - 1]["channels"]
+    names = manifest_content(directory)["blocks"][block - 1]["channels"]
     if channel.isdecimal():
         number = int(channel)
         return number, names[number] if number < len(names) else channel

@@ -85,7 +85,7 @@ MISTAKE = "the compiler made a mistake, and nothing was compiled (please report 
 def _floats_do(compiled, circuit: Circuit) -> bool:
     """Whether float64 gives a circuit's values: exactly, or, of real numbers, within what is compared."""
     real = any(not compiled.domains.of(s).step for s in circuit.streams)
-    return real or compiled.exact_dtype(circuit) is np.float64
+    return real or compiled.domains.exact_dtype(circuit) is np.float64
 
 
 def _work(circuit: Circuit) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from compiler.artifact.json_files import shown, text_of
 from constructions.experiments.entry import Entry
 from constructions.experiments.run import Row, row_key
+from constructions.reporting import write_whole
 
 _CHAINS_END = [field.name for field in fields(Row)].index("promise")
 _TRAINED = "trained"
@@ -58,9 +59,7 @@ class KeptRows:
         content: dict = {name: [_record(row) for row in mine] for name, mine in rows.items()}
         if self.trained:
             content[_TRAINED] = dict(sorted(self.trained.items()))
-        waiting = self.path.with_name(self.path.name + ".part")
-        waiting.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
-        waiting.replace(self.path)
+        write_whole(self.path, json.dumps(content, indent=1) + "\n")
 
 
 def _record(row: Row) -> dict:

@@ -15,6 +15,7 @@ The bases of the theorem itself, for finite w, are in `haar_bases`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -70,6 +71,7 @@ class Haar(NumericConstruction):
 
     name: ClassVar[str] = "haar"
     theorem: ClassVar[str] = f"{SELECTIVITY}, Theorem 1"
+    unsaid: ClassVar[Mapping[str, Any]] = {"arch": "mamba"}
 
     levels: int = parameter("J: transforms of 2^J samples", default=4)
     form: Literal["steps", "bumps"] = parameter("the theorem's steps, or one latch per sample", default="steps")
@@ -80,10 +82,6 @@ class Haar(NumericConstruction):
     @property
     def target(self) -> str:  # type: ignore[override]
         return self.arch
-
-    def params(self) -> dict[str, Any]:
-        """Without the mixer where it is the one that older checkpoints have."""
-        return {name: value for name, value in super().params().items() if (name, value) != ("arch", "mamba")}
 
     @property
     def length(self) -> int:

@@ -14,6 +14,7 @@ all: guarantee "random" reports how many.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, comb, log2
@@ -49,6 +50,9 @@ from verify.tasks.task import Task
 class MQAR(WithMemory, Construction):
     name: ClassVar[str] = "mqar"
     theorem: ClassVar[str] = f"{SELECTIVITY}, Theorems 2-4"
+    unsaid: ClassVar[Mapping[str, Any]] = WithMemory.unsaid | {
+        "code": "balanced", "coherence": 0.0, "wanted_failure": 0.0, "power": 0.01, "updates": 0
+    }  # fmt: skip
 
     kappa: int = parameter("number of keys", default=16)
     vocab: int = parameter("number of values", default=512)
@@ -177,11 +181,6 @@ class MQAR(WithMemory, Construction):
         told = self.key_codes.to_json() | {"kind": self.code}
         this = failure_of_code(self.key_codes.book.words, balanced_length(self.vocab), self.live)
         return told | {"expected_failure": this}
-
-    def params(self) -> dict[str, Any]:
-        """Without what is the default and older checkpoints do not know."""
-        unsaid = {"code": "balanced", "coherence": 0.0, "wanted_failure": 0.0, "power": 0.01, "updates": 0}
-        return {name: value for name, value in super().params().items() if unsaid.get(name) != value}
 
     def language(self, alphabet: Alphabet) -> InputLanguage:
         """Distinct pairs, then distinct queries among noise (App. C.1); every sequence for the other policies."""

@@ -8,6 +8,7 @@ ramps of t (`exactness/saturation.py`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -38,15 +39,13 @@ LONGEST = 2**40
 class _WithPosition(NumericConstruction):
     """What the two share: the mixer, and a certificate of the scores at every position (`verify/certificates`)."""
 
+    unsaid: ClassVar[Mapping[str, Any]] = {"arch": "mamba"}
+
     arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba", kw_only=True)
 
     @property
     def target(self) -> str:  # type: ignore[override]
         return self.arch
-
-    def params(self) -> dict[str, Any]:
-        """Without the mixer where it is the one that older checkpoints have."""
-        return {name: value for name, value in super().params().items() if (name, value) != ("arch", "mamba")}
 
     def check_sizes(self) -> None:
         super().check_sizes()

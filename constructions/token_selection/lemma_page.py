@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler.artifact.json_files import text_of
+from constructions.reporting import write_whole
 from constructions.token_selection import context_rows, lemma_kernels, soft_selection
 from constructions.token_selection.lemmas import Row, cases
 
@@ -107,7 +108,7 @@ def kept_rows(path: Path, samples: int, seed: int) -> list[Row]:
             return list(content["rows"])
     found = rows(samples, seed)
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in found)
-    path.write_text(json.dumps(told)[:-1] + f', "rows": [\n{lines}\n]}}\n', "utf-8")
+    write_whole(path, json.dumps(told)[:-1] + f', "rows": [\n{lines}\n]}}\n')
     return found
 
 

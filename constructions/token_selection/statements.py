@@ -1,7 +1,7 @@
 """Every statement of paper D on every mixer: all small inputs, a thousand tokens, read by transformers, damaged.
 
 The answers come from the tasks of `verify/tasks`, which share no code with a circuit. On fnn+ssm the network runs in
-exact numbers, whose scores are the circuit's on all small inputs, and as a torch module, whose scores need only be near
+exact numbers, whose scores are the circuit's, and as a torch module, whose scores need only be near
 those; on real mixers the saved language model runs as modules of mamba_ssm and by transformers, and every score must be
 the circuit's to the bit.
 """
@@ -213,24 +213,24 @@ class _OnNetwork:
 
     def runs(self, mode: str, samples: int, seed: int) -> Iterator[Run]:
         compiled, tokens = self.built.compiled, self.built.compiled.source.token_alphabet.size
-        dtype = np.float64 if compiled.fits_float64 else object
-        exact = lambda ids: compiled.run(ids, dtype)
         batches = lambda: _batches(self.construction, tokens, mode, samples, seed)
-        reference = compiled.interpret if mode == "exhaustive" else exact  # Fractions over long sequences take minutes
-        yield _run("exact numbers", self.construction, exact, reference, batches())
+        yield _run("exact numbers", self.construction, self._exact, compiled.interpret, batches())
         module = artifact.module_scores(compiled.module(form="fft"))
-        yield _run("torch module", self.construction, module, exact, batches(), network.NEAR)
+        yield _run("torch module", self.construction, module, self._exact, batches(), network.NEAR)
+
+    def _exact(self, ids: np.ndarray) -> np.ndarray:
+        compiled = self.built.compiled
+        return compiled.run(ids, np.float64 if compiled.fits_float64 else object)
 
     def damaged(self, seed: int) -> Plants:
-        """In the torch module, which no file holds: `differing` says that the network's own matrices differ from it."""
+        """In the torch module, which no file holds."""
         compiled = self.built.compiled
         some = _some(self.construction, compiled.source.token_alphabet.size, seed)
-        exact = lambda ids: compiled.run(ids, np.float64 if compiled.fits_float64 else object)
         seen = 0
         for name, changed in plants(dict(compiled.module().named_parameters()), seed):
             module = compiled.module()
             module.get_parameter(name).data = changed
-            seen += not check(artifact.module_scores(module), exact, some, bound=network.NEAR).passed
+            seen += not check(artifact.module_scores(module), self._exact, some, bound=network.NEAR).passed
         return Plants(PLANTS, seen, None)
 
 
@@ -247,19 +247,20 @@ class _OnMixer:
 
     def runs(self, mode: str, samples: int, seed: int) -> Iterator[Run]:
         built, dtype = self.built, self.built.compiled.dtype
-        reference = lambda ids: built.model.over_vocabulary(built.compiled.interpret(ids))  # type: ignore[union-attr]
         batches = lambda: _batches(self.construction, built.compiled.source.alphabet.size, mode, samples, seed)
-        yield _run("mamba_ssm", self.construction, artifact.module_scores(built.stack()), reference, batches())  # type: ignore[arg-type]
+        yield _run("mamba_ssm", self.construction, artifact.module_scores(built.stack()), self._reference, batches())  # type: ignore[arg-type]
         with TemporaryDirectory() as directory:
             artifact.save(built, {}, Path(directory) / "checkpoint")
             loaded = artifact.module_scores(artifact.hugging_face(Path(directory) / "checkpoint", dtype))
-            yield _run("transformers", self.construction, loaded, reference, batches())
+            yield _run("transformers", self.construction, loaded, self._reference, batches())
+
+    def _reference(self, ids: np.ndarray) -> np.ndarray:
+        return self.built.model.over_vocabulary(self.built.compiled.interpret(ids))  # type: ignore[union-attr]
 
     def damaged(self, seed: int) -> Plants:
         """In the tensors of the language model: run as modules of mamba_ssm, and compared as a file."""
         built, model = self.built, self.built.model
         some = _some(self.construction, built.compiled.source.alphabet.size, seed)
-        reference = lambda ids: model.over_vocabulary(built.compiled.interpret(ids))  # type: ignore[union-attr]
         seen, differing = 0, 0
         with TemporaryDirectory() as directory:
             path = Path(directory) / "model.safetensors"
@@ -267,7 +268,7 @@ class _OnMixer:
                 tensors = model.tensors | {name: changed}  # type: ignore[union-attr]
                 stack = Stack.from_language_model(model.config, tensors)  # type: ignore[union-attr]
                 scores = artifact.module_scores(artifact.in_dtype(stack, built.compiled.dtype))
-                seen += not check(scores, reference, some).passed
+                seen += not check(scores, self._reference, some).passed
                 save_file(tensors, path, {"format": "pt"})
                 differing += bool(weight_differences(path, model.tensors))  # type: ignore[union-attr]
         return Plants(PLANTS, seen, differing)

@@ -10,7 +10,7 @@ from typing import Any
 
 from compiler.artifact.json_files import shown, text_of
 from constructions.copy_dp.places import Arch
-from constructions.reporting import strict_json
+from constructions.reporting import strict_json, write_whole
 from constructions.token_selection.page import with_table_at
 from constructions.token_selection.statements import ARCHS, STATEMENTS, Row, Run, Statement, measure
 
@@ -75,9 +75,7 @@ def write(path: Path, rows: Sequence[Row]) -> None:
     """The rows in the order of the table."""
     order = [(statement.name, arch) for statement, arch in chosen()]
     content = [asdict(row) for row in sorted(rows, key=lambda row: order.index(row.key))]
-    waiting = path.with_name(path.name + ".part")
-    waiting.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
-    waiting.replace(path)
+    write_whole(path, json.dumps(content, indent=1) + "\n")
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -114,7 +112,7 @@ def reproduce(
     with display.progress(quiet=as_json) as bars:
         rows = run(only, samples, seed, keep, bars("statements", len(chosen(only))))
     if page is not None:
-        page.write_text(with_table_at(HEAD, page.read_text("utf-8"), table(kept_rows(keep))), "utf-8")
+        write_whole(page, with_table_at(HEAD, page.read_text("utf-8"), table(kept_rows(keep))))
     told: list[dict[str, Any]] = [asdict(row) for row in rows]
     typer.echo(strict_json(told) if as_json else table(rows))
     if not all(row.good for row in rows):

@@ -78,7 +78,6 @@ def check(directory: str | Path) -> Verdict:
     """Read a checkpoint's files and prove of them what can be proved."""
     try:
         checkpoint = read(directory)
-        manifest = read_json(Path(directory) / "construction.json")
     except (Rejected, ArithmeticError, ValueError, IndexError) as reason:
         return Verdict("none", str(reason), _UNKNOWN, _UNKNOWN)
     try:
@@ -86,10 +85,10 @@ def check(directory: str | Path) -> Verdict:
     except Rejected as reason:
         return replace(prove(checkpoint, {}, None), meaning=str(reason))
     try:
-        check_text(Path(directory), circuit, checkpoint.config, manifest["promise"])
+        check_text(Path(directory), circuit, checkpoint.config, checkpoint.manifest["promise"])
     except Rejected as reason:
         return replace(prove(checkpoint, circuit, None), meaning=str(reason))
-    return prove(checkpoint, circuit, manifest.get("task"))
+    return prove(checkpoint, circuit, checkpoint.manifest.get("task"))
 
 
 def prove(checkpoint: Checkpoint, circuit: dict, claim: object) -> Verdict:

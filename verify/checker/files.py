@@ -60,8 +60,11 @@ class Matrix:
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """config: as in the file, with the keys of `_CONFIG` checked. tensors: by name."""
+    """manifest: construction.json, of which only the promise is checked. config: as in the file, with the keys of
+    `_CONFIG` checked. tensors: by name.
+    """
 
+    manifest: dict
     config: dict
     tensors: dict[str, Matrix]
     language: Language
@@ -71,10 +74,10 @@ class Checkpoint:
 def read(directory: str | Path) -> Checkpoint:
     """The files of a checkpoint; Rejected, in one sentence, where they are not what they must be."""
     directory = Path(directory)
-    promise = read_json(directory / "construction.json").get("promise")
-    config, language, dtype = _stated(read_json(directory / "config.json"), promise)
+    manifest = read_json(directory / "construction.json")
+    config, language, dtype = _stated(read_json(directory / "config.json"), manifest.get("promise"))
     tensors = read_tensors(directory / "model.safetensors", shapes(config), dtype)
-    return Checkpoint(config, tensors, language, dtype)
+    return Checkpoint(manifest, config, tensors, language, dtype)
 
 
 def in_memory(config: dict, tensors: dict[str, np.ndarray], promise: dict) -> Checkpoint:
@@ -84,7 +87,7 @@ def in_memory(config: dict, tensors: dict[str, np.ndarray], promise: dict) -> Ch
     if set(tensors) != set(expected) or any(tensors[name].shape != shape for name, shape in expected.items()):
         raise Rejected("the tensors are not those of the config")
     found = {name: _sparse(name, [tensors[name].reshape(-1)], shape, dtype) for name, shape in expected.items()}
-    return Checkpoint(config, found, language, dtype)
+    return Checkpoint({"promise": promise}, config, found, language, dtype)
 
 
 def _stated(config: dict, promise: object) -> tuple[dict, Language, Format]:

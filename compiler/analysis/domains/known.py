@@ -15,6 +15,7 @@ from compiler.analysis.linear_form import Form
 from compiler.analysis.matrix_sums import MatrixSumsCache
 from compiler.errors import CompileError
 from compiler.language import operations as ops
+from compiler.language.circuit import Circuit
 from compiler.language.graph import inputs_first, operation_of
 from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream
@@ -60,6 +61,10 @@ class Domains:
         if reasons:
             raise CompileError(reasons)
         return found
+
+    def exact_dtype(self, circuit: Circuit) -> type:
+        """float64 where it runs the circuit exactly, partial sums included; else object, for Integers and Fractions."""
+        return np.float64 if all(self.fits_float64(s) for s in circuit.streams) else object
 
     def fits_float64(self, stream: Stream) -> bool:
         """Whether float64 arrays run the operation without rounding, whatever the order of its sums."""

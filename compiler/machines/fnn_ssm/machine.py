@@ -59,8 +59,12 @@ class CompiledNetwork:
         return sizes(self.network)
 
     def interpret(self, tokens: ArrayLike) -> np.ndarray:
-        """What the circuit as written gives: (batch, time, width) Python integers and Fractions."""
-        return interpret(self.source, self._ids(tokens))[self.source.output]
+        """What the circuit as written gives, exactly: (batch, time, width); Python integers and Fractions where
+        float64 would round.
+        """
+        return interpret(self.source, self._ids(tokens), dtype=self.domains.exact_dtype(self.source))[
+            self.source.output
+        ]
 
     def run(self, tokens: ArrayLike, dtype: type = object) -> np.ndarray:
         """What the network gives, exactly: (batch, time, width). dtype: np.float64 where `fits_float64`."""
