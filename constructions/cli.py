@@ -86,7 +86,8 @@ def run(
 ) -> None:
     """Build, verify, save and report one construction; raises typer.Exit(1) when the verification fails."""
     if construction.target == "fnn+ssm":
-        _run_network(construction, out, mode, samples, as_json)
+        unused = {f"--out {out}": out is not None, "--force": force, "--no-certify": not certify}
+        _run_network(construction, [option for option, given in unused.items() if given], mode, samples, as_json)
         return
     directory, overwrite = requests.checkpoint_directory(construction, out, force)
     with display.progress(quiet=as_json) as bars:
@@ -131,10 +132,10 @@ def run(
         raise typer.Exit(1)
 
 
-def _run_network(construction: Construction, out: Path | None, mode: Mode, samples: int, as_json: bool) -> None:
-    """The same on fnn+ssm, which has no checkpoint."""
-    if out is not None:
-        raise ValueError(f"--out {out}: no library ships fnn+ssm, so there is no checkpoint to save; leave out --out.")
+def _run_network(construction: Construction, of_files: list[str], mode: Mode, samples: int, as_json: bool) -> None:
+    """The same on fnn+ssm, which has no checkpoint. of_files: options that were given and speak of one."""
+    if of_files:
+        raise ValueError(f"{of_files[0]}: no library ships fnn+ssm, so no checkpoint is saved or proved; leave it out.")
     with display.working("start PyTorch", quiet=as_json):
         from constructions.token_selection import network
 

@@ -42,7 +42,7 @@ def soft_selection_command(
     """Lemma 3.3: a network, a constant filter with a skip and a network pick the token whose key meets the query."""
     if plot:
         picture_path(plot, "--plot")
-    with working("soft-selection", quiet=as_json):
+    with working("soft-selection", quiet=as_json) as bars:
         import numpy as np
 
         from constructions.token_selection import soft_selection, soft_selection_plot
@@ -53,7 +53,7 @@ def soft_selection_command(
                 f"--keys {keys} with --values {values} takes {setting.made.channels} channels, and {MOST_FEATURES} are "
                 "the most that this command builds; take fewer of either."
             )
-        row = soft_selection.angle_row(setting, keys, samples, np.random.default_rng(seed))
+        row = soft_selection.angle_row(setting, keys, samples, np.random.default_rng(seed), bars)
         one = soft_selection.one_selection(setting, keys, seed)
         if plot:
             soft_selection_plot.draw(one, plot)

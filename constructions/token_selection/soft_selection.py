@@ -6,12 +6,15 @@ one no shorter than 0.95); and contexts of two words, each word an angle (Lemma 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain
 from itertools import product as every
 from math import exp, pi, sqrt
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from compiler.machines.relu_gadgets import kernel
 from compiler.machines.relu_gadgets.embedding import context_keys
@@ -20,10 +23,17 @@ from constructions.token_selection.lemmas import Row, row_of
 from verify import lemma_bounds as stated
 from verify.arguments import at_least
 
-AT_ONCE = 256  # sequences: the layers of f_2 then stay in the cache
+AT_ONCE = 256  # sequences, or tokens that f_1 reads: the layers then stay in the cache
+MOST_AT_ONCE = 1 << 20  # tokens of the sequences that run together
+MOST_DRAWN = 1 << 22  # tokens of the sequences that are drawn together
+MOST_CORNERS = 1 << 22  # tokens of all corners: where there would be more, fewer places are tried
 OVERDRAWN = 8  # of the sequences that are drawn not all have the gap
 SPARE = 0.2  # of an error, which F.1's bound and the networks' leave to float64
 POOL = 4_000  # f_1 acts on single tokens: sequences are drawn from so many of them
+
+
+_Sequences = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""(n, tokens) places in a pool of tokens, (n, d) queries, (n,) the token of each sequence that is to be chosen."""
 
 
 @dataclass(frozen=True)
@@ -96,29 +106,50 @@ def rows(samples: int, seed: int) -> list[Row]:
     ]
 
 
-def angle_row(setting: Setting, keys: int, samples: int, rng: np.random.Generator) -> Row:
+def angle_row(
+    setting: Setting,
+    keys: int,
+    samples: int,
+    rng: np.random.Generator,
+    progress: Callable[[str, int], Callable[[int], None]] = lambda name, count: lambda done: None,
+) -> Row:
     """Sequences of different keys, the query one of them, random values with −1 and 1 among them.
 
-    Corners: every key at every place with the value 1 or −1, all others, its neighbours first, with the opposite.
+    Corners: every key at every place (of very long sequences: at places from the first to the last) with the value 1 or
+    −1, all others, its neighbours first, with the opposite. progress: is told how many sequences there are, and which
+    are done.
     """
     made = setting.made
     count = max(2, POOL // keys)
     pool_keys = np.repeat(_circle(keys), count)[:, None]
     pool_values = _values(rng, (keys * count, made.values))
     pool_values[::count], pool_values[1::count] = 1, -1
-    distinct = np.argsort(rng.random((samples, keys)), axis=1)
-    kind = distinct[:, np.arange(made.tokens) % keys]  # more tokens than keys: a key again has its value again
-    member = np.take_along_axis(rng.integers(count, size=(samples, keys)), kind, 1)
-    right = rng.integers(made.tokens, size=samples)
-    places = np.array([(c, at, sign) for c in range(keys) for at in range(made.tokens) for sign in (0, 1)])
-    chosen, at, sign = places.T
-    near = np.array([(j + 1) // 2 * (1 if j % 2 else -1) for j in range(keys)])  # 0, 1, −1, 2, −2, …
-    turn = near[(np.arange(made.tokens) - at[:, None]) % keys]
-    corner, other = (chosen[:, None] + turn) % keys, np.where(turn == 0, sign[:, None], 1 - sign[:, None])
-    kind, member = np.concatenate([corner, kind]), np.concatenate([other, member])
-    right = np.concatenate([at, right])
-    query = _circle(keys)[kind[np.arange(len(kind)), right]][:, None]
-    return _measured(setting, pool_keys, pool_values, kind * count + member, query, right)
+
+    def drawn(samples: int) -> _Sequences:
+        distinct = np.argsort(rng.random((samples, keys)), axis=1)
+        kind = distinct[:, np.arange(made.tokens) % keys]  # more tokens than keys: a key again has its value again
+        member = np.take_along_axis(rng.integers(count, size=(samples, keys)), kind, 1)
+        return _asked(kind, member, rng.integers(made.tokens, size=samples))
+
+    def corners(places: np.ndarray) -> _Sequences:
+        chosen, at, sign = places.T
+        near = np.array([(j + 1) // 2 * (1 if j % 2 else -1) for j in range(keys)])  # 0, 1, −1, 2, −2, …
+        turn = near[(np.arange(made.tokens) - at[:, None]) % keys]
+        return _asked((chosen[:, None] + turn) % keys, np.where(turn == 0, sign[:, None], 1 - sign[:, None]), at)
+
+    def _asked(kind: np.ndarray, member: np.ndarray, right: np.ndarray) -> _Sequences:
+        query = _circle(keys)[kind[np.arange(len(kind)), right]][:, None]
+        return kind * count + member, query, right
+
+    most = max(2, MOST_CORNERS // (2 * keys * made.tokens))
+    at = np.unique(np.linspace(0, made.tokens - 1, min(made.tokens, most)).round().astype(int)).tolist()
+    places = np.array([(c, t, sign) for c in range(keys) for t in at for sign in (0, 1)])
+    each = max(1, MOST_DRAWN // made.tokens)
+    sequences = chain(
+        (corners(places[start : start + each]) for start in range(0, len(places), each)),
+        (drawn(min(each, samples - start)) for start in range(0, samples, each)),
+    )
+    return _measured(setting, pool_keys, pool_values, sequences, progress("sequences", len(places) + samples))
 
 
 def vector_row(setting: Setting, samples: int, rng: np.random.Generator) -> Row:
@@ -146,7 +177,7 @@ def vector_row(setting: Setting, samples: int, rng: np.random.Generator) -> Row:
     drawn = np.concatenate([corners, drawn[kept] + len(corner_keys)])
     query = np.concatenate([np.tile([1.0, 0.0], (len(corners), 1)), query[kept]])
     right = np.concatenate([at, right[kept]])
-    return _measured(setting, keys * made.scale, values, drawn, query * made.scale, right)
+    return _measured(setting, keys * made.scale, values, [(drawn, query * made.scale, right)])
 
 
 def _vector_corners(setting: Setting, gap: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -196,12 +227,18 @@ def context_row(samples: int, rng: np.random.Generator, vocab: int = 4, tokens: 
     pool_keys = np.stack([circle[pool // copies // contexts], circle[pool // copies // vocab % vocab]], 1)
     values = np.where((pool % copies == 0)[:, None], bits[pool // copies % vocab], _values(rng, (len(pool), 2)))
     setting = Setting("contexts of 2 words, angles", made, error, chi * gap, 1.0)
-    row = _measured(setting, pool_keys, values, codes, circle[query[kept]], matches[kept].argmax(1))
+    row = _measured(setting, pool_keys, values, [(codes, circle[query[kept]], matches[kept].argmax(1))])
     return row | {"lemma": "H.3"}
 
 
-def _measured(setting: Setting, keys: np.ndarray, values: np.ndarray, drawn: np.ndarray, query, right) -> Row:
-    """keys, values: of a pool of tokens; drawn: (n, tokens) of it, query: (n, d), right: the token to be chosen.
+def _measured(
+    setting: Setting,
+    keys: np.ndarray,
+    values: np.ndarray,
+    sequences: Iterable[_Sequences],
+    advance: Callable[[int], None] = lambda done: None,
+) -> Row:
+    """keys, values: of a pool of tokens, of which the sequences are drawn.
 
     f_1 runs once for each token of the pool, and so do the waves of f_2 for each query.
     """
@@ -209,26 +246,36 @@ def _measured(setting: Setting, keys: np.ndarray, values: np.ndarray, drawn: np.
     none = np.zeros_like(keys)
     tokens = np.concatenate([made.first(part) for part in _parts(np.concatenate([keys, none, values], 1))])
     tokens = tokens[:, : -made.d]
-    asked, which = np.unique(query, axis=0, return_inverse=True)
-    waves = np.concatenate([made.waves(part) for part in _parts(asked)])
-    soft_off = value_off = 0.0
-    for part in _parts(np.arange(len(drawn))):
-        got = made.meeting(np.concatenate([tokens[drawn[part]].sum(1), waves[which[part]]], 1))
-        weights = weights_of(made, keys[drawn[part]], query[part])
-        value = values[drawn[part]]
-        soft_off = max(soft_off, float(np.abs(got - (weights[..., None] * value).sum(1)).max()))
-        value_off = max(value_off, float(np.abs(got - value[np.arange(len(part)), right[part]]).max()))
+    soft_off, value_off, points = 0.0, 0.0, 0
+    for drawn, query, right in sequences:
+        asked, which = np.unique(query, axis=0, return_inverse=True)
+        waves = np.concatenate([made.waves(part) for part in _parts(asked)])
+        for part in _parts(np.arange(len(drawn)), min(AT_ONCE, MOST_AT_ONCE // made.tokens)):
+            got = made.meeting(np.concatenate([_added(tokens, drawn[part]), waves[which[part]]], 1))
+            weights = weights_of(made, keys[drawn[part]], query[part])
+            value = values[drawn[part]]
+            soft_off = max(soft_off, float(np.abs(got - (weights[..., None] * value).sum(1)).max()))
+            value_off = max(value_off, float(np.abs(got - value[np.arange(len(part)), right[part]]).max()))
+            advance(len(part))
+        points += len(drawn)
     sizes = {name: max(net.sizes()[name] for net in (made.first, made.second)) for name in ("L", "W", "B")}
     sizes |= {"S": made.first.nonzeros + made.second.nonzeros, "D": made.first.outputs}
     promised = {"D": stated.selection_channels(made.top, made.d, made.values)}
     good = soft_off <= setting.soft_bound and setting.bound <= setting.error
     more: dict[str, Any] = {"soft_error": soft_off, "soft_bound": setting.soft_bound, "asked": setting.error}
     more |= {"rounding": made.rounding, "good": good}
-    return row_of("3.3", setting.what, len(drawn), value_off, setting.bound, sizes=sizes, stated=promised, **more)
+    return row_of("3.3", setting.what, points, value_off, setting.bound, sizes=sizes, stated=promised, **more)
 
 
-def _parts(rows: np.ndarray) -> list[np.ndarray]:
-    return np.array_split(rows, max(1, len(rows) // AT_ONCE))
+def _parts(rows: np.ndarray, at_once: int = AT_ONCE) -> list[np.ndarray]:
+    return np.array_split(rows, max(1, len(rows) // at_once))
+
+
+def _added(tokens: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """What the filter gives at the last token: the sum of its tokens for each sequence, none of which is copied."""
+    rows, length = drawn.shape
+    which = sparse.csr_array((np.ones(drawn.size), drawn.ravel(), length * np.arange(rows + 1)), (rows, len(tokens)))
+    return which @ tokens
 
 
 def weights_of(made: SoftSelection, keys: np.ndarray, query: np.ndarray) -> np.ndarray:

@@ -176,7 +176,9 @@ def test_the_command_shows_sizes_beside_those_by_hand():
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["recall", "--arch", "fnn+ssm", "--out", "somewhere"], r"no library ships fnn\+ssm"),
+        (["recall", "--arch", "fnn+ssm", "--out", "somewhere"], r"--out somewhere: no library ships fnn\+ssm"),
+        (["recall", "--arch", "fnn+ssm", "--force"], r"--force: no library ships fnn\+ssm"),
+        (["recall", "--arch", "fnn+ssm", "--no-certify"], r"--no-certify: no library ships fnn\+ssm"),
         (["token-selection", "--keys", "plane", "--size", "3"], "size = 3 is no sum of two squares.*size = 4 works"),
         (["token-selection", "--keys", "plane", "--size", "11"], "size = 11 is no sum .* size = 13 works"),
         (["unique-induction", "--length", "1"], "length = 1 is too small, .* the smallest length that works is 2"),

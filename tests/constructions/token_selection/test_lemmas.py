@@ -52,6 +52,30 @@ def test_soft_selection(make) -> None:
     assert row["soft_error"] <= row["soft_bound"] and row["error"] <= row["bound"] <= row["asked"]
 
 
+def test_long_sequences_are_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same corners and as many sequences; where corners would be too many, the first and the last place stay."""
+    setting, told = soft_selection.angles(3, 40, 1, 0.5), []
+    whole = soft_selection.angle_row(setting, 3, 30, np.random.default_rng(0))
+    monkeypatch.setattr(soft_selection, "MOST_DRAWN", 400)
+    monkeypatch.setattr(soft_selection, "MOST_AT_ONCE", 80)
+    real = soft_selection._measured
+
+    def measured(setting, keys, values, sequences, advance):
+        parts = list(sequences)
+        told.append(parts)
+        return real(setting, keys, values, parts, advance)
+
+    monkeypatch.setattr(soft_selection, "_measured", measured)
+    done: list[int] = []
+    parts = soft_selection.angle_row(setting, 3, 30, np.random.default_rng(0), lambda name, count: done.append)
+    assert parts["points"] == whole["points"] == sum(done) == 3 * 40 * 2 + 30
+    assert parts["good"] and max(len(drawn) for drawn, _, _ in told[0]) == 10 and max(done) <= 2
+    monkeypatch.setattr(soft_selection, "MOST_CORNERS", 1)
+    few = soft_selection.angle_row(setting, 3, 30, np.random.default_rng(0))
+    corners = np.concatenate([right for _, _, right in told[1]])[:-30]
+    assert few["points"] == 3 * 2 * 2 + 30 and set(corners.tolist()) == {0, 39}
+
+
 @pytest.mark.parametrize("norms", [False, True])
 def test_corners_of_vectors_lie_at_the_gap(norms) -> None:
     """Every other key is as near as it may be, its value the opposite; the best one the longest or shortest."""
