@@ -16,7 +16,7 @@ from pathlib import Path
 
 from compiler.artifact.formats import HUGGING_FACE, writer_of
 from compiler.export import read
-from tests.export.cases import GROUPED, LARGE, SMALL, Case, ask, made
+from tests.export.cases import GATED, GROUPED, LARGE, SMALL, Case, ask, made
 
 ROOT = Path(__file__).parents[2]
 NUMBERS, PAGE = ROOT / "docs" / "export.json", ROOT / "docs" / "export.md"
@@ -32,6 +32,14 @@ class Client:
     second: bool = True  # Mamba-2 too
     large: bool = True
     groups: bool = True  # each with a norm of its own
+    gated: bool = False  # those for gated MLPs, and no others
+
+    def takes(self, name: str) -> bool:
+        """Whether it is asked of the checkpoint of this name."""
+        if self.gated or name in GATED:
+            return self.gated and name in GATED
+        small = self.large or name not in LARGE
+        return small and (self.second or name.endswith("-mamba")) and (self.groups or name not in GROUPED)
 
 
 CLIENTS = {
@@ -42,9 +50,10 @@ CLIENTS = {
     "onnx_runtime": Client("onnx"),
     "mlx_client": Client("mlx", groups=False),
     "mamba_ssm_client": Client("mamba-ssm"),
+    "mamba_ssm_mlp": Client("mamba-ssm-mlp", gated=True),
     "triton_client": Client("mamba-ssm", own_folder=True, large=False),
 }
-_SCRIPTS = {"transformers_old": "transformers_client"}
+_SCRIPTS = {"transformers_old": "transformers_client", "mamba_ssm_mlp": "mamba_ssm_client"}
 
 
 @dataclass
@@ -64,13 +73,7 @@ class Row:
 def row(client: str, cases: list[Case], place: Path, folder: str | None) -> Row:
     """Export the checkpoints that a client takes and ask it."""
     what = CLIENTS[client]
-    taken = [
-        case
-        for case in cases
-        if (what.second or case.name.endswith("-mamba"))
-        and (what.large or case.name not in LARGE)
-        and (what.groups or case.name not in GROUPED)
-    ]
+    taken = [case for case in cases if what.takes(case.name)]
     pairs = []
     for case in taken:
         path = case.directory
@@ -119,12 +122,13 @@ def main() -> int:
     given = parser.parse_args()
     folders = dict(pair.split("=", 1) for pair in given.own)
     known = {found["client"]: found for found in json.loads(NUMBERS.read_text())} if NUMBERS.exists() else {}
+    asked = [name for name in CLIENTS if name in given.only and (name in folders or not CLIENTS[name].own_folder)]
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        cases = [made(name, construction, place / name) for name, construction in (SMALL | GROUPED | LARGE).items()]
-        for client, what in CLIENTS.items():
-            if client not in given.only or (what.own_folder and client not in folders):
-                continue
+        every = (SMALL | GROUPED | LARGE | GATED).items()
+        taken = {name: built for name, built in every if any(CLIENTS[client].takes(name) for client in asked)}
+        cases = [made(name, construction, place / name) for name, construction in taken.items()]
+        for client in asked:
             known[client] = asdict(row(client, cases, place, folders.get(client)))
             print(known[client]["version"], known[client]["wrong"] or "bit-exact", flush=True)
             rows = [known[name] for name in CLIENTS if name in known]

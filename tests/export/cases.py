@@ -18,11 +18,15 @@ import compiler
 from constructions import artifact
 from constructions.construction import Construction
 from constructions.copy_dp.copy import Copy
+from constructions.copy_dp.selective_copy import SelectiveCopy
 from constructions.copy_dp.words import EditDistance
 from constructions.polynomials.count_in_row import CountInRow
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.mqar import MQAR
+from constructions.token_selection.recall import AssociativeRecall
+from constructions.token_selection.selection import TokenSelection
+from constructions.token_selection.unique_induction import UniqueInduction
 from verify.tasks.chain import ChainTask
 from verify.tasks.task import IGNORED
 
@@ -45,6 +49,14 @@ def constructions(arch: str) -> dict[str, Construction]:
 SMALL = constructions("mamba") | constructions("mamba2")
 GROUPED = {"mqar-mamba2-groups": MQAR(kappa=4, vocab=9, arch="mamba2", n_groups=2)}
 LARGE = {"mqar-16-512": MQAR(kappa=16, vocab=512)}
+GATED = {  # with blocks that are functions of one position, for gated MLPs
+    "recall-mamba": AssociativeRecall(3, 2, 3),
+    "recall-mamba2": AssociativeRecall(3, 2, 3, arch="mamba2"),
+    "selection-mamba": TokenSelection("angle", 3, 2, 4),
+    "unique-induction-mamba2": UniqueInduction(4, 6, arch="mamba2"),
+    "short-copy-mamba2": Copy(n=3, vocab=2, arch="mamba2"),
+    "selective-copy-mamba2": SelectiveCopy(n=2, vocab=2, length=4, arch="mamba2"),
+}
 
 
 @dataclass

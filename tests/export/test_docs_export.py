@@ -23,7 +23,8 @@ def test_every_client_was_exact_on_enough():
 
 def test_the_versions_are_those_that_are_installed():
     packages = {"transformers_client": "transformers", "mlx_client": "mlx-lm", "llama_cpp": "xllamacpp"}
-    packages |= {"onnx_runtime": "onnxruntime", "mamba_ssm_client": "mamba_ssm", "mambapy_client": "mambapy"}
+    packages |= {"onnx_runtime": "onnxruntime", "mambapy_client": "mambapy"}
+    packages |= {"mamba_ssm_client": "mamba_ssm", "mamba_ssm_mlp": "mamba_ssm"}
     for found in ROWS:
         if found["client"] in packages:
             assert version(packages[found["client"]]) in re.findall(r"[\w.]+", found["version"])
