@@ -30,12 +30,22 @@ def torch_only_transformers():
     definitions then take the place of the wrappers that choose, also in modules that were imported earlier.
     Raises RuntimeError if this version of transformers binds its functions in some other way.
     """
-    with _hidden(_ACCELERATORS):
-        modules = [importlib.import_module(name) for name in _MODELLING]
+    modules = without_accelerators()
     for module, scan in zip(modules, _MODELLING.values(), strict=True):
         unbind(module)
         _check_torch_only(module, scan)
     return TorchOnlyModels(*modules)
+
+
+def without_accelerators() -> list[ModuleType]:
+    """transformers' modelling modules, imported as where no package of kernels is installed."""
+    with _hidden(_ACCELERATORS):
+        return [importlib.import_module(name) for name in _MODELLING]
+
+
+def has_definitions() -> bool:
+    """Whether this release of transformers has its scans as functions of their own, which earlier ones had not."""
+    return all(hasattr(*pair) for pair in zip(without_accelerators(), _MODELLING.values(), strict=True))
 
 
 @contextlib.contextmanager

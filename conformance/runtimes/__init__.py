@@ -32,6 +32,8 @@ _HOMES: Mapping[str, str] = {
     "transformers-nemotron-h": "conformance.runtimes.borrowed",
     "transformers-zamba2": "conformance.runtimes.borrowed",
     "transformers-bamba": "conformance.runtimes.borrowed",
+    "transformers-granitemoehybrid": "conformance.runtimes.borrowed",
+    "transformers-falcon-h1": "conformance.runtimes.borrowed",
 }
 NAMES = tuple(_HOMES)
 

@@ -50,6 +50,27 @@ _MIXERS: dict[str, tuple[str, str, Callable[[Sizes], dict[str, Any]]]] = {
             **_prefixed(c, "mamba_d_state", "mamba_d_conv", "mamba_n_groups", chunk="mamba_chunk_size"),
         },
     ),
+    "granitemoehybrid": (
+        "GraniteMoeHybridMambaLayer",
+        "GraniteMoeHybridConfig",
+        lambda c: {
+            "mamba_n_heads": c["num_heads"],
+            "mamba_d_head": c["head_dim"],
+            **_prefixed(c, "mamba_d_state", "mamba_d_conv", "mamba_n_groups", chunk="mamba_chunk_size"),
+        },
+    ),
+    "falcon_h1": (
+        "FalconH1Mixer",
+        "FalconH1Config",
+        lambda c: {
+            "mamba_n_heads": c["num_heads"],
+            "mamba_d_head": c["head_dim"],
+            "mamba_d_ssm": None,
+            "mamba_rms_norm": True,
+            "mamba_norm_before_gate": False,
+            **_prefixed(c, "mamba_d_state", "mamba_d_conv", "mamba_n_groups", chunk="mamba_chunk_size"),
+        },
+    ),
 }
 
 
@@ -82,6 +103,8 @@ class BorrowedRuntime(HuggingFaceRuntime):
         other = getattr(transformers, config_class)(hidden_size=config["hidden_size"], **sizes(config))
         for i, layer in enumerate(found.model.backbone.layers):
             new = getattr(module, mixer)(other, layer_idx=_mamba_layer(other, i))
+            if hasattr(module, "compute_mup_vector"):  # factors of its parts, which its model gives to a mixer
+                new.register_buffer("mup_vector", module.compute_mup_vector(other), persistent=False)
             new.load_state_dict(layer.mixer.state_dict())
             new.layer_idx = i
             layer.mixer = new.to(layer.mixer.in_proj.weight.dtype)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from compiler.runtime.huggingface import torch_only_transformers
+from compiler.runtime.huggingface import has_definitions, torch_only_transformers
 from conformance.kernel import Kernel, kernel
 from conformance.runtimes import Known
 
@@ -87,15 +87,24 @@ class HuggingFaceRuntime:
 
     def open(self, directory: Path) -> HuggingFaceModel:
         torch_only_transformers()
-        from transformers import AutoModelForCausalLM
-        from transformers.utils import logging
+        return HuggingFaceModel(opened(directory))
 
-        logging.set_verbosity_error()
-        logging.disable_progress_bar()
-        model = AutoModelForCausalLM.from_pretrained(directory, local_files_only=True)
-        return HuggingFaceModel(model.eval())
+
+def opened(directory: Path, **options: Any) -> Any:
+    """The checkpoint as its class in transformers, without messages."""
+    from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    return AutoModelForCausalLM.from_pretrained(directory, local_files_only=True, **options).eval()
 
 
 def load() -> Known:
+    """The release that is installed, or that PYTHONPATH names."""
     version = f"transformers {importlib.metadata.version('transformers')}, PyTorch {torch.__version__}"
+    if not has_definitions():
+        from conformance.runtimes.earlier import EarlierRuntime
+
+        return Known("transformers", version, (), EarlierRuntime())
     return Known("transformers", version, _kernels(), HuggingFaceRuntime())

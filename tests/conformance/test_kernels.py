@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import types
 
 import pytest
 import torch
@@ -16,8 +17,10 @@ from conformance.judge import judge, judged
 from conformance.kernel import kernel, kernel_named
 from conformance.models.build import build
 from conformance.models.judge import judge_model
+from conformance.models.runtime import Unsupported
 from conformance.report import try_kernel
-from conformance.runtimes import NAMES, known
+from conformance.runtimes import NAMES, huggingface, known
+from conformance.runtimes.earlier import EarlierModel, EarlierRuntime
 
 
 def findings(tested, full: bool = False):
@@ -126,9 +129,18 @@ def test_what_cannot_be_tested_is_said() -> None:
             known("mamba-ssm-cuda")
 
 
-@pytest.mark.parametrize("name, right", [("transformers-zamba2", False), ("transformers-bamba", True)])
+@pytest.mark.parametrize(
+    "name, right",
+    [
+        ("transformers-nemotron-h", False),
+        ("transformers-zamba2", False),
+        ("transformers-bamba", True),
+        ("transformers-granitemoehybrid", True),
+        ("transformers-falcon-h1", True),
+    ],
+)
 def test_mixers_of_other_models(name: str, right: bool, tmp_path) -> None:
-    """Zamba2 clamps the steps of a prefill at 0.001, whatever its limits say; Bamba does not."""
+    """NemotronH and Zamba2 clamp the steps of a prefill at 0.001, whatever their limits say; the others do not."""
     (model,) = build(tmp_path, only=("count-since-mamba2",))
     found = list(judge_model(known(name).models, model))
     if right:
@@ -194,3 +206,31 @@ def test_both_numbers_and_offsets_ask_for_the_states_of_documents():
 
     packed = [case for case in cases("ssd") if "document_states" in case.expected]
     assert [judged(kernel(scan), case).status for case in packed] == ["passed"] * len(packed)
+
+
+class ModelOfThatTime:
+    """The call of transformers 4.57: what is continued must say its positions."""
+
+    config = types.SimpleNamespace(num_hidden_layers=2)
+
+    def __init__(self):
+        self.positions = []
+
+    def __call__(self, tokens, attention_mask=None, cache_params=None, cache_position=None, use_cache=False):
+        self.positions.append(None if cache_position is None else cache_position.tolist())
+        cache = cache_params or types.SimpleNamespace(ssm_states={0: torch.zeros(1), 1: torch.ones(1)})
+        return types.SimpleNamespace(logits=tokens[..., None].float(), cache_params=cache)
+
+
+def test_a_release_without_functions_of_its_own_runs_with_the_caches_of_its_time(monkeypatch) -> None:
+    monkeypatch.setattr(huggingface, "has_definitions", lambda: False)
+    found = known("transformers")
+    assert isinstance(found.models, EarlierRuntime) and not found.kernels
+    model = EarlierModel(ModelOfThatTime())
+    _, cache = model.begin(torch.tensor([[1, 2]]))
+    _, cache = model.extend(model.fork(cache), torch.tensor([[3, 4, 5]]))
+    model.extend(cache, torch.tensor([[6]]))
+    assert model.model.positions == [None, [2, 3, 4], [5]]
+    assert [state.tolist() for state in model.states(cache)] == [[0], [1]]
+    with pytest.raises(Unsupported, match="no selection of rows"):
+        model.select(cache, torch.tensor([0]))
