@@ -8,6 +8,7 @@ from typing import Any
 from tests.trust.parts import PARTS
 from tests.trust.reasons import REASONS_OF_MUTANTS
 from tests.trust.store import AGAIN, failed
+from tests.verify.checker.plants import UNCHANGED
 
 HEAD = """# What was tried against it
 
@@ -75,7 +76,9 @@ def _summary(numbers: dict) -> str:
 
 def _ran(name: str, found: dict) -> int:
     """Plants count where they were planted: on a checkpoint that is proved, and where they changed something."""
-    return sum(found["result"].get("plants", {}).values()) if name == "plants" else found["cases"]
+    if name != "plants":
+        return found["cases"]
+    return sum(count for outcome, count in found["result"].get("plants", {}).items() if outcome != UNCHANGED)
 
 
 def _short(numbers: dict) -> str:

@@ -79,7 +79,7 @@ def test_every_checkpoint_gets_its_plants_and_every_construction_has_one():
 
 
 def test_plants_count_where_they_were_planted():
-    result = {"plants": {"accepted": 3, "rejected": 10}, "failures": []}
+    result = {"plants": {"accepted": 3, "rejected": 10, "no score changes": 40}, "failures": []}
     text = page({"plants": {"cases": 125, "commits": ["abc"], "result": result}})
     assert "| one weight of a checkpoint changed | 5,000 | 13 | 0 | abc |" in text
     assert "4,987 of 5,000 were not run" in text

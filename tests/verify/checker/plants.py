@@ -3,8 +3,9 @@
 python -m tests.verify.checker.plants COUNT SEED CHECKPOINT...
 
 The module runs first, on sequences of six lengths: a plant that changes no score of a letter there is counted as that,
-and the checker is not asked. Of plants in one block, what stands before it is proved once (`forks`); one verdict of
-each checkpoint is compared with what the command says of the files.
+and the checker is not asked; plants are drawn until COUNT of them change one, TRIES times as many at most. Of plants in
+one block, what stands before it is proved once (`forks`); one verdict of each checkpoint is compared with what the
+command says of the files.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tests.verify.checker.fuzz import Real, mutated, walks
 from verify.checker.check import Verdict, prove
 
 BATCHES = 6  # of sequences, each of one length
+TRIES = 4
 UNCHANGED = "no score changes"
 
 
@@ -49,12 +51,17 @@ def plant(directory: Path, count: int, rng: random.Random, sequences: int = 8) -
     """(how many change no score, are rejected, or missed: a score changes, and it is accepted; what went wrong)."""
     config, circuit, manifest = (json.loads((directory / f"{n}.json").read_text()) for n in _READ)
     tensors, promise = load_file(directory / "model.safetensors"), manifest["promise"]
-    plants = list(_drawn(tensors, count, rng))
-    scores = Scores(config, promise, tensors, sequences, rng) if plants else None
-    asked = [(change, how) for change, how in plants if scores and scores.changed(tensors | change)]
+    scores, asked, unchanged = Scores(config, promise, tensors, sequences, rng), [], 0
+    for change, how in _drawn(tensors, TRIES * count, rng):
+        if scores.changed(tensors | change):
+            asked.append((change, how))
+        else:
+            unchanged += 1
+        if len(asked) == count:
+            break
     judge = lambda checkpoint: prove(checkpoint, circuit, manifest.get("task"))
     verdicts = judged(config, tensors, promise, [change for change, _ in asked], judge)
-    tally, wrong = Counter({UNCHANGED: len(plants) - len(asked)}), []
+    tally, wrong = Counter({UNCHANGED: unchanged}), []
     for (_, how), verdict in zip(asked, verdicts, strict=True):
         accepted = isinstance(verdict, Verdict) and verdict.accepted
         tally["missed" if accepted else "rejected"] += 1
