@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from verify.checker.bounds import along, bounds, corners, rewritten, sums_of_members, values_of
+from verify.checker.bounds import along, bounds, corners, rewritten, values_of
 from verify.checker.formats import Rejected
 from verify.checker.tables import MOST_VALUES, Ramp, Table
 from verify.checker.values import (
@@ -48,7 +48,7 @@ def single(world: World, value: Value) -> tuple[Key, Component]:
 
 def _form(world: World, shape: Value) -> Root:
     low, high = bounds(world, shape)
-    values = sums_of_members([c.values for c in shape.terms.values()])
+    values = values_of(world, shape)
     facts = (int(low), int(high), None if values is None else tuple(int(v) for v in values))
     return world.root("form", facts, (shape,), along=along(world, shape))
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from verify.checker.language import Graph
 from verify.checker.tables import MOST_VALUES, Ramp, Table
-from verify.checker.values import ZERO, Along, Component, Key, Root, Value, World, above, below, combine, later, tighter
+from verify.checker.values import ZERO, Along, Component, Root, Value, World, above, below, combine, later, tighter
+
+_MOST_PIECES, _MOST_BENDS = 4, 6  # that lemma X looks at
 
 
 def bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
@@ -37,14 +39,27 @@ def rewritten(world: World, value: Value) -> list[Value]:
 
 
 def _bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
+    found = [_bounds_at(world, value, t) for t in _moments(value)]
+    return min(lo for lo, _ in found), max(hi for _, hi in found)
+
+
+def _moments(value: Value) -> range:
+    """The first positions, at which some component sees none, and one for all later ones."""
+    return range(1, max((lag for _, lag in value.terms), default=0) + 2)
+
+
+def _bounds_at(world: World, value: Value, t: int) -> tuple[Fraction, Fraction]:
+    """At position t, components that see what stood before the sequence are what they are there."""
     lo = hi = value.const
     gated: dict[tuple[int, ...], list[tuple[Root, Ramp]]] = {}
     for key, component in value.terms.items():
         gate = _gate(world.roots[key[0]], component, key[1]) if isinstance(component, Ramp) else None
-        if gate and isinstance(component, Ramp):
+        if key[1] >= t:
+            lo, hi = lo + component.start[key[1] - t], hi + component.start[key[1] - t]
+        elif gate and isinstance(component, Ramp):
             gated.setdefault(gate, []).append((world.roots[key[0]], component))
         else:
-            lo, hi = lo + component.lo, hi + component.hi
+            lo, hi = lo + component.inside[0], hi + component.inside[1]
     for parts in gated.values():
         low, high = _gated_bounds(world, parts)
         lo, hi = lo + low, hi + high
@@ -127,13 +142,10 @@ def _gated_bounds(world: World, parts: list[tuple[Root, Ramp]]) -> tuple[Fractio
         starts.append([reach(g) for g in gate.start])
     lows = [rest[0] + min([m[0] for m in elements.values()], default=ZERO)] + [rest[0]]
     highs = [rest[1] + max([m[1] for m in elements.values()], default=ZERO)] + [rest[1]]
-    for early in zip(*(ramp.start for _, ramp in parts), strict=True):
-        lows.append(sum(early, ZERO))
-        highs.append(lows[-1])
     for at_start in zip(*starts, strict=True):
         lows.append(sum((r[0] for r in at_start), ZERO))
         highs.append(sum((r[1] for r in at_start), ZERO))
-    alone = [sum((end(ramp) for _, ramp in parts), ZERO) for end in (lambda c: c.lo, lambda c: c.hi)]
+    alone = [sum((ramp.inside[end] for _, ramp in parts), ZERO) for end in (0, 1)]
     return max(min(lows), alone[0]), min(max(highs), alone[1])
 
 
@@ -147,13 +159,62 @@ def _elements(gate: Component, points: list[int]) -> tuple[Fraction, list[tuple[
     return gate.ys[0], [(x, y) for x, y in found if y != gate.ys[0]]
 
 
+def tight(world: World, value: Value) -> tuple[Fraction, Fraction]:
+    """Bounds that count what the last bends leave: see `_tight`. They cost more than `bounds`."""
+    return world.fact("tight", value.key, lambda: _tight(world, value, _MOST_BENDS))
+
+
+def _tight(world: World, value: Value, depth: int) -> tuple[Fraction, Fraction]:
+    """Bounds, of the value and of what it is at each piece of its last bend (lemma X)."""
+    (lo, hi), here = bounds(world, value), along(world, value)
+    if here is not None:
+        lo, hi = max(lo, Fraction(here[0].min())), min(hi, Fraction(here[1].max()))
+    bends = [(k, c) for k, c in value.ramps.items() if not k[1] and world.roots[k[0]].kind == "form" and _side(c)]
+    if not bends or not depth:
+        return lo, hi
+    key, ramp = max(bends, key=lambda bend: bend[0])
+    rest = combine([(Fraction(1), value), (-Fraction(1), Value(ZERO, {key: ramp}))])
+    (shape,), side = world.roots[key[0]].parts, _side(ramp)
+    lines = [(slope, y - slope * x) for slope, x, y in zip(ramp.slopes, ramp.xs, ramp.ys, strict=False)]
+    found = [_tight(world, combine([(Fraction(1), rest), (w, shape)], at), depth - 1) for w, at in lines]
+    return max(lo, (side * max(side * f[0] for f in found))), min(hi, (side * max(side * f[1] for f in found)))
+
+
+def _side(ramp: Ramp) -> int:
+    """1 if the ramp is the largest of its lines, -1 if it is the least of them, 0 if neither or if they are many."""
+    steps = [b - a for a, b in zip(ramp.slopes, ramp.slopes[1:], strict=False)]
+    if not 1 <= len(ramp.slopes) <= _MOST_PIECES or not (all(s > 0 for s in steps) or all(s < 0 for s in steps)):
+        return 0
+    return 1 if not steps or steps[0] > 0 else -1
+
+
+def given(world: World, value: Value, known: dict[int, int]) -> tuple[Fraction, Fraction]:
+    """Bounds at positions where some roots, by their ids, are known integers."""
+    lo = hi = value.const
+    for (number, lag), component in value.terms.items():
+        ends = component.lo, component.hi
+        if isinstance(component, Ramp) and not lag:
+            root = world.roots[number]
+            if number in known:
+                ends = (component.at(known[number]),) * 2
+            elif root.kind == "form":
+                least, most = given(world, root.parts[0], known)
+                ends = component.between(floor(least), ceil(most))
+            elif root.kind == "product":
+                scale, a, b = root.parts
+                found = [scale * x * y for x in given(world, a, known) for y in given(world, b, known)]
+                ends = component.between(floor(min(found)), ceil(max(found)))
+        lo, hi = lo + ends[0], hi + ends[1]
+    return lo, hi
+
+
 def largest(world: World, value: Value) -> Fraction:
     """A bound on |value|."""
     lo, hi = bounds(world, value)
     return max(abs(lo), abs(hi))
 
 
-def sums_of_members(sets: list[tuple[Fraction, ...] | None]) -> tuple[Fraction, ...] | None:
+def _sums_of_members(sets: list[tuple[Fraction, ...] | None]) -> tuple[Fraction, ...] | None:
     """Every sum of one member of each set; None if a set is unknown or there are too many."""
     known = [values for values in sets if values is not None]
     if len(known) < len(sets):
@@ -172,12 +233,19 @@ def sums_of_members(sets: list[tuple[Fraction, ...] | None]) -> tuple[Fraction, 
 
 def values_of(world: World, value: Value) -> tuple[Fraction, ...] | None:
     """A finite set that holds every value, or None."""
-    sets = [component_values(world, key, c) for key, c in value.terms.items()]
-    return sums_of_members([(value.const,), *sets])
+    found = [_values_at(world, value, t) for t in _moments(value)]
+    every = {v for some in found for v in some or ()}
+    return None if None in found or len(every) > MOST_VALUES else tuple(sorted(every))
 
 
-def component_values(world: World, key: Key, component: Component) -> tuple[Fraction, ...] | None:
-    known = world.roots[key[0]].values if isinstance(component, Ramp) else None
-    if known is not None and isinstance(component, Ramp):
-        return tuple(sorted({component.at(x) for x in known} | set(component.start)))
-    return component.values
+def _values_at(world: World, value: Value, t: int) -> tuple[Fraction, ...] | None:
+    sets: list[tuple[Fraction, ...] | None] = [(value.const,)]
+    for (root, lag), component in value.terms.items():
+        known = world.roots[root].values if isinstance(component, Ramp) else None
+        if lag >= t:
+            sets.append((component.start[lag - t],))
+        elif known is not None and isinstance(component, Ramp):
+            sets.append(tuple({component.at(x) for x in known}))
+        else:
+            sets.append(component.values)
+    return _sums_of_members(sets)

@@ -9,15 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
+from itertools import product
+from math import prod
 
 import numpy as np
 
-from verify.checker.bent import single
-from verify.checker.bounds import along, bounds, corners, largest
+from verify.checker.bounds import along, bounds, corners, given, largest
 from verify.checker.language import Language
 from verify.checker.mass import given_letter, mass, over_edges, sorted_majorants, zero_where
 from verify.checker.tables import MOST_VALUES, Table
-from verify.checker.values import ZERO, Value, World, above, combine
+from verify.checker.values import ZERO, Root, Value, World, above, combine
 
 _SLACK = 1 + 2.0**-20  # float64 sums and products of numbers ≥ 0 are never too small by more
 _MOST_ENTRIES = 1 << 24
@@ -141,17 +142,50 @@ def _later(world: World, sizes: np.ndarray, lag: int) -> np.ndarray:
 
 
 def _by_count(world: World, b: Value, x: Value) -> Fraction | None:
-    """Where b is a function of a running sum that grows wherever x is not 0, it takes each value at most once there."""
-    if len(b.terms) != 1 or not b.ramps:
+    """A bound on Σ_t b(t) · x(t) where b is at most a function of counts that grow wherever b · x is not 0.
+
+    They take each value at most once there: a count since a reset does so after each reset, and for each value of a sum
+    that grows at the resets.
+    """
+    if bounds(world, x)[0] < 0:
         return None
-    (key, ramp), top = single(world, b), largest(world, x)
-    root = world.roots[key[0]]
-    if isinstance(ramp, Table) or root.kind != "sum" or key[1] or root.hi - root.lo > MOST_VALUES:
-        return None
-    drive = root.parts[1]
-    if bounds(world, drive)[0] < 0 or bounds(world, x)[0] < 0:
-        return None
-    falling = combine([(Fraction(-1), drive)])
-    if bounds(world, drive)[0] == 0 and not zero_where(world, x, falling, ZERO):
-        return None
-    return top * sum((abs(ramp.at(s)) for s in range(root.lo, root.hi + 1)), ZERO)
+    clocks = _counts(world, b)
+    found = []
+    for clock in clocks:
+        if not (_grows(world, clock.parts[1], x) or _grows(world, clock.parts[1], b)):
+            continue
+        times = 1 if clock.kind == "sum" else _segments(world, clock.parts[2], x)
+        sums = [s for s in clocks if s.kind == "sum" and times > 1 and _grows(world, s.parts[1], clock.parts[2])]
+        for own, often in (((clock,), times), *(((clock, s), 1) for s in sums)):
+            ranges = [range(root.lo, root.hi + 1) for root in own]
+            if prod(map(len, ranges)) <= MOST_VALUES:
+                known = (dict(zip((r.id for r in own), at, strict=True)) for at in product(*ranges))
+                found.append(often * sum((max(map(abs, given(world, b, k))) for k in known), ZERO))
+    return largest(world, x) * min(found) if found else None
+
+
+def _counts(world: World, value: Value) -> list[Root]:
+    """The running sums and the counts since a reset that a value is a function of, at this position."""
+    found = []
+    for root in (world.roots[number] for number, lag in value.ramps if not lag):
+        inner = [p for p in root.parts if isinstance(p, Value)] if root.kind in ("form", "product") else []
+        found += [root] if root.kind in ("sum", "count") else [r for p in inner for r in _counts(world, p)]
+    return list({root.id: root for root in found}.values())
+
+
+def _grows(world: World, drive: Value, x: Value) -> bool:
+    """Whether the sum of a drive never falls, and grows wherever x is not 0."""
+    least = bounds(world, drive)[0]
+    if least or bounds(world, x)[0] < 0:
+        return least > 0
+    return zero_where(world, x, combine([(Fraction(-1), drive)]), ZERO)
+
+
+def _segments(world: World, reset: Value, x: Value) -> Fraction:
+    """How often a count begins anew and x may still come: once at the start, and at the resets that x can follow."""
+    graph, here, when = world.language.graph, along(world, x), along(world, reset)
+    if graph is None or here is None or when is None:
+        return 1 + mass(world, reset)
+    live = np.abs(here).max(axis=0)
+    left = reduce(lambda found, _: np.maximum(live, graph.following(found)), range(graph.states), live)
+    return 1 + over_edges(world, when * (left > 0))

@@ -6,20 +6,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from verify.checker.bounds import along, bounds
+from verify.checker.bounds import tight
 from verify.checker.circuit import Reader
 from verify.checker.files import Matrix
 from verify.checker.formats import EXACT, Rejected, array_exponent
 from verify.checker.readout import held
 from verify.checker.relations import relations
 from verify.checker.rules import ONE, Lanes, Unproved
-from verify.checker.tables import Ramp
 from verify.checker.values import Value, World, combine, constant, normalised
 from verify.checker.windows import TooLarge, exact_float, exact_product
 
 _MOST_ENTRIES = 1 << 23
 _MOST_WEIGHTS = 4  # powers of two that are tried
-_MOST_PIECES, _MOST_BENDS = 4, 6  # that are looked at to bound a score
 
 
 def scores_differ(reader: Reader, lanes: Lanes, head: Matrix, letters: int) -> str | None:
@@ -44,36 +42,12 @@ def _score(parts: list[tuple[Matrix, Lanes]], row: int) -> Value:
     return combine([(w, lanes[c]) for matrix, lanes in parts if row < matrix.shape[0] for c, w in matrix.row(row)])
 
 
-def _tight(world: World, value: Value, depth: int) -> tuple[Fraction, Fraction]:
-    """Bounds, of the value and of what it is at each piece of its last bend (lemma X)."""
-    (lo, hi), here = bounds(world, value), along(world, value)
-    if here is not None:
-        lo, hi = max(lo, Fraction(here[0].min())), min(hi, Fraction(here[1].max()))
-    bends = [(k, c) for k, c in value.ramps.items() if not k[1] and world.roots[k[0]].kind == "form" and _side(c)]
-    if not bends or not depth:
-        return lo, hi
-    key, ramp = max(bends, key=lambda bend: bend[0])
-    rest = combine([(ONE, value), (-ONE, Value(Fraction(0), {key: ramp}))])
-    (shape,), side = world.roots[key[0]].parts, _side(ramp)
-    lines = [(slope, y - slope * x) for slope, x, y in zip(ramp.slopes, ramp.xs, ramp.ys, strict=False)]
-    found = [_tight(world, combine([(ONE, rest), (w, shape)], at), depth - 1) for w, at in lines]
-    return max(lo, (side * max(side * f[0] for f in found))), min(hi, (side * max(side * f[1] for f in found)))
-
-
-def _side(ramp: Ramp) -> int:
-    """1 if the ramp is the largest of its lines, -1 if it is the least of them, 0 if neither or if they are many."""
-    steps = [b - a for a, b in zip(ramp.slopes, ramp.slopes[1:], strict=False)]
-    if not 1 <= len(ramp.slopes) <= _MOST_PIECES or not (all(s > 0 for s in steps) or all(s < 0 for s in steps)):
-        return 0
-    return 1 if not steps or steps[0] > 0 else -1
-
-
 def _rule_weight(reader: Reader, stream: dict, lanes: Lanes, head: Matrix) -> Fraction | None:
     """The W of rules: a power of two above every lead of a score over that of a token with a rule; any will do."""
     if stream["operation"] != "Decide":
         return None
     tokens, scores = stream["attributes"]["tokens"], reader.output(stream["inputs"][0])
-    found = [_tight(reader.world, _score(scores, row), _MOST_BENDS) for row in range(scores[0][0].shape[0])]
+    found = [tight(reader.world, _score(scores, row)) for row in range(scores[0][0].shape[0])]
     lead = max(hi for _, hi in found) - min(found[t][0] for t in tokens)
     weight = ONE
     while weight <= lead:

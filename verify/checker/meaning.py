@@ -176,16 +176,36 @@ class Meaning:
     def name(self, terms: Iterable[tuple[Fraction, Factors]]) -> tuple:
         """The normal form of a sum of products."""
         window, products = self._sum(terms)
-        return window_key(window), products
+        return window_key(window), tuple(sorted((n, digest(self.name(self._pure(g)))) for n, g in products.items()))
 
     def vanishes(self, terms: Iterable[tuple[Fraction, Factors]]) -> bool:
-        """Whether the normal form of a sum of products is that of 0."""
+        """Whether the normal form of a sum of products is that of 0, or it is seen to be 0 by common factors."""
         window, products = self._sum(terms)
-        return not products and not any(piece.table.any() for piece in window)
+        if any(piece.table.any() for piece in window):
+            return False
+        return self._cancel([term for group in products.values() for term in group])
 
-    def _sum(self, terms: Iterable[tuple[Fraction, Factors]], depth: int = 0) -> tuple[list[Letters], tuple]:
-        """A sum of products: that of windows as functions of letters, with `depth` first positions at least, and the
-        names of others.
+    def _cancel(self, terms: Terms) -> bool:
+        """Whether products vanish by common factors: g · x + g · y is 0 if x + y is; single ones are one value."""
+        terms = sorted(terms, key=lambda term: -len(term[1]))
+        while terms and len(terms[0][1]) > 1:
+            for g in terms[0][1]:
+                held = [(weight, without) for weight, f in terms if (without := self._without(g, f)) is not None]
+                if len(held) > 1 and self.vanishes(held):
+                    terms = [term for term in terms if self._without(g, term[1]) is None]
+                    break
+            else:
+                return False
+        return not terms or self.zero(combine([(weight, f) for weight, (f,) in terms]))
+
+    def _without(self, g: Value, factors: Factors) -> Factors | None:
+        """The factors without the first that is g; None if none is."""
+        at = next((i for i, f in enumerate(factors) if self.key(f) == self.key(g)), None)
+        return None if at is None else factors[:at] + factors[at + 1 :]
+
+    def _sum(self, terms: Iterable[tuple[Fraction, Factors]], depth: int = 0) -> tuple[list[Letters], dict[str, Terms]]:
+        """A sum of products: that of windows as functions of letters, with `depth` first positions at least, and
+        others.
         """
         windows: Terms = []
         others: Terms = []
@@ -197,7 +217,7 @@ class Meaning:
         for weight, factors in windows:
             parts = [self._pieces(f, depth) for f in factors] or [self._pieces(constant(1), depth)]
             total = plus(total, reduce(times, parts), weight)
-        return total, tuple(sorted(self._products(others)))
+        return total, self._products(others)
 
     def _pieces(self, window: Value, depth: int) -> list[Letters]:
         if (window.key, depth) not in self._written:
@@ -259,14 +279,17 @@ class Meaning:
             found.append(Ramp(xs, [(after - before) * max(d, 0) for d in away]))
         return base, found
 
-    def _products(self, terms: list[tuple[Fraction, Factors]]) -> list[tuple[str, str]]:
-        """Products that are no windows: their windows added up for each product of the other factors."""
-        groups: dict[str, list] = {}
+    def _products(self, terms: Terms) -> dict[str, Terms]:
+        """Products that are no windows by what their other factors are, where their windows do not add up to 0."""
+        groups: dict[str, Terms] = {}
         for weight, factors in terms:
-            pure = [f for f in factors if is_window(self.world, f)]
             rest = self._factors([f for f in factors if not is_window(self.world, f)])
-            groups.setdefault(digest(rest), []).append((weight, tuple(pure)))
-        return [(rest, digest(self.name(group))) for rest, group in groups.items() if not self.vanishes(group)]
+            groups.setdefault(digest(rest), []).append((weight, factors))
+        return {rest: group for rest, group in groups.items() if not self.vanishes(self._pure(group))}
+
+    def _pure(self, terms: Terms) -> Terms:
+        """The windows of products."""
+        return [(weight, tuple(f for f in factors if is_window(self.world, f))) for weight, factors in terms]
 
     def _factors(self, factors: list[Value]) -> list[str]:
         """The normal forms of factors; a flag times itself is the flag."""

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from verify.checker.bounds import largest
+from verify.checker.bounds import bounds, largest, tight
 from verify.checker.formats import Rejected, exponent, is_power
 from verify.checker.sums import check_range, exact_sum
 from verify.checker.values import Value, World
@@ -35,21 +35,32 @@ def _level(world: World, lanes: Sequence[Value], epsilon: float, what: str) -> F
     width = len(lanes)
     if width & (width - 1):
         raise Rejected(f"{what}: its width is {width}, no power of two, so that a mean rounds")
-    sizes = [largest(world, lane) ** 2 for lane in lanes]
-    fixed = sorted((i for i, lane in enumerate(lanes) if lane.constant and lane.const), key=lambda i: -sizes[i])
-    everything = sum(sizes, Fraction(0))
-    for count in range(1, _MOST_BALLAST + 1):
-        ballast = [sizes[i] for i in fixed[:count]]
-        total = sum(ballast, Fraction(0))
-        if len(ballast) < count or not is_power(total / width):
-            continue
-        root = Fraction(2) ** (exponent(total / width) // 2)
-        if root**2 * width == total and _absorbed(world, ballast, everything - total, width, root, epsilon):
+    fixed = sorted((abs(lane.const) for lane in lanes if lane.constant and lane.const), reverse=True)
+    others = [lane for lane in lanes if not lane.constant]
+    for bound in (bounds, tight):
+        sizes = [max(map(abs, bound(world, lane))) for lane in others]
+        everything = sum((x**2 for x in (*fixed, *sizes)), Fraction(0))
+        level = _ballast(world, fixed, everything, width, epsilon)
+        if level is not None:
             if 2 * everything > Fraction(2) ** 127:
                 raise Rejected(f"{what}: its sum of squares can overflow")
-            return root
-    bound = float(max(sizes, default=0)) ** 0.5
-    raise Rejected(f"{what}: no constants absorb the squares of the other lanes (up to {bound:.4g} in one)")
+            return level
+    raise Rejected(
+        f"{what}: no constants (up to {float(max(fixed, default=0)):.4g}) absorb the squares of the other lanes "
+        f"(up to {float(max(sizes, default=0)):.4g} in one)"
+    )
+
+
+def _ballast(world: World, fixed: list[Fraction], everything: Fraction, width: int, epsilon: float) -> Fraction | None:
+    """The K of the first constants whose squares are K² · width and absorb the rest of `everything`."""
+    for count in range(1, min(_MOST_BALLAST, len(fixed)) + 1):
+        squares = [x**2 for x in fixed[:count]]
+        total = sum(squares, Fraction(0))
+        if is_power(total / width):
+            level = Fraction(2) ** (exponent(total / width) // 2)
+            if level**2 * width == total and _absorbed(world, squares, everything - total, width, level, epsilon):
+                return level
+    return None
 
 
 def _absorbed(

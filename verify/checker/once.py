@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
+from itertools import permutations
 
 from verify.checker.bounds import bounds, largest, values_of
 from verify.checker.mass import zero_where
 from verify.checker.tables import Ramp
-from verify.checker.values import ZERO, Component, Key, Root, Value, World, normalised
+from verify.checker.values import ZERO, Component, Key, Root, Value, World, multiple, normalised
 
 _MOST_WRITES = 64
 
@@ -44,15 +46,12 @@ def _one(world: World, root: Root, ramp: Ramp, sign: int, column: Value) -> Frac
     drives = Value(ZERO, {(root.id, 0): ramp})
     for key, component in shape.ramps.items():
         memory = world.roots[key[0]]
-        if memory.kind != "memory" or key[1] or not component.linear or component.slopes[0] * sign >= 0:
+        if key[1] or not component.linear or component.slopes[0] * sign >= 0 or memory.lo < 0:
             continue
-        unit, w, columns = memory.parts
-        if bounds(world, w)[0] < 0 or memory.lo < 0:
+        step = _grown(world, memory, drives, column)
+        if step is None:
             continue
-        step = _least_step(world, w, columns, column)
-        if step is None or not (w.constant or zero_where(world, drives, Value(-w.const, _negated(w)), ZERO)):
-            continue
-        fall = abs(component.slopes[0]) / unit * step
+        fall = abs(component.slopes[0]) * step
         lo, hi = bounds(world, Value(ZERO, {k: c for k, c in shape.terms.items() if k != key}))
         top, total = (hi if sign > 0 else -lo), ZERO
         for j in range(1, _MOST_WRITES):
@@ -62,6 +61,29 @@ def _one(world: World, root: Root, ramp: Ramp, sign: int, column: Value) -> Frac
                 return total * largest(world, column)
             total += amount
     return None
+
+
+def _grown(world: World, memory: Root, drives: Value, column: Value) -> Fraction | None:
+    """How much a memory has grown at least, where drive and column are positive, by each such position."""
+    for scale, w, columns in _memories(world, memory):
+        step = _least_step(world, w, columns, column) if bounds(world, w)[0] >= 0 else None
+        if step is not None and (w.constant or zero_where(world, drives, Value(-w.const, _negated(w)), ZERO)):
+            return scale * step
+    return None
+
+
+def _memories(world: World, root: Root) -> Iterator[tuple[Fraction, Value, tuple]]:
+    """(scale, w, columns) where the root is scale · Σ_n C_n Σ B_n w; a running sum behind a gate is of one column."""
+    if root.kind == "memory":
+        yield 1 / root.parts[0], *root.parts[1:]
+    for total, query in permutations(root.parts[1:]) if root.kind == "product" else ():
+        size, summed = multiple(world, total)
+        if summed is None or summed.kind != "sum":
+            continue
+        times, driven = multiple(world, summed.parts[1])
+        if driven is not None and driven.kind == "product":
+            for w, b in permutations(driven.parts[1:]):
+                yield root.parts[0] * size / summed.parts[0] * times * driven.parts[0], w, ((b, query),)
 
 
 def _negated(value: Value) -> dict[Key, Component]:

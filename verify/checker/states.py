@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
+from itertools import permutations
 
 import numpy as np
 
 from verify.checker.bent import product
-from verify.checker.bounds import along, bounds, largest, values_of
+from verify.checker.bounds import along, bounds, largest, tight, values_of
 from verify.checker.columns import masses_of_products
 from verify.checker.formats import ERASED, KEPT, ON, Rejected, exponent
 from verify.checker.mass import mass, sorted_majorants, zero_where
@@ -29,11 +30,14 @@ from verify.checker.values import (
     combine,
     constant,
     divided,
+    multiple,
     normalised,
     of_root,
     scaled,
 )
 from verify.checker.windows import TooLarge, is_window, pieces, reach, times
+
+_MOST_TOGETHER = 64  # columns
 
 Column = tuple[Value, Value, tuple[Fraction, Fraction]]  # B, C and the bounds on |A|
 
@@ -216,13 +220,10 @@ def running_sum(world: World, drive: Value, what: str) -> Value:
     is known up to the format's integers, and at most 9/8 of the truth beyond (by the order of a scan, trusted base)."""
     if drive.constant and not drive.const:
         return drive
-    scale, shape = (drive.const, constant(1)) if drive.constant else normalised(drive)
+    scale, shape = _upright(world, drive)
     lo, hi = bounds(world, shape)
     unit = Fraction(2) ** shape.unit
-    top = int(mass(world, shape) / unit)
-    if hi <= 0:
-        scale, shape, lo, hi = -scale, scaled(shape, Fraction(-1)), -hi, -lo
-    exact = None
+    top, exact = int(_added_up(world, shape) / unit), None
     if top > world.format.units:
         if lo < 0 or hi > unit:
             raise Rejected(
@@ -236,6 +237,23 @@ def running_sum(world: World, drive: Value, what: str) -> Value:
     value = of_root(root, scale * unit)
     value.upto = exact
     return value
+
+
+def _added_up(world: World, drive: Value) -> Fraction:
+    """A bound on Σ_t |drive(t)|; a product may stop itself."""
+    scale, root = multiple(world, drive)
+    if root is None or root.kind != "product":
+        return mass(world, drive)
+    stopped = [written(world, x, b) for x, b in permutations(root.parts[1:])]
+    return min([mass(world, drive), *(abs(scale) * root.parts[0] * s for s in stopped if s is not None)])
+
+
+def _upright(world: World, drive: Value) -> tuple[Fraction, Value]:
+    """(scale, shape) with drive = scale · shape: the same shape for proportional drives, ≥ 0 where it has one sign."""
+    if drive.constant:
+        return drive.const, constant(1)
+    scale, shape = normalised(drive)
+    return (scale, shape) if bounds(world, shape)[1] > 0 else (-scale, scaled(shape, Fraction(-1)))
 
 
 def _summed(world: World, shape: Value, exact: int | None) -> Along:
@@ -270,21 +288,20 @@ def latch(world: World, value: Value, flag: Value) -> Value:
 def _difference_of_sums(world: World, latched: Root) -> None:
     """A running sum of what is never negative, less what it was when the flag last held, counts since then."""
     unit, shape, flag = latched.parts
-    ((total, line),) = shape.ramps.items() if len(shape.terms) == len(shape.ramps) == 1 else [((0, 1), None)]
-    summed = world.roots[total[0]]
-    if (latched.id, 0) in world.zeros or line is None or total[1] or summed.kind != "sum" or summed.exact is not None:
+    slope, summed = multiple(world, shape)
+    if (latched.id, 0) in world.zeros or summed is None or summed.kind != "sum" or summed.exact is not None:
         return
     drive = summed.parts[1]
-    if line.linear and shape.const + line.at(summed.lo) == line.slopes[0] * summed.lo and bounds(world, drive)[0] >= 0:
+    if bounds(world, drive)[0] >= 0:
         facts, since = (0, summed.hi, None), _since(world, drive, flag)
         counted = world.root("count", facts, (summed.parts[0], drive, flag), along=since)
-        terms = [(Fraction(1), of_root(summed, Fraction(1))), (-unit / line.slopes[0], of_root(latched, Fraction(1)))]
-        world.zeros[latched.id, 0] = total, combine([*terms, (Fraction(-1), of_root(counted, Fraction(1)))])
+        terms = [(Fraction(1), of_root(summed, Fraction(1))), (-unit / slope, of_root(latched, Fraction(1)))]
+        world.zeros[latched.id, 0] = (summed.id, 0), combine([*terms, (Fraction(-1), of_root(counted, Fraction(1)))])
 
 
 def counted(world: World, drive: Value, reset: Value, what: str) -> Value:
     """What was driven since the last reset, where that is 1: at most the mass of it. Elsewhere it is less than 1."""
-    scale, shape = (drive.const, constant(1)) if drive.constant else normalised(drive)
+    scale, shape = _upright(world, drive)
     unit = Fraction(2) ** shape.unit
     top, here = int(mass(world, shape) / unit), _since(world, shape, reset)
     if here is not None:
@@ -313,9 +330,9 @@ def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what:
     """Σ_n C_n(t) Σ_{s ≤ t} B_n(s) drive(s): every column bounded by its mass, the read by its worst letters
     (lemma Y).
     """
-    scale, shape = (drive.const, constant(1)) if drive.constant else normalised(drive)
     if drive.constant and not drive.const:
         return drive
+    scale, shape = _upright(world, drive)
     as_given = digest([(b.key, c.key) for b, c in columns])
     columns, b_size, c_size = world.fact("scaled columns", as_given, lambda: _common_scale(columns))
     name = world.fact("name of columns", as_given, lambda: digest([(b.key, c.key) for b, c in columns]))
@@ -354,6 +371,7 @@ def _held(world: World, shape: Value, columns: list[tuple[Value, Value]]) -> Hel
         tops[n] = tops[n] if stopped is None else min(tops[n], stopped)
         most[b.unit] = max(tops[n], most.get(b.unit, ZERO))
     at, read = _read_along(world, queries, tops), _read_bound(world, queries, tops)
+    read = min(read, _read_together(world, shape, writes, queries))
     read = read if at is None else min(read, Fraction(float(at[1].max())))
     unit = shape.unit + min(most) + min((c.unit for c in queries if not c.zero), default=0)
     return Held(most, read, unit, at, all(bounds(world, v)[0] >= 0 for v in (shape, *writes, *queries)))
@@ -396,6 +414,20 @@ def _read_bound(world: World, queries: list[Value], tops: list[Fraction]) -> Fra
     return total + sum((ramp_sum(group).hi for group in lines.values()), ZERO)
 
 
+def _read_together(world: World, drive: Value, writes: list[Value], queries: list[Value]) -> Fraction:
+    """A bound on Σ_n |C_n| · Σ_t |B_n · drive|: what all columns take together, times the largest query."""
+    few = len(writes) <= _MOST_TOGETHER
+    sizes = [_size(world, b) if few else constant(largest(world, b)) for b in writes]
+    together = tight(world, combine([(Fraction(1), b) for b in sizes]))[1]
+    return max(largest(world, c) for c in queries) * together * mass(world, drive)
+
+
+def _size(world: World, value: Value) -> Value:
+    """A value that is at least |value|: itself where it has one sign."""
+    lo, hi = bounds(world, value)
+    return scaled(value, Fraction(1 if lo >= 0 else -1)) if lo >= 0 or hi <= 0 else constant(max(-lo, hi))
+
+
 def _of_one_integer(world: World, query: Value) -> bool:
     """Whether a query is a function of one integer, of one sign, that letters do not bend directly."""
     if len(query.terms) > 1 or not query.ramps or bounds(world, query)[0] < 0 < bounds(world, query)[1]:
@@ -418,11 +450,8 @@ def _read_along(world: World, queries: list[Value], tops: list[Fraction]) -> Alo
 
 def _latched(world: World, query: Value, top: Fraction) -> tuple[tuple | None, Value, Fraction]:
     """A query that is a latch: (its flag, what it stores, the factor): latches of one flag are of one position."""
-    for (root, lag), ramp in query.ramps.items():
-        latched = world.roots[root]
-        if len(query.terms) == 1 and not lag and latched.kind == "latch" and ramp.linear:
-            slope = ramp.slopes[0]
-            if query.const + ramp.at(latched.lo) == slope * latched.lo:
-                unit, shape, flag = latched.parts
-                return flag.key, shape, top * abs(slope) / unit
-    return None, query, top
+    slope, latched = multiple(world, query)
+    if latched is None or latched.kind != "latch":
+        return None, query, top
+    unit, shape, flag = latched.parts
+    return flag.key, shape, top * abs(slope) / unit

@@ -66,18 +66,23 @@ class Table:
 
     @cached_property
     def values(self) -> tuple[Fraction, ...] | None:
-        """Every value that the component takes, None if there are too many."""
+        """Every value over the letters, None if there are too many."""
         if len(self.letter_values) > MOST_VALUES:
             return None
-        return tuple(sorted({Fraction(float(v)) for v in self.letter_values} | set(self.start)))
+        return tuple(Fraction(float(v)) for v in self.letter_values)
+
+    @cached_property
+    def inside(self) -> tuple[Fraction, Fraction]:
+        """The least and the largest value over the letters."""
+        return Fraction(float(self.letter_values[0])), Fraction(float(self.letter_values[-1]))
 
     @cached_property
     def lo(self) -> Fraction:
-        return min([Fraction(float(self.letter_values[0])), *self.start])
+        return min(self.inside[0], *self.start, self.inside[0])
 
     @cached_property
     def hi(self) -> Fraction:
-        return max([Fraction(float(self.letter_values[-1])), *self.start])
+        return max(self.inside[1], *self.start, self.inside[1])
 
     @cached_property
     def unit(self) -> int:
@@ -153,12 +158,17 @@ class Ramp:
         return self.ys[0]
 
     @cached_property
+    def inside(self) -> tuple[Fraction, Fraction]:
+        """The least and the largest value over the integers."""
+        return min(self.ys), max(self.ys)
+
+    @cached_property
     def lo(self) -> Fraction:
-        return min(*self.ys, *self.start, self.ys[0])
+        return min(self.inside[0], *self.start, self.inside[0])
 
     @cached_property
     def hi(self) -> Fraction:
-        return max(*self.ys, *self.start, self.ys[0])
+        return max(self.inside[1], *self.start, self.inside[1])
 
     @cached_property
     def unit(self) -> int:
@@ -180,10 +190,8 @@ class Ramp:
         return self.ys[i] + (self.ys[i + 1] - self.ys[i]) * (x - self.xs[i]) / (self.xs[i + 1] - self.xs[i])
 
     def between(self, lo: int, hi: int) -> tuple[Fraction, Fraction]:
-        """The least and the largest value on lo … hi within the range (on the whole range where it lies outside)."""
-        lo, hi = max(lo, self.xs[0]), min(hi, self.xs[-1])
-        if lo > hi:
-            lo, hi = self.xs[0], self.xs[-1]
+        """The least and the largest value on lo … hi within the range (at its end where it lies outside)."""
+        lo, hi = (min(max(x, self.xs[0]), self.xs[-1]) for x in (lo, hi))
         found = [self.at(lo), self.at(hi), *self.ys[bisect_right(self.xs, lo) : bisect_left(self.xs, hi)]]
         return min(found), max(found)
 
@@ -196,7 +204,7 @@ class Ramp:
     @cached_property
     def values(self) -> tuple[Fraction, ...] | None:
         """Every value over all integers of the range, None if there are too many."""
-        found = set(self.start)
+        found: set[Fraction] = set()
         for x0, y0, x1, y1 in self.segments():
             if y0 == y1:
                 found.add(y0)

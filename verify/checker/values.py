@@ -149,6 +149,14 @@ def of_root(root: Root, scale: Fraction) -> Value:
     return normal({(root.id, 0): Ramp(ends, [scale * x for x in ends])}, ZERO)
 
 
+def multiple(world: World, value: Value) -> tuple[Fraction, Root | None]:
+    """(w, root) where the value is w · a root at this position; (0, None) where it is none."""
+    ((key, ramp),) = value.ramps.items() if len(value.terms) == len(value.ramps) == 1 else [((TOKEN, 0), None)]
+    if ramp is None or key[1] or len(ramp.xs) != 2 or value.const + ramp.at(ramp.xs[0]) != ramp.slopes[0] * ramp.xs[0]:
+        return ZERO, None
+    return ramp.slopes[0], world.roots[key[0]]
+
+
 def normal(terms: Mapping[Key, Component], const: Fraction) -> Value:
     """Components that are 0 at the first letter or the least integer, and none that is 0 throughout."""
     kept: dict[Key, Component] = {}

@@ -24,19 +24,20 @@ from verify.checker import (
     bounds,
     circuit,
     columns,
-    compare,
     files,
     language,
     mamba,
     mass,
     meaning,
     norms,
+    once,
     rules,
     states,
     sums,
 )
 from verify.checker.check import check
 from verify.checker.formats import Rejected
+from verify.checker.values import Root
 
 PAGE = Path(__file__).parents[3] / "docs" / "proofs.md"
 
@@ -65,6 +66,10 @@ def _unbent(world: object, bends: bool = False) -> meaning.Meaning:
     return meaning.Meaning(world)
 
 
+def _of_memories(_world: object, root: Root) -> list[tuple]:
+    return [(1 / root.parts[0], *root.parts[1:])] if root.kind == "memory" else []
+
+
 NOTHING: Callable = lambda *_: None
 RULES: dict[str, tuple] = {
     "S, terms of one letter count letter by letter": (
@@ -80,6 +85,7 @@ RULES: dict[str, tuple] = {
     "W, products": (mass, "_of_product", lambda *_: iter(())),
     "W, many columns": (columns, "_by_letters", lambda w, own, x: columns.np.full(len(own), columns.np.inf)),
     "F, writes that stop themselves": (states, "written", NOTHING),
+    "F, running sums that stop themselves": (once, "_memories", _of_memories),
     "K, counts that are reset": (states, "counted", _refused),
     "K, huge steps may round": (mamba, "_loose", _refused),
     "L, latches": (states, "latch", _refused),
@@ -87,15 +93,18 @@ RULES: dict[str, tuple] = {
     "O, other memories' columns": (states, "_direct_sum", _refused),
     "O, columns that cancel": (states, "_without_mirrors", lambda step, columns: (list(columns), [])),
     "O, columns that never meet": (states, "_never_meet", lambda *_: False),
-    "X, pieces of the last bends": (compare, "_MOST_BENDS", 0),
+    "X, pieces of the last bends": (bounds, "_MOST_BENDS", 0),
     "Y, equal operators on several operands": (arithmetic, "merged", lambda _, value: value),
     "Y, products behind gates of one root": (bounds, "_gate", NOTHING),
     "Y, queries of one integer": (states, "_of_one_integer", lambda *_: False),
     "Y, queries that are latches of one flag": (states, "_latched", lambda _, query, top: (None, query, top)),
+    "Y, columns that share what is stored": (states, "_MOST_TOGETHER", 0),
     "Y, columns written once for each count": (columns, "_by_count", NOTHING),
+    "B, bounds by pieces": (norms, "tight", bounds.bounds),
     "B, several constants": (norms, "_MOST_BALLAST", 1),
     "P, a part of two values": (meaning.Meaning, "_gated", NOTHING),
     "Q, rings of places": (meaning, "delayed", lambda _, value: value),
+    "common factors": (meaning.Meaning, "_cancel", lambda self, terms: not terms),
     "T, dependent queries": (meaning.Meaning, "queries", NOTHING),
     "Z, sums of differences": (meaning, "ended", NOTHING),
     "factors in bends": (circuit, "Meaning", _unbent),

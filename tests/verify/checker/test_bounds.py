@@ -9,17 +9,26 @@ from __future__ import annotations
 import json
 import random
 
+import numpy as np
 import pytest
 
 from constructions.registry import CONSTRUCTIONS
 from tests.circuits import CASES
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.fuzz import walks
+from tests.verify.checker.learned import LEARNED
 from tests.verify.checker.values import Sequence
 from verify.checker.arithmetic import prove_arithmetic
+from verify.checker.bent import relu
+from verify.checker.bounds import bounds, tight, values_of
 from verify.checker.circuit import Reader
-from verify.checker.compare import _score, _tight, compare
+from verify.checker.compare import _score, compare
 from verify.checker.files import read, read_json
+from verify.checker.formats import FORMATS
+from verify.checker.language import Edge, Language
+from verify.checker.rules import ONE
+from verify.checker.states import running_sum
+from verify.checker.values import World, combine, later, of_letters
 
 CHAINS = [
     ("lcs", {"length": 2, "distinct_letters": 2}),
@@ -30,18 +39,25 @@ CHAINS = [
     ("mqar", {"kappa": 3, "vocab": 6, "write": "first"}),
     ("mqar", {"kappa": 3, "vocab": 6, "arch": "mamba2"}),
     ("phonebook", {"names": 2, "entries": 2, "digits": 2}),
+    ("phonebook", {"names": 3, "entries": 2, "digits": 2, "arch": "mamba2"}),
+    ("lis", {"length": 3, "values": 3, "arch": "mamba2"}),
+    ("shortest-path", {"nodes": 3, "lengths": 2, "arch": "mamba2"}),
+    ("in-context-recall", {"vocab": 4, "length": 8, "max_length": 16}),
 ]
 CIRCUITS = ["arithmetic_on_counters", "first_rule_that_holds", "first_and_last_latch", "mqar_code_keys"]
+SINCE = ["since-back", "since-reached", "and-stored", "mass-of-sums"]
 
 
 def _made(name: str, params: dict):
     if params or name in CONSTRUCTIONS:
         construction = CONSTRUCTIONS[name](**params)
         return construction.circuit(), construction.target
+    if name in LEARNED:
+        return LEARNED[name](), "mamba2"
     return next(c for c in CASES if c.name == name).build(), "mamba"
 
 
-@pytest.mark.parametrize("name, params", [*CHAINS, *((name, {}) for name in CIRCUITS)], ids=str)
+@pytest.mark.parametrize("name, params", [*CHAINS, *((name, {}) for name in CIRCUITS + SINCE)], ids=str)
 def test_every_bound_holds_on_sampled_sequences(name, params, tmp_path):
     directory = write(tmp_path / "c", *_made(name, params))
     model, circuit = prove_arithmetic(read(directory)), read_json(directory / "circuit.json")
@@ -50,7 +66,7 @@ def test_every_bound_holds_on_sampled_sequences(name, params, tmp_path):
     reader, stream = Reader(world, circuit), circuit["streams"][circuit["output"]]
     scores = reader.output(stream["inputs"][0] if stream["operation"] == "Decide" else circuit["output"])
     asked = [_score(scores, row) for row in range(min(scores[0][0].shape[0], 12))]
-    bounded = [_tight(world, value, 6) for value in asked]
+    bounded = [tight(world, value) for value in asked]
     promise = json.loads((directory / "construction.json").read_text())["promise"]
     language, rng = promise["language"] | {"length": promise["length"]}, random.Random(name)
     for word in (walks(language, 1, 24, rng)[0].tolist() for _ in range(4)):
@@ -65,3 +81,15 @@ def test_every_bound_holds_on_sampled_sequences(name, params, tmp_path):
                     assert any(lo <= x <= hi for lo, hi in root.along.T[here]), (root.kind, root.id, x)
             for value, (lo, hi) in zip(asked, bounded, strict=True):
                 assert lo <= sequence.value(value, t) <= hi
+
+
+def test_what_looks_back_is_nothing_before_the_start():
+    everything = Edge("any", "any", np.ones(3, dtype=bool), False, True)
+    world = World(Language(3, "any", (everything,), 9), FORMATS["float32"])
+    seen = running_sum(world, of_letters(np.array([1.0, 0.0, 0.0])), "a sum")
+    none = combine([(ONE, relu(world, combine([(-ONE, seen)], ONE)))])
+    for back in (none, combine([(-ONE, none)], ONE)):
+        value = later(back, 2, 3)
+        assert bounds(world, value) == (0, 1) and values_of(world, value) == (0, 1)
+    mixed = combine([(ONE, later(none, 1, 3)), (-ONE, later(none, 2, 3))])
+    assert bounds(world, mixed) == (-1, 1) and set(values_of(world, mixed)) == {-1, 0, 1}

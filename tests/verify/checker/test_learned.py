@@ -11,7 +11,14 @@ from verify.checker.check import check
 
 
 @pytest.mark.parametrize("target", ["mamba", "mamba2"])
-@pytest.mark.parametrize("name", ["since-both", "since-pair", "and-of-three", "and-implied", "mass-of-memory"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("since-back", "since-both", "since-pair", "since-reached", "since-latched"),
+        *("and-of-three", "and-implied", "and-stored"),
+        *("mass-of-sums", "mass-of-memory"),
+    ],
+)
 def test_no_wrong_weight_is_accepted(name, target, tmp_path):
     directory = write(tmp_path / "c", LEARNED[name](), target)
     assert check(directory).accepted
