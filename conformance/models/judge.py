@@ -43,7 +43,8 @@ def judge_model(runtime: Runtime, model_case: ModelCase, explain: bool = True) -
             yield Finding(stage, case, "refused", _sentence(error))
         else:
             finding = _compared(stage, case, model_case, told)
-            mistake = _mistake(model_case, mode, told) if explain and finding.status == "failed" else None
+            asked = explain and finding.status == "failed" and finding.position is not None
+            mistake = _mistake(model_case, mode, told) if asked else None
             yield replace(finding, cause=mistake) if mistake else finding
     yield _states(model, model_case)
 
@@ -68,14 +69,16 @@ def _sentence(error: Exception) -> str:
 
 def _compared(stage: str, case: str, model_case: ModelCase, told: Told) -> Finding:
     """Every position of every row against the exact logits."""
-    length = told.logits.shape[1]
+    length = model_case.tokens.shape[1] if told.length is None else told.length
+    vocab = model_case.logits.shape[-1]
+    shape = tuple(told.logits.shape)
+    if shape[:2] != (len(told.rows), length) or shape[2:] < (vocab,):
+        text = f"logits have shape {shape}, not {(len(told.rows), length, vocab)}"
+        return Finding(stage, case, "failed", text, cause="a result of another shape")
     starts = torch.zeros(len(told.rows), dtype=torch.int64) if told.starts is None else told.starts
     right = torch.ones(told.logits.shape[:2], dtype=torch.bool)
     for i, (row, start) in enumerate(zip(told.rows.tolist(), starts.tolist(), strict=True)):
         expected = model_case.logits[row, : length - start]
-        if told.logits.shape[-1] < expected.shape[-1]:
-            text = f"logits have {told.logits.shape[-1]} entries, but must have {expected.shape[-1]}"
-            return Finding(stage, case, "failed", text, cause="a result of another shape")
         right[i, start:] = right_entries(
             told.logits[i, start:, : expected.shape[-1]], expected, model_case.tolerance
         ).all(-1)

@@ -15,13 +15,15 @@ from conformance.models.runtime import Model
 class Told:
     """What a mode got: logits (b, l, vocab), and the rows of the model's tokens and the positions that they are of.
 
-    starts: for each row, how many positions of padding stand before its first token.
+    starts: for each row, how many positions of padding stand before its first token; length: how many positions were
+    asked for, None for all that the model's tokens have.
     """
 
     logits: Tensor
     rows: Tensor
     borders: dict[str, list[int]] = field(default_factory=dict)
     starts: Tensor | None = None
+    length: int | None = None
 
 
 Mode = Callable[[Model, Tensor], Told]
@@ -34,7 +36,8 @@ def full(model: Model, tokens: Tensor) -> Told:
 
 def short(length: int) -> Mode:
     def run(model: Model, tokens: Tensor) -> Told:
-        return Told(model.begin(tokens[:1, :length])[0], torch.arange(1))
+        asked = tokens[:1, :length]
+        return Told(model.begin(asked)[0], torch.arange(1), length=asked.shape[1])
 
     return run
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,5 +59,7 @@ class EarlierRuntime:
     name = "transformers"
 
     def open(self, directory: Path) -> EarlierModel:
+        """In the dtype that config.json names by a key which these releases need not know."""
         without_accelerators()
-        return EarlierModel(opened(directory, torch_dtype="auto"))
+        dtype = json.loads((directory / "config.json").read_text())["dtype"]
+        return EarlierModel(opened(directory, torch_dtype=getattr(torch, dtype)))

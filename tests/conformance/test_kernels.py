@@ -10,7 +10,7 @@ import torch
 
 from compiler.runtime import has_mamba_ssm, ssd_scan
 from compiler.runtime.selective_scan import selective_scan
-from conformance import load, save
+from conformance import load, report, save
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.companion import companion_cases
 from conformance.judge import judge, judged
@@ -101,6 +101,16 @@ def wrong_scan(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplu
 def test_a_cause_is_named() -> None:
     found = [f for f in judge(kernel(wrong_scan), cases("selective_scan")) if f.status == "failed"]
     assert found[0].stage == "skip and gate" and found[0].cause == "D u is left out"
+
+
+def bare_scan(u, delta, A, B, C):
+    return selective_scan(u, delta, A, B, C)
+
+
+def test_a_kernel_with_few_operands_may_be_good() -> None:
+    exact, random = try_kernel(kernel(bare_scan))
+    assert exact.good and random.good and {finding.status for finding in random.findings} == {"skipped"}
+    assert not report.Tested("none", "kernel", random.findings).good
 
 
 def narrow_scan(u, delta, A, B, C):

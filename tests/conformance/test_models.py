@@ -92,3 +92,28 @@ def test_random_models_are_right_within_their_tolerance_and_not_beyond(tmp_path)
         wrong = verdicts(again, "D left out", "selective_scan" if case.name == "random-mamba" else "ssd")
         assert wrong["the whole sequence"] == "failed" and wrong["states"] == "failed"
     assert not right_entries(torch.tensor([float("nan"), 1.0]), torch.tensor([1.0, 1.0]), 0.1)[0]
+
+
+class Repeats:
+    """A runtime of ours whose steps give their logits once for each row, as transformers 4.44 to 4.47 do."""
+
+    name = "repeats"
+
+    def open(self, directory):
+        model = FaultyRuntime().open(directory)
+        right = model.extend
+
+        def extend(cache, tokens):
+            logits, cache = right(cache, tokens)
+            return logits.repeat(1, len(tokens), 1), cache
+
+        model.extend = extend
+        return model
+
+
+def test_logits_of_another_shape_are_a_finding(place) -> None:
+    found = list(judge_model(Repeats(), read(place / "count-since-mamba")))
+    bad = [finding for finding in found if finding.status != "passed"]
+    assert {finding.stage for finding in bad} == {"steps", "pieces", "padding", "batch", "speculation"}
+    assert {finding.cause for finding in bad} == {"a result of another shape"}
+    assert "logits have shape (3, 176, 67), not (3, 60, 67)" in bad[0].says
