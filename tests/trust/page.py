@@ -220,9 +220,10 @@ def _mutation(result: dict) -> str:
 
 
 def _why(entry: dict) -> str:
-    """Why a mutant stays: lines of a file move, so it is known by its file and its change."""
+    """Why a mutant stays: lines of a file move, so it is known by its file and its change. A hole has no reason."""
     file, change = entry["mutant"].split("  ", 1)
     found = REASONS_OF_MUTANTS.get((file.split(":")[0].removeprefix("compiler/"), change), "not looked into")
+    found = "a defect" if entry["outcome"] == "HOLE" else found
     return f"{found} ({entry['reason'].removesuffix(': ')})"
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-_PRINTED = "not seen then: since then what is printed is read back and compared with its block, and it is found"
+_BALANCED = "the form of balanced codes in one block is not taken, but the one in two blocks"
 _RAMPS = "[x > 0] by the rising ramps in place of the falling ones, equal on integers"
 
 REASONS_OF_MUTANTS: dict[tuple[str, str], str] = {
-    ("targets/mamba_delta_t/emit.py", "put(step[:n], columns.step, channel_of)  →  pass"): _PRINTED,
-    ("targets/mamba2/emit.py", "+  →  -"): _PRINTED,
-    ("targets/mamba/emit.py", "-  →  +"): _PRINTED,
+    ("targets/target.py", "True  →  False"): "states and D paths stand in blocks of their own",
     ("targets/mamba2/emit.py", "4  →  3"): "another size of heads among those that fit: the same numbers elsewhere",
     ("gadgets/product.py", "and  →  or"): "the factors are swapped: a·b = b·a",
     ("gadgets/product.py", "<  →  <="): "the factors are swapped: a·b = b·a",
@@ -17,18 +15,29 @@ REASONS_OF_MUTANTS: dict[tuple[str, str], str] = {
     ("passes/fit_ports.py", "reasons.append((stream, str(error)))  →  pass"):
         "a latch for S4D is printed as a Mamba, right but no S4D; since then blocks are held to their target, and it is"
         " refused",
+    ("passes/represent/__init__.py", "False  →  True"):
+        "keys, too, are 0 where nothing is written, as direct sums want it: the values are",
     ("passes/represent/rectifiers.py",
      "x.width == 1 and rising_count(linear_form(x), domains)  →  False"): _RAMPS,
+    ("passes/fold_masks.py", "1  →  0"): "fewer masks are folded",
     ("passes/fold_masks.py", "0  →  1"): "fewer masks are folded",
+    ("passes/fold_masks.py", "==  →  !="): "fewer masks are folded",
     ("passes/logic.py", "False  →  True"): "no mask is folded",
     ("passes/represent/stored.py", "*  →  /"): "signed values are stored as pairs, not as what they are made of",
+    ("passes/represent/stored.py", ">=  →  >"): "signed values are stored as pairs, not as what they are made of",
     ("passes/represent/stored.py", "1  →  0"): "signed values are stored as pairs, not as bits",
     ("passes/represent/token_tables.py", "isinstance(stream.operation, ops.Shift)  →  False"):
         "a mask of an earlier letter is not folded into that letter's table",
     ("passes/represent/thresholds.py", "/  →  *"): "more thresholds than the operand reaches, always 0 or always 1",
+    ("passes/rings.py", "-  →  +"): "a far shift goes step by step where a ring of places would take fewer blocks",
     ("passes/schedule.py", "group is None  →  False"): "operations stand in other blocks",
     ("passes/schedule.py", "insort(own, free)  →  pass"): "operations stand in other blocks",
     ("passes/skip_path.py", "==  →  !="): "the skip path carries other terms of the same sum",
+    ("passes/skip_path.py", "or  →  and"): "the constant is carried by a channel of its own",
     ("passes/skip_path.py", "not   →  "): "the constant is carried by another channel",
-    ("targets/mamba2/signed_keys.py", "1  →  0"): "the shorter form of signed keys is not taken",
+    ("targets/mamba2/signed_keys.py", "<  →  <="): _BALANCED,
+    ("targets/mamba2/signed_keys.py", "==  →  !="): _BALANCED,
+    ("targets/mamba2/signed_keys.py", "1  →  0"): _BALANCED,
+    ("targets/mamba2/signed_keys.py", "2  →  1"): _BALANCED,
+    ("targets/mamba2/signed_keys.py", "not   →  "): _BALANCED,
 }  # fmt: skip

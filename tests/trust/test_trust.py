@@ -92,6 +92,10 @@ def test_mutants_that_stay_have_a_reason_whatever_their_line():
     }  # fmt: skip
     text = page({"mutation": {"cases": 1, "commits": ["abc"], "result": {"outcomes": {}, "survivors": [entry]}}})
     assert "| abc | proved | the factors are swapped: a·b = b·a (signed/mamba) |" in text
+    found = {"outcomes": {}, "survivors": [entry | {"outcome": "HOLE"}]}
+    assert "| abc | HOLE | a defect (signed/mamba) |" in page(
+        {"mutation": {"cases": 1, "commits": [], "result": found}}
+    )
     entry["mutant"] = "compiler/gadgets/product.py:40  x  →  y"
     text = page({"mutation": {"cases": 1, "commits": ["abc"], "result": {"outcomes": {}, "survivors": [entry]}}})
     assert "not looked into" in text
