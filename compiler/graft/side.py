@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from compiler.graft.branch_model import CircuitBranchForCausalLM, Reader
 
 Where = Literal["embeddings", "logits", "both"]
+_READER = "for any other module use `reader(circuit, tokens, vocab)` in its forward"
 
 
 def branch(
@@ -39,14 +41,15 @@ def branch(
     Raises GraftError for a host or a map that cannot be, CompileError where the circuit cannot be exact among tokens
     that are none of its letters.
     """
-    from transformers import PreTrainedModel
+    from transformers import GenerationMixin, PreTrainedModel
 
     from compiler.graft.branch_model import CircuitBranchConfig, CircuitBranchForCausalLM
 
-    if not isinstance(host, PreTrainedModel) or host.get_output_embeddings() is None:
+    causal = isinstance(host, PreTrainedModel) and isinstance(host, GenerationMixin)
+    if not causal or host.get_output_embeddings() is None:
         raise GraftError(
-            f"the host is {type(host).__name__}, and a side branch needs a causal language model of transformers; for "
-            "any other module use `reader(circuit, tokens, vocab)` in its forward."
+            f"the host is {type(host).__name__}, and a side branch needs a causal language model of transformers; "
+            f"{_READER}."
         )
     if strength and where == "embeddings":
         raise GraftError(f"strength is {strength}, and it is for logits; choose where='logits' or where='both'.")
@@ -54,16 +57,22 @@ def branch(
     vocab = table.shape[0]
     model, symbols, compiled = _circuit(circuit, tokens, vocab, target)
     check_special(host, circuit.source if isinstance(circuit, Compiled) else circuit, tokens)
+    _check_host(host)
     told = _settings(host.config)
     letters = compiled.source.token_alphabet.size - 1
     config = CircuitBranchConfig(host=told, circuit=_settings_of(model), letters=letters, where=where)
     with torch.device("meta"):
         result = CircuitBranchForCausalLM(config)
+    if type(result.host) is not type(host):
+        raise GraftError(
+            f"the host is {type(host).__name__}, and a saved side branch would be opened beside a "
+            f"{type(result.host).__name__}; {_READER}."
+        )
     result.host = host
     result.reader.circuit.load_state_dict(model.tensors, assign=True)
     result.reader.symbols = symbols
     first = next(host.parameters())
-    result.write = _parameter(letters, config.hidden_size, first, where != "logits")
+    result.write = _parameter(letters, table.shape[1], first, where != "logits")
     result.say = _parameter(letters, config.vocab_size, first, where != "embeddings")
     with torch.no_grad():
         for letter, places in tokens.items():
@@ -92,6 +101,18 @@ def reader(
     result.circuit.load_state_dict(model.tensors, assign=True)
     result.symbols = symbols
     return result.eval()
+
+
+def _check_host(host: Any) -> None:
+    """GraftError for a model that keeps its past in another way than a side branch can share."""
+    names = signature(host.forward).parameters
+    if host.config.is_encoder_decoder:
+        raise GraftError(f"the host is {type(host).__name__}, which has an encoder; a side branch reads one text.")
+    if not {"past_key_values", "cache_params"} & set(names) or not type(host)._supports_default_dynamic_cache():
+        raise GraftError(
+            f"the host is {type(host).__name__}, whose state is in no DynamicCache, which the circuit would share; "
+            f"{_READER}."
+        )
 
 
 def _circuit(
