@@ -50,12 +50,12 @@ def judged(kernel: Kernel, case: Case, explain: bool = True) -> Finding:
         results = kernel.run(case)
     except Lacks as lack:
         return Finding(case.stage, case.name, "skipped", f"it takes no {lack}")
-    except Exception as error:  # a kernel of others may raise anything
+    except (Exception, SystemExit) as error:  # a kernel of others may raise anything
         return Finding(case.stage, case.name, "refused", f"{type(error).__name__}: {error}".splitlines()[0][:300])
     try:
         wrong = {name: case.wrong(name, results[name]) for name in case.expected if name in results}
     except ValueError as error:
-        return Finding(case.stage, case.name, "failed", str(error), cause="a result of another shape")
+        return Finding(case.stage, case.name, "failed", str(error), cause="a result of another form")
     count, of = sum(int(m.sum()) for m in wrong.values()), sum(m.numel() for m in wrong.values())
     if not count:
         if case.stage == "last state" and "last_state" not in results:

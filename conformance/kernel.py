@@ -208,6 +208,14 @@ def kernel_named(path: str, op: str | None = None, device: str = "cpu") -> Kerne
         raise ValueError(f"--kernel {path!r} must be module:function, such as mypackage.scan:selective_scan.")
     try:
         function = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"--kernel {path!r} cannot be imported: {error}.") from error
+    except (Exception, SystemExit) as error:  # a module of others may raise anything
+        why = str(error).splitlines()
+        raise ValueError(f"--kernel {path!r} cannot be imported: {why[0] if why else type(error).__name__}.") from error
+    try:
+        inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"--kernel {path!r} is of type {type(function).__name__}, and a function whose arguments have names is "
+            "needed."
+        ) from error
     return kernel(function, path, op, device)

@@ -46,14 +46,19 @@ class Case:
     def wrong(self, name: str, result: Tensor) -> Tensor:
         """Which entries of a result are wrong: bool, the result's shape; NaN is wrong.
 
-        What is exact is rounded once to the result's dtype. Raises ValueError where the result has another shape, or a
-        dtype narrower than that of the operands.
+        What is exact is rounded once to the result's dtype. Raises ValueError where the result is no dense tensor, or
+        has another shape, a dtype narrower than that of the operands, or one of no real floats.
         """
         expected = self.expected[name]
+        if not isinstance(result, Tensor):
+            raise ValueError(f"{name} is of type {type(result).__name__}, but must be a tensor.")
+        if result.is_meta or result.layout != torch.strided:
+            held = "without values (meta)" if result.is_meta else f"in the layout {result.layout}"
+            raise ValueError(f"{name} is a tensor {held}, but must be a dense one.")
         if result.shape != expected.shape:
             raise ValueError(f"{name} has shape {tuple(result.shape)}, but must have {tuple(expected.shape)}.")
         given = self.inputs["u" if "u" in self.inputs else "x"].dtype
-        if result.dtype.itemsize < given.itemsize:
+        if result.dtype.itemsize < given.itemsize or not result.dtype.is_floating_point:
             raise ValueError(f"{name} is {result.dtype}, but the operands are {given}.")
         found = result.detach().double().cpu()
         if name in self.tolerance:

@@ -282,7 +282,6 @@ class CircuitBranchForCausalLM(PreTrainedModel, GenerationMixin):
         next_sequence_length=None,
         past_key_values=None,
         attention_mask=None,
-        position_ids=None,
         inputs_embeds=None,
         is_first_iteration=False,
         **kwargs,
@@ -295,7 +294,7 @@ class CircuitBranchForCausalLM(PreTrainedModel, GenerationMixin):
         return {
             "input_ids": input_ids.contiguous(),
             "attention_mask": attention_mask,
-            "position_ids": position_ids,
+            "position_ids": kwargs.get("position_ids"),
             "past_key_values": past_key_values,
             "use_cache": kwargs.get("use_cache"),
             "logits_to_keep": kept or 0,

@@ -9,6 +9,7 @@ moderate lead: one of 10^7 has no gradient, and one below 1 is pushed apart at t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -64,16 +65,24 @@ def trainable(model: nn.Module, head_scale: float = 1.0) -> nn.Module:
     model: a `MambaForCausalLM` or `Mamba2ForCausalLM` with compiled weights. head_scale: what the scores are multiplied
     by first; a lead of a few nats has gradients, one of 10^7 has none.
 
-    Train `parameters_to_train(model)`, with Adam at about 1e-2; then `finished(model)` leaves plain parameters.
-    Raises GraftError for a model of another class, and for a direct sum: beside lanes of 2^-40 and less no common rate
-    trains a host. Put the circuit beside it as a side branch instead.
+    Train `parameters_to_train(model)`, with Adam at about 1e-2; then `finished(model)` leaves plain parameters. Before
+    that `save_pretrained` is refused, for its files would hold θ.
+    Raises GraftError for a model of another class or one that is being trained so already, for a head_scale that is no
+    positive number, and for a direct sum: beside lanes of 2^-40 and less no common rate trains a host. Put the circuit
+    beside it as a side branch instead.
     """
     lm: Any = model
     classes = [family.class_name for family in families().values()]
     if type(model).__name__ not in classes:
         known = " and ".join(classes)
         raise GraftError(f"the model is {type(model).__name__}, and relative steps are for {known}.")
-    if (lm.backbone.norm_f.weight >= 1 / FAINTEST_SEEN).any():
+    if any(parametrize.is_parametrized(module) for module in model.modules()):
+        raise GraftError("the model is trained by relative steps already; call finished(model) before another start.")
+    if not isinstance(head_scale, (int, float)) or not math.isfinite(head_scale) or head_scale <= 0:
+        raise GraftError(f"head_scale is {head_scale!r}, and a positive number is needed.")
+    if not torch.isfinite(lm.lm_head.weight.detach() * head_scale).all():
+        raise GraftError(f"head_scale is {head_scale:g}, beyond which a weight of the head is infinite; choose less.")
+    if _is_direct_sum(lm):
         raise GraftError("the model is a direct sum of host and circuit, which is frozen; train a side branch instead.")
     with torch.no_grad():
         lm.lm_head.weight.mul_(head_scale)
@@ -89,7 +98,25 @@ def trainable(model: nn.Module, head_scale: float = 1.0) -> nn.Module:
                 rows = closed if name.endswith("out_proj") else None
                 parameter.requires_grad_(True)
                 parametrize.register_parametrization(module, key, Relative(parameter, rows, columns))
+    lm.save_pretrained = _unfinished
     return model
+
+
+def _unfinished(*_: Any, **__: Any) -> None:
+    """What `save_pretrained` is while θ stands where the weights are looked for."""
+    raise GraftError(
+        "the model is trained by relative steps, and its files would hold these in place of weights; save "
+        "finished(model), from which trainable(model) can go on."
+    )
+
+
+def _is_direct_sum(model: Any) -> bool:
+    """Whether layers of a host read lanes that the circuit's first layer does not, behind a norm for faint lanes.
+
+    A norm is as large in a checkpoint of its own whose promise is for long texts, but its layers read the same lanes.
+    """
+    first, last = (model.backbone.layers[i].norm.weight for i in (0, -1))
+    return bool((model.backbone.norm_f.weight >= 1 / FAINTEST_SEEN).any() and ((last != 0) & (first == 0)).any())
 
 
 def _is_trained(name: str) -> bool:
@@ -110,6 +137,7 @@ def parameters_to_train(model: nn.Module) -> Iterator[nn.Parameter]:
 
 def finished(model: nn.Module) -> nn.Module:
     """The model with plain parameters again, at the trained values."""
+    vars(model).pop("save_pretrained", None)
     for module in model.modules():
         if parametrize.is_parametrized(module):
             for name in list(module.parametrizations):  # type: ignore[arg-type]

@@ -101,3 +101,39 @@ def test_other_models_are_refused():
         trainable(torch.nn.Linear(2, 2))
     with pytest.raises(GraftError, match="side branch"):
         trainable(graft(host(), induction()).model)
+
+
+def test_a_checkpoint_for_long_texts_is_no_direct_sum():
+    """The norm of a promise for 2^50 tokens is as large as that of faint lanes."""
+    model = compiled()
+    with torch.no_grad():
+        model.backbone.norm_f.weight.mul_(2.0**40)
+        model.lm_head.weight.mul_(2.0**-40)
+    assert right(trainable(model)) == 1
+
+
+def test_a_model_in_training_is_not_saved(tmp_path):
+    model = trainable(compiled(), head_scale=4.0)
+    ids, _ = batch(np.random.default_rng(1))
+    with pytest.raises(GraftError, match="finished"):
+        model.save_pretrained(tmp_path)
+    with torch.no_grad():
+        before = model(ids).logits
+    finished(model).save_pretrained(tmp_path)
+    assert torch.equal(type(model).from_pretrained(tmp_path)(ids).logits, before)
+    assert torch.equal(trainable(model)(ids).logits, before)
+
+
+@pytest.mark.parametrize("scale", [0, -1.0, float("nan"), float("inf"), 1e38, "4"])
+def test_a_scale_that_is_no_positive_number_is_refused_and_the_head_stays(scale):
+    model = compiled()
+    before = model.lm_head.weight.detach().clone()
+    with pytest.raises(GraftError, match="head_scale is"):
+        trainable(model, scale)
+    assert torch.equal(model.lm_head.weight, before)
+
+
+def test_it_is_not_started_twice():
+    model = trainable(compiled(), head_scale=4.0)
+    with pytest.raises(GraftError, match="already"):
+        trainable(model, head_scale=4.0)

@@ -1,0 +1,81 @@
+"""Kernels that give back something else than a tensor of floats, do little, or are none: one sentence each."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+import torch
+
+from conformance.cases import cases
+from conformance.judge import judged
+from conformance.kernel import kernel, kernel_named
+from conformance.report import try_kernel
+
+
+def selective(u, delta, A, B, C):
+    """The recurrence alone: no skip, gate, bias or softplus."""
+    state, ys = torch.zeros(*u.shape[:2], A.shape[1]), []
+    columns = lambda m: m.float()[:, None] if m.dim() == 3 else m.float().repeat_interleave(u.shape[1] // m.shape[1], 1)
+    for t in range(u.shape[2]):
+        step = delta[..., t, None].float()
+        state = torch.exp(step * A) * state + step * columns(B)[..., t] * u[..., t, None].float()
+        ys.append((state * columns(C)[..., t]).sum(-1))
+    return torch.stack(ys, -1).to(u.dtype)
+
+
+def test_a_kernel_may_leave_out_what_all_random_cases_need():
+    exact, random = try_kernel(kernel(selective))
+    assert exact.good and random.good
+    assert {finding.status for finding in random.findings} == {"skipped"}
+
+
+RESULTS = {
+    "nothing": (lambda y: None, "y is of type NoneType"),
+    "a list": (lambda y: y.tolist(), "y is of type list"),
+    "an array": (lambda y: y.numpy(), "y is of type ndarray"),
+    "no values": (lambda y: y.to("meta"), "without values"),
+    "a sparse tensor": (lambda y: y.to_sparse(), "in the layout torch.sparse_coo"),
+    "whole numbers": (lambda y: y.long(), "y is torch.int64, but the operands are torch.float32"),
+    "complex numbers": (lambda y: y.to(torch.complex64), "y is torch.complex64, but"),
+    "a state that is none": (lambda y: (y, 1), "last_state is of type int"),
+}
+
+
+@pytest.mark.parametrize("what", RESULTS)
+def test_a_result_of_another_kind_is_wrong_in_a_sentence(what):
+    changed, says = RESULTS[what]
+    case = next(
+        c
+        for c in cases("selective_scan")
+        if "last_state" in c.expected and not c.inputs.keys() - set("uABC") - {"delta"}
+    )
+    finding = judged(
+        kernel(lambda u, delta, A, B, C: changed(selective(u, delta, A, B, C)), "own", "selective_scan"), case
+    )
+    assert finding.status == "failed" and says in finding.says
+
+
+def test_a_kernel_that_ends_the_program_is_refused():
+    def ends(u, delta, A, B, C):
+        raise SystemExit(0)
+
+    assert judged(kernel(ends), cases("selective_scan")[0]).says == "SystemExit: 0"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "says"),
+    [
+        ("kernel = 5", "kernel", "is of type int, and a function"),
+        ("kernel = max", "kernel", "whose arguments have names"),
+        ("raise SystemExit(0)", "kernel", "cannot be imported: 0"),
+        ("def", "kernel", "cannot be imported: invalid syntax"),
+        ("1 / 0", "kernel", "cannot be imported: division by zero"),
+    ],
+)
+def test_a_module_without_a_kernel_is_refused_in_a_sentence(text, name, says, tmp_path, monkeypatch):
+    (tmp_path / "a_kernel_of_theirs.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "a_kernel_of_theirs", raising=False)
+    with pytest.raises(ValueError, match=says):
+        kernel_named(f"a_kernel_of_theirs:{name}")
