@@ -195,5 +195,5 @@ def _sizes(tensors: dict[str, torch.Tensor], config: dict[str, Any], layer: str,
 
 
 def ids_of(places: int | Sequence[int]) -> list[int]:
-    """One token or several, as a list."""
-    return [places] if isinstance(places, int) else list(places)
+    """One token or several, as a list; what is no sequence is one."""
+    return list(places) if isinstance(places, (list, tuple, range)) else [places]  # type: ignore[list-item]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
 
@@ -15,6 +16,7 @@ from compiler.graft.grafted import GUEST
 from compiler.graft.hosts import ids_of
 from compiler.graft.special import check_special
 from compiler.graft.union import union
+from compiler.language.arguments import integer, shown
 from compiler.language.circuit import Circuit
 
 if TYPE_CHECKING:
@@ -51,6 +53,10 @@ def branch(
             f"the host is {type(host).__name__}, and a side branch needs a causal language model of transformers; "
             f"{_READER}."
         )
+    if where not in get_args(Where):
+        raise GraftError(f"where is {shown(where)}, and it is one of {', '.join(get_args(Where))}.")
+    if type(strength) not in (int, float) or not math.isfinite(strength):
+        raise GraftError(f"strength is {shown(strength)}, and a finite number is needed.")
     if strength and where == "embeddings":
         raise GraftError(f"strength is {strength}, and it is for logits; choose where='logits' or where='both'.")
     table: Any = host.get_input_embeddings().weight
@@ -95,6 +101,7 @@ def reader(
     """
     from compiler.graft.branch_model import Reader
 
+    integer(vocab, "vocab", 1)
     model, symbols, compiled = _circuit(circuit, tokens, vocab, target)
     with torch.device("meta"):
         result = Reader(_settings_of(model), vocab, compiled.source.token_alphabet.size - 1)

@@ -180,3 +180,18 @@ def test_the_circuit_keeps_its_dtype_where_its_module_is_moved(narrow):
     assert named(joined.reader(row)[0]) == wanted and named(joined.half().reader(row)[0]) == wanted
     with torch.autocast("cpu", torch.bfloat16):
         assert named(joined.reader(row)[0]) == wanted
+
+
+@pytest.mark.parametrize("place", [3.0, None, "3", torch.tensor(3)])
+def test_a_token_that_is_no_id_is_refused(place):
+    for build in (lambda: branch(host(), induction(), {"a": place}), lambda: reader(induction(), {"a": place}, VOCAB)):
+        with pytest.raises(GraftError, match="leads 'a' to"):
+            build()
+
+
+@pytest.mark.parametrize(
+    "told", [{"where": "somewhere"}, {"where": "both", "strength": float("nan")}, {"where": "both", "strength": "3"}]
+)
+def test_arguments_that_say_nothing_are_refused(told):
+    with pytest.raises(GraftError, match="is needed|is one of"):
+        branch(host(), induction(), {"a": 3}, **told)
