@@ -12,7 +12,7 @@ from verify.checker.check import check
 
 OLD = Path(__file__).parent / "old"
 REASONS = {
-    "1-numeric-key": ("arithmetic", "no constants absorb"),  # relu(key + when - 1) adds up to more than was said
+    "1-numeric-key": ("arithmetic", "absorb the squares"),  # relu(key + when - 1) adds up to more than was said
     "2-thousands": ("arithmetic", "40960000 units"),
     "2-threes": ("arithmetic", "768 units of 2^0"),
     "3-folded": ("meaning", "53 bits"),
