@@ -191,8 +191,8 @@ def _plants(result: dict) -> str:
     note = (
         "Every circuit and construction at small sizes, both mixers, all dtypes. *Plants* change one weight (sign,\n"
         "1 ulp, double, half, 0, 2^100, NaN, …): none that changes a score on a sampled input may be accepted. Where\n"
-        "none of 48 sequences has another score, the checker is not asked (*no score changes*; earlier runs asked,\n"
-        "*accepted*). One verdict of each checkpoint is compared with that of the command.\n"
+        "none of 48 sequences has another score, the checker is not asked (*no score changes*).\n"
+        "One verdict of each checkpoint is compared with that of the command.\n"
         "*Mutants* change several: what is accepted must run bit for bit as exact arithmetic says. *Claims* change a\n"
         "value of the promise, the circuit or the config: what is accepted must still be true of the weights; *no\n"
         "circuit* is what the compiler refuses to read. Plants and claims count on proved checkpoints only.\n"
