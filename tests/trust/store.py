@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from constructions.reporting import write_whole
 from tests.fuzz.run import DTYPES, FORMS, TARGETS
 from tests.trust.parts import Part
 from tests.trust.ranges import Range, merged, missing
@@ -116,9 +117,7 @@ def _child(command: list[str]) -> subprocess.CompletedProcess:
 
 def keep(path: Path, content: dict) -> None:
     """All of the file or nothing."""
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(content, ensure_ascii=False) + "\n", "utf-8")
-    partial.replace(path)
+    write_whole(path, json.dumps(content, ensure_ascii=False) + "\n")
 
 
 def covered(name: str, stores: Iterable[Path], record: dict) -> list[Range]:

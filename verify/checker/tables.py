@@ -78,11 +78,11 @@ class Table:
 
     @cached_property
     def lo(self) -> Fraction:
-        return min(self.inside[0], *self.start, self.inside[0])
+        return min((self.inside[0], *self.start))
 
     @cached_property
     def hi(self) -> Fraction:
-        return max(self.inside[1], *self.start, self.inside[1])
+        return max((self.inside[1], *self.start))
 
     @cached_property
     def unit(self) -> int:
@@ -164,11 +164,11 @@ class Ramp:
 
     @cached_property
     def lo(self) -> Fraction:
-        return min(self.inside[0], *self.start, self.inside[0])
+        return min((self.inside[0], *self.start))
 
     @cached_property
     def hi(self) -> Fraction:
-        return max(self.inside[1], *self.start, self.inside[1])
+        return max((self.inside[1], *self.start))
 
     @cached_property
     def unit(self) -> int:
