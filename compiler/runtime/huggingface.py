@@ -15,15 +15,17 @@ _MODELLING = {
 }
 
 
-class TorchOnlyModels(NamedTuple):
-    """transformers' modelling modules, every accelerated function bound to its PyTorch definition."""
+class ModellingModules(NamedTuple):
+    """transformers' modelling modules."""
 
     mamba: ModuleType
     mamba2: ModuleType
 
 
 def torch_only_transformers():
-    """Returns `TorchOnlyModels`, for the rest of the process.
+    """Returns `ModellingModules`, every function that may be routed elsewhere bound to its PyTorch definition.
+
+    They stay so for the rest of the process.
 
     transformers binds mamba_ssm's functions whenever mamba_ssm can be imported, on a CPU too; it would then be
     checked against itself. So those packages are hidden while the two modules are imported, and the PyTorch
@@ -34,7 +36,27 @@ def torch_only_transformers():
     for module, scan in zip(modules, _MODELLING.values(), strict=True):
         unbind(module)
         _check_torch_only(module, scan)
-    return TorchOnlyModels(*modules)
+    return ModellingModules(*modules)
+
+
+def routed_transformers():
+    """Returns transformers' modelling modules with mamba_ssm's functions in them, as a GPU runs them.
+
+    Raises RuntimeError where this process has them as PyTorch's definitions, or transformers binds none.
+    """
+    modules = ModellingModules(*(importlib.import_module(name) for name in _MODELLING))
+    for module in modules:
+        if not any(_routes_elsewhere(function) for function in vars(module).values() if inspect.isfunction(function)):
+            raise RuntimeError(
+                f"{module.__name__} has no function of mamba_ssm here: it is not installed, or the PyTorch definitions "
+                "were asked for earlier in this process."
+            )
+    return modules
+
+
+def _routes_elsewhere(function):
+    """Returns whether transformers calls another package's function where this one is called."""
+    return bool(inspect.getclosurevars(function).nonlocals.get("is_new_implementation"))
 
 
 def without_accelerators() -> list[ModuleType]:

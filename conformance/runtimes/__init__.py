@@ -29,6 +29,8 @@ _HOMES: Mapping[str, str] = {
     "transformers": "conformance.runtimes.huggingface",
     "mamba-ssm": "conformance.runtimes.mamba_ssm",
     "mamba-ssm-cuda": "conformance.runtimes.cuda",
+    "transformers-cuda": "conformance.runtimes.cuda",
+    "transformers-torch-cuda": "conformance.runtimes.cuda",
     "transformers-nemotron-h": "conformance.runtimes.borrowed",
     "transformers-zamba2": "conformance.runtimes.borrowed",
     "transformers-bamba": "conformance.runtimes.borrowed",

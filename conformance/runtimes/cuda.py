@@ -1,18 +1,73 @@
-"""mamba_ssm on CUDA: its own kernels, and its language model on them."""
+"""Runtimes on CUDA: mamba_ssm with its own kernels, and transformers with these kernels and without.
+
+What is compared lives on the CPU: tokens are moved to the device, logits and states back.
+"""
 
 from __future__ import annotations
 
 import importlib.metadata
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import torch
+from torch import Tensor
 
+from compiler.runtime.fake_triton import is_missing
+from compiler.runtime.huggingface import routed_transformers
 from compiler.runtime.real_modules import mamba_classes
 from conformance.kernel import Kernel, kernel
+from conformance.models.runtime import Model, Runtime
 from conformance.runtimes import Known
-from conformance.runtimes.mamba_ssm import MambaSsmModel, MambaSsmRuntime
+from conformance.runtimes.huggingface import HuggingFaceModel, HuggingFaceRuntime, opened
+from conformance.runtimes.huggingface import load as huggingface
+from conformance.runtimes.mamba_ssm import MambaSsmRuntime
+
+_PACKAGES = ("mamba-ssm", "causal-conv1d", "triton")
 
 
-def _kernels() -> tuple[Kernel, ...]:
+class OnDevice:
+    """A runtime whose models live on a device, for a suite whose tokens and logits are on the CPU.
+
+    runtime: its models have the PyTorch module as `model`.
+    """
+
+    def __init__(self, runtime: Runtime, name: str, device: str = "cuda"):
+        self.runtime = runtime
+        self.name = name
+        self.device = device
+
+    def open(self, directory: Path) -> Model:
+        opened: Any = self.runtime.open(directory)
+        opened.model.to(self.device)
+        return _Moved(opened, self.device)
+
+
+class _Moved:
+    def __init__(self, model: Model, device: str):
+        self.inner = model
+        self.device = device
+
+    def begin(self, tokens: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Any]:
+        logits, cache = self.inner.begin(tokens.to(self.device), None if mask is None else mask.to(self.device))
+        return logits.cpu(), cache
+
+    def extend(self, cache: Any, tokens: Tensor) -> tuple[Tensor, Any]:
+        logits, cache = self.inner.extend(cache, tokens.to(self.device))
+        return logits.cpu(), cache
+
+    def select(self, cache: Any, rows: Tensor) -> Any:
+        return self.inner.select(cache, rows.to(self.device))
+
+    def fork(self, cache: Any) -> Any:
+        return self.inner.fork(cache)
+
+    def states(self, cache: Any) -> list[Tensor]:
+        return [state.cpu() for state in self.inner.states(cache)]
+
+
+def _mamba_ssm_kernels() -> tuple[Kernel, ...]:
     mamba_classes()
     from mamba_ssm.ops.selective_scan_interface import selective_scan_fn
     from mamba_ssm.ops.triton.layernorm_gated import rmsnorm_fn
@@ -28,26 +83,70 @@ def _kernels() -> tuple[Kernel, ...]:
         return selective_scan_fn(u, delta, A, B, C, D, z, delta_bias, delta_softplus, return_last_state)
 
     functions = (selective_scan, selective_state_update, mamba_chunk_scan_combined, gated_rms_norm)
-    return tuple(kernel(function, device="cuda") for function in functions)
+    return tuple(kernel(function, device="cuda") for function in (*functions, *_convolutions()))
 
 
-class CudaModel(MambaSsmModel):
-    def begin(self, tokens, mask=None):
-        return super().begin(tokens.cuda(), mask)
+def _convolutions() -> tuple[Callable[..., Any], ...]:
+    """causal_conv1d's kernel, where it is installed: mamba_ssm runs without it, by PyTorch's convolution."""
+    if is_missing("causal_conv1d"):
+        return ()
+    from causal_conv1d import causal_conv1d_fn
 
-    def extend(self, cache, tokens):
-        return super().extend(cache, tokens.cuda())
-
-
-class CudaRuntime(MambaSsmRuntime):
-    name = "mamba-ssm-cuda"
-
-    def open(self, directory):
-        return CudaModel(super().open(directory).model)
+    return (causal_conv1d_fn,)
 
 
-def load() -> Known:
-    if not torch.cuda.is_available():
-        raise RuntimeError("--runtime mamba-ssm-cuda needs a CUDA device, and PyTorch finds none here.")
-    version = f"mamba_ssm {importlib.metadata.version('mamba-ssm')}, {torch.cuda.get_device_name()}"
-    return Known("mamba-ssm-cuda", version, _kernels(), CudaRuntime("cuda"))
+class RoutedRuntime:
+    """transformers as it is on a GPU: each function that a package of kernels has, by that package."""
+
+    name = "transformers-cuda"
+
+    def open(self, directory: Path) -> HuggingFaceModel:
+        routed_transformers()
+        return HuggingFaceModel(opened(directory))
+
+
+def _versions(*packages: str) -> str:
+    found = [
+        f"{name} {importlib.metadata.version(name)}" for name in packages if not is_missing(name.replace("-", "_"))
+    ]
+    return ", ".join([*found, f"PyTorch {torch.__version__}", torch.cuda.get_device_name()])
+
+
+def _mamba_ssm() -> Known:
+    runtime = OnDevice(MambaSsmRuntime("cuda"), "mamba-ssm-cuda")
+    return Known("mamba-ssm-cuda", _versions(*_PACKAGES), _mamba_ssm_kernels(), runtime)
+
+
+def _transformers() -> Known:
+    routed_transformers()
+    runtime = OnDevice(RoutedRuntime(), "transformers-cuda")
+    return Known("transformers-cuda", _versions("transformers", *_PACKAGES), (), runtime)
+
+
+def _transformers_torch() -> Known:
+    kernels = tuple(replace(each, device="cuda") for each in huggingface().kernels)
+    runtime = OnDevice(HuggingFaceRuntime(), "transformers-torch-cuda")
+    return Known("transformers-torch-cuda", _versions("transformers"), kernels, runtime)
+
+
+_LOADERS = {
+    "mamba-ssm-cuda": _mamba_ssm,
+    "transformers-cuda": _transformers,
+    "transformers-torch-cuda": _transformers_torch,
+}
+
+
+def loader(name: str) -> Callable[[], Known]:
+    """What loads the runtime of a name; RuntimeError where there is no device or no kernel."""
+
+    def load() -> Known:
+        if not torch.cuda.is_available():
+            raise RuntimeError(f"--runtime {name} needs a CUDA device, and PyTorch finds none here.")
+        if name != "transformers-torch-cuda" and is_missing("selective_scan_cuda"):
+            raise RuntimeError(
+                f"--runtime {name} needs the kernels of mamba-ssm, which are not installed here: "
+                "pip install --no-build-isolation mamba-ssm causal-conv1d"
+            )
+        return _LOADERS[name]()
+
+    return load
