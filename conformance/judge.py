@@ -49,7 +49,7 @@ def judged(kernel: Kernel, case: Case, explain: bool = True) -> Finding:
     try:
         results = kernel.run(case)
     except Lacks as lack:
-        return Finding(case.stage, case.name, "skipped", f"it takes no {lack}")
+        return Finding(case.stage, case.name, "skipped", str(lack))
     except (Exception, SystemExit) as error:  # a kernel of others may raise anything
         return Finding(case.stage, case.name, "refused", f"{type(error).__name__}: {error}".splitlines()[0][:300])
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,7 @@ TIME_AXIS = {"selective_scan": 2, "ssd": 1, "conv": 2, "norm": 1}
 
 
 class Lacks(Exception):
-    """The kernel has no argument for what a case needs."""
+    """The kernel has no argument for what a case needs; the message says which."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,7 @@ class Kernel:
 
     def _called(self, inputs: Mapping[str, Tensor], options: Mapping[str, Any]) -> dict[str, Tensor]:
         # A limit, a document or a size is not to be left out in silence; a default may be.
-        for name in {*inputs, *(key for key, value in options.items() if value not in (None, False))} - self.accepts:
-            if name != "chunk_size":
-                raise Lacks(name)
+        self._check_accepted({*inputs, *(key for key, value in options.items() if value not in (None, False))})
         known = {name: value for name, value in options.items() if name in self.accepts}
         if "dt_limit" in known:
             known["dt_limit"] = tuple(known["dt_limit"])
@@ -86,13 +84,18 @@ class Kernel:
             names.remove("last_state")
         return {name: tensor for name, tensor in zip(names, found, strict=False) if tensor is not None}
 
+    def _check_accepted(self, names: Collection[str]) -> None:
+        """Raises Lacks with all that it lacks; the size of a chunk changes no result."""
+        if lacking := sorted({*names} - self.accepts - {"chunk_size"}):
+            raise Lacks("it takes " + ", ".join(f"no {name}" for name in lacking))
+
     def _with_offsets(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Documents by where they begin: (documents + 1,) offsets of one row. A kernel that takes the numbers of the
         documents too gets both, as those of mamba_ssm do; of several rows it gets the numbers alone.
         """
         ids = inputs["seq_idx"]
         if len(ids) > 1 and "seq_idx" not in self.accepts:
-            raise Lacks("batch of several rows beside cu_seqlens")
+            raise Lacks("it takes no batch of several rows beside cu_seqlens")
         kept = {name: tensor for name, tensor in inputs.items() if name != "seq_idx" or "seq_idx" in self.accepts}
         if len(ids) > 1:
             return kept
@@ -103,7 +106,7 @@ class Kernel:
     def _in_pieces(self, case, inputs, options, cuts) -> dict[str, Tensor]:
         state_in, axis = STATE_IN[self.op], TIME_AXIS[self.op]
         if state_in not in self.accepts:
-            raise Lacks(state_in)
+            raise Lacks(f"it takes no {state_in}")
         length = case.expected["y"].shape[axis]
         pieces: list[Tensor] = []
         state: Tensor | None = None
@@ -113,7 +116,7 @@ class Kernel:
                 part[state_in] = state
             found = self._called(part, options)
             if "last_state" not in found:
-                raise Lacks("a last state")
+                raise Lacks("it returns no last state")
             state = found["last_state"]
             pieces.append(found["y"])
         return {"y": torch.cat(pieces, dim=axis), "last_state": found["last_state"]}
@@ -123,14 +126,14 @@ class Kernel:
         axis = TIME_AXIS[case.op]
         length = case.expected["y"].shape[axis]
         if "seq_idx" in inputs or case.options.get("dt_limit"):
-            raise Lacks("seq_idx" if "seq_idx" in inputs else "dt_limit")
+            raise Lacks(f"a step takes no {'seq_idx' if 'seq_idx' in inputs else 'dt_limit'}")
         state: Any = None
         ys = []
         for t in range(length):
             state, arguments = (_scan_step if case.op == "selective_scan" else _ssd_step)(case, inputs, t, state)
-            missing = {name for name, value in arguments.items() if value is not None} - self.accepts
-            if missing:
-                raise Lacks(min(missing))
+            self._check_accepted(
+                [name for name, value in arguments.items() if value is not None and value is not False]
+            )
             y = self.call(state, **{name: value for name, value in arguments.items() if name in self.accepts})
             ys.append(y)
         return {"y": torch.stack(ys, dim=axis), "last_state": state}
@@ -146,7 +149,7 @@ def piece(op: str, name: str, tensor: Tensor, start: int, stop: int) -> Tensor:
 
 def _scan_step(case: Case, inputs: Mapping[str, Tensor], t: int, state: Tensor | None) -> tuple[Tensor, dict[str, Any]]:
     if inputs["B"].dim() == 4:
-        raise Lacks("groups without heads")
+        raise Lacks("it takes no groups without heads")
     if state is None:
         batch, channels = inputs["u"].shape[:2]
         state = inputs.get("initial_state", inputs["A"].new_zeros(batch, channels, inputs["A"].shape[1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,10 @@ class Tested:
         for stage in MODE_STAGES if self.kind == "models" else STAGES:
             if rows := [finding for finding in self.findings if finding.stage == stage]:
                 yield stage, verdict(rows), rows
+
+    def skipped(self) -> list[tuple[str, int]]:
+        """(why, how many cases were not run for it), most cases first."""
+        return Counter(finding.says for finding in self.findings if finding.status == "skipped").most_common()
 
     @property
     def good(self) -> bool:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from conformance.report import Tested
 
 _SHOWN = 12  # wrong cases of one kernel or runtime
+_REASONS = 3  # why no case of a kernel was run
 
 
 def register(app: typer.Typer) -> None:
@@ -55,6 +56,7 @@ def conformance(
             from conformance.kernel import kernel_named
 
             tested += try_kernel(kernel_named(kernel, operation, device), full)
+            _check_run(kernel, tested[0])
         if runtime or (checkpoint_dir and not kernel):
             from conformance.runtimes import known
 
@@ -75,6 +77,17 @@ def conformance(
         _show(tested, version)
     if not report["good"]:
         raise typer.Exit(1)
+
+
+def _check_run(kernel: str, exact: Tested) -> None:
+    """ValueError where a kernel takes too little for any case: nothing was tried, so nothing is right or wrong."""
+    reasons = exact.skipped()
+    if sum(count for _, count in reasons) == len(exact.findings):
+        why = "; ".join(f"{count} as {reason}" for reason, count in reasons[:_REASONS])
+        raise ValueError(
+            f"--kernel {kernel} was run on none of {len(exact.findings)} cases ({why}): give it the arguments that it "
+            "lacks, or wrap it in a function that has them."
+        )
 
 
 def _models(directory: Path | None, full: bool) -> list[ModelCase]:
@@ -103,6 +116,9 @@ def _show(tested: list[Tested], version: str | None) -> None:
         heading = {"kernel": "", "random": " on random numbers", "models": " on models"}[each.kind]
         line = ", ".join(f"{stage} {status}" for stage, status, _ in each.stages())
         console.print(f"[bold]{each.name}{heading}[/bold]: {line}")
+        for why, count in each.skipped():
+            share = f"{count} of {len(each.findings)} cases"
+            console.print(f"  skipped, for {why}: {share}", soft_wrap=True, markup=False, highlight=False)
         wrong = [f for f in each.findings if f.status in ("failed", "refused")]
         for finding in wrong[:_SHOWN]:
             place = (

@@ -112,8 +112,9 @@ def _branch(
     """The report, and what is wrong in a sentence."""
     import torch
 
+    from compiler.graft.arguments import ids_of
     from compiler.graft.directory import save_branch
-    from compiler.graft.hosts import ids_of, opened
+    from compiler.graft.hosts import opened
     from compiler.graft.measure import random_text
     from compiler.graft.side import branch
 

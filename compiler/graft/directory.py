@@ -21,6 +21,7 @@ from compiler.graft.card import graft_card
 from compiler.graft.errors import GraftError
 from compiler.graft.grafted import Grafted
 from compiler.graft.hosts import tokenizer_of
+from compiler.language.arguments import instance, path
 
 GRAFT = "graft.json"
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
@@ -71,7 +72,9 @@ def save(
     measured: Mapping[str, Any] | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write a direct sum."""
+    """Write a direct sum; TypeError for anything else."""
+    instance(grafted, Grafted, "what is saved", "a Grafted, which graft() returns,")
+    target = path(directory, "directory")
     report = grafted.report | {"measured": dict(measured or {})}
 
     def write(place: Path) -> None:
@@ -80,7 +83,7 @@ def save(
             tokenizer.save_pretrained(place)
         write_text(place / CARD, graft_card(report))
 
-    _exchange(Path(directory), overwrite, write, report)
+    _exchange(target, overwrite, write, report)
 
 
 def save_branch(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from compiler.driver import Compiled
+from compiler.graft.arguments import check_token_map, source_of
 from compiler.graft.bound import proved
 from compiler.graft.direct_sum import Plan, config_of, plan, tensors_of
 from compiler.graft.errors import GraftError
@@ -72,17 +73,15 @@ def graft(
     host, by their ids; all others come after its vocabulary. width: d_model of the result, by default the least 4^k
     times the host's that has room, with which the host's arithmetic is its own.
 
-    Raises GraftError for a host, a map or a width that cannot be, CompileError where the circuit cannot be exact among
-    the host's tokens.
+    Raises GraftError for a host, a map or a width that cannot be, TypeError for what is no circuit, CompileError where
+    the circuit cannot be exact among the host's tokens.
     """
-    if isinstance(circuit, Compiled):
-        circuit = circuit.source
-    if not isinstance(circuit, Circuit):
-        raise TypeError(f"what is grafted is {shown(circuit)}, and a Circuit is needed")
+    circuit, tokens = source_of(circuit), {} if tokens is None else tokens
+    check_token_map(tokens)
     if width is not None:
         integer(width, "width", 1)
     model: Any = read_host(host)
-    mapped = _checked(tokens or {}, circuit, model.config.vocab_size)
+    mapped = _checked(tokens, circuit, model.config.vocab_size)
     check_special(model, circuit, mapped)
     lifted = union(circuit, name=circuit.name, guest=GUEST, silent=tuple(mapped))
     dtype = DTYPES[model.get_input_embeddings().weight.dtype]

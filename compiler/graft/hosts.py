@@ -8,7 +8,6 @@ a direct sum cannot hold is refused by name: see `refused`.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -192,8 +191,3 @@ def _sizes(tensors: dict[str, torch.Tensor], config: dict[str, Any], layer: str,
     sizes = {"num_heads": heads, "head_dim": inner // heads, "n_groups": groups, "state_size": state}
     limit = tuple(ssm.get("dt_limit", (0.0, float("inf"))))
     return common | sizes | {"chunk_size": ssm.get("chunk_size", 256), "time_step_limit": limit}
-
-
-def ids_of(places: int | Sequence[int]) -> list[int]:
-    """One token or several, as a list; what is no sequence is one."""
-    return list(places) if isinstance(places, (list, tuple, range)) else [places]  # type: ignore[list-item]

@@ -19,6 +19,7 @@ from torch.nn.utils import parametrize
 
 from compiler.graft.errors import GraftError
 from compiler.graft.faint import FAINTEST_SEEN
+from compiler.language.arguments import shown
 from compiler.targets import families
 
 FIXED = ("norm", "A_log", "dt_bias", "dt_proj.bias", "D")
@@ -67,17 +68,18 @@ def trainable(model: nn.Module, head_scale: float = 1.0) -> nn.Module:
 
     Train `parameters_to_train(model)`, with Adam at about 1e-2; then `finished(model)` leaves plain parameters. Before
     that `save_pretrained` is refused, for its files would hold θ.
-    Raises GraftError for a model of another class or one that is being trained so already, for a head_scale that is no
-    positive number, and for a direct sum: beside lanes of 2^-40 and less no common rate trains a host. Put the circuit
-    beside it as a side branch instead.
+    Raises GraftError for a model of another class, one that is being trained so already or has parametrizations of
+    other kinds, tied embeddings, a head_scale that is no positive number, and a direct sum: beside lanes of 2^-40 and
+    less no common rate trains a host. Put the circuit beside it as a side branch instead.
     """
     lm: Any = model
     classes = [family.class_name for family in families().values()]
     if type(model).__name__ not in classes:
         known = " and ".join(classes)
         raise GraftError(f"the model is {type(model).__name__}, and relative steps are for {known}.")
-    if any(parametrize.is_parametrized(module) for module in model.modules()):
+    if isinstance(model, _InTraining):
         raise GraftError("the model is trained by relative steps already; call finished(model) before another start.")
+    _check_plain(lm)
     if not isinstance(head_scale, (int, float)) or not math.isfinite(head_scale) or head_scale <= 0:
         raise GraftError(f"head_scale is {head_scale!r}, and a positive number is needed.")
     if not torch.isfinite(lm.lm_head.weight.detach() * head_scale).all():
@@ -87,8 +89,8 @@ def trainable(model: nn.Module, head_scale: float = 1.0) -> nn.Module:
     with torch.no_grad():
         lm.lm_head.weight.mul_(head_scale)
     closed = _closed_lanes(lm)
-    for parameter in model.parameters():
-        parameter.requires_grad_(False)
+    asked = {name: parameter.requires_grad for name, parameter in model.named_parameters()}
+    model.requires_grad_(False)
     for name, module in list(model.named_modules()):
         if "parametrizations" in name or not _is_trained(name):
             continue
@@ -98,16 +100,33 @@ def trainable(model: nn.Module, head_scale: float = 1.0) -> nn.Module:
                 rows = closed if name.endswith("out_proj") else None
                 parameter.requires_grad_(True)
                 parametrize.register_parametrization(module, key, Relative(parameter, rows, columns))
-    lm.save_pretrained = _unfinished
+    kind = type(model)
+    model.__class__ = type(kind.__name__, (_InTraining, kind), {"asked": asked})
     return model
 
 
-def _unfinished(*_: Any, **__: Any) -> None:
-    """What `save_pretrained` is while θ stands where the weights are looked for."""
-    raise GraftError(
-        "the model is trained by relative steps, and its files would hold these in place of weights; save "
-        "finished(model), from which trainable(model) can go on."
-    )
+class _InTraining(nn.Module):
+    """What stands before the class of a model while θ stands where its weights are looked for.
+
+    asked: of each parameter, whether it asked for a gradient before.
+    """
+
+    asked: dict[str, bool]
+
+    def save_pretrained(self, *_: Any, **__: Any) -> None:
+        raise GraftError(
+            "the model is trained by relative steps, and its files would hold these in place of weights; save "
+            "finished(model), from which trainable(model) can go on."
+        )
+
+
+def _check_plain(model: Any) -> None:
+    """GraftError where a weight is computed from others, or is two weights at once."""
+    for name, module in model.named_modules():
+        if parametrize.is_parametrized(module):
+            raise GraftError(f"the model's {name} has a parametrization already; remove it before relative steps.")
+    if model.lm_head.weight is model.backbone.embeddings.weight:
+        raise GraftError("the model's head and embedding are one weight, and relative steps need two; untie them.")
 
 
 def _is_direct_sum(model: Any) -> bool:
@@ -131,15 +150,44 @@ def _closed_lanes(model: Any) -> Tensor:
 
 
 def parameters_to_train(model: nn.Module) -> Iterator[nn.Parameter]:
-    """The θ of every tensor that is trained."""
+    """The θ of every tensor that is trained; GraftError for what is no module."""
+    _check_module(model)
     return (parameter for parameter in model.parameters() if parameter.requires_grad)
 
 
+def _check_module(model: object) -> None:
+    if not isinstance(model, nn.Module):
+        raise GraftError(f"the model is {shown(model)}, and a module of PyTorch is needed.")
+
+
 def finished(model: nn.Module) -> nn.Module:
-    """The model with plain parameters again, at the trained values."""
-    vars(model).pop("save_pretrained", None)
-    for module in model.modules():
-        if parametrize.is_parametrized(module):
-            for name in list(module.parametrizations):  # type: ignore[arg-type]
-                parametrize.remove_parametrizations(module, name, leave_parametrized=True)
+    """The model with plain parameters again, at the trained values; they ask for gradients where they did before.
+
+    A model that is not trained by relative steps is left as it is.
+    Raises GraftError for what is no module, and for a part of a model in training.
+    """
+    _check_module(model)
+    if isinstance(model, _InTraining):
+        for module in model.modules():
+            if parametrize.is_parametrized(module):
+                _take_weights(module)
+        asked, model.__class__ = model.asked, type(model).__bases__[1]
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_(asked[name])
+    elif any(isinstance(module, Relative) for module in model.modules()):
+        raise GraftError(
+            "what is finished is a part of a model in training; call finished on what trainable was given."
+        )
     return model
+
+
+def _take_weights(module: Any) -> None:
+    """Each weight as a parameter in place of what computes it.
+
+    torch's own remove_parametrizations takes properties from a class that the module shares with its deep copies.
+    """
+    weights = {name: getattr(module, name).detach() for name in module.parametrizations}
+    del module.parametrizations
+    module.__class__ = type(module).__bases__[0]
+    for name, weight in weights.items():
+        module.register_parameter(name, nn.Parameter(weight))

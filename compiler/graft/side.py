@@ -11,9 +11,9 @@ import torch
 
 from compiler.artifact.package import LanguageModel, language_model
 from compiler.driver import Compiled, compile
+from compiler.graft.arguments import check_token_map, ids_of, source_of
 from compiler.graft.errors import GraftError
 from compiler.graft.grafted import GUEST
-from compiler.graft.hosts import ids_of
 from compiler.graft.special import check_special
 from compiler.graft.union import union
 from compiler.language.arguments import integer, shown
@@ -40,8 +40,8 @@ def branch(
     that it is, or several. where: what the answers are added to; strength: what the token of an answer (the first, for
     several) gets on its logit from the start. target: the mixers of the circuit, "mamba" or "mamba2".
 
-    Raises GraftError for a host or a map that cannot be, CompileError where the circuit cannot be exact among tokens
-    that are none of its letters.
+    Raises GraftError for a host or a map that cannot be, TypeError for what is no circuit, CompileError where the
+    circuit cannot be exact among tokens that are none of its letters.
     """
     from transformers import GenerationMixin, PreTrainedModel
 
@@ -62,7 +62,7 @@ def branch(
     table: Any = host.get_input_embeddings().weight
     vocab = table.shape[0]
     model, symbols, compiled = _circuit(circuit, tokens, vocab, target)
-    check_special(host, circuit.source if isinstance(circuit, Compiled) else circuit, tokens)
+    check_special(host, source_of(circuit), tokens)
     _check_host(host)
     told = _settings(host.config)
     letters = compiled.source.token_alphabet.size - 1
@@ -126,8 +126,8 @@ def _circuit(
     circuit: Circuit | Compiled, tokens: Mapping[str, int | Sequence[int]], vocab: int, target: str
 ) -> tuple[LanguageModel, torch.Tensor, Compiled]:
     """(the circuit's language model, the letter of each token of the host, the compiled circuit with its guest)."""
-    if isinstance(circuit, Compiled):
-        circuit = circuit.source
+    circuit = source_of(circuit)
+    check_token_map(tokens)
     compiled = compile(union(circuit, name=circuit.name, guest=GUEST), target)
     alphabet = compiled.source.token_alphabet
     symbols = torch.full((vocab,), alphabet.size - 1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from compiler.graft.arguments import ids_of
 from compiler.graft.errors import GraftError
-from compiler.graft.hosts import ids_of
 from compiler.language.circuit import Circuit
 
 _SPECIAL = (

@@ -7,6 +7,7 @@ import sys
 import types
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from compiler.runtime.selective_scan import selective_scan
@@ -21,10 +22,21 @@ def forgetful(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus
     return selective_scan(u, delta, A, B, C, D, None, delta_bias, delta_softplus)
 
 
+def plain_step(state, x, dt, A, B, C):
+    """A step of separate channels, without softplus, bias, skip and gate."""
+    state.copy_(state * torch.exp(dt[..., None] * A) + (dt * x)[..., None] * B[:, None])
+    return (state * C[:, None]).sum(-1)
+
+
+def step_without_input(state, dt):
+    return dt
+
+
 @pytest.fixture
 def kernels(monkeypatch) -> None:
     module = types.ModuleType("mykernels")
     module.right, module.wrong = selective_scan, forgetful
+    module.plain_step, module.step_without_input = plain_step, step_without_input
     monkeypatch.setitem(sys.modules, "mykernels", module)
 
 
@@ -45,6 +57,23 @@ def test_a_wrong_kernel(kernels) -> None:
     failed = [stage for stage in found["stages"] if stage["verdict"] == "failed"]
     first = failed[0]["findings"][0]
     assert failed[0]["stage"] == "skip and gate" and first["case"] == "gate" and first["position"] == 0
+
+
+def test_a_kernel_is_run_on_the_cases_that_need_no_more_than_it_takes(kernels) -> None:
+    arguments = ("--kernel", "mykernels:plain_step", "--operation", "channel step")
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    assert "skipped, for it takes no z: 3 of " in result.stdout
+    exact, random = json.loads(run(*arguments, "--json").stdout)["tested"]
+    verdicts = {stage["stage"]: stage["verdict"] for stage in exact["stages"]}
+    assert verdicts["recurrence"] == verdicts["decay"] == verdicts["continuation"] == "passed"
+    assert {stage["verdict"] for stage in random["stages"]} == {"skipped"}  # random cases have every operand
+
+
+def test_a_kernel_that_takes_too_little_for_any_case_is_bad_usage(kernels) -> None:
+    result = run("--kernel", "mykernels:step_without_input")
+    assert isinstance(result.exception, ValueError)  # exit code 2 by constructions.__main__
+    assert "was run on none of" in str(result.exception) and "it takes no A, no B, no C, no x" in str(result.exception)
 
 
 def test_one_checkpoint_of_ours(tmp_path) -> None:

@@ -1,5 +1,7 @@
 """Relative steps: nothing changes at the start, constants stay, a circuit survives what plain AdamW breaks it by."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 import torch
@@ -122,6 +124,62 @@ def test_a_model_in_training_is_not_saved(tmp_path):
     finished(model).save_pretrained(tmp_path)
     assert torch.equal(type(model).from_pretrained(tmp_path)(ids).logits, before)
     assert torch.equal(trainable(model)(ids).logits, before)
+
+
+def weights(model) -> dict[str, torch.Tensor]:
+    """What every weight is now, in training too, by the names that the files have."""
+    places = (name.rpartition(".") for name, _ in compiled().named_parameters())
+    return {f"{place}.{key}": getattr(model.get_submodule(place), key).detach().clone() for place, _, key in places}
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(tensor, other[name]) for name, tensor in one.items())
+
+
+def test_a_copy_in_training_and_its_original_are_finished_apart(tmp_path):
+    model = trainable(compiled(), head_scale=4.0)
+    copied = deepcopy(model)
+    train(copied, parameters_to_train(copied), 1e-2, 1)
+    start, trained = weights(model), weights(copied)
+    assert not same(start, trained)
+    assert same(dict(finished(copied).named_parameters()), trained)
+    assert same(weights(model), start)
+    with pytest.raises(GraftError, match="finished"):
+        model.save_pretrained(tmp_path)
+    assert same(dict(finished(model).named_parameters()), start)
+    assert type(model) is type(copied) is type(compiled())
+
+
+def test_gradients_are_asked_for_where_they_were_before():
+    model = compiled()
+    model.backbone.embeddings.weight.requires_grad_(False)
+    before = {name: parameter.requires_grad for name, parameter in model.named_parameters()}
+    finished(trainable(model))
+    assert {name: parameter.requires_grad for name, parameter in model.named_parameters()} == before
+    assert all(wanted == (name != "backbone.embeddings.weight") for name, wanted in before.items())
+
+
+def test_what_is_finished_is_a_whole_model():
+    for call in (finished, parameters_to_train):
+        with pytest.raises(GraftError, match="the model is None, and a module of PyTorch is needed"):
+            call(None)
+    with pytest.raises(GraftError, match="a part of a model"):
+        finished(trainable(compiled()).backbone)
+    plain = torch.nn.Linear(2, 2)
+    assert finished(plain) is plain
+
+
+def test_weights_that_are_computed_or_shared_are_refused_and_stay():
+    model = compiled()
+    model.lm_head.weight = model.backbone.embeddings.weight
+    before = model.lm_head.weight.detach().clone()
+    with pytest.raises(GraftError, match="one weight"):
+        trainable(model)
+    assert torch.equal(model.lm_head.weight, before)
+    model = compiled()
+    torch.nn.utils.parametrizations.weight_norm(model.lm_head)
+    with pytest.raises(GraftError, match="lm_head has a parametrization"):
+        trainable(model)
 
 
 @pytest.mark.parametrize("scale", [0, -1.0, float("nan"), float("inf"), 1e38, "4"])
