@@ -137,7 +137,8 @@ def tensor_differences(file: str, found: Mapping[str, torch.Tensor], expected: M
 
 
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if one.dtype != other.dtype or one.shape != other.shape:
+    """Whether both hold the same numbers to the bit; a sparse tensor, or one without values, holds none."""
+    if any(getattr(one, kind) != getattr(other, kind) for kind in ("dtype", "shape", "layout", "device")):
         return False
     return torch.equal(one.contiguous().view(torch.int32), other.contiguous().view(torch.int32))
 

@@ -76,6 +76,18 @@ def test_one_wrong_weight_is_found(copied, name):
     assert ("the model first leaves the circuit in block" in found.output) == (name != "norm2.weight")
 
 
+@pytest.mark.parametrize("kind", ["to_sparse", "to"])
+def test_a_weight_of_another_kind_of_tensor_is_found(copied, kind):
+    """Such a file is made by torch.save like any other, and its record is made anew."""
+    tensors = torch.load(copied / WEIGHTS)
+    name = "backbone.layers.0.mlp.fc1.weight"
+    tensors[name] = getattr(tensors[name], kind)(*(["meta"] if kind == "to" else []))
+    torch.save(tensors, copied / WEIGHTS)
+    sealed_again(copied)
+    found = run("verify", copied, "--verify", "none")
+    assert found.exit_code == 1 and f"its weights {name} differ" in found.output
+
+
 def test_damage_foreign_files_and_other_records(copied):
     (copied / "modeling.py").write_text("")
     record = json.loads((copied / RECORD).read_text())
