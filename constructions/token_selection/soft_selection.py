@@ -119,37 +119,57 @@ def angle_row(
     −1, all others, its neighbours first, with the opposite. progress: is told how many sequences there are, and which
     are done.
     """
-    made = setting.made
-    count = max(2, POOL // keys)
-    pool_keys = np.repeat(_circle(keys), count)[:, None]
-    pool_values = _values(rng, (keys * count, made.values))
-    pool_values[::count], pool_values[1::count] = 1, -1
-
-    def drawn(samples: int) -> _Sequences:
-        distinct = np.argsort(rng.random((samples, keys)), axis=1)
-        kind = distinct[:, np.arange(made.tokens) % keys]  # more tokens than keys: a key again has its value again
-        member = np.take_along_axis(rng.integers(count, size=(samples, keys)), kind, 1)
-        return _asked(kind, member, rng.integers(made.tokens, size=samples))
-
-    def corners(places: np.ndarray) -> _Sequences:
-        chosen, at, sign = places.T
-        near = np.array([(j + 1) // 2 * (1 if j % 2 else -1) for j in range(keys)])  # 0, 1, −1, 2, −2, …
-        turn = near[(np.arange(made.tokens) - at[:, None]) % keys]
-        return _asked((chosen[:, None] + turn) % keys, np.where(turn == 0, sign[:, None], 1 - sign[:, None]), at)
-
-    def _asked(kind: np.ndarray, member: np.ndarray, right: np.ndarray) -> _Sequences:
-        query = _circle(keys)[kind[np.arange(len(kind)), right]][:, None]
-        return kind * count + member, query, right
-
-    most = max(2, MOST_CORNERS // (2 * keys * made.tokens))
-    at = np.unique(np.linspace(0, made.tokens - 1, min(made.tokens, most)).round().astype(int)).tolist()
-    places = np.array([(c, t, sign) for c in range(keys) for t in at for sign in (0, 1)])
-    each = max(1, MOST_DRAWN // made.tokens)
+    of_angles = _AngleSequences(keys, setting.made.tokens, max(2, POOL // keys))
+    pool_values = _values(rng, (keys * of_angles.count, setting.made.values))
+    pool_values[:: of_angles.count], pool_values[1 :: of_angles.count] = 1, -1
+    places = of_angles.corner_places()
+    each = max(1, MOST_DRAWN // setting.made.tokens)
     sequences = chain(
-        (corners(places[start : start + each]) for start in range(0, len(places), each)),
-        (drawn(min(each, samples - start)) for start in range(0, samples, each)),
+        (of_angles.corners(places[start : start + each]) for start in range(0, len(places), each)),
+        (of_angles.drawn(rng, min(each, samples - start)) for start in range(0, samples, each)),
     )
-    return _measured(setting, pool_keys, pool_values, sequences, progress("sequences", len(places) + samples))
+    advance = progress("sequences", len(places) + samples)
+    return _measured(setting, of_angles.pool_keys(), pool_values, sequences, advance)
+
+
+@dataclass(frozen=True)
+class _AngleSequences:
+    """Sequences of tokens of a pool in which each of the angles stands `count` times: first with the value 1, then with
+    −1, then with random ones.
+    """
+
+    keys: int
+    tokens: int
+    count: int
+
+    def pool_keys(self) -> np.ndarray:
+        return np.repeat(_circle(self.keys), self.count)[:, None]
+
+    def drawn(self, rng: np.random.Generator, samples: int) -> _Sequences:
+        """Different keys, any of which is asked for; where there are more tokens than keys, a key that stands again has
+        its value again.
+        """
+        distinct = np.argsort(rng.random((samples, self.keys)), axis=1)
+        kind = distinct[:, np.arange(self.tokens) % self.keys]
+        member = np.take_along_axis(rng.integers(self.count, size=(samples, self.keys)), kind, 1)
+        return self._asked(kind, member, rng.integers(self.tokens, size=samples))
+
+    def corner_places(self) -> np.ndarray:
+        """(key, place, whether its value is −1) of every corner."""
+        most = max(2, MOST_CORNERS // (2 * self.keys * self.tokens))
+        at = np.unique(np.linspace(0, self.tokens - 1, min(self.tokens, most)).round().astype(int)).tolist()
+        return np.array([(key, place, sign) for key in range(self.keys) for place in at for sign in (0, 1)])
+
+    def corners(self, places: np.ndarray) -> _Sequences:
+        chosen, at, sign = places.T
+        near = np.array([(j + 1) // 2 * (1 if j % 2 else -1) for j in range(self.keys)])  # 0, 1, −1, 2, −2, …
+        turn = near[(np.arange(self.tokens) - at[:, None]) % self.keys]
+        member = np.where(turn == 0, sign[:, None], 1 - sign[:, None])
+        return self._asked((chosen[:, None] + turn) % self.keys, member, at)
+
+    def _asked(self, kind: np.ndarray, member: np.ndarray, right: np.ndarray) -> _Sequences:
+        query = _circle(self.keys)[kind[np.arange(len(kind)), right]][:, None]
+        return kind * self.count + member, query, right
 
 
 def vector_row(setting: Setting, samples: int, rng: np.random.Generator) -> Row:

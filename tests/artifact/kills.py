@@ -23,7 +23,7 @@ import torch
 from compiler.artifact import place
 from compiler.artifact.manifest import check_files, read_manifest
 from compiler.artifact.save import write
-from tests.artifact.test_checkpoint import CARD_TEXT, CLAIM, TOKENS, random_tensors, tiny_config
+from tests.artifact.tiny import CARD_TEXT, CLAIM, TOKENS, random_tensors, tiny_config
 
 NAMES = ("one", "two")
 
