@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from verify.checker.bent import product
 from verify.checker.relations import relations
-from verify.checker.states import running_sum
+from verify.checker.running import running_sum
 from verify.checker.tables import Ramp, digest
 from verify.checker.values import ZERO, Root, Value
 from verify.checker.windows import is_window

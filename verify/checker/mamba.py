@@ -12,8 +12,8 @@ from fractions import Fraction
 from verify.checker.bounds import largest, values_of
 from verify.checker.files import Matrix
 from verify.checker.formats import Rejected, decay
-from verify.checker.states import Step, exact_product, state_output, step_of
-from verify.checker.sums import activation, check_range, exact_sum
+from verify.checker.states import Step, state_output, step_of
+from verify.checker.sums import activation, check_range, exact_product, exact_sum
 from verify.checker.values import Value, World, combine, constant, later
 
 ONE = Fraction(1)

@@ -22,8 +22,8 @@ from verify.checker.files import Matrix
 from verify.checker.formats import FORMATS, Rejected, decay
 from verify.checker.mamba import ONE, convolved, project
 from verify.checker.norms import normed
-from verify.checker.states import Step, exact_product, state_output, step_of
-from verify.checker.sums import activation, exact_sum
+from verify.checker.states import Step, state_output, step_of
+from verify.checker.sums import activation, exact_product, exact_sum
 from verify.checker.values import Value, World, constant
 
 EXACT_DECAYS = ((Fraction(0), Fraction(0)), (Fraction(1), Fraction(1)))

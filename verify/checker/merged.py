@@ -6,7 +6,8 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from verify.checker.bent import product
-from verify.checker.states import latch, memory, running_sum
+from verify.checker.memories import memory
+from verify.checker.running import latch, running_sum
 from verify.checker.values import ZERO, Root, Value, World, combine
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from verify.checker.bent import relu, single
+from verify.checker.bent import product, relu, single
 from verify.checker.bounds import bounds, largest
 from verify.checker.formats import OFF, ON, Rejected, exponent, is_power
 from verify.checker.tables import Ramp, Table
@@ -49,6 +49,25 @@ def check_range(world: World, reach: Fraction, unit: int, what: str) -> None:
         raise Rejected(f"{what} can reach {float(reach):.3g}, and {form.name} ends at {float(form.largest):.3g}")
     if unit < form.least:
         raise Rejected(f"{what} needs multiples of 2^{unit}, and {form.name} keeps those of 2^{form.least}")
+
+
+def exact_product(world: World, a: Value, b: Value, what: str) -> Value:
+    """a · b, proved to be computed exactly."""
+    if a.constant or b.constant:
+        return exact_sum(world, [(b.const, a) if b.constant else (a.const, b)], what)
+    if a.upto is not None or b.upto is not None:
+        raise Rejected(f"{what} multiplies a count that outgrows {world.format.name}")
+    reach = largest(world, a) * largest(world, b)
+    representable(world, reach, a.unit + b.unit, what)
+    return product(world, a, b)
+
+
+def representable(world: World, reach: Fraction, unit: int, what: str) -> None:
+    if reach > world.format.units * Fraction(2) ** unit:
+        raise Rejected(
+            f"{what} can reach {float(reach):.6g} in units of 2^{unit}, beyond what {world.format.name} holds exactly"
+        )
+    check_range(world, reach, unit, what)
 
 
 def _partial_sums(world: World, terms: Terms) -> Fraction:

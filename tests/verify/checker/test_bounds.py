@@ -27,7 +27,7 @@ from verify.checker.files import read, read_json
 from verify.checker.formats import FORMATS
 from verify.checker.language import Edge, Language
 from verify.checker.rules import ONE
-from verify.checker.states import running_sum
+from verify.checker.running import running_sum
 from verify.checker.values import World, combine, later, of_letters
 
 CHAINS = [

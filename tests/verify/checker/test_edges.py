@@ -16,7 +16,8 @@ from verify.checker.check import check
 from verify.checker.columns import masses_of_products
 from verify.checker.formats import FORMATS, Rejected
 from verify.checker.language import Language, parse
-from verify.checker.states import Step, latch, running_sum, state_output
+from verify.checker.running import latch, running_sum
+from verify.checker.states import Step, state_output
 from verify.checker.values import Value, World, constant, later, of_letters
 
 LETTERS = 4

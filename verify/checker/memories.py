@@ -1,0 +1,151 @@
+"""What is written and read by keys, and the bounds that hold at every length (lemma Y)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from verify.checker.bounds import along, bounds, largest, tight
+from verify.checker.columns import masses_of_products
+from verify.checker.formats import exponent
+from verify.checker.mass import mass, sorted_majorants
+from verify.checker.once import written
+from verify.checker.running import upright
+from verify.checker.sums import representable
+from verify.checker.tables import Ramp, digest, ramp_sum
+from verify.checker.values import ZERO, Along, Value, World, above, combine, constant, multiple, of_root, scaled
+
+_MOST_TOGETHER = 64  # columns
+
+
+def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what: str) -> Value:
+    """Σ_n C_n(t) Σ_{s ≤ t} B_n(s) drive(s): every column bounded by its mass, the read by its worst letters
+    (lemma Y).
+    """
+    if drive.constant and not drive.const:
+        return drive
+    scale, shape = upright(world, drive)
+    as_given = digest([(b.key, c.key) for b, c in columns])
+    columns, b_size, c_size = world.fact("scaled columns", as_given, lambda: _common_scale(columns))
+    name = world.fact("name of columns", as_given, lambda: digest([(b.key, c.key) for b, c in columns]))
+    held: Held = world.fact("held", shape.key + name, lambda: _held(world, shape, columns))
+    for unit_b, most in held.tops.items():
+        unit_h = unit_b + drive.unit + exponent(b_size)
+        representable(world, abs(scale) * b_size * most, unit_h, f"{what}: a column of its state")
+    scale, unit = scale * b_size * c_size, Fraction(2) ** held.unit
+    representable(world, abs(scale) * held.read, exponent(scale) + held.unit, f"{what}: what it reads")
+    top = int(held.read / unit)
+    facts = (0 if held.positive else -top, top, None)
+    here = None if held.along is None else held.along / float(unit)
+    root = world.root("memory", facts, (unit, shape, tuple(columns)), along=here)
+    return of_root(root, scale * unit)
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Of a memory. tops: by the unit of columns, the most that one of them holds; read: a bound on |what is read|, at
+    each edge in `along`, in multiples of 2^unit; positive: whether nothing in it is ever negative.
+    """
+
+    tops: dict[int, Fraction]
+    read: Fraction
+    unit: int
+    along: Along
+    positive: bool
+
+
+def _held(world: World, shape: Value, columns: list[tuple[Value, Value]]) -> Held:
+    writes, queries = [b for b, _ in columns], [c for _, c in columns]
+    most: dict[int, Fraction] = {}
+    tops = masses_of_products(world, writes, shape)
+    for n, b in enumerate(writes):
+        stopped = written(world, shape, b)
+        tops[n] = tops[n] if stopped is None else min(tops[n], stopped)
+        most[b.unit] = max(tops[n], most.get(b.unit, ZERO))
+    at, read = _read_along(world, queries, tops), read_bound(world, queries, tops)
+    read = min(read, _read_together(world, shape, writes, queries))
+    read = read if at is None else min(read, Fraction(float(at[1].max())))
+    unit = shape.unit + min(most) + min((c.unit for c in queries if not c.zero), default=0)
+    return Held(most, read, unit, at, all(bounds(world, v)[0] >= 0 for v in (shape, *writes, *queries)))
+
+
+def _common_scale(columns: list[tuple[Value, Value]]) -> tuple[list[tuple[Value, Value]], Fraction, Fraction]:
+    """The columns divided by powers of two, the same for proportional columns, and these powers."""
+    b_size, c_size = (
+        Fraction(2) ** max((v.unit for v in side if not v.zero), default=0) for side in zip(*columns, strict=True)
+    )
+    return [(scaled(b, 1 / b_size), scaled(c, 1 / c_size)) for b, c in columns], b_size, c_size
+
+
+def read_bound(world: World, queries: list[Value], tops: list[Fraction]) -> Fraction:
+    """A bound on Σ_n |C_n| · top_n: letter by letter at each lag."""
+    total = ZERO
+    letters: dict[tuple, np.ndarray] = {}
+    starts: dict[tuple, list[Fraction]] = {}
+    lines: dict[tuple, list[tuple[Fraction, Ramp]]] = {}
+    for query, top in zip(queries, tops, strict=True):
+        since, query, top = _latched(world, query, top)
+        if _of_one_integer(world, query):
+            ((place, ramp),) = query.ramps.items()
+            sign = 1 if bounds(world, query)[1] > 0 else -1
+            lines.setdefault((since, place), []).append((top, ramp.affine(Fraction(sign), sign * query.const)))
+            continue
+        m = sorted_majorants(world, query)[0]
+        total += m.const * top
+        for lag, table in m.letters.items():
+            rounded_up = float(top * (1 + Fraction(1, 1 << 40)))
+            dense = letters.setdefault((since, lag), np.zeros(world.language.tokens))
+            if table.base:
+                dense += table.dense() * rounded_up
+            else:
+                dense[table.ids] += table.vals * rounded_up
+            old = starts.setdefault((since, lag), [ZERO] * lag)
+            starts[since, lag] = [a + b * top for a, b in zip(old, table.start, strict=True)]
+    for place, dense in letters.items():
+        total += max([Fraction(float(dense.max())) * (1 + Fraction(1, 1 << 20)), *starts[place]])
+    return total + sum((ramp_sum(group).hi for group in lines.values()), ZERO)
+
+
+def _read_together(world: World, drive: Value, writes: list[Value], queries: list[Value]) -> Fraction:
+    """A bound on Σ_n |C_n| · Σ_t |B_n · drive|: what all columns take together, times the largest query."""
+    few = len(writes) <= _MOST_TOGETHER
+    sizes = [_size(world, b) if few else constant(largest(world, b)) for b in writes]
+    together = tight(world, combine([(Fraction(1), b) for b in sizes]))[1]
+    return max(largest(world, c) for c in queries) * together * mass(world, drive)
+
+
+def _size(world: World, value: Value) -> Value:
+    """A value that is at least |value|: itself where it has one sign."""
+    lo, hi = bounds(world, value)
+    return scaled(value, Fraction(1 if lo >= 0 else -1)) if lo >= 0 or hi <= 0 else constant(max(-lo, hi))
+
+
+def _of_one_integer(world: World, query: Value) -> bool:
+    """Whether a query is a function of one integer, of one sign, that letters do not bend directly."""
+    if len(query.terms) > 1 or not query.ramps or bounds(world, query)[0] < 0 < bounds(world, query)[1]:
+        return False
+    root = world.roots[next(iter(query.ramps))[0]]
+    return root.kind != "form" or not root.parts[0].tables
+
+
+def _read_along(world: World, queries: list[Value], tops: list[Fraction]) -> Along:
+    """Bounds of a read at each edge."""
+    if world.language.graph is None:
+        return None
+    total = np.zeros(len(world.language.edges))
+    for query, top in zip(queries, tops, strict=True):
+        here = along(world, query)
+        total += 0.0 if here is None else np.abs(here).max(axis=0) * above(top)
+    total *= 1 + 2.0**-40 * ((total != np.floor(total)) | (total >= 2.0**52)) * len(queries)
+    return np.stack([-total, total])
+
+
+def _latched(world: World, query: Value, top: Fraction) -> tuple[tuple | None, Value, Fraction]:
+    """A query that is a latch: (its flag, what it stores, the factor): latches of one flag are of one position."""
+    slope, latched = multiple(world, query)
+    if latched is None or latched.kind != "latch":
+        return None, query, top
+    unit, shape, flag = latched.parts
+    return flag.key, shape, top * abs(slope) / unit
