@@ -123,7 +123,7 @@ def _gated_bounds(world: World, parts: list[tuple[Root, Ramp]]) -> tuple[Fractio
     gates = [next(iter(root.parts[2].terms.values())).affine(Fraction(1), root.parts[2].const) for root, _ in parts]
     points = sorted({x for g in gates if isinstance(g, Ramp) for x in g.xs})
     rest = [ZERO, ZERO]  # where every gate has its base value
-    elements: dict[int, list[Fraction]] = {}  # what others add to that
+    elements: dict[int, tuple[Fraction, Fraction]] = {}  # what others add to that
     starts: list[list[list[Fraction]]] = []
     for (root, ramp), gate in zip(parts, gates, strict=True):
         scale, operand, _ = root.parts
@@ -136,9 +136,11 @@ def _gated_bounds(world: World, parts: list[tuple[Root, Ramp]]) -> tuple[Fractio
         first, others = _elements(gate, points)
         base = reach(first)
         rest = [a + b for a, b in zip(rest, base, strict=True)]
-        for element, g in others:
-            more = elements.setdefault(element, [ZERO, ZERO])
-            elements[element] = [m + a - b for m, a, b in zip(more, reach(g), base, strict=True)]
+        for g, where in others:
+            low, high = (a - b for a, b in zip(reach(g), base, strict=True))
+            for element in where:
+                before = elements.get(element, (ZERO, ZERO))
+                elements[element] = before[0] + low, before[1] + high
         starts.append([reach(g) for g in gate.start])
     lows = [rest[0] + min([m[0] for m in elements.values()], default=ZERO)] + [rest[0]]
     highs = [rest[1] + max([m[1] for m in elements.values()], default=ZERO)] + [rest[1]]
@@ -149,14 +151,14 @@ def _gated_bounds(world: World, parts: list[tuple[Root, Ramp]]) -> tuple[Fractio
     return max(min(lows), alone[0]), min(max(highs), alone[1])
 
 
-def _elements(gate: Component, points: list[int]) -> tuple[Fraction, list[tuple[int, Fraction]]]:
-    """A value of the gate, and the elements of its root (letters, or some integers) where it has another one."""
+def _elements(gate: Component, points: list[int]) -> tuple[Fraction, list[tuple[Fraction, list[int]]]]:
+    """A value of the gate, and its others, each with the elements of its root (letters, some integers) that have it."""
     if isinstance(gate, Table):
-        return Fraction(gate.base), [
-            (i, Fraction(v)) for i, v in zip(gate.ids.tolist(), gate.vals.tolist(), strict=True)
-        ]
+        own, which = np.unique(gate.vals, return_inverse=True)
+        alike = np.split(gate.ids[np.argsort(which, kind="stable")], np.cumsum(np.bincount(which))[:-1])
+        return Fraction(gate.base), [(Fraction(v), ids.tolist()) for v, ids in zip(own.tolist(), alike, strict=False)]
     found = [(x, gate.at(x)) for x in points]
-    return gate.ys[0], [(x, y) for x, y in found if y != gate.ys[0]]
+    return gate.ys[0], [(y, [x]) for x, y in found if y != gate.ys[0]]
 
 
 def tight(world: World, value: Value) -> tuple[Fraction, Fraction]:

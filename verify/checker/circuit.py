@@ -18,7 +18,7 @@ from verify.checker.values import Value, World, combine
 from verify.checker.windows import is_window
 
 _MOST_LANES = 1 << 16
-_FEW_LETTERS = 64
+FEW_LETTERS = 64
 
 
 class Reader:
@@ -108,7 +108,7 @@ class Reader:
 
     def zero(self, value: Value) -> bool:
         """Whether the value is shown to be 0 throughout every sequence."""
-        if self.world.language.tokens <= _FEW_LETTERS:
+        if self.world.language.tokens <= FEW_LETTERS:
             return value.zero or any(m.zero(value) for m in (self.meaning, self._bent))
         world, value = quotient(self.world, value)
         return value.zero or any(m.zero(value) for m in (Meaning(world), Meaning(world, bends=True)))

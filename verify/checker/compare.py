@@ -10,6 +10,7 @@ from verify.checker.bounds import tight
 from verify.checker.circuit import Reader
 from verify.checker.files import Matrix
 from verify.checker.formats import EXACT, Rejected, array_exponent
+from verify.checker.packed import first_left
 from verify.checker.readout import held
 from verify.checker.relations import relations
 from verify.checker.rules import ONE, Lanes, Unproved
@@ -31,11 +32,13 @@ def scores_differ(reader: Reader, lanes: Lanes, head: Matrix, letters: int) -> s
     if width > letters:
         return f"the circuit gives {width} numbers, and there are {letters} letters"
     columns, shapes = _columns_of_the_difference([(head.part(0, letters), lanes)], parts, letters)
-    for pivot, weights in relations(columns).items():
-        if not reader.zero(combine([(w, shapes[c]) for c, w in weights.items()])):
-            row = int(np.flatnonzero(columns[:, pivot])[0])
-            return f"the score of token id {row} is not shown to be the circuit's"
-    return None
+    found = relations(columns)
+    sums = {pivot: combine([(w, shapes[c]) for c, w in weights.items()]) for pivot, weights in found.items()}
+    pivot = first_left(reader, sums)
+    if pivot is None:
+        return None
+    row = int(np.flatnonzero(columns[:, pivot])[0])
+    return f"the score of token id {row} is not shown to be the circuit's"
 
 
 def _score(parts: list[tuple[Matrix, Lanes]], row: int) -> Value:

@@ -64,6 +64,11 @@ def is_power(x: Fraction) -> bool:
 def array_exponent(values: np.ndarray) -> int | None:
     """The largest e with every value of the array a multiple of 2^e; None if all are 0."""
     values = np.asarray(values, dtype=np.float64).reshape(-1)
+    if np.abs(values).max(initial=0.0) < 2.0**53:
+        whole = values.astype(np.int64)
+        if (whole == values).all():
+            bits = int(np.bitwise_or.reduce(whole))
+            return (bits & -bits).bit_length() - 1 if bits else None
     values = values[values != 0]
     if not values.size:
         return None

@@ -78,7 +78,7 @@ class Meaning:
 
     def zero(self, value: Value) -> bool:
         """Whether the normal form of the value is that of 0."""
-        window, items = self._gathered(merged(self.world, value))
+        window, items = self._gathered(merged(self.world, value, normal_form=True))
         return self.vanishes([(ONE, (window,))]) and items.vanish()
 
     def _gathered(self, value: Value) -> tuple[Value, Items]:

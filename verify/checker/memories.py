@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil, floor
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from verify.checker.once import written
 from verify.checker.running import upright
 from verify.checker.sums import representable
 from verify.checker.tables import Ramp, digest, ramp_sum
-from verify.checker.values import ZERO, Along, Value, World, above, combine, constant, multiple, of_root, scaled
+from verify.checker.values import ZERO, Along, Root, Value, World, above, combine, constant, multiple, of_root, scaled
 
 _MOST_TOGETHER = 64  # columns
 
@@ -41,6 +42,17 @@ def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what:
     here = None if held.along is None else held.along / float(unit)
     root = world.root("memory", facts, (unit, shape, tuple(columns)), along=here)
     return of_root(root, scale * unit)
+
+
+def read_with(world: World, drive: Value, root: Root, known: tuple[Fraction, Fraction]) -> Value:
+    """Another operand stored and read with the columns of a memory, where what is read is known to be within bounds."""
+    if drive.constant and not drive.const:
+        return drive
+    scale, shape = upright(world, drive)
+    unit, old, columns = root.parts
+    unit *= Fraction(2) ** (shape.unit - old.unit)
+    lo, hi = sorted(end / (scale * unit) for end in known)
+    return of_root(world.root("memory", (floor(lo), ceil(hi), None), (unit, shape, columns)), scale * unit)
 
 
 @dataclass(frozen=True, eq=False)

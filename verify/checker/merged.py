@@ -6,14 +6,16 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from verify.checker.bent import product
-from verify.checker.memories import memory
+from verify.checker.bounds import bounds
+from verify.checker.memories import memory, read_with
 from verify.checker.running import latch, running_sum
 from verify.checker.values import ZERO, Root, Value, World, combine
 
 
-def merged(world: World, value: Value) -> Value:
-    """Equal operators on several operands are one operator on their sum (lemma Y): tighter bounds, and a normal
-    form.
+def merged(world: World, value: Value, normal_form: bool = False) -> Value:
+    """Equal operators on several operands are one operator on their sum (lemma Y): tighter bounds, and a normal form.
+
+    normal_form: those in a factor of products as well, and what a memory reads is bounded as it is known.
     """
     groups: dict[tuple, list] = {}
     for key, component in value.ramps.items():
@@ -25,13 +27,21 @@ def merged(world: World, value: Value) -> Value:
     for (kind, _), members in groups.items():
         if len(members) < 2:
             continue
-        operand = []
+        operand, offset = [], ZERO
         for key, root, component in members:
             slope = component.slopes[0] if component.slopes else ZERO
-            const += component.ys[0] - slope * component.xs[0]
+            offset += component.ys[0] - slope * component.xs[0]
             operand.append((slope / root.parts[0] if kind != "product" else slope * root.parts[0], root.parts[1]))
             rest.pop(key)
-        more.append(_MERGED[kind](world, combine(operand), members[0][1]))
+        const += offset
+        total, root = combine(operand), members[0][1]
+        if not normal_form:
+            more.append(_MERGED[kind](world, total, root))
+        elif kind == "memory":
+            together = Value(-offset, {key: component for key, _, component in members})
+            more.append(read_with(world, total, root, bounds(world, together)))
+        else:
+            more.append(_MERGED[kind](world, merged(world, total, normal_form), root))
     if not more:
         return value
     result = combine([(Fraction(1), Value(const, rest)), *((Fraction(1), v) for v in more)])

@@ -21,7 +21,7 @@ def quotient(world: World, value: Value) -> tuple[World, Value]:
     first = np.unique(classes(world, value), return_index=True)[1]
     edges = tuple(replace(e, letters=e.letters[first], distinct=False) for e in world.language.edges)
     small = World(replace(world.language, tokens=len(first), edges=edges), world.format)
-    known = {key: Table(t.dense()[first], t.start) for key, t in tables.items()}
+    known = {key: Table(t.at(first), t.start) for key, t in tables.items()}
     at: dict[int, int] = {-1: -1}
 
     def moved(part):

@@ -42,6 +42,14 @@ class Table:
         full[self.ids] = self.vals
         return full
 
+    def at(self, letters: np.ndarray) -> np.ndarray:
+        """The values of some letters, in ascending order."""
+        found = np.full(len(letters), self.base)
+        place = np.searchsorted(letters, self.ids)
+        own = letters[np.minimum(place, len(letters) - 1)] == self.ids
+        found[place[own]] = self.vals[own]
+        return found
+
     @cached_property
     def key(self) -> tuple:
         digest = blake2b(self.ids.tobytes() + self.vals.tobytes(), digest_size=16).hexdigest()

@@ -13,6 +13,7 @@ from verify.checker.tables import Ramp, Table, digest
 from verify.checker.values import TOKEN, Root, Value, World
 
 _MOST_ENTRIES = 1 << 20
+_FEW = 4  # as many numbers for each label are looked up, not sorted
 
 
 class TooLarge(Exception):
@@ -63,8 +64,7 @@ def join(a: Letters, b: Letters, function: Callable[[np.ndarray, np.ndarray], np
     for lag in sorted(a.axes.keys() | b.axes.keys()):
         if lag in a.axes and lag in b.axes:
             width = int(b.axes[lag].max()) + 1
-            pairs, labels = np.unique(a.axes[lag].astype(np.int64) * width + b.axes[lag], return_inverse=True)
-            axes[lag] = labels.reshape(-1)
+            pairs, axes[lag] = numbered(a.axes[lag].astype(np.int64) * width + b.axes[lag])
             pick_a.append(pairs // width)
             pick_b.append(pairs % width)
         else:
@@ -72,6 +72,17 @@ def join(a: Letters, b: Letters, function: Callable[[np.ndarray, np.ndarray], np
             pick_a.append(None if lag in b.axes else np.arange(int(axes[lag].max()) + 1))
             pick_b.append(None if lag in a.axes else np.arange(int(axes[lag].max()) + 1))
     return Letters(axes, function(_spread(a.table, pick_a), _spread(b.table, pick_b)))
+
+
+def numbered(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct whole numbers ≥ 0 of an array, in order, and the place of each entry among them."""
+    most = int(labels.max(initial=0)) + 1
+    if most > _FEW * len(labels):
+        found, at = np.unique(labels, return_inverse=True)
+        return found, at.reshape(-1)
+    met = np.zeros(most, dtype=bool)
+    met[labels] = True
+    return np.flatnonzero(met), (np.cumsum(met) - 1)[labels]
 
 
 def _spread(table: np.ndarray, picks: list) -> np.ndarray:
