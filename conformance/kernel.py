@@ -41,7 +41,7 @@ class Kernel:
     op: one of `OPERATIONS`; a step takes one position and is run on the cases of the scans: "channel step" has a state
         (b, d, n), "head step" (b, h, p, n), "step" takes either.
     accepts: the names of its arguments, those of `SIGNATURES`; what else a case has is not tried.
-    device: where the operands are put.
+    device: where the operands are put; results are brought back.
     """
 
     name: str
@@ -57,6 +57,10 @@ class Kernel:
     @torch.no_grad()
     def run(self, case: Case) -> dict[str, Tensor]:
         """Its results by name: y, and last_state where it returns one. Raises Lacks, and whatever the kernel raises."""
+        found = self._run(case)
+        return {name: each.cpu() if isinstance(each, Tensor) else each for name, each in found.items()}
+
+    def _run(self, case: Case) -> dict[str, Tensor]:
         inputs = {name: tensor.clone().to(self.device) for name, tensor in case.inputs.items()}
         if self.op in _CASES:
             return self._stepped(case, inputs)

@@ -8,7 +8,7 @@ from compiler.artifact.numbers_config import check_numbers_config, is_numbers
 from compiler.formats import FORMATS
 from compiler.targets import family_of, target_of
 from compiler.targets.family import Family
-from compiler.targets.target import KERNEL_COLUMNS
+from compiler.targets.target import KERNEL_COLUMNS, KERNEL_WIDTH
 
 # Entries of a config that change nothing that is computed or written, and why.
 HARMLESS = {"transformers_version": "a note of the version that wrote the file"}
@@ -46,17 +46,23 @@ def cuda_limits(config: Mapping) -> list[str]:
         found = [
             sentence
             for b in config["blocks"]
-            for sentence in _kernel_limits(b["d_conv"], b["d_state"], target.convolved(target.sizes_of(b)))
+            for size in (target.sizes_of(b),)
+            for sentence in kernel_limits(b["d_conv"], b["d_state"], target.convolved(size), target.projected(size))
         ]
         return list(dict.fromkeys(found))
-    return _kernel_limits(config["conv_kernel"], config["state_size"], _family(config).convolved(config))
+    family = _family(config)
+    channels, rows = family.convolved(config), family.projected(config)
+    return kernel_limits(config["conv_kernel"], config["state_size"], channels, rows)
 
 
-def _kernel_limits(taps: int, states: int, channels: int) -> list[str]:
+def kernel_limits(taps: int, states: int, channels: int, rows: int) -> list[str]:
+    """The same for one mixer: taps of its convolution and channels in it, state columns, rows of in_proj."""
+    whole = f"the kernels want a multiple of {KERNEL_WIDTH}"
     reasons = [
         (not 2 <= taps <= 4, f"conv_kernel is {taps}, the kernels take 2 to 4."),
         (states > KERNEL_COLUMNS, f"state_size is {states}, the kernels take at most {KERNEL_COLUMNS}."),
-        (channels % 8 != 0, f"there are {channels} convolved channels, the kernels want a multiple of 8."),
+        (channels % KERNEL_WIDTH != 0, f"there are {channels} convolved channels, {whole}."),
+        (rows % KERNEL_WIDTH != 0, f"in_proj has {rows} rows, {whole}."),
     ]
     return [sentence for applies, sentence in reasons if applies]
 

@@ -79,6 +79,10 @@ def own_name(name: str) -> str:
 def use(dtype: str) -> str:
     """How it is loaded, as Markdown."""
     return f"""```python
+import os
+
+os.environ["TRITON_F32_DEFAULT"] = "ieee"  # before a kernel is compiled: TF32, its default, holds integers to 2^11
+
 import torch
 from mamba_ssm import MambaLMHeadModel
 from transformers import PreTrainedTokenizerFast

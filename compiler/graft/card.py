@@ -29,7 +29,9 @@ def graft_card(report: Mapping[str, Any]) -> str:
         f"Letters that are tokens of the host: {mapped}." if mapped else "After a token of the host no letter wins.",
         f"| letter | id |\n| --- | --- |\n{letters}",
         *_measured(report.get("measured", {}), bool(mapped)),
+        "## Warnings",
         "Weights are frozen: a training step of any size destroys the circuit. To train beside one, use a side branch.",
+        *report["warnings"],
     ]
     return "\n\n".join(lines) + "\n"
 

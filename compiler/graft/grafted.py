@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from compiler.artifact.config import kernel_limits
 from compiler.driver import Compiled
 from compiler.graft.arguments import check_token_map, source_of
 from compiler.graft.bound import proved
@@ -22,6 +23,7 @@ from compiler.graft.union import union
 from compiler.graft.widths import Widths
 from compiler.language.arguments import close_to, integer, shown
 from compiler.language.circuit import Circuit
+from compiler.targets import target_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,11 +97,21 @@ def graft(
     planned.family.complete(wide)
     wide.generation_config = _generation(model.generation_config, circuit.end, ids, mapped)
     wide.eval()
-    report = _report(planned, model, ids, circuit, mapped)
+    report = _report(planned, model, ids, circuit, mapped) | {"warnings": _warnings(planned, wide)}
     report["host_promise"] |= proved(
         model, tensors, planned.wide.d_model, 2.0**-planned.compiled.context.format.significand
     )
     return Grafted(wide, ids, planned.compiled, report)
+
+
+def _warnings(plan: Plan, wide: Any) -> list[str]:
+    """What else a user of the result must know: of its class, and of a GPU."""
+    family, mixer = target_of(plan.family.target).family, wide.backbone.layers[0].mixer
+    assert family is not None  # hosts are language models
+    channels, _, taps = mixer.conv1d.weight.shape
+    limits = kernel_limits(taps, plan.wide.d_state, channels, mixer.in_proj.weight.shape[0])
+    cautions = family.cautions(wide.config.to_dict())
+    return [*cautions, *(f"Not for the CUDA kernels of mamba_ssm: {sentence}" for sentence in limits)]
 
 
 def _generation(host: Any, end: str | None, ids: Mapping[str, int], mapped: Mapping[str, int]) -> Any:

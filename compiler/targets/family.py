@@ -85,6 +85,10 @@ class Family:
         """How many channels its convolution has."""
         raise NotImplementedError
 
+    def projected(self, config: Config) -> int:
+        """How many rows in_proj has: the convolution's channels are read inside of them."""
+        return self.mixer_shapes(config)["in_proj.weight"][0]
+
     def module(self, config: Config, index: int) -> nn.Module:
         """An empty block of this config (parameters on the meta device), number `index` of its model."""
         raise NotImplementedError

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from compiler.targets.sizes import Sizes
 
 KERNEL_COLUMNS = 256  # d_state, at most, of mamba_ssm's CUDA kernels
+KERNEL_WIDTH = 8  # causal_conv1d reads so many channels of a position at once, from rows that are whole multiples
 
 
 class Target:
@@ -147,6 +148,10 @@ class Target:
     def convolved(self, size: Sizes) -> int:
         """How many channels the convolution of a module of this size has."""
         return size.d_inner
+
+    def projected(self, size: Sizes) -> int:
+        """How many rows in_proj has: the convolution's channels are read inside of them."""
+        return 2 * size.d_inner
 
     def runs(self, module: nn.Module) -> bool:
         """Whether a module is its mixer."""

@@ -262,7 +262,7 @@ def _rendered(op: str, row: Row) -> Case:
 def _spread(values: tuple[float, ...], shape: tuple[int, ...]) -> torch.Tensor:
     """The values in turn: every one of them occurs, and neighbours differ."""
     count = torch.Size(shape).numel()
-    return torch.tensor([values[i % len(values)] for i in range(count)]).reshape(shape)
+    return torch.tensor([values[i % len(values)] for i in range(count)], dtype=torch.float32).reshape(shape)
 
 
 def _documents(row: Row) -> torch.Tensor:

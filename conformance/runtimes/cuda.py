@@ -17,6 +17,7 @@ from torch import Tensor
 from compiler.runtime.fake_triton import is_missing
 from compiler.runtime.huggingface import routed_transformers
 from compiler.runtime.real_modules import mamba_classes
+from compiler.targets.target import KERNEL_WIDTH
 from conformance.kernel import Kernel, kernel
 from conformance.models.runtime import Model, Runtime
 from conformance.runtimes import Known
@@ -82,17 +83,43 @@ def _mamba_ssm_kernels() -> tuple[Kernel, ...]:
     ):
         return selective_scan_fn(u, delta, A, B, C, D, z, delta_bias, delta_softplus, return_last_state)
 
-    functions = (selective_scan, selective_state_update, mamba_chunk_scan_combined, gated_rms_norm)
-    return tuple(kernel(function, device="cuda") for function in (*functions, *_convolutions()))
+    def selective_state_update_with_all(state, x, dt, A, B, C, D=None, z=None, dt_bias=None, dt_softplus=False):
+        """Zeros for D and dt_bias where there are none: mamba_ssm 2.3.2 reads the strides of both."""
+        D, dt_bias = (A.new_zeros(A.shape[:-1]) if m is None else m for m in (D, dt_bias))
+        return selective_state_update(state, x, dt, A, B, C, D, z, dt_bias, dt_softplus)
+
+    steps = (selective_state_update, selective_state_update_with_all)
+    functions = (selective_scan, *steps, mamba_chunk_scan_combined, gated_rms_norm, *_convolutions())
+    return tuple(kernel(function, device="cuda") for function in functions)
 
 
 def _convolutions() -> tuple[Callable[..., Any], ...]:
-    """causal_conv1d's kernel, where it is installed: mamba_ssm runs without it, by PyTorch's convolution."""
+    """causal_conv1d's kernel by its two layouts, where it is installed: without it mamba_ssm takes PyTorch's."""
     if is_missing("causal_conv1d"):
         return ()
     from causal_conv1d import causal_conv1d_fn
 
-    return (causal_conv1d_fn,)
+    def causal_conv1d(x, weight, bias=None, activation=None):
+        return causal_conv1d_fn(x, weight, bias, activation=activation)
+
+    def causal_conv1d_channel_last(
+        x, weight, bias=None, seq_idx=None, initial_states=None, return_final_states=False, activation=None
+    ):
+        """It takes whole multiples of 8 channels, and gives no state of packed documents."""
+        channels, more = x.shape[1], -x.shape[1] % KERNEL_WIDTH
+        x, initial_states = (None if m is None else _channel_last(m, more) for m in (x, initial_states))
+        weight = torch.cat([weight, weight.new_zeros(more, weight.shape[1])])
+        bias = None if bias is None else torch.cat([bias, bias.new_zeros(more)])
+        last = return_final_states and seq_idx is None
+        found = causal_conv1d_fn(x, weight, bias, seq_idx, initial_states, last, activation=activation)
+        return tuple(m[:, :channels] for m in found) if last else found[:, :channels]
+
+    return causal_conv1d, causal_conv1d_channel_last
+
+
+def _channel_last(m: Tensor, more: int) -> Tensor:
+    """(b, d, l) with so many channels of zeros more, one position's channels side by side in memory."""
+    return torch.cat([m, m.new_zeros(m.shape[0], more, m.shape[2])], 1).transpose(1, 2).contiguous().transpose(1, 2)
 
 
 class RoutedRuntime:

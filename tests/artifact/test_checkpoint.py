@@ -311,6 +311,8 @@ def test_cuda_limits_are_named():
         "state_size",
     ]
     assert "34 convolved channels" in cuda_limits(tiny_config("mamba2"))[0]
+    four_heads, eight_heads = (cuda_limits(tiny_config("mamba2", d_model=width, d_state=4)) for width in (16, 32))
+    assert four_heads == ["in_proj has 76 rows, the kernels want a multiple of 8."] and not eight_heads
 
 
 @given(st.lists(st.text(), unique=True))

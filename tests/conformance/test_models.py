@@ -34,7 +34,7 @@ def test_models_come_back_as_they_were(place) -> None:
     first, second = read_all(place)
     assert (first.name, second.name) == ("codes-mamba2", "count-since-mamba")
     assert first.asks == CORES["codes"].asks and first.tokens.shape == (3, 60)
-    assert [state.shape for state in first.states] == [(4, 8, 5)]
+    assert [state.shape for state in first.states] == [(8, 4, 8)]
     assert 0.4 < first.informative.double().mean() < 1
 
 

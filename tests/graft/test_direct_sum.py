@@ -8,6 +8,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from compiler.graft import GraftError, direct_sum, graft, save
+from compiler.graft.card import graft_card
 from compiler.graft.families import falcon_mamba, mamba2
 from compiler.graft.measure import answers, host_difference, mixed_text
 from tests.graft.hosts import VOCAB, counter, host, host_text, induction, induction_answers
@@ -249,3 +250,12 @@ def test_a_second_circuit_in_a_grafted_host():
         assert found.asked > 40 and not found.wrong and not found.intruding
     with pytest.raises(GraftError, match="as one, by union"):
         graft(second.model, induction("ab", name="third"))
+
+
+def test_the_result_is_as_wide_as_the_kernels_ask_or_says_so():
+    """Of a host whose columns are no whole eights of channels, and of one whose heads are 20."""
+    aligned = graft(host("mamba2", state_size=6), induction(LETTERS))
+    assert aligned.model.config.state_size == 8
+    assert [warning.split()[:3] for warning in aligned.report["warnings"]] == [["On", "a", "GPU"]]
+    odd = graft(host("mamba2"), induction(LETTERS), width=160)
+    assert "in_proj has 692 rows" in odd.report["warnings"][-1] and odd.report["warnings"][-1] in graft_card(odd.report)

@@ -21,7 +21,7 @@ from compiler.graft.widen import convolution, placed, widened_norm
 from compiler.graft.widths import Widths
 from compiler.targets import target_of
 from compiler.targets.mamba2.emit import Mamba2Sizes, channel_seats, padded_channels
-from compiler.targets.mamba2.family import NO_LARGE_STEP_LIMIT
+from compiler.targets.mamba2.family import NO_LARGE_STEP_LIMIT, kernel_columns
 
 _Spans = list[tuple[int, int, int]]
 
@@ -47,7 +47,7 @@ class Mamba2Host(HostFamily):
         return Widths(*sizes, config.n_groups)
 
     def columns(self, host, blocks, n_lanes):
-        return max(host.d_state, *(block.d_state for block in blocks)), host.rank
+        return kernel_columns(max(host.d_state, *(block.d_state for block in blocks)), host.groups), host.rank
 
     def fits(self, host, blocks, n_lanes, inner):
         if inner % (host.rank * host.groups):

@@ -127,6 +127,9 @@ class Mamba2(Target):
         """B and C are convolved as x is."""
         return size.d_inner + 2 * self.n_groups * size.d_state
 
+    def projected(self, size):
+        return size.d_inner + self.convolved(size) + size.d_inner // size.headdim
+
     def runs(self, module):
         from compiler.runtime import is_real_block
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import torch
 from compiler.artifact.errors import CheckpointError
 from compiler.errors import CompileError
 from compiler.exactness.ballast import with_norm_ballast
+from compiler.ir.block import SelectiveBlock
 from compiler.layout import Emission, Layout
 from compiler.targets.family import (
     Config,
@@ -23,6 +26,7 @@ from compiler.targets.family import (
 )
 from compiler.targets.mamba2.emit import HEAD_DIMS, padded_channels, sizes
 from compiler.targets.mamba2.groups import GroupedSizes, place, shares
+from compiler.targets.target import KERNEL_WIDTH
 
 # Upper limits of the steps that act like infinity and are plain JSON, which all versions read. The first is held by
 # every dtype (clamping float16 steps at more raises an error), the second is beyond every float32 step of ours.
@@ -31,16 +35,29 @@ LARGEST_CHUNK = 1 << 14  # programs pad every sequence to a multiple of chunk_si
 CHUNK = 64  # transformers' own scan takes memory and time with its square, on a CPU, also for a prompt of one letter
 
 
+def kernel_columns(columns: int, n_groups: int) -> int:
+    """The least d_state from this one on with which B and C of all groups have whole `KERNEL_WIDTH`s of channels."""
+    step = KERNEL_WIDTH // gcd(KERNEL_WIDTH, 2 * n_groups)
+    return -(-columns // step) * step
+
+
 class Mamba2Family(Family):
     model_type = "mamba2"
     class_name = "Mamba2ForCausalLM"
     printer = "mamba2"
+    warnings = (
+        "On a GPU set TRITON_F32_DEFAULT=ieee before mamba_ssm's kernels are first run: by default Triton multiplies "
+        "in TF32, which holds integers up to 2^11 only.",
+    )
 
     def __init__(self, n_groups: int = 1):
         self.n_groups = n_groups
 
     def size(self, blocks, n_lanes):
-        """d_inner = 2 · d_model is a power of two, and must be a multiple of the groups, so these are one too."""
+        """d_inner = 2 · d_model is a power of two, and must be a multiple of the groups, so these are one too.
+
+        Columns are added, and smaller heads taken, until the CUDA kernels can read what in_proj gives.
+        """
         parts = [part for block in blocks for part in shares(block, self.n_groups)]
         least = [sizes(part, n_lanes) for part in parts]
         if self.n_groups & (self.n_groups - 1):
@@ -50,15 +67,18 @@ class Mamba2Family(Family):
                 f"takes the same share; n_groups={power} is the next that can be saved (the bare stack takes any)"
             )
             raise CompileError([(None, reason)])
+        columns = kernel_columns(max(s.d_state for s in least), self.n_groups)
         d_model = least_width(n_lanes)
-        while True:
-            group = 2 * d_model // self.n_groups
-            for headdim in HEAD_DIMS:
-                # Two more heads at most hold the ballast of the gated norm of each group.
-                if all(padded_channels(part, headdim) + 2 * headdim <= group for part in parts):
-                    found = d_model, 2 * d_model, max(s.d_state for s in least), headdim, least[0].d_conv
-                    return GroupedSizes(*found, self.n_groups)
+        while not (headdims := self._headdims(parts, 2 * d_model)):
             d_model *= 2
+        return GroupedSizes(d_model, 2 * d_model, columns, headdims[0], least[0].d_conv, self.n_groups)
+
+    def _headdims(self, parts: Sequence[SelectiveBlock], inner: int) -> list[int]:
+        """The sizes of heads that fit into d_inner: those first with which the kernels can read in_proj's rows."""
+        group = inner // self.n_groups
+        # Two more heads at most hold the ballast of the gated norm of each group.
+        fits = [p for p in HEAD_DIMS if all(padded_channels(part, p) + 2 * p <= group for part in parts)]
+        return sorted(fits, key=lambda headdim: inner // headdim % KERNEL_WIDTH != 0)
 
     def mixer(self, block, size, one, bounds, format):
         """Each group is a Mamba-2 of one group whose gated norm its own ballast makes the identity."""
