@@ -67,12 +67,12 @@ def _changes(path: tuple, value: Any) -> list[Any]:
 
 
 def _with(data: Any, path: tuple, value: Any) -> Any:
-    data = copy.deepcopy(data)
-    inner = data
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = value
-    return data
+    """A copy with another value there; what does not lead there is shared, and nobody may change it in place."""
+    if not path:
+        return value
+    copied = copy.copy(data)
+    copied[path[0]] = _with(data[path[0]], path[1:], value)
+    return copied
 
 
 def _spelled(path: tuple) -> str:
