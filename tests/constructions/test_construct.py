@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import fields
@@ -38,10 +39,16 @@ def run(*arguments: str) -> int:
     return 0
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("made") / "made"
+    assert run(*SMALL, "--out", str(place), "--json") == 0
+    return place
+
+
 @pytest.fixture
-def checkpoint(tmp_path: Path) -> Path:
-    assert run(*SMALL, "--out", str(tmp_path / "made"), "--json") == 0
-    return tmp_path / "made"
+def checkpoint(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "made"))
 
 
 def test_json_report(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
