@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,8 +76,11 @@ def try_runtime(runtime: Runtime, models: Iterable[ModelCase], heard: Heard = UN
     return Tested(runtime.name, "models", findings)
 
 
-def models_in(directory: Path | None, full: bool, heard: Heard = UNHEARD) -> list[ModelCase]:
-    """The models under a directory that `write` has filled, or new ones for as long as this process lives."""
+def models_in(directory: Path | None, full: bool, heard: Heard = UNHEARD, only: Sequence[str] = ()) -> list[ModelCase]:
+    """The models under a directory that `write` has filled, or new ones for as long as this process lives.
+
+    only: names of models, where not all are wanted; ValueError for one that is not there.
+    """
     if directory is not None:
         found = list(read_all(directory))
         if not found:
@@ -85,10 +88,13 @@ def models_in(directory: Path | None, full: bool, heard: Heard = UNHEARD) -> lis
                 f"--checkpoint-dir {directory}: no checkpoint there has vectors beside it; `construct conformance "
                 f"--out {directory}` writes some."
             )
-        return found
+        for name in only:
+            if name not in {case.name for case in found}:
+                raise ValueError(f"--model {name!r} is not under {directory}.")
+        return [case for case in found if not only or case.name in only]
     place = tempfile.TemporaryDirectory(prefix="conformance-")
     _KEPT.append(place)
-    return _built(Path(place.name), full, heard)
+    return _built(Path(place.name), full, heard, only)
 
 
 _KEPT: list[tempfile.TemporaryDirectory] = []  # removed when the process ends
@@ -106,11 +112,11 @@ def write(directory: Path, full: bool = False, heard: Heard = UNHEARD) -> tuple[
     return count, len(_built(directory / "models", full, heard))
 
 
-def _built(directory: Path, full: bool, heard: Heard) -> list[ModelCase]:
+def _built(directory: Path, full: bool, heard: Heard, only: Sequence[str] = ()) -> list[ModelCase]:
     from conformance.models.build import build  # the compiler: only where models are made
 
     found = []
-    for case in build(directory, full):
+    for case in build(directory, full, only):
         heard(case.name)
         found.append(case)
     return found

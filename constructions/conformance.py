@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +32,7 @@ def conformance(
     checkpoint_dir: Annotated[
         Path | None, typer.Option(help="a checkpoint of ours, or models that --out has written [default: made now]")
     ] = None,
+    model: Annotated[list[str] | None, typer.Option(help="run the runtime on this model only, by its name")] = None,
     out: Annotated[Path | None, typer.Option(help="write vectors and models there for a test suite")] = None,
     faults: Annotated[bool, typer.Option("--faults", help="try the suite on kernels with injected bugs")] = False,
     device: Annotated[str, typer.Option(help="where the kernel's operands are put")] = "cpu",
@@ -40,6 +42,8 @@ def conformance(
     """Test a kernel, or a runtime, against results that are known bit for bit."""
     if operation and not kernel:
         raise ValueError(f"--operation {operation} says what a kernel computes: pass --kernel as well.")
+    if model and not (runtime or checkpoint_dir):
+        raise ValueError(f"--model {model[0]} is a model to run: pass --runtime or --checkpoint-dir as well.")
     if not (kernel or runtime or checkpoint_dir or out or faults):
         raise ValueError("conformance was given nothing to do: pass --kernel, --runtime, --checkpoint-dir or --out.")
     if faults:
@@ -62,10 +66,10 @@ def conformance(
 
             found = known(runtime or "ours")
             version = found.version
-            for each in found.kernels if runtime else ():
+            for each in found.kernels if runtime and not model else ():
                 tested += try_kernel(each, full)
             if found.models is not None:
-                tested.append(try_runtime(found.models, _models(checkpoint_dir, full)))
+                tested.append(try_runtime(found.models, _models(checkpoint_dir, full, model or ())))
     report = {"runtime": runtime, "version": version, "good": all(t.good for t in tested)}
     if out is not None:
         report |= {"out": str(out), "vectors": vectors, "models": models}
@@ -90,12 +94,12 @@ def _check_run(kernel: str, exact: Tested) -> None:
         )
 
 
-def _models(directory: Path | None, full: bool) -> list[ModelCase]:
+def _models(directory: Path | None, full: bool, only: Sequence[str]) -> list[ModelCase]:
     """One checkpoint of ours on its own tasks, or what --out has written, or models made now."""
     from conformance.report import models_in
 
     if directory is None or not (directory / "config.json").is_file():
-        return models_in(directory, full)
+        return models_in(directory, full, only=only)
     import numpy as np
 
     from conformance.models.build import ROWS, SHORT, case_of

@@ -61,7 +61,7 @@ def _routes_elsewhere(function):
 
 def without_accelerators() -> list[ModuleType]:
     """transformers' modelling modules, imported as where no package of kernels is installed."""
-    with _hidden(_ACCELERATORS):
+    with hidden_accelerators():
         return [importlib.import_module(name) for name in _MODELLING]
 
 
@@ -71,8 +71,9 @@ def has_definitions() -> bool:
 
 
 @contextlib.contextmanager
-def _hidden(names):
-    """Makes `import name` fail within the context, then restores what was imported."""
+def hidden_accelerators():
+    """Makes the import of packages of kernels fail within the context, then restores what was imported."""
+    names = _ACCELERATORS
     earlier = {name: sys.modules[name] for name in names if name in sys.modules}
     sys.modules.update(dict.fromkeys(names))
     try:

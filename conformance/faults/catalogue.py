@@ -73,7 +73,7 @@ _OWN = {
         "groups": ("heads tiled, not interleaved",),
         "occupancy": ("last head left out", "last tile of a head left out"),
         "chunk": (
-            "wrong axis between chunks",
+            *("wrong axis between chunks", "states summed over the wrong axis"),
             *("state of the chunk before the last", "heads of the state mixed"),
         ),
     },

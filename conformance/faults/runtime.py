@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from torch import Tensor
 from conformance.faults import scan, small, ssd
 
 Layers = list[tuple[Tensor, Tensor]]
+NONE: Mapping[str, str] = MappingProxyType({})
 
 MODEL_BUGS = {  # with the mode in which each must be caught
     "the state begins anew where several new tokens come": "pieces",
@@ -37,6 +39,8 @@ MODEL_BUGS = {  # with the mode in which each must be caught
     "copies share their state": "speculation",
     "last token read twice": "steps",
     "first step forgets the window": "steps",
+    "first steps write inside the window": "steps",
+    "gates of all rows for each row": "steps",
     "window of a short prompt at the wrong end": "steps",
     "prompts cut at 32": "full",
     "stream in bfloat16": "full",
@@ -54,13 +58,20 @@ class Cache:
 
 class FaultyModel:
     """config and tensors as Hugging Face names them; bug: one of a function's, or of `MODEL_BUGS`; only: the operation
-    whose function has it, where several have one of that name.
+    whose function has it, where several have one of that name; beside: bugs of other functions, by operation.
     """
 
-    def __init__(self, config: Mapping[str, Any], tensors: Mapping[str, Tensor], bug: str = "", only: str = ""):
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        tensors: Mapping[str, Tensor],
+        bug: str = "",
+        only: str = "",
+        beside: Mapping[str, str] = NONE,
+    ):
         self.config, self.tensors, self.bug = config, {k: m.float() for k, m in tensors.items()}, bug
         self.dtype = getattr(torch, config["dtype"])
-        self.of = lambda op: bug if only in ("", op) else ""
+        self.of = lambda op: beside.get(op, bug if only in ("", op) else "")
         self.is_mamba2 = config["model_type"] == "mamba2"
         self.kept: Cache | None = None
 
@@ -84,8 +95,6 @@ class FaultyModel:
         several = tokens.shape[1] > 1
         if several and self.bug == "several new tokens begin anew":
             cache = self._empty(len(tokens))
-        if several and self.bug == "only the first new token is used":
-            tokens = tokens[:, :1].expand_as(tokens)
         if self.bug == "last token read twice" and not several and cache.seen > 1:
             cache = self._run(tokens, copy.deepcopy(cache), None, True)[1]
         return self._run(tokens, cache, None, piece=True)
@@ -121,10 +130,11 @@ class FaultyModel:
         stream = self.tensors["backbone.embeddings.weight"][tokens]
         layers: Layers = []
         given = self._damaged(cache, tokens.shape[1], piece)
+        place = self._place(cache, tokens.shape[1], piece)
         for i, (window, state) in enumerate(given):
             normed = self._norm(stream, f"backbone.layers.{i}.norm.weight")
             mixer = self._mamba2 if self.is_mamba2 else self._mamba
-            out, window, new = mixer(f"backbone.layers.{i}.mixer.", normed, window, state, mask, tokens.shape[1] == 1)
+            out, window, new = mixer(f"backbone.layers.{i}.mixer.", normed, window, state, mask, place)
             if self.bug == "copies share their state":
                 cache.layers[i][1].copy_(new)
                 new = cache.layers[i][1]
@@ -135,6 +145,14 @@ class FaultyModel:
         logits = final @ head.T
         logits = logits.half().float() if self.bug == "logits in half" else logits
         return logits, Cache(layers, cache.seen + tokens.shape[1])
+
+    def _place(self, cache: Cache, length: int, piece: bool) -> int | None:
+        """Where in the window of the convolution a step puts its token; None where a sequence is run."""
+        last = self.config["conv_kernel"] - 1
+        first_only = self.is_mamba2 and self.bug == "only the first new token is used"
+        if not piece or (length > 1 and not first_only):
+            return None
+        return min(cache.seen, last) if self.bug == "first steps write inside the window" else last
 
     def _damaged(self, cache: Cache, length: int, piece: bool) -> Layers:
         layers, bug = cache.layers, self.bug
@@ -176,21 +194,27 @@ class FaultyModel:
             return x
         return x * mask[..., None]
 
-    def _convolved(self, name: str, x: Tensor, window: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    def _convolved(
+        self, name: str, x: Tensor, window: Tensor, mask: Tensor | None, place: int | None
+    ) -> tuple[Tensor, Tensor]:
         """silu(conv(x)) of x (b, l, channels), and the window after it."""
         weight, bias = self.tensors[name + "conv1d.weight"].squeeze(1), self.tensors[name + "conv1d.bias"]
-        y, window = small.conv(x.transpose(1, 2), weight, bias, None, window, "silu", self.of("conv"))
+        x = x.transpose(1, 2)
+        if place is not None and place < window.shape[-1]:  # what stood there is lost, and the last place stays empty
+            window, x = window.clone(), x.clone()
+            window[..., place], x[..., 0] = x[..., 0], 0
+        y, window = small.conv(x, weight, bias, None, window, "silu", self.of("conv"))
         return self._masked(y.transpose(1, 2), mask, before=False), window
 
-    def _mamba(self, name: str, u: Tensor, window: Tensor, state: Tensor, mask: Tensor | None, one: bool):
+    def _mamba(self, name: str, u: Tensor, window: Tensor, state: Tensor, mask: Tensor | None, place: int | None):
         t = lambda key: self.tensors[name + key]
         n, rank = self.config["state_size"], self.config["time_step_rank"]
         x, z = (self._masked(u, mask, before=True) @ t("in_proj.weight").T).chunk(2, dim=-1)
-        x, window = self._convolved(name, x, window, mask)
+        x, window = self._convolved(name, x, window, mask, place)
         dt, B, C = (x @ t("x_proj.weight").T).split([rank, n, n], dim=-1)
         x, dt, B, C, z = (m.transpose(1, 2) for m in (x, dt @ t("dt_proj.weight").T, B, C, z))
         A, D, bias = -t("A_log").exp(), t("D"), t("dt_proj.bias")
-        if one:
+        if place is not None:
             y = small.step(
                 state, x[..., 0], dt[..., 0], A, B[..., 0], C[..., 0], D, z[..., 0], bias, True, self.of("step")
             )[..., None]
@@ -198,17 +222,21 @@ class FaultyModel:
             y, state = scan.selective_scan(x, dt, A, B, C, D, z, bias, True, state, None, self.of("selective_scan"))
         return y.transpose(1, 2) @ t("out_proj.weight").T, window, state
 
-    def _mamba2(self, name: str, u: Tensor, window: Tensor, state: Tensor, mask: Tensor | None, one: bool):
+    def _mamba2(self, name: str, u: Tensor, window: Tensor, state: Tensor, mask: Tensor | None, place: int | None):
         t, c = (lambda key: self.tensors[name + key]), self.config
         groups, n, heads, p = c["n_groups"], c["state_size"], c["num_heads"], c["head_dim"]
         inner, columns = heads * p, groups * n
         projected = self._masked(u, mask, before=True) @ t("in_proj.weight").T
         z, x, dt = projected.split([inner, inner + 2 * columns, heads], dim=-1)
-        x, window = self._convolved(name, x, window, mask)
+        if place is not None:
+            x, dt = x[:, :1], dt[:, :1]
+            if self.bug == "gates of all rows for each row" and z.shape[1] == 1:
+                z = z.transpose(0, 1)
+        x, window = self._convolved(name, x, window, mask, place)
         x, B, C = x.split([inner, columns, columns], dim=-1)
         x, B, C = x.unflatten(-1, (heads, p)), B.unflatten(-1, (groups, n)), C.unflatten(-1, (groups, n))
         A, D, bias = -t("A_log").exp(), t("D"), t("dt_bias")
-        if one:
+        if place is not None:
             wide = lambda m: m[..., None].expand(*m.shape, p)
             A = wide(A)[..., None].expand(heads, p, n)
             y = small.step(
@@ -217,7 +245,7 @@ class FaultyModel:
             y = y[:, None]
         else:
             limit = tuple(c["time_step_limit"])
-            y, state = ssd.ssd(x, dt, A, B, C, scan.CHUNK, D, None, bias, True, limit, state, None, self.of("ssd"))
+            y, state = ssd.ssd(x, dt, A, B, C, c["chunk_size"], D, None, bias, True, limit, state, None, self.of("ssd"))
         eps = self.config["layer_norm_epsilon"]
         weight = t("norm.weight")
         if self.dtype != torch.float32:
@@ -228,11 +256,12 @@ class FaultyModel:
 
 
 class FaultyRuntime:
-    """Opens checkpoints with one bug, or none."""
+    """Opens checkpoints with one bug, with more beside it, or none; arguments as `FaultyModel` has them."""
 
-    def __init__(self, bug: str = "", only: str = ""):
-        self.bug, self.only, self.name = bug, only, bug or "right"
+    def __init__(self, bug: str = "", only: str = "", beside: Mapping[str, str] = NONE):
+        self.bug, self.only, self.beside = bug, only, beside
+        self.name = "; ".join([bug] * bool(bug) + list(beside.values())) or "right"
 
     def open(self, directory: Path) -> FaultyModel:
         config = json.loads((directory / "config.json").read_text())
-        return FaultyModel(config, load_file(directory / "model.safetensors"), self.bug, self.only)
+        return FaultyModel(config, load_file(directory / "model.safetensors"), self.bug, self.only, self.beside)

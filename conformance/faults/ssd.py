@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -33,8 +35,11 @@ def ssd(
     for start in range(0, length + padding, chunk_size):
         h = _at_border(states, bug) if start else h
         now = slice(start, start + chunk_size)
-        y, h = _chunk(x[:, now], dt[:, now], A, B[:, now], C[:, now], h, keeps if keeps is None else keeps[:, now],
-                      bug, not start)  # fmt: skip
+        run = partial(_chunk, x[:, now], dt[:, now], A, B[:, now], C[:, now],
+                      keeps=keeps if keeps is None else keeps[:, now], bug=bug, first=not start)  # fmt: skip
+        y, h = run(h)
+        if bug == "states summed over the wrong axis":
+            h = run(torch.zeros_like(h))[1] * _decays_behind(dt[:, start + chunk_size :], A, chunk_size)
         ys.append(y)
         states.append(h)
     y = torch.cat(ys, 1)[:, :length]
@@ -104,6 +109,14 @@ def _chunk(x, dt, A, B, C, state, keeps, bug: str, first: bool) -> tuple[Tensor,
         ends = torch.cat([ends[..., :-1], torch.ones_like(ends[..., -1:])], -1)
     fresh = torch.einsum("bsh,bshp,bshn->bhpn", ends.transpose(1, 2).expand(-1, -1, x.shape[2]), inputs, operand(B))
     return y, state * alive[..., -1, None, None] + fresh
+
+
+def _decays_behind(dt: Tensor, A: Tensor, chunk_size: int) -> Tensor:
+    """The sum, over a border between chunks and all that follow, of what is left there of 1: (b, h, 1, 1)."""
+    total = dt.new_ones(dt.shape[0], dt.shape[2])
+    for start in reversed(range(0, dt.shape[1], chunk_size)):
+        total = 1 + (dt[:, start : start + chunk_size].sum(1) * A).exp() * total
+    return total[..., None, None]
 
 
 def _segments(exponents: Tensor, bug: str) -> Tensor:

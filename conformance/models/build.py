@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,12 @@ from conformance.loader import Case
 from conformance.models import operands
 from conformance.models.case import ModelCase
 from conformance.models.circuits import CORES, Core
-from conformance.models.companion import companions
+from conformance.models.companion import KINDS, companion
 from conformance.models.variants import grouped, occupied
 
 SHORT, LONG = 60, 1000
 BFLOAT16 = 40  # sums of codes up to here stay within 8 bits
+NARROW = ("induction", "codes")  # those that have a model in bfloat16
 ROWS = 3
 
 Files = tuple[dict[str, Any], dict[str, Tensor]]
@@ -38,37 +39,58 @@ Files = tuple[dict[str, Any], dict[str, Tensor]]
 def build(directory: Path, full: bool = False, only: Sequence[str] = ()) -> Iterator[ModelCase]:
     """Write every model under a directory and give its case; full: 1,000 positions, and each variant of each core.
 
-    only: names of plain models, where not all are wanted.
+    only: names of models, where not all are wanted. Raises ValueError for a name that none has.
     """
+    known = names(full)
+    for name in only:
+        if name not in known:
+            raise ValueError(f"--model {name!r} is not known: expected one of {', '.join(known)}.")
+    wanted = set(only or known)
     for core in CORES.values():
         for target in core.targets:
-            if not only:
-                yield from _forms(directory, core, target, full)
-            elif f"{core.name}-{target}" in only:
-                yield next(_forms(directory, core, target, full))
-    if only:
-        return
-    yield from companions(directory)
-    for name in ("induction", "codes"):
+            yield from _forms(directory, core, target, full, wanted)
+    for kind in KINDS:
+        if f"random-{kind}" in wanted:
+            yield companion(directory, kind)
+    for name in NARROW:
         for target in ("mamba", "mamba2"):
-            yield _bfloat16(directory, CORES[name], target)
+            if f"{name}-{target}-bfloat16" in wanted:
+                yield _bfloat16(directory, CORES[name], target)
 
 
-def _forms(directory: Path, core: Core, target: str, full: bool) -> Iterator[ModelCase]:
-    length = LONG if full else SHORT
-    compiled = compile(core.build(length), target)
-    plain = _saved(compiled, directory / f"{core.name}-{target}")
-    yield _case(directory, f"{core.name}-{target}", core, compiled, plain, length)
-    variants = {}
-    if core.fades:
+def names(full: bool = False) -> list[str]:
+    """The names of all models, in order; full as for `build`."""
+    plain = [(core, target, f"{core.name}-{target}") for core in CORES.values() for target in core.targets]
+    found = [name + form for core, target, name in plain for form in ("", *_variants(core, target, full))]
+    return [
+        *found,
+        *(f"random-{kind}" for kind in KINDS),
+        *(f"{name}-{target}-bfloat16" for name in NARROW for target in ("mamba", "mamba2")),
+    ]
+
+
+def _variants(core: Core, target: str, full: bool) -> dict[str, Callable[[Files], Files]]:
+    """What is made of a plain model, by the end of its name."""
+    variants: dict[str, Callable[[Files], Files]] = {}
+    if not core.fades and (full or core.name in ("count-since", "codes")):
+        variants["-occupied"] = lambda plain: occupied(*plain)
+    if not core.fades and target == "mamba2" and (full or core.name in ("induction", "codes")):
+        variants |= {f"-groups-{groups}": lambda plain, groups=groups: grouped(*plain, groups) for groups in (2, 4)}
+    return variants
+
+
+def _forms(directory: Path, core: Core, target: str, full: bool, wanted: set[str]) -> Iterator[ModelCase]:
+    name, length = f"{core.name}-{target}", LONG if full else SHORT
+    variants = {form: make for form, make in _variants(core, target, full).items() if name + form in wanted}
+    if name not in wanted and not variants:
         return
-    if full or core.name in ("count-since", "codes"):
-        variants["occupied"] = occupied(*plain)
-    if target == "mamba2" and (full or core.name in ("induction", "codes")):
-        variants |= {f"groups-{groups}": grouped(*plain, groups) for groups in (2, 4)}
-    for variant, files in variants.items():
+    compiled = compile(core.build(length), target)
+    plain = _saved(compiled, directory / name)
+    if name in wanted:
+        yield _case(directory, name, core, compiled, plain, length)
+    for form, make in variants.items():
         with suppress(Inexact):  # larger sums than the ballast of the norm bears: no test of anybody's kernel
-            yield _case(directory, f"{core.name}-{target}-{variant}", core, compiled, files, length)
+            yield _case(directory, name + form, core, compiled, make(plain), length)
 
 
 def _bfloat16(directory: Path, core: Core, target: str) -> ModelCase:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +25,13 @@ from conformance.models import operands
 from conformance.models.case import ModelCase
 
 TOLERANCE = 1e-4
+KINDS = ("mamba", "mamba2")
 VOCAB, D_MODEL, D_STATE, LAYERS, LENGTH, ROWS = 23, 16, 4, 2, 60, 3
 
 
-def companions(directory: Path) -> Iterator[ModelCase]:
-    """Write a model of each family under a directory and give its case."""
-    for kind in ("mamba", "mamba2"):
-        yield _companion(directory / f"random-{kind}", _config(kind))
+def companion(directory: Path, kind: str) -> ModelCase:
+    """Write the model of a family, one of KINDS, under a directory and give its case."""
+    return _companion(directory / f"random-{kind}", _config(kind))
 
 
 def _config(kind: str) -> dict[str, Any]:

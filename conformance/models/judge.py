@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import torch
@@ -15,10 +16,12 @@ from conformance.models.case import ModelCase, right_entries
 from conformance.models.modes import MODE_STAGES, Mode, Told, modes
 from conformance.models.runtime import Model, Runtime, Unsupported
 
-_KERNEL_BUGS = (
-    ("step at least 0.001", "ssd"),
-    ("heads tiled, not interleaved", "ssd"),
-    ("mean over all groups", "norm"),
+_KERNEL_BUGS: tuple[Mapping[str, str], ...] = (
+    {"ssd": "step at least 0.001"},
+    {"ssd": "heads tiled, not interleaved"},
+    {"ssd": "states summed over the wrong axis"},
+    {"norm": "mean over all groups"},
+    {"ssd": "heads tiled, not interleaved", "norm": "mean over all groups"},
 )
 
 
@@ -33,6 +36,7 @@ def judge_model(runtime: Runtime, model_case: ModelCase, explain: bool = True) -
     except Exception as error:  # a runtime of others may raise anything
         yield Finding("full", f"{name}: opened", "refused", _sentence(error))
         return
+    named: Mapping[str, str] = {}  # bugs of functions, which later modes have as well
     for stage, mode_name, mode in modes(model_case.tokens.shape[1]):
         case = f"{name}: {mode_name}"
         try:
@@ -43,24 +47,32 @@ def judge_model(runtime: Runtime, model_case: ModelCase, explain: bool = True) -
             yield Finding(stage, case, "refused", _sentence(error))
         else:
             finding = _compared(stage, case, model_case, told)
-            asked = explain and finding.status == "failed" and finding.position is not None
-            mistake = _mistake(model_case, mode, told) if asked else None
-            yield replace(finding, cause=mistake) if mistake else finding
+            mistake = _mistake(model_case, mode, told, named) if explain and finding.status == "failed" else None
+            named = mistake.beside if mistake else named
+            yield replace(finding, cause=mistake.name) if mistake else finding
     yield _states(model, model_case)
 
 
-def _mistake(model_case: ModelCase, mode: Mode, told: Told) -> str | None:
-    """The mistake with which a runtime of ours says the same in this mode: bit for bit, or nearly where sums round."""
-    for bug, op in (*((bug, "") for bug in MODEL_BUGS), *_KERNEL_BUGS):
-        try:
-            with torch.no_grad():
-                logits = mode(FaultyRuntime(bug, op).open(model_case.directory), model_case.tokens).logits
-        except Exception:  # a mistake may end in anything
-            continue
-        found = told.logits[..., : logits.shape[-1]].detach().cpu().float()
-        if torch.allclose(logits, found, rtol=1e-4, atol=1e-3):
-            return bug
-    return None
+def _mistake(model_case: ModelCase, mode: Mode, told: Told, named: Mapping[str, str]) -> FaultyRuntime | None:
+    """A runtime of ours whose mistakes say the same in this mode: bit for bit, or nearly where sums round.
+
+    named: bugs of functions that an earlier mode has shown; they are tried first, alone and with each of `MODEL_BUGS`.
+    """
+    bugs = ("", *MODEL_BUGS)
+    tried = [FaultyRuntime(bug, "model", named) for bug in bugs if named]
+    tried += [FaultyRuntime(bug, "model") for bug in MODEL_BUGS]
+    tried += [FaultyRuntime("", "model", beside) for beside in _KERNEL_BUGS if beside != named]
+    return next((runtime for runtime in tried if _says_the_same(runtime, model_case, mode, told)), None)
+
+
+def _says_the_same(runtime: FaultyRuntime, model_case: ModelCase, mode: Mode, told: Told) -> bool:
+    try:
+        with torch.no_grad():
+            logits = mode(runtime.open(model_case.directory), model_case.tokens).logits
+    except Exception:  # a mistake may end in anything
+        return False
+    found = told.logits[..., : logits.shape[-1]].detach().cpu().float()
+    return found.shape == logits.shape and torch.allclose(logits, found, rtol=1e-4, atol=1e-3)
 
 
 def _sentence(error: Exception) -> str:
@@ -92,8 +104,16 @@ def _compared(stage: str, case: str, model_case: ModelCase, told: Told) -> Findi
     says = f"row {row}, logit {at} is {float(found[at]):.9g}, not {float(answer[at]):.9g}"
     borders = Case("model", stage, case, "", {}, {}, {}, {}, told.borders)
     place = near(borders, column)
+    chunk = _chunk_size(model_case)
+    if chunk and column and column % chunk == 0 and place in ("", f"at a multiple of {column & -column}"):
+        place = f"at the chunk border {column}"
     cause = _cause(stage, place, told, model_case, wrong)
     return Finding(stage, case, "failed", says, column, place, cause, int(wrong.sum()), wrong.numel())
+
+
+def _chunk_size(model_case: ModelCase) -> int:
+    """How many positions a chunk of a Mamba-2 has by its config; 0 for Mamba."""
+    return json.loads((model_case.directory / "config.json").read_text()).get("chunk_size", 0)
 
 
 def _cause(stage: str, place: str, told: Told, model_case: ModelCase, wrong: Tensor) -> str:

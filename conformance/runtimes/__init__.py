@@ -36,6 +36,9 @@ _HOMES: Mapping[str, str] = {
     "transformers-bamba": "conformance.runtimes.borrowed",
     "transformers-granitemoehybrid": "conformance.runtimes.borrowed",
     "transformers-falcon-h1": "conformance.runtimes.borrowed",
+    "transformers-zamba": "conformance.runtimes.borrowed",
+    "mlx-lm": "conformance.runtimes.mlx",
+    "fla": "conformance.runtimes.fla",
 }
 NAMES = tuple(_HOMES)
 

@@ -1,8 +1,8 @@
-"""Mamba-2 mixers of other model classes in transformers, holding the weights of our checkpoints.
+"""Mixers of other model classes in transformers, holding the weights of our checkpoints.
 
-Each copies the mixer of Mamba-2 under another config. A checkpoint is opened as `Mamba2ForCausalLM`, and its mixers are
-replaced by mixers of the other class, built from that class's own config with the checkpoint's sizes: what the config
-says of steps by default is left as it is.
+Each copies the mixer of Mamba or Mamba-2 under another config. A checkpoint is opened as `MambaForCausalLM` or
+`Mamba2ForCausalLM`, and its mixers are replaced by mixers of the other class, built from the config of that class with
+the sizes of the checkpoint: what the config says of steps by default is left as it is.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from compiler.runtime.huggingface import torch_only_transformers, unbind
-from conformance.models.runtime import Unsupported
+from compiler.runtime.huggingface import has_definitions, hidden_accelerators, unbind
+from conformance.models.runtime import Model, Unsupported
 from conformance.runtimes import Known
-from conformance.runtimes.huggingface import HuggingFaceModel, HuggingFaceRuntime
+from conformance.runtimes.huggingface import HuggingFaceModel, runtime
 
 Sizes = Mapping[str, Any]
 
@@ -71,7 +72,19 @@ _MIXERS: dict[str, tuple[str, str, Callable[[Sizes], dict[str, Any]]]] = {
             **_prefixed(c, "mamba_d_state", "mamba_d_conv", "mamba_n_groups", chunk="mamba_chunk_size"),
         },
     ),
+    "zamba": (
+        "ZambaMambaMixer",
+        "ZambaConfig",
+        lambda c: {
+            "n_mamba_heads": 1,
+            "mamba_d_state": c["state_size"],
+            "mamba_d_conv": c["conv_kernel"],
+            "mamba_dt_rank": c["time_step_rank"],
+            "mamba_expand": c["expand"],
+        },
+    ),
 }
+_FAMILIES = {"zamba": "mamba"}  # of which family a mixer is, where not of Mamba-2
 
 
 def _prefixed(c: Sizes, state: str, conv: str, groups: str, chunk: str = "chunk_size") -> dict[str, Any]:
@@ -88,15 +101,18 @@ def _prefixed(c: Sizes, state: str, conv: str, groups: str, chunk: str = "chunk_
 NAMES = {f"transformers-{name.replace('_', '-')}": name for name in _MIXERS}
 
 
-class BorrowedRuntime(HuggingFaceRuntime):
+class BorrowedRuntime:
+    """A runtime of transformers with the mixers of another model."""
+
     def __init__(self, name: str, model: str):
         self.name, self.model = name, model
+        self.family = _FAMILIES.get(model, "mamba2")
 
-    def open(self, directory: Path) -> HuggingFaceModel:
-        found = super().open(directory)
+    def open(self, directory: Path) -> Model:
+        found = runtime().open(directory)
         config = found.model.config.to_dict()
-        if config["model_type"] != "mamba2":
-            raise Unsupported("its mixers are of Mamba-2")
+        if config["model_type"] != self.family:
+            raise Unsupported(f"its mixers are of {'Mamba-2' if self.family == 'mamba2' else 'Mamba'}")
         mixer, config_class, sizes = _MIXERS[self.model]
         module = _module(self.model)
         transformers = importlib.import_module("transformers")
@@ -105,15 +121,51 @@ class BorrowedRuntime(HuggingFaceRuntime):
             new = getattr(module, mixer)(other, layer_idx=_mamba_layer(other, i))
             if hasattr(module, "compute_mup_vector"):  # factors of its parts, which its model gives to a mixer
                 new.register_buffer("mup_vector", module.compute_mup_vector(other), persistent=False)
-            new.load_state_dict(layer.mixer.state_dict())
+            new.load_state_dict(_zamba(layer.mixer.state_dict()) if self.model == "zamba" else layer.mixer.state_dict())
             new.layer_idx = i
-            layer.mixer = new.to(layer.mixer.in_proj.weight.dtype)
-        return found
+            new = new.to(layer.mixer.in_proj.weight.dtype)
+            layer.mixer = new if has_definitions() else AtThatTime(new)
+        return OneHead(found.model) if self.model == "zamba" else found
+
+
+class OneHead(HuggingFaceModel):
+    """Zamba's mixers have heads, each a Mamba of its own: (b, heads, d, n) with one head is (b, d, n)."""
+
+    def states(self, cache: Any) -> list[Tensor]:
+        return [state.flatten(1, 2) for state in super().states(cache)]
+
+
+class AtThatTime(torch.nn.Module):
+    """A mixer that asks its cache, not the positions, whether it is to take a step."""
+
+    def __init__(self, mixer: torch.nn.Module):
+        super().__init__()
+        self.mixer = mixer
+
+    def forward(self, hidden_states, cache_params=None, cache_position=None, attention_mask=None):
+        if cache_params is not None:
+            cache_params.has_previous_state = cache_position is not None and bool(cache_position[0] > 0)
+        return self.mixer(hidden_states, cache_params, attention_mask)
+
+
+def _zamba(w: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of a Mamba by Zamba's names: one head, and of in_proj the rows of x and z in turn."""
+    return {
+        "conv1d.weight": w["conv1d.weight"],
+        "conv1d.bias": w["conv1d.bias"],
+        "in_proj.weight": w["in_proj.weight"].unflatten(0, (2, -1)).transpose(0, 1).flatten(0, 1),
+        "x_proj_weight": w["x_proj.weight"][None],
+        "dt_proj_weight": w["dt_proj.weight"][None],
+        "dt_proj_bias": w["dt_proj.bias"][None],
+        "A_log": w["A_log"][None],
+        "D": w["D"][None],
+        "out_proj.weight": w["out_proj.weight"],
+    }
 
 
 def _module(model: str) -> Any:
-    torch_only_transformers()
-    module = importlib.import_module(f"transformers.models.{model}.modeling_{model}")
+    with hidden_accelerators():
+        module = importlib.import_module(f"transformers.models.{model}.modeling_{model}")
     unbind(module)
     return module
 

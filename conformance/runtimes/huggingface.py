@@ -12,6 +12,7 @@ from torch import Tensor
 
 from compiler.runtime.huggingface import has_definitions, torch_only_transformers
 from conformance.kernel import Kernel, kernel
+from conformance.models.runtime import Runtime
 from conformance.runtimes import Known
 
 
@@ -100,11 +101,15 @@ def opened(directory: Path, **options: Any) -> Any:
     return AutoModelForCausalLM.from_pretrained(directory, local_files_only=True, **options).eval()
 
 
-def load() -> Known:
-    """The release that is installed, or that PYTHONPATH names."""
-    version = f"transformers {importlib.metadata.version('transformers')}, PyTorch {torch.__version__}"
-    if not has_definitions():
-        from conformance.runtimes.earlier import EarlierRuntime
+def runtime() -> Runtime:
+    """For the release that is installed, or that PYTHONPATH names."""
+    if has_definitions():
+        return HuggingFaceRuntime()
+    from conformance.runtimes.earlier import EarlierRuntime
 
-        return Known("transformers", version, (), EarlierRuntime())
-    return Known("transformers", version, _kernels(), HuggingFaceRuntime())
+    return EarlierRuntime()
+
+
+def load() -> Known:
+    version = f"transformers {importlib.metadata.version('transformers')}, PyTorch {torch.__version__}"
+    return Known("transformers", version, _kernels() if has_definitions() else (), runtime())
