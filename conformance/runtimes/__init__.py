@@ -47,6 +47,9 @@ def known(name: str) -> Known:
     """The runtime of a name; ValueError for another name, ImportError or RuntimeError where it cannot run here."""
     if name not in _HOMES:
         raise ValueError(f"--runtime {name!r} is not known: expected one of {', '.join(NAMES)}.")
-    home = import_module(_HOMES[name])
-    load: Callable[[], Known] = home.loader(name) if hasattr(home, "loader") else home.load
-    return load()
+    try:
+        home = import_module(_HOMES[name])
+        load: Callable[[], Known] = home.loader(name) if hasattr(home, "loader") else home.load
+        return load()
+    except ImportError as error:
+        raise ImportError(f"--runtime {name} cannot be loaded here: {error}.") from error

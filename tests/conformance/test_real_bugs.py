@@ -134,6 +134,13 @@ def test_a_model_is_run_by_its_name(tmp_path) -> None:
         assert says in str(CliRunner().invoke(app, ["conformance", *arguments]).exception)
 
 
+def test_a_runtime_that_is_not_installed_is_refused_by_its_name(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "fla.layers.mamba2", None)
+    monkeypatch.setattr("conformance.runtimes.fla._interpret", lambda: None)
+    with pytest.raises(ImportError, match="--runtime fla cannot be loaded here: "):
+        known("fla")
+
+
 def test_every_model_has_the_name_that_it_is_asked_by(tmp_path) -> None:
     asked = ["codes-mamba2", "codes-mamba2-groups-4", "random-mamba", "codes-mamba-bfloat16"]
     assert [case.name for case in build(tmp_path, only=asked[::-1])] == asked
