@@ -70,10 +70,14 @@ def has_definitions() -> bool:
     return all(hasattr(*pair) for pair in zip(without_accelerators(), _MODELLING.values(), strict=True))
 
 
-@contextlib.contextmanager
 def hidden_accelerators():
-    """Makes the import of packages of kernels fail within the context, then restores what was imported."""
-    names = _ACCELERATORS
+    """A context within which the import of packages of kernels fails."""
+    return _hidden(_ACCELERATORS)
+
+
+@contextlib.contextmanager
+def _hidden(names):
+    """Makes `import name` fail within the context, then restores what was imported."""
     earlier = {name: sys.modules[name] for name in names if name in sys.modules}
     sys.modules.update(dict.fromkeys(names))
     try:

@@ -75,8 +75,12 @@ def _variants(core: Core, target: str, full: bool) -> dict[str, Callable[[Files]
     if not core.fades and (full or core.name in ("count-since", "codes")):
         variants["-occupied"] = lambda plain: occupied(*plain)
     if not core.fades and target == "mamba2" and (full or core.name in ("induction", "codes")):
-        variants |= {f"-groups-{groups}": lambda plain, groups=groups: grouped(*plain, groups) for groups in (2, 4)}
+        variants |= {f"-groups-{groups}": _in_groups(groups) for groups in (2, 4)}
     return variants
+
+
+def _in_groups(groups: int) -> Callable[[Files], Files]:
+    return lambda plain: grouped(*plain, groups)
 
 
 def _forms(directory: Path, core: Core, target: str, full: bool, wanted: set[str]) -> Iterator[ModelCase]:

@@ -66,13 +66,17 @@ def _mistake(model_case: ModelCase, mode: Mode, told: Told, named: Mapping[str, 
 
 
 def _says_the_same(runtime: FaultyRuntime, model_case: ModelCase, mode: Mode, told: Told) -> bool:
+    """Whether it says nearly the same, and is wrong: a mistake that no position of this mode shows explains nothing."""
     try:
         with torch.no_grad():
-            logits = mode(runtime.open(model_case.directory), model_case.tokens).logits
+            mistaken = mode(runtime.open(model_case.directory), model_case.tokens)
     except Exception:  # a mistake may end in anything
         return False
+    logits = mistaken.logits
     found = told.logits[..., : logits.shape[-1]].detach().cpu().float()
-    return found.shape == logits.shape and torch.allclose(logits, found, rtol=1e-4, atol=1e-3)
+    if found.shape != logits.shape or not torch.allclose(logits, found, rtol=1e-4, atol=1e-3):
+        return False
+    return _compared("full", "", model_case, mistaken).status == "failed"
 
 
 def _sentence(error: Exception) -> str:

@@ -2,7 +2,7 @@
 
 Each copies the mixer of Mamba or Mamba-2 under another config. A checkpoint is opened as `MambaForCausalLM` or
 `Mamba2ForCausalLM`, and its mixers are replaced by mixers of the other class, built from the config of that class with
-the sizes of the checkpoint: what the config says of steps by default is left as it is.
+the sizes and the epsilon of the checkpoint: what the config says of steps by default is left as it is.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ _MIXERS: dict[str, tuple[str, str, Callable[[Sizes], dict[str, Any]]]] = {
             "mamba_head_dim": c["head_dim"],
             "ssm_state_size": c["state_size"],
             "conv_kernel": c["conv_kernel"],
+            "layer_norm_epsilon": c["layer_norm_epsilon"],
             "n_groups": c["n_groups"],
             "chunk_size": c["chunk_size"],
         },
@@ -95,6 +96,7 @@ def _prefixed(c: Sizes, state: str, conv: str, groups: str, chunk: str = "chunk_
         chunk: c["chunk_size"],
         "mamba_expand": c["expand"],
         "mamba_headdim": c["head_dim"],
+        "rms_norm_eps": c["layer_norm_epsilon"],
     }
 
 
@@ -109,7 +111,7 @@ class BorrowedRuntime:
         self.family = _FAMILIES.get(model, "mamba2")
 
     def open(self, directory: Path) -> Model:
-        found = runtime().open(directory)
+        found: Any = runtime().open(directory)
         config = found.model.config.to_dict()
         if config["model_type"] != self.family:
             raise Unsupported(f"its mixers are of {'Mamba-2' if self.family == 'mamba2' else 'Mamba'}")

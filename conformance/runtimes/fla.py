@@ -21,6 +21,11 @@ from compiler.runtime.huggingface import hidden_accelerators
 from conformance.models.runtime import Unsupported
 from conformance.runtimes import Known
 
+_SIZES = (
+    *("vocab_size", "hidden_size", "num_hidden_layers", "num_heads", "head_dim", "state_size", "n_groups"),
+    *("expand", "conv_kernel", "chunk_size", "tie_word_embeddings"),
+)
+
 
 class FlaModel:
     """A `Mamba2ForCausalLM` of fla with its `Cache`."""
@@ -52,16 +57,13 @@ class FlaRuntime:
     name = "fla"
 
     def open(self, directory: Path) -> FlaModel:
-        from fla.models.mamba2 import Mamba2Config, Mamba2ForCausalLM
-
+        fla = importlib.import_module("fla.models.mamba2")
         config = json.loads((directory / "config.json").read_text())
         if config["model_type"] != "mamba2":
             raise Unsupported("its Mamba is not that of the checkpoints")
-        names = ("vocab_size", "hidden_size", "num_hidden_layers", "num_heads", "head_dim", "state_size", "n_groups")
-        names += ("expand", "conv_kernel", "chunk_size", "tie_word_embeddings")
-        model = Mamba2ForCausalLM(
-            Mamba2Config(
-                **{name: config[name] for name in names},
+        model = fla.Mamba2ForCausalLM(
+            fla.Mamba2Config(
+                **{name: config[name] for name in _SIZES},
                 norm_eps=config["layer_norm_epsilon"],
                 dt_limit=tuple(config["time_step_limit"]),
             )

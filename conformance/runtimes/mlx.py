@@ -28,8 +28,9 @@ class MlxModel:
 
     def begin(self, tokens: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Caches]:
         caches = self.model.make_cache()
-        for cache in caches if mask is not None else ():
-            cache.left_padding = mx.array((tokens.shape[1] - mask.sum(1)).numpy())
+        if mask is not None:
+            for cache in caches:
+                cache.left_padding = mx.array((tokens.shape[1] - mask.sum(1)).numpy())
         return self.extend(caches, tokens)
 
     def extend(self, cache: Caches, tokens: Tensor) -> tuple[Tensor, Caches]:

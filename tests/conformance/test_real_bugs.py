@@ -18,6 +18,7 @@ from conformance.faults.runtime import FaultyRuntime
 from conformance.models.build import build, names
 from conformance.models.companion import companion
 from conformance.models.judge import judge_model
+from conformance.models.modes import MODE_STAGES
 from conformance.report import models_in
 from conformance.runtimes import known
 from conformance.runtimes.borrowed import AtThatTime
@@ -83,6 +84,20 @@ def test_a_result_of_another_shape_has_a_cause_where_a_mistake_gives_it(tmp_path
     (case,) = build(tmp_path, only=("count-since-mamba2",))
     bug = "gates of all rows for each row"
     assert cause(FaultyRuntime(bug), case, "steps") == bug
+
+
+def test_a_mistake_that_changes_nothing_explains_nothing(tmp_path) -> None:
+    """An epsilon a little off is on no list: what is named must be wrong in the same mode itself."""
+    case = companion(tmp_path, "mamba2")
+
+    class OtherEpsilon(FaultyRuntime):
+        def open(self, directory):
+            model = super().open(directory)
+            model.config = model.config | {"layer_norm_epsilon": 8e-6}
+            return model
+
+    first = next(iter(judge_model(OtherEpsilon(), case)))
+    assert first.status == "failed" and first.cause == MODE_STAGES["full"]
 
 
 def test_a_position_is_told_against_the_chunks_of_the_model(tmp_path) -> None:
