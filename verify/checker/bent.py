@@ -37,6 +37,9 @@ def single(world: World, value: Value) -> tuple[Key, Component]:
     if len(value.terms) == 1:
         ((key, component),) = value.terms.items()
         return key, component.affine(Fraction(1), value.const)
+    seen = _seen_back(value)
+    if seen is not None:
+        return seen
     if not value.terms:
         return (TOKEN, 0), Table(np.full(world.language.tokens, float(value.const)))
     bare = Value(ZERO, value.terms)
@@ -44,6 +47,16 @@ def single(world: World, value: Value) -> tuple[Key, Component]:
     shape = divided(bare, divisor)
     root = world.met("form", (shape,)) or _form(world, shape)
     return (root.id, 0), Ramp(*_line(root, divisor, value.const))
+
+
+def _seen_back(value: Value) -> tuple[Key, Component] | None:
+    """A function of one integer k positions back, and what is the same for all letters that stand there, as one."""
+    (at, table), (key, ramp) = value.terms.items() if len(value.terms) == 2 else [((TOKEN, 0), None)] * 2
+    if not isinstance(table, Table) or len(table.ids) or not isinstance(ramp, Ramp) or at[1] != key[1]:
+        return None
+    level = Fraction(table.base) + value.const
+    start = tuple(a + b + value.const for a, b in zip(table.start, ramp.start, strict=True))
+    return key, Ramp(ramp.xs, [y + level for y in ramp.ys], start)
 
 
 def _form(world: World, shape: Value) -> Root:

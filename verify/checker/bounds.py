@@ -190,15 +190,15 @@ def _side(ramp: Ramp) -> int:
     return 1 if not steps or steps[0] > 0 else -1
 
 
-def given(world: World, value: Value, known: dict[int, int]) -> tuple[Fraction, Fraction]:
-    """Bounds at positions where some roots, by their ids, are known integers."""
+def given(world: World, value: Value, known: dict[int, tuple[int, int]]) -> tuple[Fraction, Fraction]:
+    """Bounds at positions where some roots, by their ids, are within known bounds."""
     lo = hi = value.const
     for (number, lag), component in value.terms.items():
         ends = component.lo, component.hi
         if isinstance(component, Ramp) and not lag:
             root = world.roots[number]
             if number in known:
-                ends = (component.at(known[number]),) * 2
+                ends = component.between(*known[number])
             elif root.kind == "form":
                 least, most = given(world, root.parts[0], known)
                 ends = component.between(floor(least), ceil(most))

@@ -159,7 +159,7 @@ def _by_count(world: World, b: Value, x: Value) -> Fraction | None:
         for own, often in (((clock,), times), *(((clock, s), 1) for s in sums)):
             ranges = [range(root.lo, root.hi + 1) for root in own]
             if prod(map(len, ranges)) <= MOST_VALUES:
-                known = (dict(zip((r.id for r in own), at, strict=True)) for at in product(*ranges))
+                known = ({r.id: (x, x) for r, x in zip(own, at, strict=True)} for at in product(*ranges))
                 found.append(often * sum((max(map(abs, given(world, b, k))) for k in known), ZERO))
     return largest(world, x) * min(found) if found else None
 

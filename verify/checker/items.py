@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from verify.checker.meaning import Meaning
 
 Factors = tuple[Value, ...]
-Line = tuple[Fraction, dict[Fraction, Fraction], tuple[Fraction, ...]]  # first level, bends, values before the start
 
 
 class Items:
@@ -28,23 +27,21 @@ class Items:
         self.sums: dict[tuple, list] = {}  # what is added up, by (lag, query): None for no query
         self.latches: dict[tuple, list] = {}  # by (lag, query, flag)
         self.products: dict[tuple, list] = {}  # by lag
-        self.lines: dict[tuple[int, str], list[Line]] = {}  # what bends, by lag and what it is a function of
+        self.lines: dict[tuple[int, str], list[dict[Fraction, Fraction]]] = {}  # bends, by lag and what they are of
 
-    def add(self, root: Root, lag: int, ramp: Ramp) -> Fraction:
-        """Gather a component; returns the constant that is left of it."""
+    def add(self, root: Root, lag: int, ramp: Ramp) -> Value:
+        """Gather a component; returns what is left of it: its level before the first bend, and its start."""
         slope = self.meaning.slope(root, ramp)
         if slope:
             self._linear(root, slope, (lag, None))
-        sign, shift, key = self.meaning.axis(root) if not ramp.linear else (1, ZERO, "")
-        first = (0 if sign > 0 else -1) if ramp.xs else 0
-        level = ramp.ys[first] - slope * ramp.xs[first]
-        if ramp.linear and not lag:
-            return level
-        slopes = ramp.slopes
-        bends = zip(ramp.xs[1:], slopes, slopes[1:], strict=False)
-        line = level if lag else ZERO, {sign * (x - shift): after - before for x, before, after in bends}, ramp.start
-        self.lines.setdefault((lag, key), []).append(line)
-        return ZERO if lag else level
+        first = 0
+        if not ramp.linear:
+            sign, shift, key = self.meaning.axis(root)
+            first = 0 if sign > 0 else -1
+            bends = zip(ramp.xs[1:], ramp.slopes, ramp.slopes[1:], strict=False)
+            line = {sign * (x - shift): after - before for x, before, after in bends}
+            self.lines.setdefault((lag, key), []).append(line)
+        return self.meaning.level(ramp.ys[first] - slope * ramp.xs[first], lag, ramp.start)
 
     def _linear(self, root: Root, slope: Fraction, place: tuple) -> None:
         """slope · root, an operation linear in its operand, taken apart. place: (lag, query or None)."""
@@ -77,14 +74,9 @@ class Items:
         world = self.meaning.world
         states = [f for f in factors if not is_window(world, f)]
         if len(states) == 1 and len(factors) > 1 and place[1] is None:
-            ((key, ramp),) = states[0].ramps.items()
-            root, slope = world.roots[key[0]], (ramp.slopes or [ZERO])[0]
-            if (
-                not key[1]
-                and ramp.linear
-                and root.kind in ("sum", "latch", "memory")
-                and states[0].const == -(ramp.ys[0] - slope * ramp.xs[0])
-            ):
+            found = self.meaning.state(states[0])
+            if found is not None:
+                root, slope = found
                 pure = reduce(lambda a, b: product(world, a, b), (f for f in factors if is_window(world, f)))
                 if root.kind == "memory":
                     self._gated_memory(root, weight * slope, pure, place[0])
@@ -134,14 +126,10 @@ class Items:
         return True
 
 
-def _line_key(lines: list[Line]) -> tuple | None:
-    """The sum of piecewise linear functions that are flat before their first bend; None for 0."""
-    level, start = ZERO, [ZERO] * len(lines[0][2])
+def _line_key(lines: list[dict[Fraction, Fraction]]) -> tuple | None:
+    """The sum of piecewise linear functions that are 0 before their first bend; None for 0."""
     bends: dict[Fraction, Fraction] = {}
-    for at_first, own, past in lines:
-        level += at_first
-        start = [a + b for a, b in zip(start, past, strict=True)]
+    for own in lines:
         for x, bend in own.items():
             bends[x] = bends.get(x, ZERO) + bend
-    left = tuple(sorted((x, bend) for x, bend in bends.items() if bend))
-    return (level, left, tuple(start)) if level or left or any(start) else None
+    return tuple(sorted((x, bend) for x, bend in bends.items() if bend)) or None

@@ -20,8 +20,9 @@ from verify.checker.formats import exponent
 from verify.checker.items import Factors, Items
 from verify.checker.merged import merged
 from verify.checker.rings import Clock, delayed
-from verify.checker.tables import Ramp, digest
+from verify.checker.tables import Ramp, Table, digest
 from verify.checker.values import (
+    TOKEN,
     ZERO,
     Key,
     Root,
@@ -31,12 +32,15 @@ from verify.checker.values import (
     constant,
     divided,
     later,
+    multiple,
+    normal,
     normalised,
     of_root,
 )
 from verify.checker.windows import (
     Letters,
     ended,
+    exact_float,
     is_window,
     is_window_root,
     letters_of,
@@ -85,10 +89,9 @@ class Meaning:
         """A value as a window and what is no window."""
         value = self.opened(value)
         window, rest = self._split(value)
-        const, items = value.const, Items(self)
-        for (root, lag), ramp in rest.items():
-            const += items.add(self.world.roots[root], lag, ramp)
-        return Value(const, window.terms), items
+        items = Items(self)
+        left = [items.add(self.world.roots[root], lag, ramp) for (root, lag), ramp in rest.items()]
+        return combine([(ONE, v) for v in (window, *left)], value.const), items
 
     def _split(self, value: Value) -> tuple[Value, dict[Key, Ramp]]:
         """The part that is a window, without the constant, and the other components."""
@@ -195,8 +198,20 @@ class Meaning:
                     terms = [term for term in terms if self._without(g, term[1]) is None]
                     break
             else:
-                return False
+                return self._read_behind_gates(terms)
         return not terms or self.zero(combine([(weight, f) for weight, (f,) in terms]))
+
+    def _read_behind_gates(self, terms: Terms) -> bool:
+        """Whether states, each behind windows, vanish as one value: a gate is a part of the queries of a memory."""
+        others = [[f for f in factors if not is_window(self.world, f)] for _, factors in terms]
+        if not all(len(rest) == 1 and self.state(rest[0]) for rest in others):
+            return False
+        return self.zero(combine([(weight, self._multiplied(factors)) for weight, factors in terms]))
+
+    def state(self, value: Value) -> tuple[Root, Fraction] | None:
+        """(root, slope) where the value is slope · a running sum, a latch or a memory at this position."""
+        slope, root = multiple(self.world, value)
+        return (root, slope) if root is not None and root.kind in ("sum", "latch", "memory") else None
 
     def _without(self, g: Value, factors: Factors) -> Factors | None:
         """The factors without the first that is g; None if none is."""
@@ -245,7 +260,7 @@ class Meaning:
         value = self.opened(value)
         window, others = self._split(value)
         found: Terms = []
-        const = value.const
+        const, levels = value.const, [window]
         for place, component in others.items():
             root = self.world.roots[place[0]]
             if root.kind == "product" and component.linear and not place[1]:
@@ -254,30 +269,38 @@ class Meaning:
                 scale, a, b = root.parts
                 found += self.expanded([(slope * scale, (a, b))])
                 continue
-            base, pieces_ = self._bends(root, place[1], component)
-            const += base
+            level, pieces_ = self._bends(root, place[1], component)
+            levels.append(level)
             for scale, shape in (normalised(Value(ZERO, {place: piece})) for piece in pieces_):
                 found.append((scale, (shape,)))
-        pure = Value(const, window.terms)
+        pure = combine([(ONE, part) for part in levels], const)
         return [*([] if pure.zero else [(ONE, (pure,))]), *found]
 
-    def _bends(self, root: Root, lag: int, ramp: Ramp) -> tuple[Fraction, list[Ramp]]:
-        """(const, ramps) whose sum the ramp is: one linear and 0 where its root is, the others with one bend each, so
-        that equal functions of a root fall into the same ones.
+    def level(self, base: Fraction, lag: int, start: tuple[Fraction, ...]) -> Value:
+        """The window that is `base` where something stands `lag` positions back, and has these values before."""
+        if not lag:
+            return constant(base)
+        return normal({(TOKEN, lag): Table(np.full(self.world.language.tokens, exact_float(base)), start)}, ZERO)
+
+    def _bends(self, root: Root, lag: int, ramp: Ramp) -> tuple[Value, list[Ramp]]:
+        """(level, ramps) whose sum the ramp is: one linear and 0 where its root is, the others with one bend each, so
+        that equal functions of a root fall into the same ones; all of them 0 before the start.
         """
         slope = self.slope(root, ramp)
         first = -1 if not ramp.linear and self.axis(root)[0] < 0 else 0
         base = ramp.ys[first] - slope * ramp.xs[first]
         bends = list(zip(ramp.xs[1:], ramp.slopes, ramp.slopes[1:], strict=False))
+        level = self.level(base, lag, ramp.start)
         if lag or not self.bends or len(bends) > _MOST_BENDS:
-            return base, [ramp.affine(ONE, -base)]
+            whole = Ramp(ramp.xs, [y - base for y in ramp.ys], (ZERO,) * lag)
+            return level, [whole] if whole.lo or whole.hi else []
         ends = [root.lo, root.hi]
         found = [Ramp(ends, [slope * x for x in ends])] if slope else []
         for at, before, after in bends:
             xs = sorted({root.lo, at, root.hi})
             away = [at - x if first else x - at for x in xs]
             found.append(Ramp(xs, [(after - before) * max(d, 0) for d in away]))
-        return base, found
+        return level, found
 
     def _products(self, terms: Terms) -> dict[str, Terms]:
         """Products that are no windows by what their other factors are, where their windows do not add up to 0."""

@@ -10,7 +10,7 @@ import numpy as np
 from verify.checker.bounds import along, bounds, values_of
 from verify.checker.formats import Rejected
 from verify.checker.mass import mass
-from verify.checker.once import written
+from verify.checker.once import stopped, written
 from verify.checker.sums import check_range, representable
 from verify.checker.values import (
     Along,
@@ -51,12 +51,14 @@ def running_sum(world: World, drive: Value, what: str) -> Value:
 
 
 def _added_up(world: World, drive: Value) -> Fraction:
-    """A bound on Σ_t |drive(t)|; a product may stop itself."""
+    """A bound on Σ_t |drive(t)|, which may stop itself."""
+    found, own = [mass(world, drive)], stopped(world, drive)
+    found += [] if own is None else [own]
     scale, root = multiple(world, drive)
-    if root is None or root.kind != "product":
-        return mass(world, drive)
-    stopped = [written(world, x, b) for x, b in permutations(root.parts[1:])]
-    return min([mass(world, drive), *(abs(scale) * root.parts[0] * s for s in stopped if s is not None)])
+    if root is not None and root.kind == "product":
+        most = [written(world, x, b) for x, b in permutations(root.parts[1:])]
+        found += [abs(scale) * root.parts[0] * m for m in most if m is not None]
+    return min(found)
 
 
 def upright(world: World, drive: Value) -> tuple[Fraction, Value]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from hashlib import blake2b
+from math import ceil, floor
 
 import numpy as np
 
@@ -142,6 +143,39 @@ def _ramped(ramp: Ramp, x: np.ndarray) -> np.ndarray:
     distinct, at = np.unique(x, return_inverse=True)
     inside = [exact_float(ramp.at(int(min(max(v, ramp.xs[0]), ramp.xs[-1])))) for v in distinct.tolist()]
     return np.array(inside)[at.reshape(-1)].reshape(x.shape)
+
+
+def ends_of(world: World, value: Value, t: int | None, past: int = 0) -> tuple[Letters, Letters]:
+    """Bounds of any value as functions of letters: as `letters_of`, what is no function of letters at its bounds."""
+    if t is not None and t - past < 1:
+        return _number(0.0), _number(0.0)
+    lo = hi = _number(exact_float(value.const))
+    for (root, lag), component in value.terms.items():
+        low, high = _component_ends(world, root, lag, component, t, past)
+        lo, hi = join(lo, low, exact_add), join(hi, high, exact_add)
+    return lo, hi
+
+
+def _component_ends(
+    world: World, root: int, lag: int, component: Table | Ramp, t: int | None, past: int
+) -> tuple[Letters, Letters]:
+    before = t is not None and t - past - lag < 1
+    if before or isinstance(component, Table) or is_window_root(world, world.roots[root]):
+        return (_component(world, root, lag, component, t, past),) * 2
+    if world.roots[root].kind != "form":
+        low, high = (_number(exact_float(end)) for end in component.inside)
+        return low, high
+    lo, hi = ends_of(world, world.roots[root].parts[0], t, past + lag)
+    low = join(lo, hi, lambda p, q: _within_ramp(component, p, q)[0])
+    return low, join(lo, hi, lambda p, q: _within_ramp(component, p, q)[1])
+
+
+def _within_ramp(ramp: Ramp, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """(2, …): the least and the largest value between lo and hi."""
+    both = np.stack(np.broadcast_arrays(lo, hi))
+    distinct, at = np.unique(both.reshape(2, -1), axis=1, return_inverse=True)
+    found = [ramp.between(floor(a), ceil(b)) for a, b in distinct.T.tolist()]
+    return np.array([[exact_float(y) for y in ends] for ends in found]).T[:, at.reshape(-1)].reshape(both.shape)
 
 
 def _number(x: float) -> Letters:

@@ -78,6 +78,8 @@ def jobs() -> list[Job]:
             for target in TARGETS:
                 found += [(f"{name}-{number}", _construction(name, params, target), target, d) for d in DTYPES]
     found += [(name, build, t, d) for name, build in LEARNED.items() for t in TARGETS for d in DTYPES]
+    for number, params in enumerate(SMALL["mqar"]):
+        found += [(f"mqar-{number}", _construction("mqar", params, "s4d"), "s4d", d) for d in DTYPES]
     return found
 
 

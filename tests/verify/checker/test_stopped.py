@@ -1,0 +1,80 @@
+"""Drives that stop themselves: what is claimed of their sum holds for every sequence that is run."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import numpy as np
+
+from constructions.selectivity.mqar import MQAR
+from tests.verify.checker.checkpoints import write
+from tests.verify.checker.plants import plant
+from tests.verify.checker.values import Sequence
+from verify.checker import once
+from verify.checker.bent import product, relu
+from verify.checker.check import check
+from verify.checker.formats import EXACT
+from verify.checker.language import Edge, Language
+from verify.checker.once import stopped
+from verify.checker.running import running_sum
+from verify.checker.values import Value, World, combine, later, of_letters
+
+LETTERS = 4
+
+
+def _table(values: list[int], lag: int) -> Value:
+    return later(of_letters(np.array(values, dtype=float)), lag, LETTERS)
+
+
+def _drawn(rng: random.Random) -> tuple[World, Value]:
+    """A drive that falls with a gated running sum, which mostly grows with it."""
+    world = World(Language(LETTERS, "q", (Edge("q", "q", np.ones(LETTERS, dtype=bool), False, True),), 30), EXACT)
+    here, before = ([rng.choice([0, 0, 1, 2]) for _ in range(LETTERS)] for _ in range(2))
+    grown = relu(
+        world, combine([(Fraction(1), _table(here, 0)), (Fraction(1), _table(before, 1))], Fraction(-rng.randint(0, 2)))
+    )
+    gate = _table([b if rng.random() < 0.8 else rng.choice([0, 1]) for b in before], 1)
+    held = product(world, running_sum(world, grown, "a sum"), gate)
+    inner = relu(
+        world,
+        combine([(Fraction(3), _table(here, 0)), (Fraction(-rng.randint(1, 2)), held)], Fraction(rng.randint(-1, 1))),
+    )
+    mask = combine([(Fraction(8), _table([min(b, 1) for b in before], 1)), (Fraction(1), inner)], Fraction(-8))
+    return world, rng.choice([inner, relu(world, mask)])
+
+
+def _counterexamples(seeds: range) -> tuple[int, int]:
+    """(bounds that were claimed, sequences that exceed one)."""
+    claimed = wrong = 0
+    for seed in seeds:
+        rng = random.Random(seed)
+        world, drive = _drawn(rng)
+        bound = None if drive.constant else stopped(world, drive)
+        if bound is None:
+            continue
+        claimed += 1
+        for _ in range(8):
+            some = rng.sample(range(LETTERS), 2)
+            sequence = Sequence(world, [rng.choice(some) for _ in range(16)])
+            wrong += sum(sequence.value(drive, t) for t in range(1, 17)) > bound
+    return claimed, wrong
+
+
+def test_no_sequence_adds_up_to_more():
+    claimed, wrong = _counterexamples(range(60))
+    assert claimed > 10 and not wrong
+
+
+def test_what_grows_elsewhere_stops_nothing(monkeypatch):
+    """Without the side condition the same sequences show that the claims would be false."""
+    monkeypatch.setattr(once, "_only_where", lambda *_: True)
+    assert _counterexamples(range(60))[1]
+
+
+def test_first_writes_of_s4d_are_proved_and_no_changed_weight_is_believed(tmp_path):
+    """Its writes stop themselves by a form of what the sums hold; the sums are read behind gates."""
+    directory = write(tmp_path / "c", MQAR(kappa=3, vocab=6, write="first", arch="s4d").circuit(), "s4d")
+    assert check(directory).accepted
+    tally, wrong = plant(directory, 12, random.Random(0))
+    assert tally["rejected"] == 12 and not wrong
