@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import singledispatch
 from math import floor, inf
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import sparse
@@ -72,12 +73,19 @@ def _(operation: ops.Constant, memory, counted):
 def _(operation: ops.Linear, memory, counted, *operands: Value):
     width = operation.matrices[0].shape[0]
     low, high = [0] * width, [0] * width
-    for matrix, value in zip(operation.matrices, operands, strict=True):
-        for row, column, weight in _entries(matrix):
-            ends = [weight * end for end in value[column]]
-            low[row] += min(ends)
-            high[row] += max(ends)
+    if operation not in _ENTRIES:
+        _ENTRIES[operation] = tuple(tuple(_entries(matrix)) for matrix in operation.matrices)
+    for entries, value in zip(_ENTRIES[operation], operands, strict=True):
+        for row, column, weight in entries:
+            lo, hi = value[column] if weight > 0 else value[column][::-1]
+            low[row] += weight * lo
+            high[row] += weight * hi
     return tuple(zip(low, high, strict=True)), None
+
+
+_Entries = tuple[tuple[int, int, int | Fraction], ...]
+_ENTRIES: WeakKeyDictionary[ops.Linear, tuple[_Entries, ...]] = WeakKeyDictionary()
+"""What is not zero in each matrix of an operation that is met: a walk asks for it at every step."""
 
 
 def _entries(matrix: sparse.csr_array) -> Iterator[tuple[int, int, int | Fraction]]:
