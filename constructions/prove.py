@@ -7,13 +7,13 @@ the files it speaks of by their hashes. It is a record, not evidence: who wants 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from compiler.artifact.manifest import file_hash
 from constructions.display import working
 from constructions.numbers import over_numbers
 from constructions.options import Json
@@ -36,7 +36,9 @@ def prove(
     """Prove a checkpoint from its files alone, for every input of its language, and write proof.json into it."""
     with working("prove", quiet=as_json):
         accepted, verdict, lines = _over_numbers(directory) if over_numbers(directory) else _over_tokens(directory)
-    record = verdict | {"files": {name: _sha256(directory / name) for name in SPOKEN_OF}}
+    spoken_of = {name: directory / name for name in SPOKEN_OF}
+    files = {name: file_hash(path) if path.is_file() else None for name, path in spoken_of.items()}
+    record = verdict | {"files": files}
     typer.echo(strict_json(record) if as_json else "\n".join(lines))
     try:
         write_whole(directory / PROOF, json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
@@ -71,11 +73,3 @@ def _over_numbers(directory: Path) -> Verdict:
             raise ValueError(f"{directory} holds a model over numbers: {said}.")
     verdict = {"version": 1, "accepted": certificate is not None, "certificate": certificate, "proof": said}
     return certificate is not None, verdict, [said]
-
-
-def _sha256(path: Path) -> str | None:
-    """The hash of a file; None if there is none."""
-    if not path.is_file():
-        return None
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
