@@ -58,7 +58,7 @@ class Kernel:
     def run(self, case: Case) -> dict[str, Tensor]:
         """Its results by name: y, and last_state where it returns one. Raises Lacks, and whatever the kernel raises."""
         found = self._run(case)
-        return {name: each.cpu() if isinstance(each, Tensor) else each for name, each in found.items()}
+        return {name: _brought_back(each) for name, each in found.items()}
 
     def _run(self, case: Case) -> dict[str, Tensor]:
         inputs = {name: tensor.clone().to(self.device) for name, tensor in case.inputs.items()}
@@ -141,6 +141,11 @@ class Kernel:
             y = self.call(state, **{name: value for name, value in arguments.items() if name in self.accepts})
             ys.append(y)
         return {"y": torch.stack(ys, dim=axis), "last_state": state}
+
+
+def _brought_back(result: Any) -> Any:
+    """A result on the CPU; what is no tensor, or has no values, is told as it is."""
+    return result.cpu() if isinstance(result, Tensor) and not result.is_meta else result
 
 
 def piece(op: str, name: str, tensor: Tensor, start: int, stop: int) -> Tensor:

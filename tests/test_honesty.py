@@ -31,7 +31,7 @@ from compiler import (
 )
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import manifest_content, sealed
-from tests.constructions.test_construct import checkpoint, run  # noqa: F401 (a fixture)
+from tests.constructions.test_construct import checkpoint, made, run  # noqa: F401 (fixtures)
 
 LETTERS = ("a", "b", "c", "d", "e")
 ALPHABET = Alphabet.of(*LETTERS, *(str(i) for i in range(10)))

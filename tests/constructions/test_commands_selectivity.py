@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from constructions.selectivity import haar
-from tests.constructions.test_construct import checkpoint, run  # noqa: F401 (a fixture)
+from tests.constructions.test_construct import checkpoint, made, run  # noqa: F401 (fixtures)
 
 
 @pytest.mark.parametrize("form", ["steps", "bumps"])
@@ -35,7 +35,7 @@ def test_haar_on_mamba2(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
 
 def test_sensitivity_of_a_mamba2_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """The latch of KEEP 2nd feels what it took, and nothing before."""
-    made = (
+    asked = (
         "keep-nth",
         "--n",
         "2",
@@ -49,7 +49,7 @@ def test_sensitivity_of_a_mamba2_checkpoint(tmp_path: Path, capsys: pytest.Captu
         "--samples",
         "2",
     )
-    assert run(*made, "--out", str(tmp_path / "keep")) == 0
+    assert run(*asked, "--out", str(tmp_path / "keep")) == 0
     capsys.readouterr()
     assert run("sensitivity", str(tmp_path / "keep"), "--input", "v0 v1 v0 v0 v1", "--json") == 0
     result = json.loads(capsys.readouterr().out)
