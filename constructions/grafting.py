@@ -211,6 +211,8 @@ def _tell(report: dict[str, Any], out: Path) -> None:
         f"circuit: {found['asked']} answers, {found['wrong']} wrong; {promise['level']} (a lead of "
         f"{promise['lead_needed']:.3g} is needed, the least is {promise['least_lead']:.3g})"
     )
+    for warning in report["warnings"]:
+        console.print(f"note: {warning}", soft_wrap=True)
     console.print(f"checkpoint: {out}")
 
 

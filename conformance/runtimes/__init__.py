@@ -44,7 +44,7 @@ NAMES = tuple(_HOMES)
 
 
 def known(name: str) -> Known:
-    """The runtime of a name; ValueError for another name, ImportError or RuntimeError where it cannot run here."""
+    """The runtime of a name; ValueError for another name or without its device, ImportError without its package."""
     if name not in _HOMES:
         raise ValueError(f"--runtime {name!r} is not known: expected one of {', '.join(NAMES)}.")
     try:
@@ -53,3 +53,5 @@ def known(name: str) -> Known:
         return load()
     except ImportError as error:
         raise ImportError(f"--runtime {name} cannot be loaded here: {error}.") from error
+    except RuntimeError as error:  # no device, or no kernels
+        raise ValueError(f"--runtime {name} cannot be run here: {error}") from error

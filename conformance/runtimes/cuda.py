@@ -168,11 +168,11 @@ def loader(name: str) -> Callable[[], Known]:
 
     def load() -> Known:
         if not torch.cuda.is_available():
-            raise RuntimeError(f"--runtime {name} needs a CUDA device, and PyTorch finds none here.")
+            raise RuntimeError("it needs a CUDA device, and PyTorch finds none.")
         if name != "transformers-torch-cuda" and is_missing("selective_scan_cuda"):
             raise RuntimeError(
-                f"--runtime {name} needs the kernels of mamba-ssm, which are not installed here: "
-                "pip install --no-build-isolation mamba-ssm causal-conv1d"
+                "it needs the kernels of mamba-ssm, which are not installed: "
+                "pip install --no-build-isolation mamba-ssm causal-conv1d."
             )
         return _LOADERS[name]()
 
