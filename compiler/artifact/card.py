@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from compiler.artifact.config import kernel_warnings
 from compiler.artifact.numbers_config import is_numbers
 from compiler.targets import family_of
 
@@ -39,7 +40,7 @@ def numbers_card(manifest: Mapping[str, Any], config: Mapping[str, Any], example
     guarantee = manifest.get("guarantee")
     answers = f"\n\nAnswers right: {guarantee['answers']}. Proof: {guarantee['proof']}." if guarantee else ""
     warnings = ["Weights are frozen: a training step of any size can destroy the circuit."]
-    warnings += [f"Not for the CUDA kernels of mamba_ssm: {sentence}" for sentence in manifest["cuda_limits"]]
+    warnings += kernel_warnings(manifest["cuda_limits"])
     return f"""---
 tags:
 - mamba
@@ -159,5 +160,5 @@ def _warnings(manifest: Mapping[str, Any], config: Mapping[str, Any]) -> str:
         "`construct adopt NEW --original DIRECTORY` brings them back where nothing else changed.",
     ]
     lines += family_of(config["model_type"]).cautions(config)
-    lines += [f"Not for the CUDA kernels of mamba_ssm: {sentence}" for sentence in manifest["cuda_limits"]]
+    lines += kernel_warnings(manifest["cuda_limits"])
     return "\n".join(["## Warnings", "", *(f"- {line}" for line in lines)])

@@ -1,6 +1,6 @@
 """Checks of a config.json, whatever the family of its model."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.json_files import same_json, shown
@@ -53,6 +53,11 @@ def cuda_limits(config: Mapping) -> list[str]:
     family = _family(config)
     channels, rows = family.convolved(config), family.projected(config)
     return kernel_limits(config["conv_kernel"], config["state_size"], channels, rows)
+
+
+def kernel_warnings(limits: Iterable[str]) -> list[str]:
+    """What a model card says of these limits."""
+    return [f"Not for the CUDA kernels of mamba_ssm: {sentence}" for sentence in limits]
 
 
 def kernel_limits(taps: int, states: int, channels: int, rows: int) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from compiler.artifact.config import kernel_limits
+from compiler.artifact.config import kernel_limits, kernel_warnings
 from compiler.driver import Compiled
 from compiler.graft.arguments import check_token_map, source_of
 from compiler.graft.bound import proved
@@ -110,8 +110,7 @@ def _warnings(plan: Plan, wide: Any) -> list[str]:
     assert family is not None  # hosts are language models
     channels, _, taps = mixer.conv1d.weight.shape
     limits = kernel_limits(taps, plan.wide.d_state, channels, mixer.in_proj.weight.shape[0])
-    cautions = family.cautions(wide.config.to_dict())
-    return [*cautions, *(f"Not for the CUDA kernels of mamba_ssm: {sentence}" for sentence in limits)]
+    return [*family.cautions(wide.config.to_dict()), *kernel_warnings(limits)]
 
 
 def _generation(host: Any, end: str | None, ids: Mapping[str, int], mapped: Mapping[str, int]) -> Any:

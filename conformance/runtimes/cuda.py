@@ -140,7 +140,7 @@ def _versions(*packages: str) -> str:
 
 
 def _mamba_ssm() -> Known:
-    runtime = OnDevice(MambaSsmRuntime("cuda"), "mamba-ssm-cuda")
+    runtime = OnDevice(MambaSsmRuntime(), "mamba-ssm-cuda")
     return Known("mamba-ssm-cuda", _versions(*_PACKAGES), _mamba_ssm_kernels(), runtime)
 
 

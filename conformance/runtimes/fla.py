@@ -6,7 +6,6 @@ second.
 
 from __future__ import annotations
 
-import copy
 import importlib.metadata
 import json
 import os
@@ -20,6 +19,7 @@ from torch import Tensor
 from compiler.runtime.huggingface import hidden_accelerators
 from conformance.models.runtime import Unsupported
 from conformance.runtimes import Known
+from conformance.runtimes.huggingface import HuggingFaceModel
 
 _SIZES = (
     *("vocab_size", "hidden_size", "num_hidden_layers", "num_heads", "head_dim", "state_size", "n_groups"),
@@ -27,27 +27,13 @@ _SIZES = (
 )
 
 
-class FlaModel:
+class FlaModel(HuggingFaceModel):
     """A `Mamba2ForCausalLM` of fla with its `Cache`."""
 
-    def __init__(self, model: Any):
-        self.model = model
-
-    @torch.no_grad()
-    def begin(self, tokens: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Any]:
-        out = self.model(tokens, attention_mask=mask, use_cache=True)
-        return out.logits, out.past_key_values
-
-    @torch.no_grad()
-    def extend(self, cache: Any, tokens: Tensor) -> tuple[Tensor, Any]:
-        out = self.model(tokens, past_key_values=cache, use_cache=True)
-        return out.logits, out.past_key_values
+    cache = "past_key_values"
 
     def select(self, cache: Any, rows: Tensor) -> Any:
         raise Unsupported("its caches have no selection of rows")
-
-    def fork(self, cache: Any) -> Any:
-        return copy.deepcopy(cache)
 
     def states(self, cache: Any) -> list[Tensor]:
         return [cache[i]["recurrent_state"] for i in range(self.model.config.num_hidden_layers)]

@@ -57,7 +57,12 @@ def _kernels() -> tuple[Kernel, ...]:
 
 
 class HuggingFaceModel:
-    """A `MambaForCausalLM` or `Mamba2ForCausalLM`, with its own cache."""
+    """A `MambaForCausalLM` or `Mamba2ForCausalLM`, with its own cache.
+
+    cache: what the class calls it, among its arguments and its results.
+    """
+
+    cache = "cache_params"
 
     def __init__(self, model: Any):
         self.model = model
@@ -65,12 +70,12 @@ class HuggingFaceModel:
     @torch.no_grad()
     def begin(self, tokens: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Any]:
         out = self.model(tokens, attention_mask=mask, use_cache=True)
-        return out.logits, out.cache_params
+        return out.logits, out[self.cache]
 
     @torch.no_grad()
     def extend(self, cache: Any, tokens: Tensor) -> tuple[Tensor, Any]:
-        out = self.model(tokens, cache_params=cache, use_cache=True)
-        return out.logits, out.cache_params
+        out = self.model(tokens, use_cache=True, **{self.cache: cache})
+        return out.logits, out[self.cache]
 
     def select(self, cache: Any, rows: Tensor) -> Any:
         cache.reorder_cache(rows)

@@ -95,9 +95,6 @@ class MambaSsmModel:
 class MambaSsmRuntime:
     name = "mamba-ssm"
 
-    def __init__(self, device: str = "cpu"):
-        self.device = device
-
     def open(self, directory: Path) -> MambaSsmModel:
         config = json.loads((directory / "config.json").read_text())
         tensors = load_file(directory / "model.safetensors")
@@ -118,7 +115,6 @@ class MambaSsmRuntime:
                 tie_embeddings=tied,
             ),
             dtype=getattr(torch, config["dtype"]),
-            device=self.device,
         )
         model.load_state_dict(tensors)
         return MambaSsmModel(model.eval())
