@@ -104,7 +104,7 @@ class Compiled:
         """
         ids = token_ids(tokens, self.source.token_alphabet.size)
         values = interpret(self.source, ids, dtype=self.domains.exact_dtype(self.source))
-        return values[self.source.output].astype(np.float64)
+        return np.ascontiguousarray(values[self.source.output], dtype=np.float64)
 
     def lane_values(self, tokens: np.ndarray) -> np.ndarray:
         """What every lane should hold once it is written, by the interpreter: (batch, time, lanes) float64."""

@@ -27,12 +27,12 @@ def main() -> None:
 
 def _run() -> int:
     starting = _show_life()
-    from constructions.cli import app
+    from constructions.cli import command_line
 
     if starting:
         sys.stderr.write(_CLEAR)
     try:
-        return app(standalone_mode=False) or 0
+        return command_line()(standalone_mode=False) or 0
     except BrokenPipeError:
         raise
     except SystemExit:

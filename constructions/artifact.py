@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -24,7 +25,7 @@ from constructions.construction import CircuitFamily
 from constructions.guarantee import NOT_ASKED, Proof, stated_task
 from constructions.requests import check_exhaustive
 from verify import obstructions
-from verify.check import Scores, Verification, check, chosen_batches
+from verify.check import CheckedForm, Scores, Verification, check, check_forms, chosen_batches
 from verify.generation import check_generation
 from verify.numbers import check_numbers
 from verify.probe import first_divergence
@@ -85,6 +86,18 @@ def hugging_face(directory: Path, dtype: str) -> Callable[[torch.Tensor], torch.
     return lambda tokens: model(tokens).logits
 
 
+class Form(NamedTuple):
+    """A form in which a model is run: the stack, and `progress(name, count)`, which opens a bar
+    and returns its advance.
+
+    bare: whether it is the bare form, whose vocabulary is the alphabet alone.
+    """
+
+    stack: Callable[[torch.Tensor], torch.Tensor]
+    progress: Callable[[str, int], Callable[[int], None]] = NO_PROGRESS
+    bare: bool = False
+
+
 def verify(
     built: Built,
     stack: Callable[[torch.Tensor], torch.Tensor],
@@ -95,28 +108,31 @@ def verify(
     bare: bool = False,
     tasks: Sequence[Task] | None = None,
 ) -> dict[str, Verification]:
-    """Run every task of the construction on the stack; `progress(name, count)` opens a bar and returns its advance.
+    """Run every task of the construction on the stack, as `Form` tells of it; tasks: others than its own."""
+    (results,) = verify_forms(built, [Form(stack, progress, bare)], mode, samples, seed, tasks)
+    return results
 
-    bare: whether the stack is the bare form, whose vocabulary is the alphabet alone; tasks: others than its own.
-    """
+
+def verify_forms(
+    built: Built, forms: Sequence[Form], mode: str, samples: int, seed: int, tasks: Sequence[Task] | None = None
+) -> list[dict[str, Verification]]:
+    """`verify` for several forms on the same sequences, which are drawn and interpreted once."""
     if built.over_numbers:
-        return _verify_numbers(built, stack, mode, samples, seed, progress)
+        return [_verify_numbers(built, form.stack, mode, samples, seed, form.progress) for form in forms]
     tokens = built.compiled.source.alphabet.size
-
-    scores = module_scores(stack)
-
-    def expected(ids: np.ndarray) -> np.ndarray:
-        letters = built.compiled.interpret(ids)
-        return letters if bare or built.model is None else built.model.over_vocabulary(letters)
-
+    widened = lambda bare: (lambda letters: letters) if bare or built.model is None else built.model.over_vocabulary
     check_exhaustive(built.construction, mode)
-    results = {}
+    results: list[dict[str, Verification]] = [{} for _ in forms]
+    hard = built.construction.promise() != "random"
     for task in built.construction.tasks() if tasks is None else tasks:
-        hard = built.construction.promise() != "random"
         count, batches = chosen_batches(task, mode, samples, seed, tokens, adversarial=hard)
-        results[task.describe()] = check(
-            scores, expected, batches, progress(task.name, count), built.compiled.error_bound or 0.0
-        )
+        checked = [
+            CheckedForm(module_scores(form.stack), widened(form.bare), form.progress(task.name, count))
+            for form in forms
+        ]
+        found = check_forms(checked, built.compiled.interpret, batches, built.compiled.error_bound or 0.0)
+        for result, verification in zip(results, found, strict=True):
+            result[task.describe()] = verification
     return results
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect as inspection
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -40,7 +41,7 @@ from constructions.selectivity import commands as commands_selectivity
 from constructions.token_selection import lemma_commands
 from constructions.truths import commands as commands_truths
 
-__all__ = ["app", "main"]
+__all__ = ["app", "command_line", "main"]
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -104,10 +105,10 @@ def run(
             )
         with bars.stage("package"):
             bare, stack = built.bare_stack(), built.stack()
-        bare_results = artifact.verify(built, bare, mode, samples, construction.seed, bars.form("bare"), bare=True)
-        results = bare_results
-        if stack is not None:
-            results = artifact.verify(built, stack, mode, samples, construction.seed, bars.form("language model"))
+        forms = [artifact.Form(bare, bars.form("bare"), bare=True)]
+        forms += [artifact.Form(stack, bars.form("language model"))] if stack is not None else []
+        bare_results, *packaged = artifact.verify_forms(built, forms, mode, samples, construction.seed)
+        results = packaged[0] if packaged else bare_results
         with bars.stage("proof"):
             proof = guarantee.proof_of(built) if certify else guarantee.NOT_ASKED
         good = artifact.passed(built, results) and artifact.passed(built, bare_results)
@@ -381,6 +382,13 @@ generation.register(app)
 exporting.register(app)
 grafting.register(app)
 conformance.register(app)
+
+
+@cache
+def command_line() -> Any:
+    """All of `app` with its options read: that takes a tenth of a second, and a process may run many commands."""
+    return typer.main.get_command(app)
+
 
 if __name__ == "__main__":
     main()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -73,6 +73,18 @@ class Verification:
         } | ({} if self.share is None else {"share_of_bound": self.share})
 
 
+@dataclass(frozen=True)
+class CheckedForm:
+    """One form of a model: its scores, what the reference's become in its vocabulary, and who hears how far it is.
+
+    progress: told how many sequences each step finished.
+    """
+
+    scores: Scores
+    widened: Callable[[np.ndarray], np.ndarray] = lambda scores: scores
+    progress: Callable[[int], None] = lambda n: None
+
+
 def check(
     model: Scores,
     reference: Scores,
@@ -84,18 +96,25 @@ def check(
 
     bound: how far a score may be from the interpreter's, 0 where the promise is for bits.
     """
-    total = Verification()
+    return check_forms([CheckedForm(model, progress=progress)], reference, batches, bound)[0]
+
+
+def check_forms(
+    forms: Sequence[CheckedForm], reference: Scores, batches: Iterable[Batch], bound: float = 0.0
+) -> list[Verification]:
+    """`check` for every form of a model on the same sequences, for which the reference is asked once."""
+    totals = [Verification() for _ in forms]
     for batch in batches:
-        total = total + _check_batch(model, reference, batch, bound)
-        progress(len(batch))
-    return total
+        expected = reference(batch.tokens)
+        for i, form in enumerate(forms):
+            totals[i] = totals[i] + _check_batch(form.scores(batch.tokens), form.widened(expected), batch, bound)
+            form.progress(len(batch))
+    return totals
 
 
-def _check_batch(model: Scores, reference: Scores, batch: Batch, bound: float) -> Verification:
-    scores = model(batch.tokens)
-    expected = reference(batch.tokens)
-    exact = bool((scores == expected.astype(scores.dtype)).all())
-    near = np.abs(scores.astype(np.float64) - expected) <= bound if bound else scores == expected.astype(scores.dtype)
+def _check_batch(scores: np.ndarray, expected: np.ndarray, batch: Batch, bound: float) -> Verification:
+    same = scores == expected.astype(scores.dtype, copy=False)
+    near = np.abs(scores.astype(np.float64) - expected) <= bound if bound else same
     differs = ~near.all(axis=-1)
     asked = batch.labels != IGNORED
     margins = np.full(batch.tokens.shape, np.inf)
@@ -110,7 +129,7 @@ def _check_batch(model: Scores, reference: Scores, batch: Batch, bound: float) -
         int(asked.sum()),
         int((~wrong[asked]).sum()),
         int((~wrong.any(axis=1)).sum()),
-        exact,
+        bool(same.all()),
         float(margins.min(initial=np.inf)),
         failure,
         not differs.any(),

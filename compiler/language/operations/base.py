@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 _Result = TypeVar("_Result")
 _LONGEST_NUMBER = 24  # characters
+_IN_CACHE = 1 << 16  # float64 numbers
 
 
 def exact_number(value: Exact) -> float:
@@ -109,13 +110,21 @@ def with_width(type: Type, width: int) -> Type:
 def apply(matrix: sparse.csr_array, x: Array) -> Array:
     """matrix · x over the last axis: (batch, time, w_in) to (batch, time, w_out), exactly."""
     if x.dtype != object:
-        flat = x.reshape(-1, x.shape[-1])
-        return np.asarray((matrix @ flat.T).T).reshape(*x.shape[:-1], matrix.shape[0])
+        return _multiplied(matrix, x.reshape(-1, x.shape[-1])).reshape(*x.shape[:-1], matrix.shape[0])
     out = np.zeros((*x.shape[:-1], matrix.shape[0]), dtype=object)
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)).tolist()
     for i, j, weight in zip(rows, matrix.indices.tolist(), matrix.data.tolist(), strict=True):
         exact = int(weight) if weight.is_integer() else Fraction(weight)
         out[..., i] += x[..., j] if exact == 1 else exact * x[..., j]
+    return out
+
+
+def _multiplied(matrix: sparse.csr_array, rows: np.ndarray) -> np.ndarray:
+    """matrix · row for every row, in blocks: SciPy's result is transposed, which is turned while it is in the cache."""
+    out = np.empty((len(rows), matrix.shape[0]), np.result_type(matrix.dtype, rows.dtype))
+    block = max(1, _IN_CACHE // max(1, *matrix.shape))
+    for start in range(0, len(rows), block):
+        out[start : start + block] = (matrix @ rows[start : start + block].T).T
     return out
 
 
