@@ -38,6 +38,16 @@ inline lanes exponential(lanes x) {
     return p * power_of_two(half) * power_of_two(k - half);
 }
 
+inline lanes magnitude(lanes x) { return (lanes)((int_lanes)x & 0x7fffffff); }
+
+// Whether every |x| is at most 2^-25, where exp(x) is 1; false where one is NaN.
+inline bool is_one(lanes x) {
+    const int_lanes larger = ~(x <= 0x1p-25f);
+    int any = 0;
+    for (long j = 0; j < LANES; ++j) any |= larger[j];
+    return !any;
+}
+
 // rows[j][t] to tile[t][j] for `count` lanes j; the lanes beyond are 0
 inline void load(lanes* tile, const float* rows, long stride, long count, long steps) {
     for (long t = 0; t < steps; ++t) {
@@ -77,19 +87,27 @@ extern "C" void selective_scan(const float* u, const float* delta, const float* 
                     const long steps = length - start < TILE ? length - start : TILE;
                     load(step, delta + row + start, length, count, steps);
                     load(drive, u + row + start, length, count, steps);
+                    lanes reach = {};  // no step of the tile is larger
                     for (long t = 0; t < steps; ++t) {
                         drive[t] *= step[t];
                         out[t] = lanes{};
+                        reach += magnitude(step[t]);
                     }
                     for (long i = 0; i < n; ++i) {
                         const float* const B_i = B + column + i * length + start;
                         const float* const C_i = C + column + i * length + start;
                         const lanes a_i = a[i];
                         lanes h_i = h[i];
-                        for (long t = 0; t < steps; ++t) {
-                            h_i = exponential(step[t] * a_i) * h_i + drive[t] * B_i[t];
-                            out[t] += h_i * C_i[t];
-                        }
+                        if (is_one(reach * magnitude(a_i)))  // a memory that keeps what it holds: no exponential is needed
+                            for (long t = 0; t < steps; ++t) {
+                                h_i = h_i + drive[t] * B_i[t];
+                                out[t] += h_i * C_i[t];
+                            }
+                        else
+                            for (long t = 0; t < steps; ++t) {
+                                h_i = exponential(step[t] * a_i) * h_i + drive[t] * B_i[t];
+                                out[t] += h_i * C_i[t];
+                            }
                         h[i] = h_i;
                     }
                     store(y + row + start, out, length, count, steps);

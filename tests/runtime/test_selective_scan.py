@@ -227,3 +227,25 @@ def test_without_a_compiler_there_is_no_native_path(monkeypatch, tmp_path):
     monkeypatch.setenv("CXX", "no-such-compiler")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert native._library.__wrapped__() is None
+
+
+@pytest.mark.skipif(not native.is_native(), reason="no C++ compiler on this machine")
+@pytest.mark.parametrize("place", [0, 5, 15, 16])
+def test_a_channel_that_forgets_is_not_taken_for_one_that_keeps(place):
+    """Sixteen channels are one vector, whose exponentials are left out where all of them are 1."""
+    channels, length = 17, 130
+    step = torch.full((1, channels, length), 2.0**-25)
+    step[0, place, 100] = 2.0**-12
+    nothing, ones = torch.zeros(1, channels, length), torch.ones(1, 1, 2, length)
+    A = -torch.ones(channels, 2)
+    y, last = native.native_scan(nothing, step, A, ones, ones, torch.ones(1, channels, 2))
+    kept = torch.ones(channels, dtype=torch.bool)
+    kept[place] = False
+    assert (last[0, kept] == 1).all() and (y[0, kept] == 2).all()
+    assert torch.allclose(last[0, place], torch.exp(torch.tensor(-(2.0**-12))), rtol=1e-6)
+    step[0, place, 100] = float("nan")
+    _, last = native.native_scan(nothing, step, A, ones, ones, torch.ones(1, channels, 2))
+    assert last[0, place].isnan().all() and (last[0, kept] == 1).all()
+    A[place] = float("-inf")
+    step[0, place] = 0
+    assert native.native_scan(nothing, step, A, ones, ones)[1][0, place].isnan().all()  # exp(0 · −∞), as everywhere
