@@ -39,6 +39,12 @@ def linear_form(stream: Stream, known: dict[Stream, Form] | None = None) -> Form
         raise CompileError([(stream, str(reason))]) from reason
 
 
+def form_rows(form: Form, rows: np.ndarray) -> Form:
+    """The form of these numbers of a stream only: atoms that none of them reads are not in it, and need no lane."""
+    taken = ((key, sparse.csr_array(matrix[rows])) for key, matrix in form.items())
+    return {key: matrix for key, matrix in taken if matrix.nnz}
+
+
 def _linear_form(stream: Stream, known: dict[Stream, Form]) -> Form:
     form: dict[tuple[Stream, int], list[Weights]] = {}
     pending: dict[Stream, dict[int, list[Weights]]] = {stream: {0: [Fraction(1)]}}

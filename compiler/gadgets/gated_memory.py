@@ -53,7 +53,7 @@ class GatedMemory(Gadget):
         builder.set_columns(columns_of(key, stream), write, read)
         level = GATE / float(builder.domains.of(gate).step)
         out = (np.tile(targets(stream, wanted, builder), entries), unit * key_unit * query_unit / (ON * level))
-        rows = (builder.on_lanes(gate)[np.repeat(np.arange(entries), len(lanes))] * level).tocsr()
+        rows = (builder.on_lanes(gate, np.repeat(np.arange(entries), len(lanes))) * level).tocsr()
         places = [Coordinate(f"{stream.label}[{h}][{i}]", stream, int(i)) for h in range(entries) for i in lanes]
         builder.add_channels(places, ids, out, rows, ON)
 

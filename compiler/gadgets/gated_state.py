@@ -55,7 +55,7 @@ class GatedState(Gadget):
         ids, unit, step = _state(bank).written(bank, at, builder)
         level = GATE / float(builder.domains.of(gate).step)
         out = (np.tile(targets(stream, wanted, builder), keys), unit * column_gain(builder) * GATE / level)
-        rows = (builder.on_lanes(gate)[np.repeat(np.arange(keys), len(lanes))] * level).tocsr()
+        rows = (builder.on_lanes(gate, np.repeat(np.arange(keys), len(lanes))) * level).tocsr()
         entries = [Coordinate(f"{stream.label}[{k}][{i}]", stream, int(i)) for k in range(keys) for i in lanes]
         builder.add_channels(entries, ids, out, rows, **step)
 

@@ -67,10 +67,11 @@ def read_gain(target: Target) -> float:
 def threshold(builder: BlockBuilder, when: Stream, flags: np.ndarray) -> dict:
     """The Δ port of one channel per listed flag: 256·level − 128."""
     if builder.target.step == "lanes":
-        rows = builder.on_lanes(when)[flags]
+        rows = builder.on_lanes(when, flags)
         return {"delta_lanes": ops.exact_matrix(2 * ON * rows), "delta_bias": -ON}
-    parts, bias = builder.linear(when)
-    count = np.bincount(flags, minlength=when.width)
+    used, flags = np.unique(flags, return_inverse=True)
+    parts, bias = builder.linear(when, used)
+    count = np.bincount(flags)
     order = np.argsort(flags, kind="stable")
     start = np.cumsum(count) - count
     entries = []

@@ -58,7 +58,7 @@ class Product(Gadget):
         domain = builder.domains.of(b)
         single = domain.lo >= 0 and domain.step > 0
         level = float(GATE / domain.step) if single else half_scale(domain)
-        row = builder.on_lanes(b)[np.flatnonzero(wanted)]
+        row = builder.on_lanes(b, np.flatnonzero(wanted))
         target = targets(stream, wanted, builder)
         for sign in (1.0,) if single else (1.0, -1.0):
             gate = (row * sign * level).tocsr()

@@ -45,7 +45,7 @@ class ScaledSum(Gadget):
         ids, unit = builder.written(value, wanted)
         level = half_scale(builder.domains.of(gate), HALF)
         rate = step_rate(stream, builder.domains)
-        row = builder.on_lanes(gate)[np.flatnonzero(wanted)]
+        row = builder.on_lanes(gate, np.flatnonzero(wanted))
         target = targets(stream, wanted, builder)
         gain = column_gain(builder) * ON * GATE / (rate * level)
         for step_sign in (1.0, -1.0):
@@ -78,9 +78,5 @@ def step_rate(stream: Stream, domains: Domains) -> float:
 
 def _steps(builder: BlockBuilder, weight: Stream, wanted: np.ndarray, rate: float) -> dict:
     """The Δ port of one channel per wanted number: rate·weight."""
-    rows = np.flatnonzero(wanted)
-    seat = np.full(weight.width, -1)
-    seat[rows] = np.arange(len(rows))
-    parts, bias = builder.linear(weight)
-    entries = [(seat[r][seat[r] >= 0], f[seat[r] >= 0], rate * w[seat[r] >= 0]) for r, f, w in parts]
-    return {"delta_features": entries, "delta_bias": rate * bias[rows]}
+    parts, bias = builder.linear(weight, np.flatnonzero(wanted))
+    return {"delta_features": [(row, feature, rate * w) for row, feature, w in parts], "delta_bias": rate * bias}

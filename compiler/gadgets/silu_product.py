@@ -35,7 +35,7 @@ class SiluProduct(Gadget):
 
     def lower(self, stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
         at = np.flatnonzero(wanted)
-        a, b = (builder.on_lanes(source)[at] for source in stream.inputs)
+        a, b = (builder.on_lanes(source, at) for source in stream.inputs)
         scale = float(operation_of(stream, ops.SiluProduct).scale)
         ids, target = np.full(len(at), builder.constant()), targets(stream, wanted, builder)
         for sign, row in ((1.0, a + b), (1.0, -a - b), (-1.0, a - b), (-1.0, b - a)):

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.exact_matrices import gathered
-from compiler.analysis.linear_form import ONE, Form
+from compiler.analysis.linear_form import ONE, Form, form_rows
 from compiler.analysis.one_channel import ChannelRows, is_rectified, one_channel
 from compiler.analysis.scale import half_scale, rectifier_scale
 from compiler.context import Context
@@ -115,14 +115,21 @@ class BlockBuilder:
     def rectifier(self, relu: Stream, wanted: np.ndarray) -> tuple[np.ndarray, float]:
         """(feature ids, scale) of the wanted numbers of a rectifier."""
         pre = relu.inputs[0]
-        channels = _only(one_channel(self.form(pre), pre.width, self.target.d_conv, rectified=True), wanted)
+        channels = self._channel_rows(pre, wanted, rectified=True)
         half = relu.operation if isinstance(relu.operation, ops.Half) else None
         scale = half.scale if half else rectifier_scale(channels, self.domains)
         return self.features(channels, scale, self._places(relu, wanted, scale), half is not None), scale
 
+    def _channel_rows(self, stream: Stream, wanted: np.ndarray, rectified: bool) -> ChannelRows:
+        """One channel for each wanted number."""
+        form, count = form_rows(self.form(stream), np.flatnonzero(wanted)), int(wanted.sum())
+        channels = one_channel(form, count, self.target.d_conv, rectified)
+        assert channels is not None, "fit has seen to it that one channel computes each row"
+        return channels
+
     def passing(self, stream: Stream, wanted: np.ndarray) -> tuple[np.ndarray, float]:
         """(feature ids, scale) of non-negative numbers that one row each can compute from lanes."""
-        channels = _only(one_channel(self.form(stream), stream.width, self.target.d_conv, rectified=False), wanted)
+        channels = self._channel_rows(stream, wanted, rectified=False)
         scale = rectifier_scale(channels, self.domains)
         return self.features(channels, scale, self._places(stream, wanted, scale)), scale
 
@@ -135,8 +142,8 @@ class BlockBuilder:
             ids, scale = self.passing(value, wanted)
             return ids, np.full(len(ids), 1 / scale)
         ids, unit = np.empty(wanted.sum(), dtype=np.int64), np.empty(wanted.sum())
-        for (relu, _), matrix in form.items():
-            rows = sparse.csr_array(matrix[np.flatnonzero(wanted)]).tocoo()
+        for (relu, _), matrix in form_rows(form, np.flatnonzero(wanted)).items():
+            rows = matrix.tocoo()
             used = np.zeros(relu.width, dtype=bool)
             used[rows.col] = True
             features, scale = self.rectifier(relu, used)
@@ -145,10 +152,16 @@ class BlockBuilder:
             unit[rows.row] = rows.data / scale
         return ids, unit
 
-    def linear(self, stream: Stream) -> tuple[list[tuple[np.ndarray, np.ndarray, np.ndarray]], np.ndarray]:
-        """A stream as Σ weight · x̂ + bias: ([(row, feature, weight) arrays], bias (width,)), for Δ, B and C."""
-        parts, bias = [], np.zeros(stream.width)
-        for (atom, lag), matrix in self.form(stream).items():
+    def linear(
+        self, stream: Stream, rows: np.ndarray | None = None
+    ) -> tuple[list[tuple[np.ndarray, np.ndarray, np.ndarray]], np.ndarray]:
+        """A stream as Σ weight · x̂ + bias: ([(row, feature, weight) arrays], bias (width,)), for Δ, B and C.
+
+        rows: these numbers of it only, counted from 0.
+        """
+        rows = np.arange(stream.width) if rows is None else rows
+        parts, bias = [], np.zeros(len(rows))
+        for (atom, lag), matrix in form_rows(self.form(stream), rows).items():
             if atom is ONE and lag == 0:
                 bias += matrix.toarray()[:, 0]
                 continue
@@ -183,9 +196,9 @@ class BlockBuilder:
             )
         return result
 
-    def on_lanes(self, stream: Stream) -> sparse.csr_array:
-        """A stream as a linear map of the present lanes: (width × lanes)."""
-        return self.lanes.map(self.form(stream), stream.width)
+    def on_lanes(self, stream: Stream, rows: np.ndarray) -> sparse.csr_array:
+        """These numbers of a stream as a linear map of the present lanes: (rows × lanes)."""
+        return self.lanes.map(form_rows(self.form(stream), rows), len(rows))
 
     # Parts ------------------------------------------------------------------------------------
 
@@ -321,12 +334,6 @@ class BlockBuilder:
         if group is None or constant is None:
             return np.zeros(len(step))
         return np.where((group >= 0) & (group != constant), step / (ON * GATE), 0.0)
-
-
-def _only(channels: ChannelRows | None, wanted: np.ndarray) -> ChannelRows:
-    assert channels is not None, "fit has seen to it that one channel computes each row"
-    rows = np.flatnonzero(wanted)
-    return ChannelRows(channels.atoms, tuple(m[rows] for m in channels.rows), channels.taps[rows], channels.bias[rows])
 
 
 def _entries(triples, n_rows: int, n_features: int) -> sparse.csr_array:

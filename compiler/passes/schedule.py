@@ -79,8 +79,8 @@ def schedule(circuit: Circuit, context: Context, sums: bool = False) -> Schedule
     computed = {s: gadget.operands(s, target) for s, gadget in gadgets.items() if s not in absorbed}
     read = [circuit.output, *(operand for ports in computed.values() for operand, _ in ports)]
     forms = {operand: context.form(operand) for operand in read}
-    on_lanes, in_ports = _demand(circuit.output, computed, gadgets, forms)
-    placed = _place(computed, on_lanes, forms, context, sums)
+    on_lanes, in_ports, reads = _demand(circuit.output, computed, gadgets, forms)
+    placed = _place(reads, on_lanes, context, sums)
     blocks: list[list[Stream]] = [[] for _ in range(1 + placed.last)]
     for stream, block in placed.block_of.items():
         blocks[block].append(stream)
@@ -89,30 +89,41 @@ def schedule(circuit: Circuit, context: Context, sums: bool = False) -> Schedule
 
 # Demand: which numbers of which atoms are read at all, and how ----------------------------------
 
-Computed = dict[Stream, Operands]
+Masks = dict[Stream, np.ndarray]
+Reads = dict[Stream, list[tuple[Stream, bool]]]  # for each wanted operation: (an atom, whether a port computes it)
 
 
-def _demand(output: Stream, computed: Computed, gadgets: dict[Stream, Gadget], forms: dict) -> tuple[dict, dict]:
-    on_lanes: dict[Stream, np.ndarray] = {}
-    in_ports: dict[Stream, np.ndarray] = {}
+def _demand(
+    output: Stream, computed: dict[Stream, Operands], gadgets: dict[Stream, Gadget], forms: dict[Stream, Form]
+) -> tuple[Masks, Masks, Reads]:
+    """(on_lanes, in_ports, what each wanted operation reads, in graph order)."""
+    on_lanes: Masks = {}
+    in_ports: Masks = {}
+    reads: Reads = {}
     _ask(forms[output], np.ones(output.width, dtype=bool), "lanes", on_lanes, in_ports)
     for stream in reversed(computed):
         wanted = np.zeros(stream.width, dtype=bool)
         for asked in (on_lanes.get(stream), in_ports.get(stream)):
             wanted |= asked if asked is not None else False
         if wanted.any():
-            for (operand, port), rows in zip(computed[stream], gadgets[stream].rows(stream, wanted), strict=True):
-                _ask(forms[operand], rows, port, on_lanes, in_ports)
-    return on_lanes, in_ports
+            operands = zip(computed[stream], gadgets[stream].rows(stream, wanted), strict=True)
+            asked_for = [_ask(forms[operand], rows, port, on_lanes, in_ports) for (operand, port), rows in operands]
+            reads[stream] = list(dict.fromkeys(read for part in asked_for for read in part))
+    return on_lanes, in_ports, dict(reversed(reads.items()))
 
 
-def _ask(form: Form, rows: np.ndarray, port: Port, on_lanes: dict, in_ports: dict) -> None:
-    """Mark the numbers of each atom that the wanted rows of a form read."""
+def _ask(form: Form, rows: np.ndarray, port: Port, on_lanes: Masks, in_ports: Masks) -> list[tuple[Stream, bool]]:
+    """Mark the numbers of each atom that the wanted rows of a form read, and list the atoms that they read."""
+    found = []
     for (atom, lag), matrix in form.items():
         columns = np.zeros(atom.width, dtype=bool)
         columns[matrix.indices[np.repeat(rows, np.diff(matrix.indptr))]] = True
-        target = in_ports if served_in_block(atom, lag, form, port) else on_lanes
-        target[atom] = target[atom] | columns if atom in target else columns
+        if columns.any():
+            in_port = served_in_block(atom, lag, form, port)
+            masks = in_ports if in_port else on_lanes
+            masks[atom] = masks[atom] | columns if atom in masks else columns
+            found.append((atom, in_port))
+    return found
 
 
 # Placement ----------------------------------------------------------------------------------
@@ -131,9 +142,7 @@ class _Placed:
         return max(self.block_of.values(), default=-1)
 
 
-def _place(
-    computed: Computed, on_lanes: dict[Stream, np.ndarray], forms: dict, context: Context, sums: bool
-) -> _Placed:
+def _place(reads: Reads, on_lanes: Masks, context: Context, sums: bool) -> _Placed:
     """In graph order, or by urgency, or with direct sums, each where that takes fewer blocks than the one before."""
     groups: dict[Stream, tuple | None] = {}
 
@@ -141,16 +150,16 @@ def _place(
         groups[stream] = column_group(stream, context.target)
         return groups[stream]
 
-    plain = _in_graph_order(computed, on_lanes, forms, group_of)
+    plain = _in_graph_order(reads, on_lanes, group_of)
     best = _Placed(plain, 1 + max(plain.values(), default=-1))
     if len(set(groups.values()) - {None}) < 2:
         return best
-    best.least = 1 + max(_in_graph_order(computed, on_lanes, forms, lambda stream: None).values())
-    reads = {stream: _reads(ports, forms, computed) for stream, ports in computed.items()}
-    urgent = by_urgency(reads, list(plain), groups)
+    best.least = 1 + max(_in_graph_order(reads, on_lanes, lambda stream: None).values())
+    waits = {stream: [read for read in found if read[0] in reads] for stream, found in reads.items()}
+    urgent = by_urgency(waits, list(plain), groups)
     best.block_of = urgent if max(urgent.values()) < best.last else plain
     if sums:
-        _join(best, lambda together: by_urgency(reads, list(plain), groups, together), DirectSums(groups, context))
+        _join(best, lambda together: by_urgency(waits, list(plain), groups, together), DirectSums(groups, context))
     return best
 
 
@@ -164,41 +173,16 @@ def _join(best: _Placed, placing: Callable, sums: DirectSums) -> None:
             best.block_of, best.mirrored = joined, sums.in_blocks(joined)
 
 
-def _reads(ports: Operands, forms: dict[Stream, Form], computed: Computed) -> list[tuple[Stream, bool]]:
-    """What an operation reads of others: (the atom, whether a port of its block computes it)."""
-    found = {
-        (atom, served_in_block(atom, lag, forms[operand], port)): None
-        for operand, port in ports
-        for atom, lag in forms[operand]
-        if atom in computed
-    }
-    return list(found)
-
-
-def _in_graph_order(
-    computed: Computed,
-    on_lanes: dict[Stream, np.ndarray],
-    forms: dict,
-    group_of: Callable[[Stream], tuple | None],
-) -> dict[Stream, int]:
+def _in_graph_order(reads: Reads, on_lanes: Masks, group_of: Callable[[Stream], tuple | None]) -> dict[Stream, int]:
     earliest: dict[Stream, int] = {}  # the first block in which an operation's operands stand on lanes
     block_of: dict[Stream, int] = {}
     free = _FreeBlocks()
-    for stream, ports in computed.items():
-        earliest[stream] = max(_level(forms[s], port, earliest, block_of) for s, port in ports)
-        if stream in on_lanes and on_lanes[stream].any():
+    for stream, found in reads.items():  # sources stand on lanes before the first block
+        levels = (earliest[atom] if in_port else block_of.get(atom, -1) + 1 for atom, in_port in found)
+        earliest[stream] = max(levels, default=0)
+        if stream in on_lanes:
             block_of[stream] = free.first(earliest[stream], group_of(stream))
     return block_of
-
-
-def _level(form: Form, port: Port, earliest: dict[Stream, int], block_of: dict[Stream, int]) -> int:
-    level = 0
-    for atom, lag in form:
-        if served_in_block(atom, lag, form, port):
-            level = max(level, earliest[atom])
-        else:  # sources stand on lanes before the first block
-            level = max(level, block_of.get(atom, -1) + 1)
-    return level
 
 
 class _FreeBlocks:

@@ -20,6 +20,8 @@ FIRST_CHOICE = {
 WIDEST = 40
 MORE = 4_000_000
 """Programs from this number on also draw real words and decisions; those before stay what they were when counted."""
+PARTLY = 5_000_000
+"""Programs from this number on join lines, and of what is made of them only some numbers are read."""
 CARELESS = (
     "any",
     "one",
@@ -81,6 +83,15 @@ class Growing:
             return None
         return self.add(word, tuple(inputs))
 
+    def joined_and_parted(self, words: list[str]) -> None:
+        """Up to three times two lines side by side, a word that likely reads them, and a few of its numbers."""
+        for _ in range(1 + self.draw.below(3)):
+            pair = self.draw.below(len(self.nodes)), self.draw.below(len(self.nodes))
+            if sum(self.nodes[i].kind.width for i in pair) <= WIDEST // 2:
+                self.add("concatenate", pair)
+                self.step(words)
+                self.add(self.draw.one(("lane", "lane", "lanes")), (len(self.nodes) - 1,))
+
 
 def generate(seed: int) -> Program:
     """The program of a seed."""
@@ -92,6 +103,8 @@ def generate(seed: int) -> Program:
     steps = list(STEPS) if seed < MORE else list(STEPS) + 3 * list(REALS)
     for _ in range(draw.one((1, 2, 3, 4, 5, 6, 8, 10))):
         growing.step(steps)
+    if seed >= PARTLY:
+        growing.joined_and_parted(steps)
     read = {i for node in growing.nodes for i in node.inputs}
     outputs = tuple(i for i in range(len(growing.nodes)) if i not in read)
     if draw.chance(0.25):

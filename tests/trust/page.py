@@ -22,6 +22,7 @@ programs themselves: does the compiler ever give weights that say something else
 WHAT = {
     "fuzz": "random programs over the whole language, on Mamba and Mamba-2, float32",
     "forms": "random programs on four targets, three dtypes, four forms of a model",
+    "joined": "random programs that read some numbers of joined streams, on Mamba and Mamba-2, float32",
     "hostile": "checkpoints with one file damaged at random",
     "numbers": "checkpoints of models over numbers with one file damaged at random",
     "proofs": "claims of what is proved, each edited at random",
@@ -155,6 +156,11 @@ def _forms(result: dict) -> str:
     return _programs("Random programs in every form", note, result)
 
 
+def _joined(result: dict) -> str:
+    note = "Streams are put side by side, and of what words make of them only some numbers are read."
+    return _programs("Random programs read in part", note, result)
+
+
 def _hostile(result: dict) -> str:
     note = (
         "Bytes, JSON values, sizes, tensors, missing files, pipes; half of them sealed again. `construct verify`\n"
@@ -235,6 +241,6 @@ def _times(result: dict) -> str:
 
 
 SECTIONS = {
-    "fuzz": _fuzz, "forms": _forms, "plants": _plants, "mutation": _mutation, "hostile": _hostile, "numbers": _numbers,
-    "proofs": _proofs, "certificates": _certificates, "times": _times,
+    "fuzz": _fuzz, "forms": _forms, "joined": _joined, "plants": _plants, "mutation": _mutation, "hostile": _hostile,
+    "numbers": _numbers, "proofs": _proofs, "certificates": _certificates, "times": _times,
 }  # fmt: skip

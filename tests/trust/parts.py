@@ -13,6 +13,7 @@ from tests.verify.checker.evidence import PLANTS
 FUZZ_START = 1_000_000
 NUMBERS = ["--over", "numbers"]
 FORMS_START = 4_000_000  # from here on programs also draw real numbers and decisions
+JOINED_START = 5_000_000  # from here on they also join lines and read some numbers of what is made of them
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ PARTS = {
     for part in (
         Part("fuzz", 100_000, 2000, _fuzz, FUZZ_START),
         Part("forms", 3000, 100, _forms, FORMS_START),
+        Part("joined", 10_000, 500, _fuzz, JOINED_START),
         Part("hostile", 10_000, 500, _counted("tests.artifact.hostile")),
         Part("numbers", 2000, 100, lambda start, count: _counted("tests.artifact.hostile")(start, count) + NUMBERS),
         Part("proofs", 600, 60, _counted("tests.verify.checker.proof_edits")),
