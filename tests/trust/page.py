@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.trust.parts import PARTS
 from tests.trust.reasons import REASONS_OF_MUTANTS
-from tests.trust.store import AGAIN, failed
+from tests.trust.store import AGAIN, UNPROVED, failed
 from tests.verify.checker.plants import UNCHANGED
 
 HEAD = """# What was tried against it
@@ -91,10 +91,36 @@ def _short(numbers: dict) -> str:
             lines.append(f"- {WHAT[name]}: {asked - ran:,} of {asked:,} were not run.")
         for failure in numbers.get(name, {}).get("result", {}).get("failures", ()):
             lines.append(f"- {WHAT[name]}: {_failure(failure)}")
-    lines += [line for name in AGAIN for line in _again(name, numbers)]
-    unproved = numbers.get("plants", {}).get("result", {}).get("not proved", {})
-    lines += [f"- not proved at {u['commit']}: `{name}`: {u['reason']}" for name, u in sorted(unproved.items())]
+    lines += [line for name in AGAIN if name != UNPROVED for line in _again(name, numbers)]
+    lines += _asked_again(numbers)
+    lines += [
+        f"- not proved at {u['commit']}: `{name}`: {u['reason']}" for name, u in sorted(_unproved(numbers).items())
+    ]
     return "## What fell short\n\n" + ("\n".join(lines) or "Nothing.") + "\n"
+
+
+def _unproved(numbers: dict) -> dict[str, dict]:
+    """The checkpoints that are not proved, each with what was said of it last."""
+    found = dict(numbers.get("plants", {"result": {}})["result"].get("not proved", {}))
+    last = numbers.get(UNPROVED, {"result": {}})["result"]
+    for name in last.get("ran", ()):
+        if name not in last.get("not proved", {}):
+            found.pop(name, None)
+        elif name in found:
+            found[name] = last["not proved"][name]
+    return found
+
+
+def _asked_again(numbers: dict) -> list[str]:
+    """How many checkpoints that were not proved are proved by now, and what became of their plants."""
+    if UNPROVED not in numbers:
+        return []
+    found, commits = numbers[UNPROVED]["result"], ", ".join(numbers[UNPROVED]["commits"])
+    ran, still = len(found["ran"]), len(found.get("not proved", ()))
+    rejected = found.get("plants", {}).get("rejected", 0)
+    line = f"- The {ran} {AGAIN[UNPROVED]} were checked again at commit {commits}: {ran - still} are proved now,"
+    failures = [f"- {AGAIN[UNPROVED]}: {_failure(failure)}" for failure in found["failures"]]
+    return [f"{line} and {rejected:,} plants of theirs that change a score were rejected.", *failures]
 
 
 def _again(name: str, numbers: dict) -> list[str]:

@@ -21,10 +21,12 @@ from tests.trust.parts import Part
 from tests.trust.ranges import Range, merged, missing
 
 ROOT = Path(__file__).resolve().parents[2]
+UNPROVED = "again plants"
 AGAIN = {
     "again": "failing programs",
     "again hostile": "damaged checkpoints that failed",
     "again mutation": "mutants that nobody noticed",
+    UNPROVED: "checkpoints that were not proved",
 }
 ONCE = "0-1.json"  # the file of what is run again
 
@@ -68,12 +70,13 @@ def run(part: Part, stores: Sequence[Path], record: dict, share: float, tell: Ca
 
 
 def again(stores: Sequence[Path], found: dict, tell: Callable[[str], None]) -> None:
-    """Run what failed of the random parts and of the mutants once more, with today's compiler; kept under AGAIN."""
+    """Run what failed or was not proved once more, with today's compiler and checker; kept under AGAIN."""
     of_programs = [f for part in found.values() for f in part["result"].get("failures", ()) if isinstance(f, dict)]
     commands = {
         "again": lambda names: [*_programs(of_programs), "--seeds", *names],
         "again hostile": lambda names: ["tests.artifact.hostile", "--json", "--numbers", *names],
         "again mutation": lambda names: ["benchmarks.mutation_guard", "--json", "--named", *names],
+        UNPROVED: lambda names: ["tests.verify.checker.evidence", "--json", "--named", *names],
     }
     for name, failing in failed(found).items():
         if not failing:
@@ -83,11 +86,14 @@ def again(stores: Sequence[Path], found: dict, tell: Callable[[str], None]) -> N
         (stores[0] / name).mkdir(parents=True, exist_ok=True)
         content = {"commit": at, "cases": len(failing), "seconds": 0, "result": result}
         keep(stores[0] / name / ONCE, content)
-        tell(f"{name}: {len(result['failures'])} of {len(failing)} still fail")
+        still = len(result["failures"]) + len(result.get("not proved", ()))
+        tell(f"{name}: {still} of {len(failing)} still {'are not' if name == UNPROVED else 'fail'}")
 
 
 def failed(found: dict) -> dict[str, list[str]]:
-    """What is run under each name of AGAIN: the seeds, the numbers of cases and the mutants that failed."""
+    """What is run under each name of AGAIN: the seeds, the numbers of cases and the mutants that failed, and the
+    checkpoints that were not proved.
+    """
     failures = {name: part["result"].get("failures", ()) for name, part in found.items() if name not in AGAIN}
     seeds = {f["seed"] for of_part in failures.values() for f in of_part if isinstance(f, dict)}
     damaged = [number.group(1) for f in failures.get("hostile", ()) if (number := re.match(r"case (\d+),", f))]
@@ -95,6 +101,7 @@ def failed(found: dict) -> dict[str, list[str]]:
         "again": [str(seed) for seed in sorted(seeds)],
         "again hostile": damaged,
         "again mutation": list(dict.fromkeys(failures.get("mutation", ()))),
+        UNPROVED: sorted(found.get("plants", {"result": {}})["result"].get("not proved", {})),
     }
 
 

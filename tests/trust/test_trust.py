@@ -18,7 +18,7 @@ from tests.trust.page import page
 from tests.trust.parts import PARTS, Part
 from tests.trust.ranges import merged, missing
 from tests.trust.reasons import REASONS_OF_MUTANTS
-from tests.verify.checker.evidence import PLANTS, SMALL, jobs
+from tests.verify.checker.evidence import PLANTS, SMALL, jobs, title
 
 FAILURE = {"seed": 7, "verdict": "wrong", "where": ["mamba", "float32", "bare"], "reason": "it is 1"}
 RESULT = {
@@ -54,6 +54,7 @@ def test_what_was_run_again_is_told_and_what_was_not():
     numbers["mutation"]["result"] |= {"outcomes": {}, "survivors": []}
     assert store.failed(numbers) == {
         "again": ["7"], "again hostile": ["3", "4"], "again mutation": numbers["mutation"]["result"]["failures"],
+        "again plants": [],
     }  # fmt: skip
     text = page(numbers)
     assert "- 1 failing programs were not run again." in text
@@ -244,6 +245,37 @@ def test_failures_of_the_record_are_run_again_and_the_last_word_stands(tmp_path:
     assert " ".join(commands[0]) == "tests.fuzz --json --targets mamba --dtypes float32 --forms bare --seeds 7"
     assert "start" not in record["again"]["result"]
     assert store.collect_again([tmp_path / "fresh"], record) == {"again": record["again"]}
+
+
+def test_what_was_not_proved_is_checked_again_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Of two checkpoints that an earlier checker did not prove, today's proves one."""
+    commands = []
+    names = ["lis-0-mamba-float16", "recall-0-mamba-float32"]
+    answer = {"failures": [], "not proved": {names[0]: "a new reason"}, "plants": {"rejected": 1300}}
+
+    def child(command: list[str]) -> subprocess.CompletedProcess:
+        commands.append(command)
+        return subprocess.CompletedProcess(command, 0, json.dumps(answer), "")
+
+    monkeypatch.setattr(store, "_child", child)
+    unproved = {name: {"reason": "an old reason", "commit": "old"} for name in names}
+    result = {"failures": [], "not proved": unproved}
+    record = {"plants": {"commits": ["old"], "cases": 50, "ranges": [[0, 50]], "result": result}}
+    assert page(record).count("not proved at old") == 2
+    store.again([tmp_path], record, print)
+    assert commands == [["tests.verify.checker.evidence", "--json", "--named", *names]]
+    text = page(record | store.collect_again([tmp_path], record))
+    assert "an old reason" not in text and f"`{names[1]}`" not in text
+    assert f": `{names[0]}`: a new reason" in text
+    assert "The 2 checkpoints that were not proved were checked again" in text
+    assert ": 1 are proved now, and 1,300 plants of theirs that change a score were rejected" in text
+
+
+def test_every_name_is_that_of_one_checkpoint():
+    names = [title(job) for job in jobs()]
+    assert len(set(names)) == len(names)
+    record = json.loads(NUMBERS.read_text("utf-8"))
+    assert set(store.failed(record)[store.UNPROVED]) <= set(names)
 
 
 def test_the_record_says_which_cases_it_counts():

@@ -1,4 +1,5 @@
 """The checker against changed weights and claims: python -m tests.verify.checker.evidence [count] [first] [--json]
+python -m tests.verify.checker.evidence --named lis-0-mamba-float16 …   these checkpoints only
 
 Every circuit and construction at small sizes, for both mixers and all dtypes, is one checkpoint; each gets PLANTS
 plants, and they are numbered through. Of each checkpoint
@@ -19,7 +20,7 @@ import random
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from compiler.errors import CompileError
@@ -83,35 +84,41 @@ def jobs() -> list[Job]:
     return found
 
 
+def title(job: Job) -> str:
+    """What a checkpoint is called."""
+    name, _, target, dtype = job
+    return f"{name}-{target}-{dtype}"
+
+
 def _construction(name: str, params: dict, target: str) -> Callable[[], Circuit]:
     return lambda: CONSTRUCTIONS[name](**params, arch=target).circuit()
 
 
 def examine(job: Job, directory: Path, plants: int) -> dict:
     """What became of one checkpoint, its plants, mutants and claims."""
-    name, build, target, dtype = job
-    title = f"{name}-{target}-{dtype}"
-    rng, failures = random.Random(title), []
+    _, build, target, dtype = job
+    name, failures = title(job), []
+    rng, saved = random.Random(name), directory / name
     try:
-        write(directory / title, build(), target, dtype)
+        write(saved, build(), target, dtype)
     except CompileError:
         return {"checkpoints": {"refused by the compiler": 1}}
     except TypeError as error:  # a construction for one mixer only
         if "arch" not in str(error):
             raise
         return {"checkpoints": {"of one mixer": 1}}
-    verdict = check(directory / title)
+    verdict = check(saved)
     found: dict = {"checkpoints": {"proved" if verdict.accepted else "not proved": 1}}
     if verdict.arithmetic is None:
-        found["mutants"], unsound = fuzz(directory / title, min(MUTANTS, plants), rng)
+        found["mutants"], unsound = fuzz(saved, min(MUTANTS, plants), rng)
         failures += unsound
     if verdict.accepted:
-        found["plants"], missed = plant(directory / title, plants, rng)
+        found["plants"], missed = plant(saved, plants, rng)
         failures += missed
-        found["claims"], believed = claims(directory / title, min(CLAIMS, plants), rng)
+        found["claims"], believed = claims(saved, min(CLAIMS, plants), rng)
         failures += believed
     else:
-        found["not proved"] = {title: verdict.reason[:160]}
+        found["not proved"] = {name: verdict.reason[:160]}
     return found | {"failures": [line[:400] for line in failures]}
 
 
@@ -119,18 +126,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("count", type=int, nargs="?", default=PLANTS * len(jobs()), help="plants, of all checkpoints")
     parser.add_argument("first", type=int, nargs="?", default=0, help="number of the first plant")
+    parser.add_argument("--named", nargs="+", default=(), metavar="NAME", help="these checkpoints, by name, instead")
     parser.add_argument("--json", action="store_true", help="print one object and nothing else")
     options = parser.parse_args()
     total: dict = {"failures": []}
     with tempfile.TemporaryDirectory() as root:
-        first, last = options.first // PLANTS, (options.first + options.count - 1) // PLANTS
-        for job in jobs()[first : last + 1]:
+        for job in _chosen(options.count, options.first, options.named):
             found = examine(job, Path(root), min(PLANTS, options.count))
             _add(total, found)
             if not options.json:
                 print(job[0], *job[2:], json.dumps(found), flush=True)
     print(json.dumps(total, ensure_ascii=False))
     return 1 if total["failures"] else 0
+
+
+def _chosen(count: int, first: int, named: Collection[str]) -> list[Job]:
+    """The checkpoints of these names, or those that hold the plants from `first` on."""
+    if named:
+        return [job for job in jobs() if title(job) in named]
+    return jobs()[first // PLANTS : (first + count - 1) // PLANTS + 1]
 
 
 def _add(total: dict, found: dict) -> None:
