@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.constructions.test_construct import run
 
 PAGE = (Path(__file__).parents[1] / "docs" / "tutorial.md").read_text("utf-8")
 
@@ -23,6 +23,5 @@ def test_the_tutorial_runs_as_printed(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(commands) == 5
     for command in commands:
         words = re.findall(r'"[^"]*"|\S+', command)
-        line = [sys.executable, "-m", "constructions", *(word.strip('"') for word in words)]
-        done = subprocess.run(line, capture_output=True, text=True)
-        assert done.returncode == 0, (command, done.stderr)
+        code = run(*(word.strip('"') for word in words))
+        assert code == 0, (command, capsys.readouterr().err)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -92,21 +93,59 @@ COMMANDS = {
 }
 
 
+# Commands one after the other on one terminal, each after a line that names it: a process of its own would take
+# seconds to import what the last one had.
+IN_TURN = """
+import json, sys
+from constructions.__main__ import main
+
+for name, arguments in json.loads(sys.argv[1]).items():
+    print(f"\\n=== {name} ===", flush=True)
+    sys.argv = ["construct", *arguments]
+    try:
+        main()
+    except SystemExit as stop:
+        if stop.code:
+            raise
+"""
+
+
+def in_turn(commands: dict[str, tuple[str, ...]], width: int = WIDTH) -> dict[str, str]:
+    """What each command, by its name, shows on a terminal, without its escapes; all of them must end well."""
+    _, text = on_a_terminal("-c", IN_TURN, json.dumps(commands), width=width)
+    _, *shown = re.split(r"=== (.*) ===", ESCAPES.sub("", text))
+    return dict(zip(shown[::2], shown[1::2], strict=True))
+
+
+@pytest.fixture(scope="module")
+def shown(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    new = tmp_path_factory.mktemp("shown")
+    lines = {name: line for name, (line, _) in COMMANDS.items()}
+    return in_turn(
+        {name: tuple(a.format(old=checkpoint, new=new / name) for a in line) for name, line in lines.items()}
+    )
+
+
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_long_command_shows_life_and_names_its_parts(name: str, checkpoint: Path, tmp_path: Path) -> None:
-    arguments, parts = COMMANDS[name]
-    first, text = construct(*(a.format(old=checkpoint, new=tmp_path / "new") for a in arguments))
+def test_a_long_command_names_its_parts(name: str, shown: dict[str, str]) -> None:
+    for part in COMMANDS[name][1]:
+        assert part in shown[name], part
+
+
+@pytest.mark.parametrize("name", ["plot", "degree-gap"])
+def test_a_command_shows_life_at_once(name: str, checkpoint: Path, tmp_path: Path) -> None:
+    """Before anything is imported, whichever command it is: one of a checkpoint, and one that builds nothing."""
+    first, _ = construct(*(a.format(old=checkpoint, new=tmp_path / "new") for a in COMMANDS[name][0]))
     assert first <= SECOND, f"{first:.2f} s to the first sign of life"
-    for part in parts:
-        assert part in ESCAPES.sub("", text), part
 
 
 @pytest.mark.parametrize("width", [50, 90])
 def test_the_width_is_that_of_the_terminal(width: int, checkpoint: Path) -> None:
-    for arguments in (("show", str(checkpoint)), ("show", str(checkpoint), "--stage", "core")):
-        _, text = on_a_terminal("-m", "constructions", *arguments, width=width)
-        lines = ESCAPES.sub("", text).splitlines()
+    place = str(checkpoint)
+    commands = {"show": ("show", place), "core": ("show", place, "--stage", "core"), "inspect": ("inspect", place)}
+    text = in_turn(commands, width)
+    for name in ("show", "core"):
+        lines = text[name].splitlines()
         assert max(map(len, lines)) <= width and len(lines) > 5
-    _, text = on_a_terminal("-m", "constructions", "inspect", str(checkpoint), width=width)
-    tables = [line for line in ESCAPES.sub("", text).splitlines() if line.strip() and line.strip()[0] in "┏┃│└"]
+    tables = [line for line in text["inspect"].splitlines() if line.strip() and line.strip()[0] in "┏┃│└"]
     assert tables and max(map(len, tables)) <= width

@@ -11,6 +11,7 @@ import torch
 
 from compiler.runtime import fake_triton, has_mamba_ssm, mamba_classes, own_modules
 from compiler.runtime.real_modules import block_classes
+from tests.constructions.test_construct import run
 from tests.runtime.lattice import lattice_block, one_hot_inputs
 
 KINDS = [
@@ -122,37 +123,51 @@ import importlib.util
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, package=None: None if name.startswith("mamba_ssm") else found(name, package)
 sys.meta_path.insert(0, Missing())
+import contextlib, io, json
 from constructions.__main__ import main
-sys.argv = ["construct", *sys.argv[1:]]
-main()
+
+ended = []
+for line in json.loads(sys.argv[1]):
+    sys.argv, out, err, code = ["construct", *line], io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code or 0
+    ended.append((code, out.getvalue(), err.getvalue()))
+print(json.dumps(ended))
 """
 
 
-def without_mamba_ssm(folder, *arguments):
-    return subprocess.run(
-        [sys.executable, "-c", WITHOUT, *arguments],
+def without_mamba_ssm(folder, *lines):
+    """(exit code, output, errors) of each command line, run one after the other in a process without mamba_ssm."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, json.dumps(lines)],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
         capture_output=True,
         text=True,
     )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("construction", [("mqar", "--kappa", "3", "--vocab", "6"), ("keep-nth", "--arch", "mamba2")])
 def test_a_checkpoint_is_built_verified_and_drawn_without_mamba_ssm(construction, tmp_path):
-    built = without_mamba_ssm(tmp_path, *construction, "--samples", "20", "--out", "made", "--json")
-    assert built.returncode == 0, built.stderr
-    report = json.loads(built.stdout)
-    assert "not installed" in report["runtime"] and report["verification"]["bit_exact"]
-    assert without_mamba_ssm(tmp_path, "verify", "made", "--samples", "20").returncode == 0
     text = "k0 v1 k0" if construction[0] == "mqar" else "v1 v2 v3"
-    assert without_mamba_ssm(tmp_path, "plot", "made", "--input", text).returncode == 0
-    refused = without_mamba_ssm(tmp_path, "verify", "made", "--runtime", "mamba-ssm")
-    assert refused.returncode == 2 and "construct install-mamba" in refused.stderr
-    assert len(refused.stderr.strip().splitlines()) == 1
+    built, verified, drawn, refused = without_mamba_ssm(
+        tmp_path,
+        (*construction, "--samples", "20", "--out", "made", "--json"),
+        ("verify", "made", "--samples", "20"),
+        ("plot", "made", "--input", text),
+        ("verify", "made", "--runtime", "mamba-ssm"),
+    )
+    assert built[0] == verified[0] == drawn[0] == 0, (built, verified, drawn)
+    report = json.loads(built[1])
+    assert "not installed" in report["runtime"] and report["verification"]["bit_exact"]
+    assert refused[0] == 2 and "construct install-mamba" in refused[2]
+    assert len(refused[2].strip().splitlines()) == 1
     if has_mamba_ssm():  # and the bytes are those that are made with it
-        again = [sys.executable, "-m", "constructions", *construction, "--samples", "20", "--out", "real", "--json"]
-        env = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-        assert subprocess.run(again, cwd=tmp_path, env=env, capture_output=True).returncode == 0
+        assert run(*construction, "--samples", "20", "--out", str(tmp_path / "real"), "--json") == 0
         for path in (tmp_path / "made").iterdir():
             assert path.read_bytes() == (tmp_path / "real" / path.name).read_bytes(), path.name
