@@ -1,6 +1,7 @@
 """Checks of a config.json, whatever the family of its model."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.json_files import same_json, shown
@@ -8,7 +9,7 @@ from compiler.artifact.numbers_config import check_numbers_config, is_numbers
 from compiler.formats import FORMATS
 from compiler.targets import family_of, target_of
 from compiler.targets.family import Family
-from compiler.targets.target import KERNEL_COLUMNS, KERNEL_WIDTH
+from compiler.targets.target import KERNEL_COLUMNS, KERNEL_WIDTH, Target
 
 # Entries of a config that change nothing that is computed or written, and why.
 HARMLESS = {"transformers_version": "a note of the version that wrote the file"}
@@ -43,16 +44,17 @@ def cuda_limits(config: Mapping) -> list[str]:
     """
     if is_numbers(config):
         target = target_of(config["mixer"])
-        found = [
-            sentence
-            for b in config["blocks"]
-            for size in (target.sizes_of(b),)
-            for sentence in kernel_limits(b["d_conv"], b["d_state"], target.convolved(size), target.projected(size))
-        ]
+        found = [sentence for b in config["blocks"] for sentence in module_limits(target, target.sizes_of(b))]
         return list(dict.fromkeys(found))
     family = _family(config)
     channels, rows = family.convolved(config), family.projected(config)
     return kernel_limits(config["conv_kernel"], config["state_size"], channels, rows)
+
+
+def module_limits(target: Target, size: Any) -> list[str]:
+    """The same for one module of a bare stack, from its sizes."""
+    widths = (target.convolved(size), target.projected(size)) if target.channels_last else (0, 0)
+    return kernel_limits(size.d_conv, size.d_state, *widths)
 
 
 def kernel_warnings(limits: Iterable[str]) -> list[str]:
@@ -61,7 +63,10 @@ def kernel_warnings(limits: Iterable[str]) -> list[str]:
 
 
 def kernel_limits(taps: int, states: int, channels: int, rows: int) -> list[str]:
-    """The same for one mixer: taps of its convolution and channels in it, state columns, rows of in_proj."""
+    """The same for one mixer: taps of its convolution, state columns, channels in the convolution and rows of in_proj.
+
+    channels, rows: 0 where the convolution does not read a position's channels side by side.
+    """
     whole = f"the kernels want a multiple of {KERNEL_WIDTH}"
     reasons = [
         (not 2 <= taps <= 4, f"conv_kernel is {taps}, the kernels take 2 to 4."),

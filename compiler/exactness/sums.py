@@ -56,7 +56,7 @@ def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[SelectiveBlock, ...]
     reasons += [(claim.stream, _refusal(claim, limit, fits, format)) for claim in values]
     bounds = lane_bounds(plan, lanes, domains)
     for number, block in enumerate(blocks, start=1):
-        reasons += [(None, reason) for reason in _too_large(block, bounds, number, format)]
+        reasons += [(None, reason) for reason in _too_large(block, bounds, number, context)]
     reasons += _out_of_range(plan, bounds, lanes, context)
     named = {stream for stream, _ in reasons}
     reasons += [(c.stream, _refusal(c, limit, fits, format)) for c in partial if c.stream not in named]
@@ -187,15 +187,18 @@ def lane_bounds(plan: Schedule, lanes: Lanes, domains: Domains) -> np.ndarray:
     return bounds
 
 
-def _too_large(block: SelectiveBlock, bounds: np.ndarray, number: int, format: Format) -> list[str]:
-    """Physical values beyond the largest number of the dtype: pre-activations, and what leaves the gates."""
-    largest = format.largest
-    reach = feature_bounds(block, bounds)
+def _too_large(block: SelectiveBlock, bounds: np.ndarray, number: int, context: Context) -> list[str]:
+    """Physical values beyond the largest number of the dtype: pre-activations, what leaves the gates, and what a scan
+    over chunks multiplies x̂ by.
+    """
+    format, largest = context.format, context.format.largest
+    reach, channels = feature_bounds(block, bounds), block.channels.names
     gated = channel_bounds(block, bounds)
     found, remedy = [], "declare smaller bounds" if format is FLOAT32 else "use float32"
     for values, names, what in (
         (reach, block.features.names, "pre-activation"),
-        (gated, block.channels.names, "gated output"),
+        (gated, channels, "gated output"),
+        (chunk_bounds(block, bounds) if context.target.chunk else np.zeros(0), channels, "Δ⟨C, B⟩"),
     ):
         if values.size and values.max() > largest:
             at = int(values.argmax())
@@ -218,6 +221,16 @@ def feature_bounds(block: SelectiveBlock, bounds: np.ndarray) -> np.ndarray:
     """A bound on |pre-activation| of each convolved channel, hence on |x̂|."""
     taps = np.abs(block.features.taps).sum(axis=1)
     return taps * (abs(block.features.rows) @ bounds) + np.abs(block.features.bias)
+
+
+def chunk_bounds(block: SelectiveBlock, bounds: np.ndarray) -> np.ndarray:
+    """A bound on Δ_s ⟨C_t, B_s⟩ of each channel, which mamba_ssm's chunk scan rounds to the dtype before it meets x̂_s:
+    beyond its range it is infinite, and NaN where x̂ is 0.
+    """
+    channels, columns, reach = block.channels, block.columns, feature_bounds(block, bounds)
+    pre = channels.delta_bias + abs(channels.delta_features) @ reach + abs(channels.delta_lanes) @ bounds
+    products = (abs(columns.write) @ reach) @ (abs(columns.read) @ reach) if block.d_state else 0.0
+    return np.logaddexp(0, pre) * products
 
 
 def channel_bounds(block: SelectiveBlock, bounds: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
 """Greedy generation: by the modules' own `step`, or by transformers' `generate()`; token by token the same.
 
-Every function takes prompts as token ids of any lengths and returns what was written after each, the stop token
-included; `told(row, token)` hears of every token as it comes (from transformers: where there is a single prompt).
+Every function runs where the model is, takes prompts as token ids of any lengths and returns what was written after
+each, the stop token included; `told(row, token)` hears of every token as it comes (from transformers: where there is
+a single prompt).
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ def by_stepping(
 
     most: for each row, how many tokens it writes where the stop token does not come before.
     """
-    shared = min(map(len, prompts))
-    scores, state = advance(stack, torch.tensor([row[:shared] for row in prompts]), stack.initial_state(len(prompts)))
+    shared, device = min(map(len, prompts)), stack.head.weight.device
+    begun = torch.tensor([row[:shared] for row in prompts], device=device)
+    scores, state = advance(stack, begun, stack.initial_state(len(prompts)))
     scores, place = scores[:, -1], shared
     written: list[list[int]] = [[] for _ in prompts]
     while True:
@@ -43,7 +45,7 @@ def by_stepping(
                 told(i, following[i])
         if all(_done(row, stop, limit) for row, limit in zip(written, most, strict=True)):
             return written
-        scores, state = stack.step(torch.tensor(following), state)
+        scores, state = stack.step(torch.tensor(following, device=device), state)
         place += 1
 
 
@@ -59,7 +61,7 @@ def by_transformers(
 
     cached: whether it carries its state along, or runs the whole sequence again for every token.
     """
-    ids, mask = _padded_left(prompts, model.config.pad_token_id)
+    ids, mask = (m.to(model.device) for m in _padded_left(prompts, model.config.pad_token_id))
     streamer = _Streamer(told) if len(prompts) == 1 else None
     out = model.generate(
         ids,

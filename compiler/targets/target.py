@@ -42,6 +42,8 @@ class Target:
     apart:   whether a channel can keep out of the state by a Δ of 0, so that one block holds states and D paths.
     counts:  whether a channel counts since a reset (exact-arithmetic E9); elsewhere a count is a running sum minus its
         latched copy.
+    channels_last: whether its module hands the convolution a position's channels side by side, of which the CUDA kernel
+        takes whole `KERNEL_WIDTH`s.
     sums:    whether A may differ from column to column, so that one block holds a direct sum of column groups (E15).
     chunk:   over how many steps its scan adds up the exponents of the decays before it forms their exp; 0: one by one.
     reals:   whether real numbers and scaled sums are lowered.
@@ -57,6 +59,7 @@ class Target:
     d_conv: ClassVar[int] = 4
     apart: ClassVar[bool] = True
     counts: ClassVar[bool] = False
+    channels_last: ClassVar[bool] = False
     sums: ClassVar[bool] = False
     chunk: ClassVar[int] = 0
     reals: ClassVar[bool] = False

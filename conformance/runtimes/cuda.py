@@ -118,8 +118,14 @@ def _convolutions() -> tuple[Callable[..., Any], ...]:
 
 
 def _channel_last(m: Tensor, more: int) -> Tensor:
-    """(b, d, l) with so many channels of zeros more, one position's channels side by side in memory."""
-    return torch.cat([m, m.new_zeros(m.shape[0], more, m.shape[2])], 1).transpose(1, 2).contiguous().transpose(1, 2)
+    """(b, d, l) with so many channels of zeros more, one position's channels side by side in memory.
+
+    New memory, for a tensor of one position would keep its strides, by which the kernel takes it for the other layout.
+    """
+    batch, channels, length = m.shape
+    rows = m.new_zeros(batch, length, channels + more)
+    rows[..., :channels] = m.transpose(1, 2)
+    return rows.transpose(1, 2)
 
 
 class RoutedRuntime:
@@ -163,17 +169,22 @@ _LOADERS = {
 }
 
 
+def check_cuda(kernels: bool = True) -> None:
+    """RuntimeError where there is no device, or, where they are asked for, no kernel of mamba-ssm."""
+    if not torch.cuda.is_available():
+        raise RuntimeError("it needs a CUDA device, and PyTorch finds none.")
+    if kernels and is_missing("selective_scan_cuda"):
+        raise RuntimeError(
+            "it needs the kernels of mamba-ssm, which are not installed: "
+            "pip install --no-build-isolation mamba-ssm causal-conv1d."
+        )
+
+
 def loader(name: str) -> Callable[[], Known]:
     """What loads the runtime of a name; RuntimeError where there is no device or no kernel."""
 
     def load() -> Known:
-        if not torch.cuda.is_available():
-            raise RuntimeError("it needs a CUDA device, and PyTorch finds none.")
-        if name != "transformers-torch-cuda" and is_missing("selective_scan_cuda"):
-            raise RuntimeError(
-                "it needs the kernels of mamba-ssm, which are not installed: "
-                "pip install --no-build-isolation mamba-ssm causal-conv1d."
-            )
+        check_cuda(kernels=name != "transformers-torch-cuda")
         return _LOADERS[name]()
 
     return load

@@ -9,6 +9,7 @@ import time
 
 import torch
 
+from tests.fuzz.device import SECONDS, prepare
 from tests.fuzz.report import fuzz
 from tests.fuzz.run import DTYPES, FORMS, TARGETS
 
@@ -21,13 +22,25 @@ def main() -> int:
     parser.add_argument("--targets", nargs="+", choices=TARGETS, default=["mamba", "mamba2"])
     parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=["float32"])
     parser.add_argument("--forms", nargs="+", choices=FORMS, default=["bare"])
+    parser.add_argument(
+        "--device", choices=SECONDS, default="cpu", help="where the models run; cuda: on the real kernels"
+    )
     parser.add_argument("--json", action="store_true", help="print one object and nothing else")
     arguments = parser.parse_args()
+    try:
+        prepare(arguments.device)
+    except RuntimeError as reason:
+        parser.error(f"--device {arguments.device}: {reason}")
     torch.set_num_threads(1)
     started = time.perf_counter()
     seeds = arguments.seeds or range(arguments.start, arguments.start + arguments.programs)
     report = fuzz(
-        seeds, arguments.targets, arguments.dtypes, arguments.forms, lambda f: None if arguments.json else _tell(f)
+        seeds,
+        arguments.targets,
+        arguments.dtypes,
+        arguments.forms,
+        lambda failure: None if arguments.json else _tell(failure),
+        arguments.device,
     )
     if arguments.json:
         print(json.dumps({"start": arguments.start} | report.to_json(), indent=1, ensure_ascii=False))

@@ -30,7 +30,7 @@ class Report:
         for outcome in found:
             where = " ".join(filter(None, (outcome.target, outcome.dtype, outcome.form))) or "writing it"
             self.verdicts[f"{where}: {outcome.verdict}"] += 1
-            if outcome.verdict == "refused":
+            if outcome.verdict.startswith("refused"):
                 kind = f"{outcome.target}: {classified(outcome.reason)}"
                 self.reasons[kind] += 1
                 self.examples.setdefault(kind, seed)
@@ -55,25 +55,26 @@ def fuzz(
     dtypes: Sequence[str],
     forms: Sequence[str],
     failed: Callable[[dict], None] = lambda failure: None,
+    device: str = "cpu",
 ) -> Report:
-    """The programs of these seeds; each failure is shrunk, told and kept."""
+    """The programs of these seeds, their models on a device; each failure is shrunk, told and kept."""
     report = Report()
     for seed in seeds:
         program = generate(seed)
-        found = outcomes(program, seed, targets, dtypes, forms)
+        found = outcomes(program, seed, targets, dtypes, forms, device)
         report.add(seed, found)
         for outcome in found:
             if outcome.failed:
-                report.failures.append(_explained(seed, program, outcome))
+                report.failures.append(_explained(seed, program, outcome, device))
                 failed(report.failures[-1])
                 break
     return report
 
 
-def _explained(seed: int, program: Program, outcome: Outcome) -> dict:
+def _explained(seed: int, program: Program, outcome: Outcome, device: str) -> dict:
     """The failure and the least program that fails alike, as code to run."""
-    least = shrunk(program, partial(_fails_alike, outcome, seed))
-    said = next((o for o in _alone(least, outcome, seed) if o.verdict == outcome.verdict), outcome)
+    least = shrunk(program, partial(_fails_alike, outcome, seed, device))
+    said = next((o for o in _alone(least, outcome, seed, device) if o.verdict == outcome.verdict), outcome)
     options = f"{outcome.target!r}, {outcome.dtype!r}, {least.max_d_state}"
     tail = f"compiled = compile(circuit, {options})\n" if outcome.target else ""
     return {
@@ -85,13 +86,15 @@ def _explained(seed: int, program: Program, outcome: Outcome) -> dict:
     }
 
 
-def _alone(program: Program, outcome: Outcome, seed: int) -> list[Outcome]:
+def _alone(program: Program, outcome: Outcome, seed: int, device: str) -> list[Outcome]:
     forms = [] if outcome.form in ("", "compile", "interpreter") else [outcome.form]
-    return outcomes(program, seed, [outcome.target], [outcome.dtype], forms)
+    return outcomes(program, seed, [outcome.target], [outcome.dtype], forms, device)
 
 
-def _fails_alike(outcome: Outcome, seed: int, program: Program) -> bool:
+def _fails_alike(outcome: Outcome, seed: int, device: str, program: Program) -> bool:
     try:
-        return any(o.verdict == outcome.verdict and o.form == outcome.form for o in _alone(program, outcome, seed))
+        return any(
+            o.verdict == outcome.verdict and o.form == outcome.form for o in _alone(program, outcome, seed, device)
+        )
     except Exception:  # a simpler program may make no sense
         return False

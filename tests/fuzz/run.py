@@ -8,7 +8,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import torch
 
 from compiler import Compiled, CompileError, bare, compile, language_model
 from compiler.artifact.model import Stack
+from tests.fuzz.device import SECONDS, not_for_the_kernels, transformers_definitions
 from tests.fuzz.kinds import Draw
 from tests.fuzz.language import continued, sequences
 from tests.fuzz.program import Program
@@ -24,7 +25,6 @@ from tests.fuzz.program import Program
 TARGETS = ("mamba", "mamba2", "s4d", "mamba-delta-t")
 DTYPES = ("float32", "bfloat16", "float16")
 FORMS = ("bare", "language model", "steps", "transformers")
-SECONDS = 10
 WIDEST = 400  # lanes of a model that is run
 INTERPRETED = 2.0**-40  # of the largest value
 COMPILER = str(Path(__file__).parents[2] / "compiler")
@@ -33,7 +33,10 @@ Scores = Callable[[torch.Tensor], torch.Tensor]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a program came out on a target, in a dtype and form: exact, refused, wrong, crash or hang, and the reason."""
+    """How a program came out on a target, in a dtype and form: exact, refused, wrong, crash or hang, and the reason.
+
+    On CUDA a model may also be "refused by the kernels", where its manifest says that it is not for them.
+    """
 
     verdict: str
     target: str
@@ -130,13 +133,17 @@ def in_dtype(stack: Stack, dtype: str) -> Stack:
     return stack
 
 
-def _packaged(compiled: Compiled) -> Stack:
+def _bare(compiled: Compiled, device: str) -> Stack:
+    return in_dtype(bare(compiled), compiled.dtype).to(device)
+
+
+def _packaged(compiled: Compiled, device: str) -> Stack:
     model = language_model(compiled)
-    return in_dtype(Stack.from_language_model(model.config, model.tensors), compiled.dtype)
+    return in_dtype(Stack.from_language_model(model.config, model.tensors), compiled.dtype).to(device)
 
 
-def _by_steps(compiled: Compiled) -> Scores:
-    stack = in_dtype(bare(compiled), compiled.dtype)
+def _by_steps(compiled: Compiled, device: str) -> Scores:
+    stack = _bare(compiled, device)
 
     def scores(tokens: torch.Tensor) -> torch.Tensor:
         state, out = stack.initial_state(len(tokens)), []
@@ -148,24 +155,22 @@ def _by_steps(compiled: Compiled) -> Scores:
     return scores
 
 
-def _transformers(compiled: Compiled) -> Scores:
+def _transformers(compiled: Compiled, device: str) -> Scores:
     from transformers import AutoModelForCausalLM
     from transformers.utils.logging import disable_progress_bar
 
-    from compiler.runtime import torch_only_transformers
-
-    torch_only_transformers()
+    transformers_definitions(device)
     disable_progress_bar()
     with tempfile.TemporaryDirectory() as directory:
         compiled.save(Path(directory) / "checkpoint")
         model = AutoModelForCausalLM.from_pretrained(
             Path(directory) / "checkpoint", dtype=getattr(torch, compiled.dtype)
-        )
+        ).to(device)
     return lambda tokens: model(tokens).logits
 
 
-PACKAGES: dict[str, Callable[[Compiled], Scores]] = {
-    "bare": lambda compiled: in_dtype(bare(compiled), compiled.dtype),
+PACKAGES: dict[str, Callable[[Compiled, str], Scores]] = {
+    "bare": _bare,
     "language model": _packaged,
     "steps": _by_steps,
     "transformers": _transformers,
@@ -176,11 +181,17 @@ PACKAGES: dict[str, Callable[[Compiled], Scores]] = {
 
 
 def outcomes(
-    program: Program, seed: int, targets: Sequence[str], dtypes: Sequence[str], forms: Sequence[str]
+    program: Program,
+    seed: int,
+    targets: Sequence[str],
+    dtypes: Sequence[str],
+    forms: Sequence[str],
+    device: str = "cpu",
 ) -> list[Outcome]:
     """The program everywhere; one outcome that names no target where it cannot even be written.
 
     What an ill-typed program should say is not known; it must be refused, or accepted without a crash.
+    device: where the models run; the interpreter stays on the CPU.
     """
     circuit, outcome = _guarded(program.circuit, "", "", "")
     if circuit is None:
@@ -200,7 +211,9 @@ def outcomes(
                 found.append(Outcome("too wide to run", target, dtype, "compile"))
                 continue
             expected = expected or expectations(program, seed)
-            found += [_form(program, compiled, expected, target, dtype, form) for form in ("interpreter", *forms)]
+            found += [
+                _form(program, compiled, expected, target, dtype, form, device) for form in ("interpreter", *forms)
+            ]
     return found
 
 
@@ -215,38 +228,39 @@ def _error(compiled: Compiled, form: str) -> float:
 
 
 def _form(
-    program: Program, compiled: Compiled, expected: list[Expected], target: str, dtype: str, form: str
+    program: Program, compiled: Compiled, expected: list[Expected], target: str, dtype: str, form: str, device: str
 ) -> Outcome:
-    """Whether a compiled program says what it should in one form."""
+    """Whether a compiled program says what it should in one form, on a device."""
 
     def run() -> str:
         within = _error(compiled, form) if program.approximate else 0.0
-        scores = None if form == "interpreter" else PACKAGES[form](compiled)
+        scores = None if form == "interpreter" else PACKAGES[form](compiled, device)
         for batch in expected:
-            given = compiled.interpret(batch.tokens) if scores is None else _run(scores, batch.tokens)
+            given = compiled.interpret(batch.tokens) if scores is None else _run(scores, batch.tokens, device)
             wrong = difference(batch, given[..., : compiled.source.output.width], program.decides, within)
             if wrong:
                 return wrong
         return ""
 
-    wrong, outcome = _guarded(run, target, dtype, form)
+    wrong, outcome = _guarded(run, target, dtype, form, SECONDS[device])
     if wrong is None:
-        return outcome
+        of_kernels = outcome.verdict == "crash" and not_for_the_kernels(compiled, form, outcome.reason)
+        return replace(outcome, verdict="refused by the kernels") if of_kernels else outcome
     return Outcome("wrong" if wrong else "exact", target, dtype, form, wrong)
 
 
 @torch.no_grad()
-def _run(scores: Scores, tokens: np.ndarray) -> np.ndarray:
-    return scores(torch.from_numpy(tokens)).double().numpy()
+def _run(scores: Scores, tokens: np.ndarray, device: str) -> np.ndarray:
+    return scores(torch.from_numpy(tokens).to(device)).double().cpu().numpy()
 
 
-def _guarded(run: Callable, target: str, dtype: str, form: str):
+def _guarded(run: Callable, target: str, dtype: str, form: str, seconds: float = SECONDS["cpu"]):
     """(what it returns, None), or (None, the outcome of its exception)."""
     try:
-        with at_most(SECONDS):
+        with at_most(seconds):
             return run(), None
     except Hang:
-        return None, Outcome("hang", target, dtype, form, f"more than {SECONDS} s")
+        return None, Outcome("hang", target, dtype, form, f"more than {seconds} s")
     except Exception as error:
         said = refusal(error)
         if said is not None:

@@ -7,9 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import torch
 
 from compiler import CompileError
 from tests.fuzz import report
+from tests.fuzz.__main__ import main
+from tests.fuzz.device import SECONDS
 from tests.fuzz.generate import MORE, generate
 from tests.fuzz.kinds import FLAG, INT, REAL, Draw, Kind, Matrix, Written
 from tests.fuzz.language import Language, continued, everything, sequences
@@ -143,10 +146,50 @@ def test_crashes_and_hangs_are_no_refusals(monkeypatch):
         while True:
             pass
 
+    at_most = run.at_most
+    monkeypatch.setattr(run, "at_most", lambda seconds: at_most(0.05))
     for broken, verdict in ((crash, "crash"), (hang, "hang")):
         monkeypatch.setattr(run, "compile", broken)
-        monkeypatch.setattr(run, "SECONDS", 0.05)
         assert [o.verdict for o in outcomes(program(NUMBER), 0, ["mamba"], ["float32"], [])] == [verdict]
+
+
+def test_models_run_on_the_device_that_is_asked_for(monkeypatch):
+    monkeypatch.setitem(SECONDS, "meta", 10)  # on which nothing can be read back
+    forms = ("bare", "language model", "steps", "transformers")
+    scored = program(SYMBOL)
+    found = outcomes(scored, 0, ["mamba"], ["float32"], forms, device="meta")
+    assert [outcome.verdict for outcome in found] == ["exact", *["crash"] * 4]
+    assert [o.verdict for o in outcomes(scored, 0, ["mamba"], ["float32"], forms, device="cpu")] == ["exact"] * 5
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_without_a_device_it_is_said(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["python -m tests.fuzz", "--device", "cuda"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    assert "--device cuda: it needs a CUDA device, and PyTorch finds none." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("says", "target", "verdict"),
+    [
+        ("causal_conv1d only supports channel dimension divisible by 8 for now", "mamba2", "refused by the kernels"),
+        ("Number of convolution channels is required to be a multiple of 8.", "mamba2", "refused by the kernels"),
+        ("an illegal memory access", "mamba2", "crash"),
+        ("selective_scan only supports state dimension <= 256", "mamba", "crash"),  # it has one column
+    ],
+)
+def test_kernels_refuse_what_they_are_known_not_to_take(monkeypatch, says, target, verdict):
+    from compiler.artifact.model import Stack
+
+    def forward(self, tokens):
+        raise RuntimeError(says)
+
+    monkeypatch.setattr(Stack, "forward", forward)
+    counted = program(NUMBER, ("cumsum", (0,), {}, INT))
+    found = outcomes(counted, 0, [target], ["float32"], ["bare"])
+    assert [outcome.verdict for outcome in found] == ["exact", verdict]
 
 
 def test_only_what_the_compiler_says_on_purpose_is_a_refusal():

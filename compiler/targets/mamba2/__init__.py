@@ -22,6 +22,7 @@ class Mamba2(Target):
     step = "lanes"
     column = "written"
     chunk = 256
+    channels_last = True
     lacks = {
         ops.SelectiveSum: "its scan adds up steps over chunks, and no error of a factor that changes is proved there",
     }

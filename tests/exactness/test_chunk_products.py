@@ -1,0 +1,31 @@
+"""mamba_ssm's chunk scan rounds Δ⟨C, B⟩ to the dtype: what float16 does not reach is refused, on Mamba-2 alone."""
+
+import pytest
+
+from compiler import Alphabet, Circuit, CompileError, InputLanguage, Tokens, compile, sum_where
+
+LETTERS = Alphabet.of("a", "b")
+
+
+def _sum_where() -> Circuit:
+    """Programs like it gave NaN on CUDA: 128 · 32 · 32, which is infinite in float16, times 0."""
+    x = Tokens(LETTERS)
+    return Circuit("sum", sum_where(x.number({"a": 1}), x.is_in("a")), InputLanguage.everything(LETTERS, 8))
+
+
+def test_a_product_beyond_float16_is_refused():
+    with pytest.raises(
+        CompileError, match=r"the Δ⟨C, B⟩ of .* can reach 131072, and float16 ends at 65504; use float32"
+    ):
+        compile(_sum_where(), "mamba2", "float16")
+
+
+@pytest.mark.parametrize(("target", "dtype"), [("mamba", "float16"), ("mamba2", "bfloat16"), ("mamba2", "float32")])
+def test_where_it_is_held_or_not_formed_nothing_is_refused(target, dtype):
+    compile(_sum_where(), target, dtype)
+
+
+def test_what_keeps_no_state_is_not_refused():
+    x = Tokens(LETTERS)
+    shifted = Circuit("shift", x.number({"a": 1}).shift(2), InputLanguage.everything(LETTERS, 8))
+    compile(shifted, "mamba2", "float16")
