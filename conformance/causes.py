@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from conformance import exact
+from conformance.kernel import TIME_AXIS
 from conformance.loader import Case
 
 Operands = dict[str, Any]
@@ -24,7 +25,7 @@ def cause(case: Case, results: Mapping[str, Tensor]) -> str:
     kind = exact.Near if case.tolerance else exact.Exact
     options = {key: value for key, value in case.options.items() if key not in ("cuts", "chunk_size")}
     inputs = {key: m.float() if m.is_floating_point() else m for key, m in case.inputs.items()}
-    for name, change in _MISTAKES.items():
+    for name, change in (_MISTAKES | _lost_where(case, results)).items():
         changed = change({**inputs, **options}, case)
         if changed is not None and _gives(kind, case, changed, results):
             return name
@@ -46,6 +47,14 @@ def _gives(kind: exact.Kind, case: Case, operands: Operands, results: Mapping[st
             if not same.all():
                 return False
     return True
+
+
+def _lost_where(case: Case, results: Mapping[str, Tensor]) -> dict[str, Callable[[Operands, Case], Operands | None]]:
+    """A loss with the period that the first wrong position has, whatever it is."""
+    wrong = case.wrong("y", results["y"])
+    axis = TIME_AXIS[case.op]
+    first = next((place for place in range(wrong.shape[axis]) if wrong.select(axis, place).any()), 0)
+    return {f"the state is lost every {first} steps": _lost_at("", first)} if first else {}
 
 
 def _without(*names: str) -> Callable[[Operands, Case], Operands | None]:
@@ -115,6 +124,7 @@ def _rolled(names: tuple[str, ...]) -> Callable[[Operands, Case], Operands | Non
 _BIAS = ("delta_bias", "dt_bias")
 _MISTAKES: dict[str, Callable[[Operands, Case], Operands | None]] = {
     "D u is left out": _without("D"),
+    "D u is added twice": _with(("D",), lambda m: 2 * m),
     "the gate is left out": _without("z"),
     "the bias of Δ is left out": _without(*_BIAS),
     "the bias of Δ is added twice": _with(_BIAS, lambda m: 2 * m),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -134,6 +135,20 @@ def _show(tested: list[Tested], version: str | None) -> None:
                 console.print(f"      likely: {finding.cause}", soft_wrap=True, markup=False, highlight=False)
         if len(wrong) > _SHOWN:
             console.print(f"… and {len(wrong) - _SHOWN} more; --json has all")
+    if tested:
+        console.print(_verdict(tested), soft_wrap=True)
+
+
+def _verdict(tested: Sequence[Tested]) -> str:
+    """All of it in one line, which is read last."""
+    count = Counter(finding.status for each in tested for finding in each.findings)
+    run, wrong = count["passed"] + count["failed"] + count["refused"], count["failed"] + count["refused"]
+    skipped = f"; {count['skipped']:,} skipped" if count["skipped"] else ""
+    if wrong:
+        return f"wrong: {wrong:,} of the {run:,} cases that were run{skipped}"
+    if untried := [each.name for each in tested if not each.good]:
+        return f"nothing was run of {', '.join(untried)}{skipped}"
+    return f"right: all {run:,} cases that were run{skipped}"
 
 
 def _faults(as_json: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import types
 
@@ -53,6 +54,7 @@ def test_a_wrong_kernel(kernels) -> None:
     result = run("--kernel", "mykernels:wrong")
     assert result.exit_code == 1
     assert "the gate is left out" in " ".join(result.stdout.split())
+    assert re.fullmatch(r"wrong: \d+ of the \d+ cases that were run; \d+ skipped", result.stdout.splitlines()[-1])
     found = json.loads(run("--kernel", "mykernels:wrong", "--json").stdout)["tested"][0]
     failed = [stage for stage in found["stages"] if stage["verdict"] == "failed"]
     first = failed[0]["findings"][0]
@@ -64,6 +66,7 @@ def test_a_kernel_is_run_on_the_cases_that_need_no_more_than_it_takes(kernels) -
     result = run(*arguments)
     assert result.exit_code == 0, result.output
     assert "skipped, for it takes no z: 3 of " in result.stdout
+    assert re.fullmatch(r"right: all \d+ cases that were run; \d+ skipped", result.stdout.splitlines()[-1])
     exact, random = json.loads(run(*arguments, "--json").stdout)["tested"]
     verdicts = {stage["stage"]: stage["verdict"] for stage in exact["stages"]}
     assert verdicts["recurrence"] == verdicts["decay"] == verdicts["continuation"] == "passed"

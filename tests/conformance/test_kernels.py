@@ -104,6 +104,32 @@ def test_a_cause_is_named() -> None:
     assert found[0].stage == "skip and gate" and found[0].cause == "D u is left out"
 
 
+def scan_with_d_twice(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False):
+    return selective_scan(u, delta, A, B, C, None if D is None else 2 * D, z, delta_bias, delta_softplus)
+
+
+def test_a_term_that_is_added_twice_is_named() -> None:
+    """On the exact cases and on random ones."""
+    found = [f for tested in try_kernel(kernel(scan_with_d_twice)) for f in tested.findings if f.status == "failed"]
+    assert {f.cause for f in found} == {"D u is added twice"} and len({f.case.startswith("random") for f in found}) == 2
+
+
+@pytest.mark.parametrize("period", [37, 100])
+def test_the_period_of_a_loss_is_read_from_the_first_wrong_position(period: int) -> None:
+    def forgets(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False):
+        parts = [slice(start, start + period) for start in range(0, u.shape[2], period)]
+        cut = lambda m, part: None if m is None else m[..., part]
+        run = lambda part: selective_scan(
+            *(u[..., part], delta[..., part], A, B[..., part], C[..., part], D, cut(z, part), delta_bias),
+            delta_softplus=delta_softplus,
+        )
+        return torch.cat([run(part) for part in parts], dim=2)
+
+    (long,) = (case for case in cases("selective_scan") if case.name == "300")
+    (found,) = judge(kernel(forgets), [long])
+    assert found.cause == f"the state is lost every {period} steps" and found.position == period
+
+
 def bare_scan(u, delta, A, B, C):
     return selective_scan(u, delta, A, B, C)
 
