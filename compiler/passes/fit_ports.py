@@ -172,12 +172,12 @@ class Fitter:
     def _fitted(self, stream: Stream, inputs: tuple[Stream, ...]) -> Stream:
         """The operation of a stream over fitted inputs: as the target rewrites it, or as its gadget takes it."""
         operation = stream.operation
-        if type(operation) in self.target.lacks:
-            why = self.target.lacks[type(operation)]
-            raise NotImplementedError(f"{self.target.name} has no lowering of {operation.symbol}: {why}")
         rewritten = self.target.rewrite(stream, inputs, self)
         if rewritten is not None:
             return rewritten
+        if type(operation) in self.target.lacks:
+            why = self.target.lacks[type(operation)]
+            raise NotImplementedError(f"{self.target.name} has no lowering of {operation.symbol}: {why}")
         if isinstance(operation, FREE) and self.target.gadget(operation) is None:
             return self._folded(stream, inputs)
         return self.target.needed_gadget(operation).fit(stream, inputs, self)

@@ -48,7 +48,7 @@ class Target:
     chunk:   over how many steps its scan adds up the exponents of the decays before it forms their exp; 0: one by one.
     reals:   whether real numbers and scaled sums are lowered.
     max_d_state: the most state columns that the kernels of its modules take; None where there is no limit.
-    lacks:   operations that cannot be had, each with the reason.
+    lacks:   operations that cannot be had where `rewrite` has no other form of them, each with the reason.
     gadgets: gadgets of its own, for operations that it computes differently.
     printed_by: the targets whose modules hold its blocks, the usual one first; () stands for itself alone.
     """

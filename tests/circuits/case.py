@@ -18,7 +18,6 @@ Oracle = Callable[[list[str]], list]
 SELECTIVE = ("mamba", "mamba2", "mamba-delta-t")
 ALL = (*SELECTIVE, "s4d")
 NO_LATCH = {"s4d": "has no lowering of latch"}
-NO_BANK = {**NO_LATCH, "mamba-delta-t": "has no lowering of a bank of latches"}
 FLAGS_ONLY = {"s4d": "for keys that are flags"}
 
 

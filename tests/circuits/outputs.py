@@ -13,7 +13,7 @@ from compiler.language.words import (
 from tests.circuits.case import ABC, ALL, case, each, is_a, is_c, over_abc
 
 
-@case(each(lambda w, t: "c" if "c" in w[: t + 1] else "b" if t and w[t - 1] == "a" else "a"))
+@case(each(lambda w, t: "c" if "c" in w[: t + 1] else "b" if t and w[t - 1] == "a" else "a"), ALL)
 def first_rule_that_holds() -> Circuit:
     return over_abc("emit", output.emit(ABC, (present(is_c), "c"), (is_a.shift(1), "b"), otherwise="a"))
 

@@ -14,11 +14,14 @@ from compiler.ir.decay import KEEP
 from compiler.language import operations as ops
 from compiler.language.graph import operation_of
 from compiler.language.stream import Stream
+from compiler.language.words import concatenate
 from compiler.targets.mamba_delta_t.memory import ColumnMemory
 from compiler.targets.refuse import column_groups, refuse, steps_from_features, steps_from_lanes
 from compiler.targets.target import Target
+from compiler.targets.unforgetting import latches_without_erasure
 
 _FADES = "a state that fades has a proved error on mamba and mamba2 only"
+MOST_LATCHES = 64  # of a bank that is read as it is
 
 
 class MambaDeltaTTarget(Target):
@@ -42,33 +45,47 @@ class MambaDeltaTTarget(Target):
             return Stream(ops.MemoryRead("sum"), (fitter.written(inputs[0]), ONE, ONE), stream.name)
         if isinstance(operation, ops.Latch):
             value, when = inputs
-            if when.width > 1:  # read behind a gate, which becomes the query of a memory
-                return fitter.rebuilt(stream, operation, inputs)
-            return self._column_latch(stream, operation.forgets, value, when, ONE, fitter)
-        if isinstance(operation, ops.GateSum):
-            bank, gate = inputs
-            latch = bank.operation if isinstance(bank.operation, ops.Latch) else None
-            forgets = latch.forgets if latch else operation_of(bank, ops.MemoryRead).policy == "last"
-            value, when = bank.inputs[:2]
-            return self._column_latch(stream, forgets, value, when, gate, fitter)
+            return (
+                self._bank(stream, value, when, fitter)
+                if when.width > 1
+                else self._column_latch(stream, operation, value, when, ONE, fitter)
+            )
+        if isinstance(operation, ops.GateSum):  # the gate of a bank is the query of one memory; its latches go unread
+            bank = stream.inputs[0]
+            value, when = (fitter.fitted[s] for s in bank.inputs)
+            return self._column_latch(stream, operation_of(bank, ops.Latch), value, when, inputs[1], fitter)
         return None
 
-    def _column_latch(self, stream, forgets, value, when, query, fitter):
+    def _bank(self, stream, value, when, fitter):
+        """Latches of several flags, side by side: every channel has every column, so those that forget take a block
+        each.
+        """
+        kept = latches_without_erasure(stream.operation, value, when, fitter)
+        if kept is not None:
+            return kept
+        if when.width > MOST_LATCHES:  # a misfit, unless only gates read it
+            return fitter.rebuilt(stream, stream.operation, (value, when))
+        each = [self._column_latch(stream, stream.operation, value, flag, ONE, fitter) for flag in when]
+        return concatenate(*each)
+
+    def _column_latch(self, stream, latch, value, when, query, fitter):
         """Latches where the step belongs to the columns: a memory that keeps the last value (or the sum) under each
         flag.
         """
         flags = fitter.within_reach(when)
         if fitter.domains.of(flags).lo < 0 or not fitter.domains.of(flags).is_flag:
             raise NotImplementedError(f"{self.name} has a lowering of latches for flags only")
-        policy = "last" if forgets else "sum"
+        policy = "last" if latch.forgets else "sum"
         return Stream(ops.MemoryRead(policy), (fitter.written(value), flags, fitter.within_reach(query)), stream.name)
 
     def misfits(self, circuit):
-        text = (
-            f"{self.name} has no lowering of a bank of latches that no query selects "
-            "from: every channel has every column"
-        )
-        return ((s, text) for s in circuit.streams if isinstance(s.operation, ops.Latch))
+        for s in circuit.streams:
+            if isinstance(s.operation, ops.Latch):
+                yield (
+                    s,
+                    f"{self.name} keeps each latch of a bank in a block of its own, as every channel has every column: "
+                    f"{s.inputs[1].width} here, and {MOST_LATCHES} are the most; read it by a query as a memory",
+                )
 
     def verify(self, block):
         refuse(self.name, self._without_place(block))

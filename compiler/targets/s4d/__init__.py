@@ -7,7 +7,6 @@ as an unmodified Mamba with constant Δ, B and C, or as the mixer of our own.
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from compiler.gadgets.inner_product import sum_of_products
 from compiler.ir.block import SelectiveBlock
@@ -15,6 +14,7 @@ from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.targets.refuse import column_groups, column_steps, refuse, steps_from_features, steps_from_lanes
 from compiler.targets.target import Target
+from compiler.targets.unforgetting import latches_without_erasure, sums_where
 
 _NOTHING_ERASES = "its Δ does not see the input, so nothing can be erased; use mamba or mamba2"
 _FADES = "a state that fades has a proved error on mamba and mamba2 only"
@@ -30,14 +30,20 @@ class S4D(Target):
         ops.SelectiveSum: _FADES,
         ops.GatedRead: "its B and C do not see the input; its memories have channels instead of columns",
         ops.Latch: _NOTHING_ERASES,
-        ops.SumWhere: _NOTHING_ERASES,
     }
     printed_by = ("mamba", "s4d")
 
     def rewrite(self, stream, inputs, fitter):
         if isinstance(stream.operation, ops.Dot):
             return sum_of_products(inputs, fitter)
-        return self._gated_sums(stream, inputs, fitter) if isinstance(stream.operation, ops.MemoryRead) else None
+        if isinstance(stream.operation, ops.MemoryRead):
+            return self._gated_sums(stream, inputs, fitter)
+        if isinstance(stream.operation, ops.Latch):
+            value, when = inputs
+            return latches_without_erasure(stream.operation, value, when, fitter)
+        if isinstance(stream.operation, ops.GateSum) and not isinstance(inputs[0].operation, ops.Cumsum):
+            raise NotImplementedError(f"{self.name} has no lowering of latch: {_NOTHING_ERASES}")
+        return None
 
     def _gated_sums(self, stream, inputs, fitter):
         """A memory without selectivity (Theorem 4 of paper A): a running sum per key of the values it masks, gated by
@@ -45,8 +51,6 @@ class S4D(Target):
 
         Each (key, lane) pair has a channel relu(value + M(key − 1)); the gate opens the queried key's channels.
         """
-        from compiler.passes.represent.rectifiers import masked
-
         value, key, query = inputs
         domains = fitter.domains
         if not domains.of(key).is_flag or domains.of(query).lo < 0:
@@ -54,10 +58,7 @@ class S4D(Target):
             raise NotImplementedError(
                 f"{self.name} has a lowering of {symbol} for keys that are flags and queries of at least 0 only"
             )
-        keys, lanes = key.width, value.width
-        spread = sparse.kron(np.ones((keys, 1)), sparse.eye_array(lanes), format="csr") @ value
-        flags = sparse.kron(sparse.eye_array(keys), np.ones((lanes, 1)), format="csr") @ key
-        sums = Stream(ops.Cumsum(), (fitter.fitted_new(masked(domains, spread, flags)),))
+        sums = sums_where(value, key, fitter)
         cell = domains.cell_bound(stream)
         domains.bounded(sums, np.full(sums.width, float(cell)))
         return Stream(ops.GateSum(), (sums, fitter.landed(query)))
