@@ -59,7 +59,7 @@ class LanguageModel:
         """The scores of the whole vocabulary, special tokens included, where the circuit gives these: (…,
         vocabulary).
         """
-        whole = np.empty((*scores.shape[:-1], len(self.tokens)))
+        whole = np.zeros((*scores.shape[:-1], len(self.tokens)))
         whole[..., : scores.shape[-1]] = scores
         whole[..., self.letters :] = self.special_score
         return whole

@@ -135,3 +135,12 @@ def test_a_model_that_no_machine_holds_is_refused_before_it_is_made(monkeypatch:
     monkeypatch.setattr(package, "_embedding", None)  # the first tensor that would be made
     with pytest.raises(CompileError, match=r"would have 2,[0-9]{3} parameters .* and at most 2,000 are built"):
         language_model(compile(before()))
+
+
+def test_letters_without_a_score_score_0(monkeypatch):
+    """A circuit may give fewer numbers than there are letters; memory that was used before holds anything."""
+    model = language_model(compile(Circuit("one", X.is_in(["a"]), EVERYTHING), "mamba"))
+    monkeypatch.setattr(package.np, "empty", lambda shape: np.full(shape, 7.0))
+    whole = model.over_vocabulary(np.ones((2, 3, 1)))
+    assert (whole[..., 0] == 1).all() and (whole[..., 1 : model.letters] == 0).all()
+    assert (whole[..., model.letters :] == model.special_score).all()
