@@ -159,9 +159,9 @@ class BlockBuilder:
 
         rows: these numbers of it only, counted from 0.
         """
-        rows = np.arange(stream.width) if rows is None else rows
-        parts, bias = [], np.zeros(len(rows))
-        for (atom, lag), matrix in form_rows(self.form(stream), rows).items():
+        form = self.form(stream) if rows is None else form_rows(self.form(stream), rows)
+        parts, bias = [], np.zeros(stream.width if rows is None else len(rows))
+        for (atom, lag), matrix in form.items():
             if atom is ONE and lag == 0:
                 bias += matrix.toarray()[:, 0]
                 continue
