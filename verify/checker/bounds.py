@@ -99,6 +99,16 @@ def _component_along(world: World, graph: Graph, component: Component, root: int
     return np.array([[below(lo), above(hi)] for lo, hi in found]).T[:, at.reshape(-1)]
 
 
+def bounds_where(world: World, value: Value, flag: Value, level: Fraction) -> tuple[Fraction, Fraction]:
+    """Bounds of a value at the positions where `flag` is `level`: at the edges where it can be (lemma E)."""
+    (lo, hi), here, by = bounds(world, value), along(world, value), along(world, flag)
+    if here is None or by is None:
+        return lo, hi
+    can = (by[0] <= above(level)) & (below(level) <= by[1])
+    lows, highs = here[0][can], here[1][can]
+    return (max(lo, Fraction(lows.min())), min(hi, Fraction(highs.max()))) if can.any() else (lo, hi)
+
+
 def corners(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Bounds of a product at each edge; a little more where float64 may round."""
     found = np.stack([x * y for x in a for y in b])

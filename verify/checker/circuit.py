@@ -31,7 +31,7 @@ class Reader:
     def __init__(self, world: World, data: dict, spare: bool = True, bend: bool = True):
         self.world, self.data, self.spare, self.bend = world, data, spare, bend
         self.choices: set[str] = set()
-        self.meaning, self._bent = Meaning(world), Meaning(world, bends=True)
+        self.meaning, *self._others = normal_forms(world)
         self._lanes: dict[int, Lanes] = {}
 
     def lanes(self, i: int) -> Lanes:
@@ -109,9 +109,9 @@ class Reader:
     def zero(self, value: Value) -> bool:
         """Whether the value is shown to be 0 throughout every sequence."""
         if self.world.language.tokens <= FEW_LETTERS:
-            return value.zero or any(m.zero(value) for m in (self.meaning, self._bent))
+            return value.zero or any(m.zero(value) for m in (self.meaning, *self._others))
         world, value = quotient(self.world, value)
-        return value.zero or any(m.zero(value) for m in (Meaning(world), Meaning(world, bends=True)))
+        return value.zero or any(m.zero(value) for m in normal_forms(world))
 
     def literals(self, i: int) -> Lanes:
         """The flags whose conjunction stream i is."""
@@ -138,3 +138,8 @@ class Reader:
         """Lane by lane; a single lane goes with all of the other operand."""
         width = max(len(a), len(b))
         return [function(a[i % len(a)], b[i % len(b)]) for i in range(width)]
+
+
+def normal_forms(world: World) -> list[Meaning]:
+    """The normal forms that are tried, the cheapest first."""
+    return [Meaning(world, bends, walks) for walks in (False, True) for bends in (False, True)]

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import reduce
+from itertools import chain
 from itertools import product as iterproduct
 
 import numpy as np
 
 from verify.checker.bent import product, relu
 from verify.checker.bounds import bounds, values_of
+from verify.checker.flags import behind_one_flag, straightened, switched
 from verify.checker.formats import exponent
 from verify.checker.items import Factors, Items
 from verify.checker.merged import merged
@@ -30,7 +32,6 @@ from verify.checker.values import (
     World,
     combine,
     constant,
-    divided,
     later,
     multiple,
     normal,
@@ -61,10 +62,11 @@ class Meaning:
     """Normal forms of the values of one world; `key` of equal functions is mostly equal, of others never.
 
     bends: whether the factors of products are taken apart into one for each bend; then flags are not seen to be flags.
+    walks: whether it counts what the walks of the language leave where a flag is on or off.
     """
 
-    def __init__(self, world: World, bends: bool = False):
-        self.world, self.bends = world, bends
+    def __init__(self, world: World, bends: bool = False, walks: bool = False):
+        self.world, self.bends, self.walks = world, bends, walks
         self._clock = Clock(world)
         self._keys: dict[str, tuple] = {}
         self._opened: dict[str, Value] = {}
@@ -112,13 +114,14 @@ class Meaning:
             if form.kind == "product" and ramp.linear and not lag and not is_window_root(self.world, form):
                 scale, a, b = form.parts
                 line = Ramp([form.lo, form.hi], [ramp.slopes[0] * form.lo, ramp.slopes[0] * form.hi])
-                monomials = [(w, self._multiplied(f)) for w, f in self.expanded([(ramp.slopes[0] * scale, (a, b))])]
+                whole = (ramp.slopes[0] * scale, straightened(self.world, a, b) if self.walks else (a, b))
+                monomials = [(w, self._multiplied(f)) for w, f in self.expanded([whole])]
                 if any((root, 0) in m.terms for _, m in monomials) and len(monomials) == 1:
                     continue
                 terms += [(-ONE, Value(ZERO, {(root, lag): line})), *monomials]
             if form.kind != "form" or is_window_root(self.world, form):
                 continue
-            gated = None if lag else self._gated(form.parts[0], ramp) or self._gated(self.opened(form.parts[0]), ramp)
+            gated = None if lag else self._gated(form.parts[0], ramp)
             slope = self.slope(form, ramp)
             if gated is not None:
                 terms += [(-ONE, Value(ZERO, {(root, lag): ramp})), (ONE, gated)]
@@ -135,31 +138,18 @@ class Meaning:
         return reduce(lambda a, b: product(self.world, a, b), order)
 
     def _gated(self, shape: Value, ramp: Ramp) -> Value | None:
-        """φ(u + v) with a part v of two values, at one of which φ(u + v) does not depend on u: a product (lemma P)."""
+        """φ of a sum as a product, where a part of the sum switches it."""
+        opened = self.opened(shape)
+        together = behind_one_flag(self.world, opened) if self.walks else ()
+        parts = chain(together, *map(self._components, (shape, opened)))
+        found = (switched(self.world, part, others, ramp, self.walks) for part, others in parts)
+        return next((value for value in found if value is not None), None)
+
+    def _components(self, shape: Value) -> list[tuple[Value, Value]]:
+        """(v, the rest of the shape) for each component v, those that are windows as one."""
         window, rest = self._split(shape)
         parts = [Value(ZERO, {place: c}) for place, c in rest.items()] + ([] if window.constant else [window])
-        for part in parts if len(parts) > 1 else ():
-            both = values_of(self.world, part)
-            if both is None or len(both) != 2:
-                continue
-            others = Value(shape.const, {place: c for place, c in shape.terms.items() if place not in part.terms})
-            lo, hi = bounds(self.world, others)
-            for off, on in (both, both[::-1]):
-                ends = lo + off, hi + off
-                found = {*(y for x, y in zip(ramp.xs[1:-1], ramp.ys[1:-1], strict=True) if ends[0] < x < ends[1])}
-                found |= {ramp.at(x) for x in ends}
-                if len(found) == 1:
-                    (low,) = found
-                    flag = divided(combine([(ONE, part)], -off), on - off)
-                    bent = self._applied(ramp, combine([(ONE, others)], on))
-                    return combine([(ONE, product(self.world, combine([(ONE, bent)], -low), flag))], low)
-        return None
-
-    def _applied(self, ramp: Ramp, x: Value) -> Value:
-        slopes = ramp.slopes or [ZERO]
-        bends = [(b - a, at) for at, a, b in zip(ramp.xs[1:], slopes, slopes[1:], strict=False)]
-        bent = [(bend, relu(self.world, combine([(ONE, x)], Fraction(-at)))) for bend, at in bends]
-        return combine([(slopes[0], x), *bent], ramp.ys[0] - slopes[0] * ramp.xs[0])
+        return [(v, combine([(ONE, shape), (-ONE, v)])) for v in parts] if len(parts) > 1 else []
 
     def axis(self, root: Root) -> tuple[int, Fraction, str]:
         """(sign, shift, key) of what bends: x of the root is sign · y + shift, and y has the key."""

@@ -241,6 +241,13 @@ class Ramp:
             unique, [max(y, Fraction(0)) for y in unique.values()], tuple(max(s, Fraction(0)) for s in self.start)
         )
 
+    def straight(self, lo: int, hi: int) -> Ramp:
+        """The same from lo to hi within the range, and straight on from there."""
+        near = sorted({lo, *(x for x in self.xs if lo < x < hi), hi})
+        inner = Ramp(near, [self.at(x) for x in near])
+        xs = sorted({self.xs[0], *inner.xs, self.xs[-1]})
+        return Ramp(xs, [inner.at(x) for x in xs], self.start)
+
     def later(self, k: int) -> Ramp:
         return Ramp(self.xs, self.ys, self.start + (Fraction(0),) * k)
 

@@ -64,8 +64,8 @@ def _edges(**changed: bool) -> tuple:
     return files, "parse", parse
 
 
-def _unbent(world: object, bends: bool = False) -> meaning.Meaning:
-    return meaning.Meaning(world)
+def _unbent(world: object, bends: bool = False, walks: bool = False) -> meaning.Meaning:
+    return meaning.Meaning(world, walks=walks)
 
 
 def _of_memories(_world: object, root: Root) -> list[tuple]:
@@ -106,6 +106,7 @@ RULES: dict[str, tuple] = {
     "B, bounds by pieces": (norms, "tight", bounds.bounds),
     "B, several constants": (norms, "_MOST_BALLAST", 1),
     "P, a part of two values": (meaning.Meaning, "_gated", NOTHING),
+    "P′, what walks leave": (circuit, "normal_forms", lambda world: [meaning.Meaning(world, b) for b in (False, True)]),
     "Q, rings of places": (meaning, "delayed", lambda _, value: value),
     "common factors": (meaning.Meaning, "_cancel", lambda self, terms: not terms),
     "states behind gates": (meaning.Meaning, "_read_behind_gates", lambda self, terms: False),

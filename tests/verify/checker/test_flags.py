@@ -1,0 +1,137 @@
+"""What flags leave of other values: equal on every walk of a small language, and nothing where a condition fails."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from itertools import product as choices
+
+import numpy as np
+import pytest
+
+from tests.verify.checker.checkpoints import write
+from tests.verify.checker.evidence import jobs, title
+from tests.verify.checker.values import Sequence
+from verify.checker.bent import product, relu, single
+from verify.checker.bounds import bounds, bounds_where
+from verify.checker.check import check
+from verify.checker.flags import behind_one_flag, straightened, switched
+from verify.checker.formats import EXACT
+from verify.checker.language import parse
+from verify.checker.running import latch, running_sum
+from verify.checker.tables import Ramp
+from verify.checker.values import Value, World, combine, constant, of_letters
+
+A, BAR, B, LENGTH = 0, 1, 2, 7
+ONE = Fraction(1)
+
+
+def _edge(source: str, target: str, letter: int) -> dict:
+    return {"from": source, "to": target, "tokens": [[letter, letter]], "distinct": False}
+
+
+def _world() -> World:
+    """One to three letters a, the bar, and any number of b."""
+    edges = [_edge("0", "1", A), _edge("1", "2", A), _edge("2", "3", A), _edge("after", "after", B)]
+    edges += [_edge(state, "after", BAR) for state in "123"]
+    data = {"tokens": 3, "start": "0", "edges": edges}
+    return World(parse({"language": data, "length": LENGTH}), EXACT)
+
+
+WORDS = [[A] * n + [BAR] * bar + [B] * (LENGTH - n - 1) * bar for n, bar in choices((1, 2, 3), (0, 1))]
+
+
+def _letter(i: int) -> Value:
+    return of_letters(np.eye(3)[i])
+
+
+def _numbers(world: World) -> tuple[Value, Value, Value]:
+    """How many a there were, how many b, and whether the bar was seen."""
+    counts = [running_sum(world, _letter(i), "a count") for i in (A, B)]
+    return counts[0], counts[1], latch(world, constant(1), _letter(BAR))
+
+
+def _same(world: World, a: Value, b: Value) -> bool:
+    """Whether two values are equal at every position of every walk."""
+    on = [Sequence(world, word) for word in WORDS]
+    return all(s.value(a, t) == s.value(b, t) for s in on for t in range(1, len(s.letters) + 1))
+
+
+def _bent(world: World, x: Value, rng: random.Random) -> Value:
+    """A random function of x with two bends."""
+    bends = [
+        (Fraction(rng.randint(-2, 2)), relu(world, combine([(ONE, x)], Fraction(rng.randint(-6, 2))))) for _ in "12"
+    ]
+    return combine([(Fraction(rng.randint(-1, 1)), x), *bends], Fraction(rng.randint(-1, 1)))
+
+
+def test_bounds_where_a_flag_is_on_hold_there_and_nowhere_else():
+    world = _world()
+    a, b, seen = _numbers(world)
+    x = combine([(ONE, b), (-ONE, a)])
+    at = {level: bounds_where(world, x, seen, Fraction(level)) for level in (0, 1)}
+    assert at[0][1] < bounds(world, x)[1] == at[1][1]
+    for word in WORDS:
+        s = Sequence(world, word)
+        for t in range(1, len(word) + 1):
+            lo, hi = at[int(s.value(seen, t))]
+            assert lo <= s.value(x, t) <= hi
+
+
+@pytest.mark.parametrize("bend, walks, fires", [(0, True, True), (0, False, False), (-2, True, False)])
+def test_a_switched_sum_is_a_product_where_walks_leave_no_bend(bend, walks, fires):
+    """Before the bar b − a is from −3 to −1: a bend at 0 does not count there, and one at −2 does."""
+    world = _world()
+    a, b, seen = _numbers(world)
+    x, part = combine([(ONE, b), (-ONE, a)]), combine([(Fraction(8), seen)])
+    _, form = single(world, combine([(ONE, x), (ONE, part)], Fraction(-bend)))
+    assert isinstance(form, Ramp)
+    ramp = Ramp(range(-20, 21), [Fraction(max(y - bend, 0)) for y in range(-20, 21)])
+    found = switched(world, part, x, ramp, walks)
+    assert (found is not None) == fires
+    if found is not None:
+        assert _same(world, found, relu(world, combine([(ONE, x), (ONE, part)], Fraction(-bend))))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_straightened_factors_have_the_same_product(seed):
+    world, rng = _world(), random.Random(seed)
+    a, b, seen = _numbers(world)
+    x = rng.choice([a, b, combine([(ONE, b), (-ONE, a)])])
+    flag = rng.choice([seen, combine([(-ONE, seen)], ONE), product(world, seen, _letter(B)), combine([(ONE, a)], -ONE)])
+    factors = _bent(world, x, rng), flag if rng.random() < 0.7 else _bent(world, rng.choice([a, b]), rng)
+    if rng.random() < 0.5:
+        factors = factors[1], factors[0]
+    assert _same(world, product(world, *straightened(world, *factors)), product(world, *factors))
+
+
+def test_only_a_factor_behind_a_flag_of_two_values_goes_straight_on():
+    """Where the bar was not seen there are no b. A count of a has more values: no such flag."""
+    world = _world()
+    a, b, seen = _numbers(world)
+    far, before = relu(world, combine([(ONE, b)], Fraction(-1))), combine([(-ONE, seen)], ONE)
+    assert straightened(world, far, before)[0].key == constant(0).key
+    assert straightened(world, before, far)[1].key == constant(0).key
+    assert straightened(world, far, seen)[0].key == far.key
+    assert straightened(world, far, a)[0].key == far.key
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_a_flag_multiplies_is_one_part_of_the_sum(seed):
+    world, rng = _world(), random.Random(seed)
+    a, b, seen = _numbers(world)
+    flags = seen, latch(world, constant(1), _letter(B))
+    terms = [(Fraction(rng.choice((-4, -1, 1, 2))), f) for f in flags]
+    terms += [(Fraction(rng.randint(-3, 3)), product(world, _bent(world, rng.choice([a, b]), rng), f)) for f in flags]
+    shape = combine([*terms, (ONE, a)], Fraction(2))
+    found = list(behind_one_flag(world, shape))
+    assert found
+    for part, others in found:
+        assert _same(world, combine([(ONE, part), (ONE, others)]), shape)
+
+
+@pytest.mark.parametrize("name", ["lis-0-mamba-float16", "max-subarray-0-mamba-float16"])
+def test_proves_what_needs_the_walks(name, tmp_path):
+    job = next(job for job in jobs() if title(job) == name)
+    directory = write(tmp_path / "c", job[1](), *job[2:])
+    assert check(directory).accepted
