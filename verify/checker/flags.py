@@ -57,7 +57,7 @@ def behind_one_flag(world: World, shape: Value) -> Iterator[tuple[Value, Value]]
     for place, component in shape.ramps.items():
         own = Value(ZERO, {place: component})
         weight, flag = normalised(own)
-        if values_of(world, flag) != (0, 1):
+        if values_of(world, flag) != (Fraction(0), ONE):
             continue
         held, factor = [(ONE, own)], [(weight, constant(1))]
         for (number, lag), ramp in shape.ramps.items():
