@@ -4,17 +4,20 @@ mamba_ssm calls each fused kernel through an autograd Function (or, in `step()`,
 names are replaced, once, where they are looked up, by a dispatcher on the device of the first tensor.
 """
 
+import contextlib
 import functools
 import importlib
 import sys
 import threading
-from collections.abc import Mapping
+import types
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from torch import nn
 
 from compiler.runtime import cpu_layers, fake_triton, own_modules
 from compiler.runtime.selective_scan import selective_scan
+from compiler.runtime.shapes_only import ShapesOnly
 from compiler.runtime.ssd import ssd_scan
 
 INSTALL = "construct install-mamba"
@@ -45,10 +48,11 @@ def block_classes() -> dict[str, type]:
 
 def real_block(kind: str, d_model: int, index: int, arguments: Mapping[str, Any]) -> nn.Module:
     """A real block of this kind without values (parameters on the meta device); ValueError for another kind."""
-    classes = block_classes()  # imports mamba_ssm, which takes seconds: only when a block is built
+    classes = block_classes()  # imports mamba_ssm, which takes a second: only when a block is built
     if kind not in classes:
         raise ValueError(f"unknown block kind {kind!r}: expected one of {list(classes)}.")
-    return classes[kind](d_model, layer_idx=index, device="meta", **arguments)
+    with ShapesOnly():
+        return classes[kind](d_model, layer_idx=index, device="meta", **arguments)
 
 
 def is_real_block(module: nn.Module, kind: str) -> bool:
@@ -73,7 +77,7 @@ def _load():
             f"mamba_ssm is not installed, and this needs its own classes: run `{INSTALL}` (no GPU needed)."
         )
     _import_before_fakes()
-    with fake_triton.importable_kernels():
+    with fake_triton.importable_kernels(), _generation_when_called():
         mamba_ssm = importlib.import_module("mamba_ssm")
         generation = importlib.import_module("mamba_ssm.utils.generation")
         config = importlib.import_module("mamba_ssm.models.config_mamba")
@@ -92,10 +96,36 @@ def _import_before_fakes():
     import huggingface_hub  # noqa: F401
     import torch.distributed
     import torch.utils._triton
-    from transformers.generation import GenerateDecoderOnlyOutput, TextStreamer  # noqa: F401
     from transformers.utils.hub import cached_file  # noqa: F401
 
     torch.utils._triton.has_triton_package()  # caches its answer
+
+
+class _WhenCalled(types.ModuleType):
+    """A module whose names are functions that import the real module when they are called, and call its own."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *arguments, **options: getattr(importlib.import_module(self.__name__), name)(
+            *arguments, **options
+        )
+
+
+@contextlib.contextmanager
+def _generation_when_called(name: str = "transformers.generation") -> Iterator[None]:
+    """Within the context this module is imported without its code, unless it was imported before.
+
+    mamba_ssm takes from it what `generate` returns. It imports every cache, PyTorch's compiler and sympy: seconds.
+    """
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = _WhenCalled(name)
+    try:
+        yield
+    finally:
+        del sys.modules[name]
 
 
 class ByDevice:
