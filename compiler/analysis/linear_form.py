@@ -45,6 +45,13 @@ def form_rows(form: Form, rows: np.ndarray) -> Form:
     return {key: matrix for key, matrix in taken if matrix.nnz}
 
 
+def constant_levels(form: Form, width: int) -> np.ndarray | None:
+    """The (width × 1) numbers that a stream of this form holds at every position; None where it reads anything else."""
+    if form.keys() - {(ONE, 0)}:
+        return None
+    return form[ONE, 0].toarray() if form else np.zeros((width, 1))
+
+
 def _linear_form(stream: Stream, known: dict[Stream, Form]) -> Form:
     form: dict[tuple[Stream, int], list[Weights]] = {}
     pending: dict[Stream, dict[int, list[Weights]]] = {stream: {0: [Fraction(1)]}}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 from scipy import sparse
 
-from compiler.analysis.linear_form import ONE
+from compiler.analysis.linear_form import constant_levels
 from compiler.language import operations as ops
+from compiler.language.lanes import repeated, tiled
 from compiler.language.stream import Stream
 
 if TYPE_CHECKING:
@@ -19,9 +19,8 @@ def sums_where(value: Stream, when: Stream, fitter: Fitter) -> Stream:
     """Lane k·w + i: the sum of value_i where flag k holds; each has a channel relu(±value_i + M(flag_k − 1))."""
     from compiler.passes.represent.rectifiers import masked
 
-    spread = sparse.kron(np.ones((when.width, 1)), sparse.eye_array(value.width), format="csr") @ value
-    flags = sparse.kron(sparse.eye_array(when.width), np.ones((value.width, 1)), format="csr") @ when
-    return fitter.fitted_parts(masked(fitter.domains, spread, flags).cumsum())
+    gated = masked(fitter.domains, tiled(value, when.width), repeated(when, value.width))
+    return fitter.fitted_parts(gated.cumsum())
 
 
 def latches_without_erasure(operation: ops.Latch, value: Stream, when: Stream, fitter: Fitter) -> Stream | None:
@@ -33,9 +32,8 @@ def latches_without_erasure(operation: ops.Latch, value: Stream, when: Stream, f
 
     if not operation.forgets or fitter.domains.of(when).mass <= 1:
         return sums_where(value, when, fitter)
-    form = fitter.form(value)
-    if form.keys() - {(ONE, 0)}:
+    levels = constant_levels(fitter.form(value), value.width)
+    if levels is None:
         return None
-    levels = form[ONE, 0] if form else np.zeros((value.width, 1))
     seen = fitter.fitted_parts(positive(fitter.domains, when.cumsum()))
     return sparse.kron(sparse.eye_array(when.width), levels, format="csr") @ seen

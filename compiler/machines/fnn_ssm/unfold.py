@@ -20,11 +20,12 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.exact_matrices import exact_rows
-from compiler.analysis.linear_form import ONE, linear_form
+from compiler.analysis.linear_form import constant_levels, linear_form
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
+from compiler.language.lanes import copies_added, repeated, tiled
 from compiler.language.stream import Stream
 from compiler.language.types import Bool
 from compiler.passes.represent.rectifiers import masked
@@ -84,27 +85,27 @@ def _silu_product(rewriter: Rewriter, operation: ops.SiluProduct, a: Stream, b: 
 def _memory(rewriter: Rewriter, operation: ops.MemoryRead, value: Stream, key: Stream, query: Stream) -> Stream:
     """Lane (n, i) of the bank is the running sum of value_i where key_n; the query gates the bank."""
     domains, keys, lanes = rewriter.domains, key.width, value.width
-    sums = _product(rewriter, _each(value, keys), _every(key, lanes)).cumsum()
+    sums = _product(rewriter, tiled(value, keys), repeated(key, lanes)).cumsum()
     domains.bounded(sums, np.tile(domains.cells(Stream(operation, (value, key, query))), keys))
-    return _added(_product(rewriter, sums, _every(query, lanes)), keys, lanes)
+    return copies_added(_product(rewriter, sums, repeated(query, lanes)), keys)
 
 
 @rule_of(RULES, ops.GateSum)
 def _gate_sum(rewriter: Rewriter, operation: ops.GateSum, bank: Stream, gate: Stream) -> Stream:
     lanes = bank.width // gate.width
-    return _added(_product(rewriter, bank, _every(gate, lanes)), gate.width, lanes)
+    return copies_added(_product(rewriter, bank, repeated(gate, lanes)), gate.width)
 
 
 @rule_of(RULES, ops.SumWhere)
 def _sum_where(rewriter: Rewriter, operation: ops.SumWhere, value: Stream, when: Stream) -> Stream:
-    return _product(rewriter, _each(value, when.width), _every(when, value.width)).cumsum()
+    return _product(rewriter, tiled(value, when.width), repeated(when, value.width)).cumsum()
 
 
 @rule_of(RULES, ops.Latch)
 def _latch(rewriter: Rewriter, operation: ops.Latch, value: Stream, when: Stream) -> Stream:
     """The last value under each flag: as a sum where there is one write at most, else by the number of the write."""
     most = floor(rewriter.domains.of(when).mass)
-    levels = _constant(value)
+    levels = constant_levels(linear_form(value), value.width)
     if levels is not None:
         seen = when.cumsum()
         return sparse.kron(sparse.eye_array(when.width), levels) @ (seen if most <= 1 else _at_most_one(seen))
@@ -118,11 +119,13 @@ def _latch(rewriter: Rewriter, operation: ops.Latch, value: Stream, when: Stream
             f"a promise of {max(1, MOST_KEPT // (flags * lanes))} positions works"
         )
     number = _one_hots(when.cumsum(), most)
-    stored = _gated(rewriter, _each(value, flags * most), _every(number, lanes), _every(_every(when, most), lanes))
+    stored = _gated(
+        rewriter, tiled(value, flags * most), repeated(number, lanes), repeated(repeated(when, most), lanes)
+    )
     kept = stored.cumsum()
     bounds = np.tile(rewriter.domains.of(value).bounds, flags * most)
     rewriter.domains.bounded(kept, bounds)
-    read = _product(rewriter, kept, _every(number, lanes))
+    read = _product(rewriter, kept, repeated(number, lanes))
     add_up = sparse.kron(
         sparse.eye_array(flags), sparse.kron(np.ones((1, most)), sparse.eye_array(lanes)), format="csr"
     )
@@ -142,7 +145,9 @@ def _count(rewriter: Rewriter, operation: ops.Count, when: Stream, reset: Stream
 @rule_of(RULES, ops.Multiply)
 def _multiply(rewriter: Rewriter, operation: ops.Multiply, a: Stream, b: Stream) -> Stream:
     width = max(a.width, b.width)
-    return _product(rewriter, a if a.width == width else _every(a, width), b if b.width == width else _every(b, width))
+    return _product(
+        rewriter, a if a.width == width else repeated(a, width), b if b.width == width else repeated(b, width)
+    )
 
 
 @rule_of(RULES, ops.Dot)
@@ -162,7 +167,7 @@ def _scaled_sum(rewriter: Rewriter, operation: ops.ScaledSum, value: Stream, wei
 def _product(rewriter: Rewriter, a: Stream, b: Stream) -> Stream:
     """a · b, lane by lane: a constant scales, a flag gates, other lattice points are squared."""
     for x, factor in ((a, b), (b, a)):
-        levels = _constant(factor)
+        levels = constant_levels(linear_form(factor), factor.width)
         if levels is not None:
             return sparse.diags_array(levels[:, 0]) @ x
     for x, flag in ((a, b), (b, a)):
@@ -193,20 +198,12 @@ def _square(rewriter: Rewriter, x: Stream) -> Stream:
 def _half_square(m: Stream, most: int) -> Stream:
     """r(m) for integers m ≤ most."""
     steps = Stream(ops.Constant(tuple(Fraction(j) for j in range(most)) * m.width))
-    bends = (_every(m, most) - steps).relu()
+    bends = (repeated(m, most) - steps).relu()
     weights = exact_rows([[1] + [2] * (most - 1)])
     return sparse.kron(sparse.eye_array(m.width), weights, format="csr") @ bends
 
 
 # Parts -----------------------------------------------------------------------------------------------
-
-
-def _constant(x: Stream) -> np.ndarray | None:
-    """The (width × 1) numbers that a stream holds at every position, None where it is no constant."""
-    form = linear_form(x)
-    if form.keys() - {(ONE, 0)}:
-        return None
-    return form[ONE, 0].toarray() if form else np.zeros((x.width, 1))
 
 
 def _gated(rewriter: Rewriter, x: Stream, *flags: Stream) -> Stream:
@@ -224,21 +221,6 @@ def _one_hots(count: Stream, most: int) -> Stream:
     """For each lane, which of 1 … most a number is; the number's lane outermost."""
     n = count.width
     levels = Stream(ops.Constant(tuple(Fraction(j) for j in range(most + 1)) * n))
-    ramps = (_every(count, most + 1) - levels).relu()
+    ramps = (repeated(count, most + 1) - levels).relu()
     second = np.eye(most, most + 1) - 2 * np.eye(most, most + 1, 1) + np.eye(most, most + 1, 2)
     return (sparse.kron(sparse.eye_array(n), exact_rows(second), format="csr") @ ramps).retyped(Bool(n * most))
-
-
-def _each(x: Stream, copies: int) -> Stream:
-    """The whole stream so many times: lane i of copy k is at k·width + i."""
-    return sparse.kron(np.ones((copies, 1)), sparse.eye_array(x.width), format="csr") @ x if copies > 1 else x
-
-
-def _every(x: Stream, copies: int) -> Stream:
-    """Each lane so many times: copy k of lane i is at i·copies + k."""
-    return sparse.kron(sparse.eye_array(x.width), np.ones((copies, 1)), format="csr") @ x if copies > 1 else x
-
-
-def _added(x: Stream, groups: int, lanes: int) -> Stream:
-    """The sum of the groups, lane by lane."""
-    return sparse.kron(np.ones((1, groups)), sparse.eye_array(lanes), format="csr") @ x if groups > 1 else x

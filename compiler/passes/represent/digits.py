@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from compiler.analysis.domain import Domain, power_of_two
 from compiler.language import operations as ops
+from compiler.language.lanes import repeated, tiled
 from compiler.language.stream import Stream
 from compiler.passes.conditions import need_flags, need_one_hot
 from compiler.passes.represent.rewriter import Rewriter, Rules, rule_of
@@ -51,9 +51,7 @@ def _bank(rewriter: Rewriter, stored: Stream, written: Stream) -> Stream:
     domains, entries, width = rewriter.domains, written.width, stored.width
     domain = domains.of(stored)
     size = 1 if domain.is_flag else power_of_two(domain.bound)
-    values = sparse.kron(np.ones((entries, 1)), sparse.eye_array(width), format="csr") @ stored
-    level = sparse.kron(sparse.eye_array(entries), np.ones((width, 1)), format="csr") @ (written - 1)
-    bank = (values + size * level).relu()
+    bank = (tiled(stored, entries) + size * repeated(written - 1, width)).relu()
     units, high, masses = (np.tile(a, entries) for a in (domain.units, domain.high, domain.masses))
     domains.meet(bank, Domain(units, 0 * high, high, domain.l1, masses))
     return bank

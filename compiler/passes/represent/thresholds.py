@@ -10,6 +10,7 @@ from scipy import sparse
 
 from compiler.analysis.exact_matrices import exact_rows
 from compiler.language import operations as ops
+from compiler.language.lanes import repeated, repeats_added
 from compiler.language.stream import Stream, constant
 from compiler.language.types import OneHot
 from compiler.passes.conditions import need_whole
@@ -66,11 +67,10 @@ def _floor_divide(rewriter: Rewriter, operation: ops.FloorDivide, x: Stream) -> 
         )
     if first == last:
         return constant(first, x.width)
-    spread = sparse.kron(sparse.eye_array(x.width), np.ones((last - first, 1)), format="csr") @ x
+    spread = repeated(x, last - first)
     multiples = tuple(Fraction(j * n) for j in range(first + 1, last + 1)) * x.width
     levels = Stream(ops.Constant(multiples))
-    add_up = sparse.kron(sparse.eye_array(x.width), np.ones((1, last - first)), format="csr")
-    return add_up @ step(spread - levels + 1) + first
+    return repeats_added(step(spread - levels + 1), last - first) + first
 
 
 @rule_of(RULES, ops.Modulo)
