@@ -36,12 +36,14 @@ from compiler.passes.fit_ports import fit_ports
 from compiler.passes.fold_masks import MaskFolding
 from compiler.passes.lower import lower
 from compiler.passes.once import once
+from compiler.passes.real_lanes import real_lanes
 from compiler.passes.represent import represent
 from compiler.passes.rings import rings
 from compiler.passes.schedule import Schedule, schedule
 from compiler.passes.skip_path import use_skip_path
 from compiler.passes.split_reals import split_reals
 from compiler.passes.two_digits import two_digits
+from compiler.passes.wanted import wanted
 from compiler.passes.weigh_rules import weigh_rules
 from compiler.targets import target_of
 from compiler.targets.target import Target
@@ -187,7 +189,7 @@ def _compiled(source: Circuit, circuit: Circuit, mixer: Target, format: Format, 
     """circuit: the source, or what was proved to equal it."""
     context = Context.of(circuit, mixer, format, max_d_state)
     weighed = weigh_rules(circuit, context)
-    core = common(weighed, context)
+    core = common(wanted(real_lanes(weighed, context), context), context)
     core = two_digits(core, context)
     core = rings(core, context)
     return _fewest_blocks(source if weighed is circuit else weighed, core, context)

@@ -6,13 +6,25 @@ Each word is applied to streams side by side and read in one place, so that of i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import accumulate
 
 import pytest
 
+from compiler.errors import CompileError
 from compiler.language import memory
 from compiler.language.stream import Stream
-from compiler.language.words import concatenate, latch, latch_bank, maximum, minimum, present, select, sum_where
+from compiler.language.words import (
+    concatenate,
+    fading_sum,
+    latch,
+    latch_bank,
+    maximum,
+    minimum,
+    present,
+    select,
+    sum_where,
+)
 from compiler.passes.schedule import Schedule
 from tests.gadgets.harness import agrees, compiled, is_a, is_b, one_hot
 
@@ -111,3 +123,14 @@ def test_states_in_conflict_are_placed_though_an_operand_is_not(target):
     read = memory.write(key, value, when=is_a, policy="sum").read(one_hot)
     alone = memory.write(key, is_a.cumsum(), when=is_a, policy="sum").read(one_hot)
     assert len(compiled(read[0], target).schedule.blocks) == len(compiled(alone, target).schedule.blocks)
+
+
+def test_what_nobody_reads_is_no_reason_to_refuse():
+    """Mamba-2 carries no real numbers, and a real number may be as near to the bound as it likes."""
+    count = is_a.cumsum()
+    mixed = concatenate(fading_sum(count, Fraction(1, 3)), count)
+    for stream in (mixed > 4, mixed.cumsum()):
+        with pytest.raises(CompileError):
+            compiled(stream, "mamba2")
+    agrees((mixed > 4)[1], lambda word: [[int(n > 4)] for (n,) in _counts(word, "a")], ("mamba", "mamba2"))
+    agrees(mixed.cumsum()[1], lambda word: _summed(_counts(word, "a")), ("mamba", "mamba2"))
