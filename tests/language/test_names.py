@@ -11,6 +11,8 @@ from scipy import sparse
 
 from compiler.driver import compile
 from compiler.errors import CompileError
+from compiler.language import memory
+from compiler.language.output import decide, readout_one_hot
 from compiler.language.source import Tokens, position
 from compiler.language.stream import Stream, constant
 from compiler.language.words import concatenate, count, latch, maximum, present, running_max, select
@@ -67,6 +69,21 @@ def test_lanes_and_refusals_carry_the_expression() -> None:
     assert "is_a.cumsum()" in compiled.lanes.names and "((… == 3) & is_b).cumsum()" in compiled.lanes.names
     with pytest.raises(CompileError, match=r"^is_a & is_a.cumsum\(\) \(test_names.py:\d+\): input 1 is Int"):
         compile(over_abc("typed", is_a & is_a.cumsum()))
+
+
+def test_refusals_name_the_operand() -> None:
+    """Where an operation has words for its operands they are said, not their number among those that were looked at."""
+    wrong = {
+        "its when is Int": lambda: latch(is_a, X),
+        "its reset is Int": lambda: count(is_a, reset=X),
+        "its condition is Int": lambda: select(X, Y),
+        "its key is Int": lambda: memory.write(X, Y, policy="last").read(token),
+        "its query is Int": lambda: memory.write(token, Y, policy="last").read(concatenate(X, X, X)),
+        "the flag of rule 1 is Int": lambda: decide([(A, "a"), (X, "b")], readout_one_hot(token, ABC)),
+    }
+    for said, build in wrong.items():
+        with pytest.raises(CompileError, match=said):
+            compile(over_abc("wrong", build()))
 
 
 @singledispatch

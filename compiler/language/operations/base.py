@@ -211,8 +211,10 @@ def grouped(expression: str) -> str:
     return expression if plain and expression[:1] not in "-~" else f"({expression})"
 
 
-def needs(kind: type | tuple[type, ...], what: str, *inputs: Type) -> list[str]:
-    return [f"input {i} is {t}, and {what} is needed" for i, t in enumerate(inputs) if not isinstance(t, kind)]
+def needs(kind: type | tuple[type, ...], what: str, *inputs: Type, **named: Type) -> list[str]:
+    """The complaints about inputs of another kind: by number, all from the first on, or by the name that each has."""
+    called = {**{f"input {i}": t for i, t in enumerate(inputs)}, **{f"its {name}": t for name, t in named.items()}}
+    return [f"{name} is {t}, and {what} is needed" for name, t in called.items() if not isinstance(t, kind)]
 
 
 def same_width(*inputs: Type) -> list[str]:

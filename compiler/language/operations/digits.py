@@ -36,8 +36,10 @@ class TwoDigitRead(Operation):
         return Int(width=value.width) if value.integral else Real(width=value.width)
 
     def problems(self, value: Type, high: Type, low: Type, asked_high: Type, asked_low: Type, *when: Type) -> list[str]:
-        found = same_width(high, asked_high) + same_width(low, asked_low) + needs(Bool, "a Bool condition", *when)
-        found += needs(OneHot, "a OneHot digit", high, low, asked_high, asked_low)
+        found = same_width(high, asked_high) + same_width(low, asked_low)
+        for flag in when:
+            found += needs(Bool, "a Bool condition", when=flag)
+        found += needs(OneHot, "a OneHot digit", high=high, low=low, asked_high=asked_high, asked_low=asked_low)
         if self.policy not in ("sum", "first"):
             found.append(f"its write policy is {self.policy!r}, and it must be 'sum' or 'first'")
         return found + [f"its condition has {w.width} lanes, and one is needed" for w in when if w.width != 1]
@@ -75,7 +77,7 @@ class GatedRead(Operation):
         return Int(width=width) if bank.integral and key.integral and query.integral else Real(width=width)
 
     def problems(self, bank: Type, key: Type, query: Type, gate: Type) -> list[str]:
-        found = same_width(key, query) + needs((Bool, OneHot), "a Bool or OneHot gate", gate)
+        found = same_width(key, query) + needs((Bool, OneHot), "a Bool or OneHot gate", gate=gate)
         if bank.width % gate.width:
             found.append(f"its bank has {bank.width} lanes, which {gate.width} gates do not divide")
         return found

@@ -152,7 +152,7 @@ class Select(Operation):
         return Int(width=yes.width) if yes.integral and no.integral else Real(width=yes.width)
 
     def problems(self, condition: Type, yes: Type, no: Type) -> list[str]:
-        found = needs(Bool, "a Bool condition", condition) + same_width(yes, no)
+        found = needs(Bool, "a Bool condition", condition=condition) + same_width(yes, no)
         if condition.width not in (1, yes.width):
             found.append(f"its condition has {condition.width} lanes, and 1 or {yes.width} are needed")
         return found

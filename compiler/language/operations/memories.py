@@ -55,7 +55,7 @@ class Latch(Operation):
         return Int(width=width) if value.integral else Real(width=width)
 
     def problems(self, value: Type, when: Type) -> list[str]:
-        return needs((Bool, OneHot), "a Bool or OneHot condition", when)
+        return needs((Bool, OneHot), "a Bool or OneHot condition", when=when)
 
     def evaluate(self, value: Array, when: Array) -> Array:
         when = when >= 1
@@ -100,7 +100,7 @@ class GateSum(Operation):
         return Int(width=width) if bank.integral else Real(width=width)
 
     def problems(self, bank: Type, gate: Type) -> list[str]:
-        found = needs((Bool, OneHot), "a Bool or OneHot gate", gate)
+        found = needs((Bool, OneHot), "a Bool or OneHot gate", gate=gate)
         if bank.width % gate.width:
             found.append(f"its bank has {bank.width} lanes, which {gate.width} gates do not divide")
         return found
@@ -154,12 +154,12 @@ class MemoryRead(Operation):
         if self.policy not in ("sum", "first", "last", "once"):
             found.append(f"its write policy is {self.policy!r}, and it must be 'sum', 'first', 'last' or 'once'")
         elif self.policy != "sum":
-            one_hots = (key,) if self.policy == "once" else (key, query)
-            found += needs(OneHot, f"a OneHot key (the policy is {self.policy!r})", *one_hots)
+            one_hots = {"key": key} if self.policy == "once" else {"key": key, "query": query}
+            found += needs(OneHot, f"a OneHot key (the policy is {self.policy!r})", **one_hots)
             if not isinstance(key, OneHot) and isinstance(value, OneHot):
                 found.append(f"its value is {value} and its key {key}; are key and value swapped?")
         for flag in when:
-            found += needs(Bool, "a Bool condition", flag)
+            found += needs(Bool, "a Bool condition", when=flag)
             found += [] if flag.width == 1 else [f"its condition has {flag.width} lanes, and one is needed"]
         return found
 

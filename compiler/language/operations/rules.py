@@ -31,7 +31,10 @@ class Decide(Operation):
         return Logits(scores.width)
 
     def problems(self, scores: Type, *flags: Type) -> list[str]:
-        found = needs(Logits, "the scores of a readout", scores) + needs(Bool, "a Bool", *flags)
+        found = needs(Logits, "the scores of a readout", scores=scores)
+        found += [
+            f"the flag of rule {i} is {f}, and a Bool is needed" for i, f in enumerate(flags) if not isinstance(f, Bool)
+        ]
         found += [f"rule {i} has {f.width} flags, and one is needed" for i, f in enumerate(flags) if f.width != 1]
         return found + [f"token {t} is none of its {scores.width}" for t in self.tokens if not 0 <= t < scores.width]
 

@@ -63,7 +63,7 @@ class Count(Operation):
         return Int(0, None)
 
     def problems(self, when: Type, reset: Type) -> list[str]:
-        found = needs(Bool, "a Bool", when, reset)
+        found = needs(Bool, "a Bool", when=when, reset=reset)
         return (
             found
             if when.width == reset.width == 1
@@ -96,7 +96,7 @@ class RunningMax(Operation):
         return Int(width=value.width) if value.integral else Real(width=value.width)
 
     def problems(self, value: Type, when: Type) -> list[str]:
-        found = needs(Bool, "a Bool condition", when)
+        found = needs(Bool, "a Bool condition", when=when)
         return found if when.width in (1, value.width) else found + same_width(value, when)
 
     def evaluate(self, value: Array, when: Array) -> Array:
