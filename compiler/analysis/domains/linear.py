@@ -10,8 +10,8 @@ from scipy import sparse
 
 from compiler.analysis.domain import Domain, down, least_unit, outward, raised, times, up
 from compiler.analysis.domains.known import Domains, domain_of, with_zero
-from compiler.analysis.linear_form import port_form
-from compiler.analysis.matrix_sums import MatrixSums
+from compiler.analysis.linear_form import linear_form, port_form
+from compiler.analysis.matrix_sums import MatrixSums, Sums
 from compiler.analysis.rectified_mass import rectified_masses
 from compiler.analysis.units import array_units, unit_of
 from compiler.errors import CompileError
@@ -96,20 +96,36 @@ def _linear(terms: list[tuple[sparse.csr_array, Stream]], stream: Stream, known:
     """Interval arithmetic for Σ matrix·lanes, with the tighter of the row-wise and the l1 bound per term."""
     domains = [_held(s.operation, known) if isinstance(s.operation, ops.Constant) else known.of(s) for _, s in terms]
     parts = [_checked(m, stream, known).of(d, up(d.l1)) for (m, _), d in zip(terms, domains, strict=True)]
-    width = stream.width
     if not parts:
-        return known.interval(_ONE, _ZERO, _ZERO, width)
-    low, high = _added([p.low for p in parts]), _added([p.high for p in parts])
-    ends = [a for p in parts for a in (p.low, p.high)]
-    if len(parts) > 1:
-        reach = _added([np.maximum(np.abs(p.low), np.abs(p.high)) for p in parts])
-        low, high = outward(low, high, reach, min(map(least_unit, ends)), len(parts))
+        return known.interval(_ONE, _ZERO, _ZERO, stream.width)
+    low, high = _interval(parts)
     units = parts[0].units
     for part in parts[1:]:
         units = np.minimum(units, part.units)
     masses = raised(_added([p.masses for p in parts]), min(least_unit(p.masses) for p in parts), len(parts))
     l1 = sum((known.sums(m).column * d.l1 for (m, _), d in zip(terms, domains, strict=True)), Fraction(0))
     return Domain(units, np.minimum(low, 0), np.maximum(high, 0), l1, masses)
+
+
+def _interval(parts: list[Sums]) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of each row of a sum of products, rounded outward."""
+    low, high = _added([p.low for p in parts]), _added([p.high for p in parts])
+    if len(parts) > 1:
+        reach = _added([np.maximum(np.abs(p.low), np.abs(p.high)) for p in parts])
+        ends = [a for p in parts for a in (p.low, p.high)]
+        low, high = outward(low, high, reach, min(map(least_unit, ends)), len(parts))
+    return low, high
+
+
+def interval_within(stream: Stream, known: Domains) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of every lane at the positions of a sequence; domains also hold before its start, where all is 0."""
+    form = linear_form(stream)
+    domains = [
+        _held(atom.operation, known) if isinstance(atom.operation, ops.Constant) and not lag else known.of(atom)
+        for atom, lag in form
+    ]
+    parts = [_checked(m, stream, known).of(d, up(d.l1)) for m, d in zip(form.values(), domains, strict=True)]
+    return _interval(parts) if parts else (np.zeros(stream.width), np.zeros(stream.width))
 
 
 @domain_of.register

@@ -7,7 +7,7 @@ from compiler.exactness.saturation import rising_count
 from compiler.language import operations as ops
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool, Code
-from compiler.passes.represent.rectifiers import decided
+from compiler.passes.represent.rectifiers import decided, rectified
 from compiler.passes.represent.rewriter import Rewriter, Rules, rule_of
 from compiler.passes.represent.stored import as_bits, holds_signs
 
@@ -48,19 +48,21 @@ def _lti(rewriter: Rewriter, operation: ops.Lti, x: Stream) -> Stream:
 
 @rule_of(RULES, ops.Clip)
 def _clip(rewriter: Rewriter, operation: ops.Clip, x: Stream) -> Stream:
-    if rising_count(linear_form(x), rewriter.domains):  # falling ramps stay exact where the count saturates
-        return operation.hi - (operation.hi - x).relu() + (operation.lo - x).relu()
-    return (x - operation.lo).relu() - (x - operation.hi).relu() + operation.lo
+    domains, lo, hi = rewriter.domains, operation.lo, operation.hi
+    if rising_count(linear_form(x), domains):  # falling ramps stay exact where the count saturates
+        return hi - rectified(domains, hi - x) + rectified(domains, lo - x)
+    return rectified(domains, x - lo) - rectified(domains, x - hi) + lo
 
 
 @rule_of(RULES, ops.Min)
 def _min(rewriter: Rewriter, operation: ops.Min, a: Stream, b: Stream) -> Stream:
-    return b - (b - a).relu() if rising_count(linear_form(a), rewriter.domains) else a - (a - b).relu()
+    domains = rewriter.domains
+    return b - rectified(domains, b - a) if rising_count(linear_form(a), domains) else a - rectified(domains, a - b)
 
 
 @rule_of(RULES, ops.Max)
 def _max(rewriter: Rewriter, operation: ops.Max, a: Stream, b: Stream) -> Stream:
-    return b + (a - b).relu()
+    return b + rectified(rewriter.domains, a - b)
 
 
 @rule_of(RULES, ops.Compare)
@@ -75,3 +77,8 @@ def _compare(rewriter: Rewriter, operation: ops.Compare, a: Stream, b: Stream) -
         "!=": above + below,
     }[operation.relation]
     return flags.retyped(Bool(a.width))
+
+
+@rule_of(RULES, ops.Relu)
+def _relu(rewriter: Rewriter, operation: ops.Relu, x: Stream) -> Stream:
+    return rectified(rewriter.domains, x)

@@ -1,0 +1,81 @@
+"""What bounds decide: comparisons and rectifiers with numbers that no format holds, and one step beside the bounds."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import pytest
+import torch
+
+from compiler.artifact.package import bare
+from compiler.driver import compile
+from compiler.errors import CompileError
+from compiler.language.circuit import Circuit
+from compiler.language.input_language import InputLanguage
+from compiler.language.source import position
+from compiler.language.words import maximum, minimum
+from tests.gadgets.harness import LETTERS, is_a
+
+LENGTH, HUGE = 6, 10**12
+RELATIONS = {
+    ">": operator.gt,
+    "<": operator.lt,
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+counts = is_a.cumsum()
+
+
+def _outputs(stream, dtype="float32", target="mamba"):
+    """On each word of six letters a and b: (64, 6) numbers of the real module, and the counts of a."""
+    circuit = Circuit("alone", stream, InputLanguage.everything(LETTERS, LENGTH))
+    ids = (np.arange(2**LENGTH)[:, None] >> np.arange(LENGTH)) & 1
+    with torch.no_grad():
+        found = bare(compile(circuit, target, dtype))(torch.from_numpy(ids)).double().numpy()[..., 0]
+    return found, np.cumsum(ids == 0, axis=1)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("bound", [-HUGE, -1, 0, 1, LENGTH - 1, LENGTH, LENGTH + 1, HUGE])
+@pytest.mark.parametrize("target", ["mamba", "mamba2"])
+def test_comparisons_at_the_bounds_and_far_beyond(relation, bound, target):
+    """Also at the first position, where what is seen before is 0 and no count."""
+    compare = RELATIONS[relation]
+    found, count = _outputs(compare(counts, bound), target=target)
+    assert np.array_equal(found, compare(count, bound))
+    late, _ = _outputs(compare(counts.shift(2), bound), target=target)
+    assert np.array_equal(late, compare(np.pad(count, [(0, 0), (2, 0)])[:, :LENGTH], bound))
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("bound", [0, 1, 2, LENGTH, LENGTH + 1])
+def test_positions_at_their_bounds(relation, bound):
+    compare = RELATIONS[relation]
+    found, _ = _outputs(compare(position(), bound))
+    assert np.array_equal(found, np.broadcast_to(compare(np.arange(1, LENGTH + 1), bound), found.shape))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_clips_and_extremes_beyond_every_format(dtype):
+    change = counts - counts.shift(2)
+    found, count = _outputs(minimum(counts, HUGE), dtype)
+    assert np.array_equal(found, count)
+    assert np.array_equal(_outputs(maximum(counts, -HUGE), dtype)[0], count)
+    assert np.array_equal(_outputs((counts - HUGE).relu(), dtype)[0], 0 * count)
+    before = np.pad(count, [(0, 0), (2, 0)])[:, :LENGTH]
+    assert np.array_equal(_outputs(change.clip(-HUGE, HUGE), dtype)[0], count - before)
+    assert np.array_equal(_outputs(change.clip(1, HUGE), dtype)[0], np.maximum(count - before, 1))
+
+
+@pytest.mark.parametrize("bound", [-1, 0, 1, LENGTH - 1, LENGTH])
+def test_rectifiers_at_the_bounds(bound):
+    found, count = _outputs((counts - bound).relu())
+    assert np.array_equal(found, np.maximum(count - bound, 0))
+
+
+def test_a_number_of_the_output_still_needs_a_format():
+    with pytest.raises(CompileError, match="1000000000000.0, which no float32 holds"):
+        _outputs(maximum(counts, HUGE))
