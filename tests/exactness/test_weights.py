@@ -80,7 +80,7 @@ def test_weights_are_compared_before_the_cast_when_they_are_packaged(monkeypatch
         monkeypatch.setattr("compiler.exactness.sums._partial_sums", lambda *_: [])
         with pytest.raises(CompileError, match=f"{where} would need the weight 0.[13]"):
             bare(compile(_circuit(output)))
-    wide = compile(_circuit((621 * abc.number({"a": 1}).shift(1) + 621 * abc.number({"b": 1})).relu()))
+    wide = compile(_circuit((621 * abc.number({"a": 1}).shift(1) - 621 * abc.number({"b": 1})).relu()))
     for package in (bare, language_model):
         with pytest.raises(CompileError, match="has a weight that bfloat16 does not hold exactly"):
             package(replace(wide, context=replace(wide.context, format=BFLOAT16)))
