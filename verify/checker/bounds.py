@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import reduce
 from math import ceil, floor, lcm
@@ -10,7 +11,21 @@ import numpy as np
 
 from verify.checker.language import Graph
 from verify.checker.tables import MOST_VALUES, Ramp, Table
-from verify.checker.values import ZERO, Along, Component, Root, Value, World, above, below, combine, later, tighter
+from verify.checker.values import (
+    ZERO,
+    Along,
+    Component,
+    Root,
+    Value,
+    World,
+    above,
+    below,
+    combine,
+    later,
+    normalised,
+    of_root,
+    tighter,
+)
 
 _MOST_PIECES, _MOST_BENDS = 4, 6  # that lemma X looks at
 
@@ -24,8 +39,8 @@ def bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
 
 
 def rewritten(world: World, value: Value) -> list[Value]:
-    """The value with each c · (sum − latch of it) as what is counted since."""
-    found = []
+    """The value with each c · (sum − latch of it) as what is counted since, and with each sum that is a form as it."""
+    found = list(_folded(world, value))
     for (root, lag), ramp in value.ramps.items():
         total, zero = world.zeros.get((root, 0), ((0, 0), None))
         if zero is None:
@@ -36,6 +51,17 @@ def rewritten(world: World, value: Value) -> list[Value]:
             past = later(zero, lag, world.language.tokens)
             found.append(combine([(Fraction(1), value), (-min(a, -b / per, key=abs), past)]))
     return found
+
+
+def _folded(world: World, value: Value) -> Iterator[Value]:
+    """The value with c · (the sum that a form is), beside a function of the form, as a function of it."""
+    for number, lag in value.ramps:
+        form = world.roots[number]
+        if form.kind == "form" and not lag and form.parts[0].terms.keys() <= value.terms.keys():
+            (shape,) = form.parts
+            scale, own = normalised(Value(ZERO, {place: value.terms[place] for place in shape.terms}))
+            if own.key == shape.key:
+                yield combine([(Fraction(1), value), (-scale, shape), (scale, of_root(form, Fraction(1)))])
 
 
 def _bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:

@@ -81,6 +81,7 @@ RULES: dict[str, tuple] = {
     ),
     "E, bounds along walks": (language.Language, "graph", None),
     "D, a sum less its latch is a count": (running, "_difference_of_sums", NOTHING),
+    "D′, sums that are forms": (bounds, "_folded", lambda *_: iter(())),
     "M, distinct letters": _edges(distinct=False),
     "M, edges that are taken once": _edges(repeats=True),
     "W, rectified forms of letters": (mass, "_of_form", lambda *_: iter(())),
