@@ -48,7 +48,7 @@ def rewritten(world: World, value: Value) -> list[Value]:
         a, b = (v.slopes[0] if v and v.linear and v.slopes else ZERO for v in (value.ramps.get((total[0], lag)), ramp))
         per = -zero.ramps[root, 0].slopes[0]
         if a * b * per < 0:
-            past = later(zero, lag, world.language.tokens)
+            past = later(world, zero, lag)
             found.append(combine([(Fraction(1), value), (-min(a, -b / per, key=abs), past)]))
     return found
 

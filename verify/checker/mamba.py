@@ -74,7 +74,7 @@ def convolved(world: World, u: Sequence[Value], rows: Matrix, tensors: dict[str,
         if key not in found:
             place = f"{what}: convolution {c}"
             row = project(world, u, rows, c, f"{what}: in_proj {c}")
-            terms = [(w, later(row, taps.shape[1] - 1 - k, world.language.tokens)) for k, w in kernel]
+            terms = [(w, later(world, row, taps.shape[1] - 1 - k)) for k, w in kernel]
             total = exact_sum(world, [*terms, (ONE, constant(Fraction(float(bias[c]))))], place)
             found[key] = activation(world, total, True, place)
         result.append(found[key])

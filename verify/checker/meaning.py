@@ -127,7 +127,7 @@ class Meaning:
                 terms += [(-ONE, Value(ZERO, {(root, lag): ramp})), (ONE, gated)]
             elif slope:
                 line = Ramp([form.lo, form.hi], [slope * form.lo, slope * form.hi], (ZERO,) * lag)
-                shape = later(form.parts[0], lag, self.world.language.tokens)
+                shape = later(self.world, form.parts[0], lag)
                 terms += [(-ONE, Value(ZERO, {(root, lag): line})), (slope, shape)]
         return self.opened(combine([(ONE, value), *terms])) if terms else value
 

@@ -82,7 +82,7 @@ def delayed(clock: Clock, value: Value) -> Value:
             roots = {key: of_root(clock.world.roots[key[0]], Fraction(1)) for key, _ in members}
             terms += [
                 *((-value.ramps[key].slopes[0], root) for key, root in roots.items()),
-                (lag[1], later(source, lag[0], clock.world.language.tokens)),
+                (lag[1], later(clock.world, source, lag[0])),
             ]
     return combine([(Fraction(1), value), *terms]) if terms else value
 

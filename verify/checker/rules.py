@@ -48,7 +48,7 @@ def _linear(r: Reader, s: dict, *inputs: Lanes) -> Lanes:
 
 def _lti(r: Reader, s: dict, x: Lanes) -> Lanes:
     taps = [read_number(k) for k in s["attributes"]["kernel"]]
-    return [combine([(w, later(v, k, r.world.language.tokens)) for k, w in enumerate(taps) if w]) for v in x]
+    return [combine([(w, later(r.world, v, k)) for k, w in enumerate(taps) if w]) for v in x]
 
 
 def _clip(r: Reader, s: dict, x: Lanes) -> Lanes:
@@ -110,7 +110,7 @@ def _decode(r: Reader, s: dict, x: Lanes) -> Lanes:
     full = np.stack([words.dense_row(i) for i in range(words.shape[0])])
     norm = (full[0] ** 2).sum()
     here = (full @ dense == norm) & ((dense * dense).sum(axis=0) == norm)
-    return [later(of_letters(row.astype(float)), key[1], r.world.language.tokens) for row in here]
+    return [later(r.world, of_letters(row.astype(float)), key[1]) for row in here]
 
 
 def _memory(r: Reader, s: dict, value: Lanes, key: Lanes, query: Lanes, *when: Lanes) -> Lanes:
@@ -239,7 +239,7 @@ RULES: dict[str, Callable] = {
     "Position": lambda r, s: [running_sum(r.world, constant(1), "the position")],
     "Linear": _linear,
     "Emit": _linear,
-    "Shift": lambda r, s, x: [later(v, s["attributes"]["k"], r.world.language.tokens) for v in x],
+    "Shift": lambda r, s, x: [later(r.world, v, s["attributes"]["k"]) for v in x],
     "Lti": _lti,
     "Relu": lambda r, s, x: [relu(r.world, v) for v in x],
     "Clip": _clip,

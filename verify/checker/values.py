@@ -204,20 +204,33 @@ def scaled(value: Value, weight: Fraction) -> Value:
     return value if weight == 1 and value.upto is None else combine([(weight, value)])
 
 
-def later(value: Value, k: int, letters: int) -> Value:
+def later(world: World, value: Value, k: int) -> Value:
     """The value k positions back; before the sequence it is 0."""
-    if not k:
-        return value
-    terms = {(root, lag + k): c.later(k) for (root, lag), c in value.terms.items()}
+    if k < 0:
+        raise Rejected(f"a value {k} positions back would be one to come")
+    if not k or k >= world.language.length:
+        return constant(0) if k else value
+    parts = [_reached(world, root, lag + k, c.later(k)) for (root, lag), c in value.terms.items()]
     if value.const:
-        past = Table(np.full(letters, float(value.const)))
-        past.start = (ZERO,) * k
-        key = (TOKEN, k)
-        here = value.tables.get(0)
-        terms[key] = table_sum([(Fraction(1), past), (Fraction(1), here.later(k))]) if here else past
-    result = normal(terms, ZERO)
+        parts.append(((TOKEN, k), _placed(world, (value.const, *(ZERO,) * k))))
+    result = combine((Fraction(1), Value(ZERO, dict([part]))) for part in parts)
     result.upto = value.upto
     return result
+
+
+def _reached(world: World, root: int, lag: int, component: Component) -> tuple[Key, Component]:
+    """A component; where no sequence reaches as far back, only its start is seen: it is a function of the position."""
+    last = world.language.length - 1
+    if lag <= last:
+        return (root, lag), component
+    return (TOKEN, last), _placed(world, component.start[lag - last - 1 :])
+
+
+def _placed(world: World, seen: tuple[Fraction, ...]) -> Table:
+    """seen[0] whatever the letter is; the others are its start."""
+    if Fraction(float(seen[0])) != seen[0]:
+        raise Rejected(f"{seen[0]} needs more than the 53 bits that the checker carries")
+    return Table(np.full(world.language.tokens, float(seen[0])), seen[1:])
 
 
 def tighter(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -89,7 +89,7 @@ def test_what_looks_back_is_nothing_before_the_start():
     seen = running_sum(world, of_letters(np.array([1.0, 0.0, 0.0])), "a sum")
     none = combine([(ONE, relu(world, combine([(-ONE, seen)], ONE)))])
     for back in (none, combine([(-ONE, none)], ONE)):
-        value = later(back, 2, 3)
+        value = later(world, back, 2)
         assert bounds(world, value) == (0, 1) and values_of(world, value) == (0, 1)
-    mixed = combine([(ONE, later(none, 1, 3)), (-ONE, later(none, 2, 3))])
+    mixed = combine([(ONE, later(world, none, 1)), (-ONE, later(world, none, 2))])
     assert bounds(world, mixed) == (-1, 1) and set(values_of(world, mixed)) == {-1, 0, 1}

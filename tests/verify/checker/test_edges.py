@@ -57,13 +57,13 @@ def test_bounds_hold_on_every_walk_and_sums_are_reached(seed):
     flag = [rng.randrange(2) for _ in range(LETTERS)]
     values = {
         "step": of_letters(np.array(step, float)),
-        "before": later(of_letters(np.array(stored, float)), 1, LETTERS),
+        "before": later(world, of_letters(np.array(stored, float)), 1),
         "sum": running_sum(world, of_letters(np.array(step, float)), "a sum"),
         "latch": latch(world, of_letters(np.array(stored, float)), of_letters(np.array(flag, float))),
     }
     bounds = {name: along(world, value) for name, value in values.items()}
     driven = values["step"]  # what is written with it, by a letter that stands one or two positions before
-    columns = [later(of_letters(np.array(stored, float)), k, LETTERS) for k in (0, 1, 2)]
+    columns = [later(world, of_letters(np.array(stored, float)), k) for k in (0, 1, 2)]
     masses = masses_of_products(world, columns, driven)
     largest = 0
     for walk in walks(found):

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import random
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from compiler.language.alphabet import Alphabet
+from compiler.language.circuit import Circuit
+from compiler.language.input_language import InputLanguage
+from compiler.language.output import readout_integer
+from compiler.language.source import Tokens
+from tests.verify.checker.checkpoints import write
 from tests.verify.checker.values import Sequence
 from verify.checker.bent import product, relu
-from verify.checker.formats import EXACT
+from verify.checker.check import check
+from verify.checker.formats import EXACT, Rejected
 from verify.checker.language import Edge, Language
 from verify.checker.meaning import Meaning
 from verify.checker.running import latch, running_sum
@@ -28,8 +36,8 @@ def _count(world: World) -> Value:
     return running_sum(world, of_letters(np.array([0.0, 1.0, 0.0])), "a count")
 
 
-def back(value: Value, k: int) -> Value:
-    return later(value, k, LETTERS)
+def back(world: World, value: Value, k: int) -> Value:
+    return later(world, value, k)
 
 
 def _ramp(world: World, x: Value, slope: int, shift: int) -> Value:
@@ -42,7 +50,7 @@ def test_a_level_that_is_seen_as_far_back_makes_no_new_root(k, level):
     world = _world()
     count = _count(world)
     bent = _ramp(world, count, 1, -1)
-    value = combine([(ONE, back(bent, k)), (ONE, back(constant(level), k))], Fraction(1, 2))
+    value = combine([(ONE, back(world, bent, k)), (ONE, back(world, constant(level), k))], Fraction(1, 2))
     roots = len(world.roots)
     clipped = relu(world, value)
     assert len(world.roots) == roots and [lag for _, lag in clipped.ramps] == [k]
@@ -63,7 +71,7 @@ def test_equal_functions_seen_back_are_equal_and_others_are_not(k, bends, times)
     """
     world = _world()
     pair = combine(
-        [(ONE, of_letters(np.array([0.0, 1.0, 2.0]))), (ONE, back(of_letters(np.array([0.0, 3.0, 1.0])), 1))]
+        [(ONE, of_letters(np.array([0.0, 1.0, 2.0]))), (ONE, back(world, of_letters(np.array([0.0, 3.0, 1.0])), 1))]
     )
     held, flag = [], of_letters(np.array([0.0, 0.0, 1.0]))
     held.append(latch(world, pair, flag))
@@ -71,9 +79,9 @@ def test_equal_functions_seen_back_are_equal_and_others_are_not(k, bends, times)
     held.append(latch(world, relu(world, pair), flag))
     n, again = (combine([(ONE, h), (-ONE, count)]) for h in held)
     meaning = Meaning(world, bends)
-    rising = [(ONE, back(_ramp(world, n, 1, -2), k)), (-ONE, back(_ramp(world, n, 1, -3), k))]
-    falling = [(-ONE, back(_ramp(world, again, -1, 3), k)), (ONE, back(_ramp(world, again, -1, 2), k))]
-    one = back(constant(1), k)
+    rising = [(ONE, back(world, _ramp(world, n, 1, -2), k)), (-ONE, back(world, _ramp(world, n, 1, -3), k))]
+    falling = [(-ONE, back(world, _ramp(world, again, -1, 3), k)), (ONE, back(world, _ramp(world, again, -1, 2), k))]
+    one = back(world, constant(1), k)
     by = of_letters(np.array([1.0, 2.0, 0.0]))
 
     def difference(*more: tuple[Fraction, Value], const: int = 0) -> bool:
@@ -84,5 +92,45 @@ def test_equal_functions_seen_back_are_equal_and_others_are_not(k, bends, times)
 
     assert difference((ONE, one))
     assert not difference(const=1)
-    assert not difference((ONE, back(constant(1), k + 1)))
+    assert not difference((ONE, back(world, constant(1), k + 1)))
     assert not difference((Fraction(2), one))
+
+
+@pytest.mark.parametrize("k", range(8, 14))
+@pytest.mark.parametrize("none", [False, True])
+def test_what_stands_before_every_sequence_is_left_out_and_nothing_else(k, none):
+    """A number 3 and then k positions back, in sequences of 12: it is seen at the last 9 − k positions, if any.
+
+    With none, the number is 1 where nothing stands 3 positions back, so it is no 0 there.
+    """
+    world = _world()
+    count = back(world, _count(world), 3)
+    pair = combine([(ONE, count), (ONE, back(world, of_letters(np.array([1.0, 0.0, 2.0])), 3))])
+    there = relu(world, combine([(-ONE, count)], ONE)) if none else pair
+    value = back(world, there, k)
+    assert value.zero == (k >= (12 if none else 9))
+    rng = random.Random(k)
+    sequence = Sequence(world, [rng.randrange(LETTERS) for _ in range(12)])
+    for t in range(1, 13):
+        assert sequence.value(value, t) == (sequence.value(there, t - k) if t > k else 0)
+    with pytest.raises(Rejected, match="to come"):
+        back(world, value, -1)
+
+
+@pytest.mark.parametrize("target", ["mamba", "mamba2"])
+@pytest.mark.parametrize("far", [(9,), (4, 5), (7,)])
+def test_proves_shifts_beyond_the_longest_sequence(target, far, tmp_path):
+    """The compiler leaves out what is seen as far back as a sequence is long, or farther; 7 of 8 is not so far."""
+    letters = Alphabet.of("a", "b", "c")
+    seen = Tokens(letters).is_in("a").cumsum()
+    for k in far:
+        seen = seen.shift(k)
+    here = Tokens(letters).is_in("b").cumsum() + seen
+    output = readout_integer(here, letters, {"a": 0, "b": 1, "c": 2})
+    circuit = Circuit("far", output, InputLanguage.everything(letters, 8))
+    directory = write(tmp_path / "c", circuit, target)
+    assert check(directory).accepted
+    manifest = json.loads((directory / "construction.json").read_text())
+    manifest["promise"]["length"] = 10  # where those count
+    (directory / "construction.json").write_text(json.dumps(manifest))
+    assert check(directory).accepted == (sum(far) < 8)

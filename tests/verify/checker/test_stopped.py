@@ -23,8 +23,8 @@ from verify.checker.values import Value, World, combine, later, of_letters
 LETTERS = 4
 
 
-def _table(values: list[int], lag: int) -> Value:
-    return later(of_letters(np.array(values, dtype=float)), lag, LETTERS)
+def _table(world: World, values: list[int], lag: int) -> Value:
+    return later(world, of_letters(np.array(values, dtype=float)), lag)
 
 
 def _drawn(rng: random.Random) -> tuple[World, Value]:
@@ -32,15 +32,21 @@ def _drawn(rng: random.Random) -> tuple[World, Value]:
     world = World(Language(LETTERS, "q", (Edge("q", "q", np.ones(LETTERS, dtype=bool), False, True),), 30), EXACT)
     here, before = ([rng.choice([0, 0, 1, 2]) for _ in range(LETTERS)] for _ in range(2))
     grown = relu(
-        world, combine([(Fraction(1), _table(here, 0)), (Fraction(1), _table(before, 1))], Fraction(-rng.randint(0, 2)))
+        world,
+        combine(
+            [(Fraction(1), _table(world, here, 0)), (Fraction(1), _table(world, before, 1))],
+            Fraction(-rng.randint(0, 2)),
+        ),
     )
-    gate = _table([b if rng.random() < 0.8 else rng.choice([0, 1]) for b in before], 1)
+    gate = _table(world, [b if rng.random() < 0.8 else rng.choice([0, 1]) for b in before], 1)
     held = product(world, running_sum(world, grown, "a sum"), gate)
     inner = relu(
         world,
-        combine([(Fraction(3), _table(here, 0)), (Fraction(-rng.randint(1, 2)), held)], Fraction(rng.randint(-1, 1))),
+        combine(
+            [(Fraction(3), _table(world, here, 0)), (Fraction(-rng.randint(1, 2)), held)], Fraction(rng.randint(-1, 1))
+        ),
     )
-    mask = combine([(Fraction(8), _table([min(b, 1) for b in before], 1)), (Fraction(1), inner)], Fraction(-8))
+    mask = combine([(Fraction(8), _table(world, [min(b, 1) for b in before], 1)), (Fraction(1), inner)], Fraction(-8))
     return world, rng.choice([inner, relu(world, mask)])
 
 
