@@ -70,18 +70,19 @@ class Items:
             raise TypeError(f"no rule for the slope of a {root.kind}")
 
     def _product(self, weight: Fraction, factors: Factors, place: tuple) -> None:
-        """A product of windows and one state is the state, read with a query; others are kept as they are."""
+        """A product with one state is the state, read with a query, if it is a sum or memory or the query is a window;
+        others are kept as they are.
+        """
         world = self.meaning.world
-        states = [f for f in factors if not is_window(world, f)]
+        states = [(f, *found) for f in factors if (found := self.meaning.state(f)) is not None]
         if len(states) == 1 and len(factors) > 1 and place[1] is None:
-            found = self.meaning.state(states[0])
-            if found is not None:
-                root, slope = found
-                pure = reduce(lambda a, b: product(world, a, b), (f for f in factors if is_window(world, f)))
-                if root.kind == "memory":
-                    self._gated_memory(root, weight * slope, pure, place[0])
-                    return
-                for scale, query in self.meaning.gates(pure):
+            ((state, root, slope),) = states
+            gate = reduce(lambda a, b: product(world, a, b), (f for f in factors if f is not state))
+            if root.kind == "memory":
+                self._gated_memory(root, weight * slope, gate, place[0])
+                return
+            if root.kind == "sum" or is_window(world, gate):
+                for scale, query in self.meaning.gates(gate):
                     self._linear(root, weight * slope * scale, (place[0], query))
                 return
         self.products.setdefault(place, []).append((weight, factors))

@@ -311,14 +311,14 @@ class Meaning:
         return sorted([*flags, *(key for key, flag in keys if not flag)])
 
     def gates(self, value: Value) -> list[tuple[Fraction, tuple]]:
-        """(scale, key) of a gate or a query; a window with both signs is the difference of two that are positive."""
+        """(scale, key) of the parts of a gate or query; a window of both signs is a difference of two without them."""
         if value.key not in self._gates:
             self._gates[value.key] = self._gates_of(value)
         return self._gates[value.key]
 
     def _gates_of(self, value: Value) -> list[tuple[Fraction, tuple]]:
         if not is_window(self.world, value):
-            return [(ONE, self.key(value))]
+            return [part for weight, factors in self._parts(value) for part in self._gates_in(weight, factors)]
         lo, hi = bounds(self.world, value)
         found = []
         for sign in (ONE, -ONE) if lo < 0 < hi else (ONE,):
@@ -328,6 +328,13 @@ class Meaning:
                 found.append((sign * scale, window_key(unit)))
                 self._queries[found[-1][1]] = part, scale
         return found
+
+    def _gates_in(self, weight: Fraction, factors: Factors) -> list[tuple[Fraction, tuple]]:
+        """The same of one product."""
+        gate = self._multiplied(factors)
+        if is_window(self.world, gate):
+            return [(weight * scale, key) for scale, key in self.gates(gate)]
+        return [(weight, self.key(gate))]
 
     def queries(self, keys: list[tuple | None]) -> np.ndarray | None:
         """(cases of the last few letters, queries): what the queries with these keys are, exactly; None where one is no

@@ -14,13 +14,13 @@ from compiler.language.circuit import Circuit
 from compiler.language.data import language_to_data, to_data
 
 
-def write(directory: Path, circuit: Circuit, target: str, dtype: str = "float32") -> Path:
+def write(directory: Path, circuit: Circuit, target: str, dtype: str = "float32", n_groups: int = 1) -> Path:
     """Compile and package into a new directory, of a wide output as many numbers as there are letters; CompileError
     where the compiler refuses."""
     size = circuit.language.alphabet.size
     if circuit.output.width > size:
         circuit = replace(circuit, output=circuit.output[:size])
-    model = language_model(compile(circuit, target, dtype))
+    model = language_model(compile(circuit, target, dtype, n_groups=n_groups))
     directory.mkdir(parents=True)
     save_file({k: v.contiguous() for k, v in model.tensors.items()}, directory / "model.safetensors", {"format": "pt"})
     (directory / "config.json").write_text(json.dumps(model.config))
