@@ -28,7 +28,7 @@ def _sum(world: World, rng: random.Random) -> Value:
     """Two counts and two letters, one of them a position back, with weights of either sign."""
     letters = [of_letters(np.array(rng.sample([0.0, 1.0, 2.0, 3.0], LETTERS))) for _ in "12"]
     counts = [running_sum(world, of_letters(np.eye(LETTERS)[i]), "a count") for i in (0, 1)]
-    parts = [*counts, letters[0], later(letters[1], 1, LETTERS)]
+    parts = [*counts, letters[0], later(world, letters[1], 1)]
     return combine([(Fraction(rng.choice((-3, -1, 2, 4))), v) for v in parts], Fraction(rng.randint(-5, 5)))
 
 
