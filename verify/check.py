@@ -113,7 +113,7 @@ def check_forms(
 
 
 def _check_batch(scores: np.ndarray, expected: np.ndarray, batch: Batch, bound: float) -> Verification:
-    same = scores == expected.astype(scores.dtype, copy=False)
+    same = scores == expected
     near = np.abs(scores.astype(np.float64) - expected) <= bound if bound else same
     differs = ~near.all(axis=-1)
     asked = batch.labels != IGNORED

@@ -121,7 +121,7 @@ def _difference(
     compiled: Compiled, ids: np.ndarray, circuit: np.ndarray, model: np.ndarray, function: Callable
 ) -> str | None:
     names = [compiled.source.token_alphabet.tokens[i] for i in ids]
-    if not np.array_equal(circuit.astype(model.dtype), model):
+    if not np.array_equal(circuit, model):
         at = int(np.flatnonzero(circuit != model)[0])
         return f"on {' '.join(names)}: output {at} of the real module is {model[at]:g}, of the circuit {circuit[at]:g}"
     answer = function(list(names))

@@ -29,3 +29,11 @@ def test_scores_are_as_near_as_promised(off: float, bound: float, exact: bool, p
     found = _verified(off, bound)
     assert (found.bit_exact, found.passed) == (exact, passed)
     assert (found.failure is None) == passed
+
+
+def test_a_score_that_the_format_cannot_hold_is_not_right() -> None:
+    """2^24 + 1 is rounded to 2^24 in float32: the interpreter's number is not rounded before it is compared."""
+    batch = Batch(np.zeros((1, 2), dtype=np.int64), np.full((1, 2), IGNORED))
+    reference = lambda tokens: np.full((*tokens.shape, 3), 2.0**24 + 1)
+    found = check(lambda tokens: reference(tokens).astype(np.float32), reference, [batch])
+    assert (found.bit_exact, found.passed) == (False, False)
