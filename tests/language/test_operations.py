@@ -35,6 +35,7 @@ from compiler.language.words import (
     select,
 )
 from tests import random_circuits
+from verify.forward_error import Majorant
 
 X, Y = numbers(Int(-9, 9), "x"), numbers(Int(-9, 9), "y")
 F, G = numbers(Bool(), "f"), numbers(Bool(), "g")
@@ -194,6 +195,35 @@ def test_floats_and_exact_numbers_agree(data):
     tokens = random_circuits.random_tokens(np.random.default_rng(0), 6)
     exact, floats = (interpret(circuit, tokens, dtype=dtype)[circuit.output] for dtype in (object, np.float64))
     assert np.array_equal(exact.astype(float), floats)
+
+
+def _rationals(kind: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Random integers, multiples of powers of two, both, thirds, or one number that no float64 holds."""
+    rng = np.random.default_rng(0)
+    below = {"integers": [1], "dyadic": [2, 8], "both": [1, 1 << 80], "thirds": [1, 3, 4], "large": [1 << 1100]}[kind]
+    numbers_ = np.empty(shape, dtype=object)
+    for at in np.ndindex(shape):
+        value = Fraction(int(rng.integers(-99, 100)), int(below[rng.integers(len(below))]))
+        numbers_[at] = int(value) if value.denominator == 1 else value
+    return numbers_
+
+
+@pytest.mark.parametrize("kind", ["integers", "dyadic", "both", "thirds", "large"])
+@pytest.mark.parametrize("weights", [(1.0, -1.0, 3.0), (1.0, 0.5, -0.375, 2.0**-60), (5e-324, 2.0**1000)])
+def test_a_matrix_acts_on_integers_and_fractions_entry_by_entry(kind: str, weights: tuple[float, ...]):
+    rng = np.random.default_rng(1)
+    dense = rng.choice([0.0, *weights], size=(5, 7))
+    x = _rationals(kind, (2, 3, 7))
+    found = ops.apply(ops.exact_matrix(dense), x)
+    for at in np.ndindex(2, 3, 5):
+        assert found[at] == sum(Fraction(w) * v for w, v in zip(dense[at[-1]], x[at[:2]], strict=True))
+    assert {type(value) for value in found.flat} <= {int, Fraction}
+
+
+def test_a_matrix_acts_on_whatever_adds_up():
+    bounds = np.array([[[Majorant(Fraction(3)), Majorant(Fraction(1, 2))]]], dtype=object)
+    ((found,),) = ops.apply(ops.exact_matrix(np.array([[0.5, -2.0]])), bounds)[0]
+    assert found == Majorant(Fraction(5, 2), 0, 2)
 
 
 @pytest.mark.parametrize("matrix", [np.array([[np.inf]]), np.array([[np.nan]])])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
+from math import lcm
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
@@ -111,12 +112,41 @@ def apply(matrix: sparse.csr_array, x: Array) -> Array:
     """matrix · x over the last axis: (batch, time, w_in) to (batch, time, w_out), exactly."""
     if x.dtype != object:
         return _multiplied(matrix, x.reshape(-1, x.shape[-1])).reshape(*x.shape[:-1], matrix.shape[0])
+    weights, below = _exact_weights(matrix.data), 1
+    whole, whole_weights = _numerators(x), _numerators(weights)
+    if whole and whole_weights:  # sums of integers take a fraction of the time of sums of Fractions
+        (x, denominator), (weights, scale) = whole, whole_weights
+        below = denominator * scale
     out = np.zeros((*x.shape[:-1], matrix.shape[0]), dtype=object)
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)).tolist()
-    for i, j, weight in zip(rows, matrix.indices.tolist(), matrix.data.tolist(), strict=True):
-        exact = int(weight) if weight.is_integer() else Fraction(weight)
-        out[..., i] += x[..., j] if exact == 1 else exact * x[..., j]
-    return out
+    for i, j, weight in zip(rows, matrix.indices.tolist(), weights.tolist(), strict=True):
+        out[..., i] += x[..., j] if weight == 1 else weight * x[..., j]
+    return out if below == 1 else _divided(out, below)
+
+
+def _exact_weights(data: Array) -> Array:
+    return np.array([int(w) if w.is_integer() else Fraction(w) for w in data.tolist()], dtype=object)
+
+
+def _numerators(numbers: Array) -> tuple[Array, int] | None:
+    """Integers and the power of two below all of them; None where there is none, or for what only acts as numbers."""
+    flat = numbers.ravel().tolist()
+    kinds = set(map(type, flat))
+    if not kinds <= {int, Fraction}:
+        return None
+    if Fraction not in kinds:
+        return numbers, 1
+    below = lcm(*{v.denominator for v in flat})
+    if below & (below - 1):
+        return None
+    whole = np.empty(len(flat), dtype=object)
+    whole[:] = [v.numerator * (below // v.denominator) for v in flat]
+    return whole.reshape(numbers.shape), below
+
+
+def _divided(numbers: Array, below: int) -> Array:
+    """numbers / below: integers where it divides them, else Fractions."""
+    return np.frompyfunc(lambda v: Fraction(v, below) if v % below else v // below, 1, 1)(numbers)
 
 
 def _multiplied(matrix: sparse.csr_array, rows: np.ndarray) -> np.ndarray:
