@@ -61,7 +61,17 @@ def _(operation: ops.And, stream: Stream, known: Domains) -> Domain:
     widest = max(range(2), key=lambda i: stream.inputs[i].width)
     flags = known.typed(Bool(stream.width))
     masses = np.minimum(operands[0].masses, operands[1].masses)
+    if any(map(_at_one_count, stream.inputs, stream.inputs[::-1])):
+        masses = np.minimum(masses, 1)
     return replace(flags, l1=min(flags.l1, operands[widest].l1), masses=np.minimum(flags.masses, masses))
+
+
+def _at_one_count(flag: Stream, equal: Stream) -> bool:
+    """Whether the second says that the first held k times so far, lane by lane: then both hold at most once."""
+    if not isinstance(equal.operation, ops.Compare) or equal.operation.relation != "==":
+        return False
+    counts = [s for s in equal.inputs if isinstance(s.operation, ops.Cumsum) and s.inputs[0] is flag]
+    return bool(counts) and any(isinstance(s.operation, ops.Constant) for s in equal.inputs)
 
 
 @domain_of.register
