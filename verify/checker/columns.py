@@ -142,7 +142,7 @@ def _later(world: World, sizes: np.ndarray, lag: int) -> np.ndarray:
 
 
 def _by_count(world: World, b: Value, x: Value) -> Fraction | None:
-    """A bound on Σ_t b(t) · x(t) where b is at most a function of counts that grow wherever b · x is not 0.
+    """A bound on Σ_t b(t) · x(t) where b and x are bounded by counts that grow wherever b · x is not 0.
 
     They take each value at most once there: a count since a reset does so after each reset, and for each value of a sum
     that grows at the resets.
@@ -160,8 +160,13 @@ def _by_count(world: World, b: Value, x: Value) -> Fraction | None:
             ranges = [range(root.lo, root.hi + 1) for root in own]
             if prod(map(len, ranges)) <= MOST_VALUES:
                 known = ({r.id: (x, x) for r, x in zip(own, at, strict=True)} for at in product(*ranges))
-                found.append(often * sum((max(map(abs, given(world, b, k))) for k in known), ZERO))
-    return largest(world, x) * min(found) if found else None
+                found.append(often * sum((_at_most(world, b, k) * _at_most(world, x, k) for k in known), ZERO))
+    return min(found, default=None)
+
+
+def _at_most(world: World, value: Value, known: dict[int, tuple[int, int]]) -> Fraction:
+    """A bound on |value| at positions where some roots are within known bounds."""
+    return min(largest(world, value), max(map(abs, given(world, value, known))))
 
 
 def _counts(world: World, value: Value) -> list[Root]:

@@ -237,7 +237,21 @@ class Meaning:
                 total = ONE
                 for w, _ in choice:
                     total *= w
-                yield total, tuple(f for _, part in choice for f in part)
+                found = tuple(f for _, part in choice for f in part)
+                joined = self._joined(found)
+                yield from [(total, found)] if len(joined) == len(found) else self.expanded([(total, joined)])
+
+    def _joined(self, factors: Factors) -> Factors:
+        """The factors, those that are functions of the same integer as one."""
+        kept: list[Value] = []
+        for f in factors:
+            same = next((i for i, k in enumerate(kept) if len(k.ramps) == 1 and k.terms.keys() == f.terms.keys()), None)
+            both = None if same is None else product(self.world, kept[same], f)
+            if same is not None and both is not None and both.terms.keys() <= f.terms.keys():
+                kept[same] = both
+            else:
+                kept.append(f)
+        return tuple(kept)
 
     def _parts(self, value: Value) -> Terms:
         if value.key not in self._split_parts:

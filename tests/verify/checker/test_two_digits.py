@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
+from itertools import product as choices
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import compiler
+from constructions.copy_dp.copy import Copy
 from constructions.selectivity.mqar import MQAR
 from tests.verify.checker.plants import plant
+from tests.verify.checker.values import Sequence
+from verify.checker.bent import product, relu
 from verify.checker.check import check
+from verify.checker.columns import masses_of_products
+from verify.checker.formats import EXACT
+from verify.checker.language import Edge, Language
+from verify.checker.meaning import Meaning
+from verify.checker.running import running_sum
+from verify.checker.values import Value, World, combine, of_letters
+
+ONE, LENGTH = Fraction(1), 6
+WORDS = list(choices((0, 1), repeat=LENGTH))
 
 
 def _saved(directory: Path, arch: str) -> Path:
@@ -30,3 +45,49 @@ def test_recall_from_two_digits_is_proved(arch: str, tmp_path: Path):
 def test_no_wrong_weight_is_accepted(tmp_path: Path):
     tally, missed = plant(_saved(tmp_path / "c", "mamba"), 20, random.Random(0))
     assert tally["rejected"] == 20 and missed == []
+
+
+@pytest.mark.parametrize("form, arch", [("pointer", "mamba"), ("place", "mamba2")])
+def test_places_in_two_digits_are_proved(form: str, arch: str, tmp_path: Path):
+    """The low digit of a place is a function of the count, and so is the high one, on which a condition waits."""
+    Copy(form=form, n=5, vocab=2, max_d_state=3, arch=arch).compiled().save(tmp_path / "c")
+    assert check(tmp_path / "c").accepted
+    tally, missed = plant(tmp_path / "c", 12, random.Random(1))
+    assert tally["rejected"] == 12 and not missed
+
+
+def _counted(letter: int) -> tuple[World, list[Value]]:
+    """[the letters a so far, or the letters b, are n], for each n."""
+    world = World(Language(2, "q", (Edge("q", "q", np.ones(2, dtype=bool), False, True),), LENGTH), EXACT)
+    count = running_sum(world, of_letters(np.eye(2)[letter]), "a count")
+    ramps = [relu(world, combine([(ONE, count)], Fraction(-n))) for n in range(-1, LENGTH + 2)]
+    return world, [combine([(ONE, a), (Fraction(-2), b), (ONE, c)]) for a, b, c in zip(ramps, ramps[1:], ramps[2:])]
+
+
+@pytest.mark.parametrize("bends", [False, True])
+def test_functions_of_one_count_are_multiplied_and_no_others(bends: bool):
+    """What is stored where a low and a high digit hold is what is stored at the one number that has both."""
+    world, at = _counted(0)
+    other = relu(world, combine([(ONE, of_letters(np.array([2.0, 1.0]))), (ONE, running_sum(world, at[2], "a sum"))]))
+    low, high = combine([(ONE, at[1]), (ONE, at[3])]), combine([(ONE, at[2]), (ONE, at[3])])
+    equal = 0
+    for n in (1, 2, 3):
+        both = product(world, product(world, other, low), high)
+        stored = [running_sum(world, x, "a sum") for x in (both, product(world, other, at[n]))]
+        left = combine([(ONE, stored[0]), (-ONE, stored[1])])
+        same = all(Sequence(world, list(word)).value(left, LENGTH) == 0 for word in WORDS)
+        assert Meaning(world, bends).zero(left) == same
+        equal += same
+    assert equal == 1
+
+
+@pytest.mark.parametrize("letter", [0, 1])
+def test_columns_and_what_they_store_are_bounded_at_each_count(letter: int):
+    """Where a column and its drive are functions of one count, only the counts that both have are added up."""
+    world, at = _counted(letter)
+    column = combine([(ONE, at[1]), (ONE, at[3])])
+    drive = relu(world, combine([(ONE, of_letters(np.eye(2)[0])), (ONE, at[1]), (ONE, at[2])], -ONE))
+    held = running_sum(world, product(world, column, drive), "a sum")
+    most = max(Sequence(world, list(word)).value(held, LENGTH) for word in WORDS)
+    (bound,) = masses_of_products(world, [column], drive)
+    assert bound == most == 1 if letter == 0 else bound >= most > 1
