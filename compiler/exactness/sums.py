@@ -234,7 +234,11 @@ def chunk_bounds(block: SelectiveBlock, bounds: np.ndarray) -> np.ndarray:
 
 
 def channel_bounds(block: SelectiveBlock, bounds: np.ndarray) -> np.ndarray:
-    """A bound on |y·silu(z)| of each channel: no channel contributes more to its lane than the lane can hold."""
+    """A bound on |y·silu(z)| of each channel: none contributes more to its lane than the lane can hold.
+
+    Channels do not cancel: each number has a lane of its own, and those that share one are products of the halves of a
+    number, of which one is 0.
+    """
     coo = block.channels.out.tocoo()
     result = np.zeros(len(block.channels.names))
     result[coo.row] = bounds[coo.col] / np.abs(coo.data)

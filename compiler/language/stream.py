@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from inspect import signature
 from numbers import Rational
+from typing import get_args
 
 import numpy as np
 from scipy import sparse
@@ -70,6 +71,7 @@ class Stream:
 
     def retyped(self, type: Type) -> Stream:
         """The same numbers under a sharper type; a circuit is refused where the type cannot be shown."""
+        instance(type, get_args(Type), "the type of retyped", "a type such as Int(0, 9)")
         return Stream(ops.Linear((ops.scaled_identity(self.width),), type), (self,))
 
     # lanes -------------------------------------------------------------------------------------

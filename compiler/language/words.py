@@ -124,4 +124,5 @@ def running_max(value: Stream, when: Stream) -> Stream:
 
 def lti(stream: Stream, kernel: Sequence[Number]) -> Stream:
     """The causal convolution Σ_k kernel[k]·stream(t − k)."""
+    instance(kernel, (Sequence, np.ndarray), "the kernel of lti", "a list of numbers")
     return Stream(ops.Lti(tuple(Fraction(number(k, "a tap of lti")) for k in kernel)), (stream,))

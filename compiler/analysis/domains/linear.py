@@ -128,6 +128,16 @@ def interval_within(stream: Stream, known: Domains) -> tuple[np.ndarray, np.ndar
     return _interval(parts) if parts else (np.zeros(stream.width), np.zeros(stream.width))
 
 
+def difference_within(a: Stream, b: Stream, known: Domains) -> tuple[np.ndarray, np.ndarray]:
+    """The same of a − b, also where no float64 holds the constant that it folds to: then from the bounds of each."""
+    try:
+        return interval_within(a - b, known)
+    except CompileError:
+        (a_low, a_high), (b_low, b_high) = interval_within(a, known), interval_within(b, known)
+        reach = np.maximum(np.abs(a_low), np.abs(a_high)) + np.maximum(np.abs(b_low), np.abs(b_high))
+        return outward(a_low - b_high, a_high - b_low, reach, 0.0, 2)
+
+
 @domain_of.register
 def _(operation: ops.Shift, stream: Stream, known: Domains) -> Domain:
     return with_zero(known.of(stream.inputs[0]))

@@ -154,7 +154,8 @@ class Select(Operation):
     def problems(self, condition: Type, yes: Type, no: Type) -> list[str]:
         found = needs(Bool, "a Bool condition", condition=condition) + same_width(yes, no)
         if condition.width not in (1, yes.width):
-            found.append(f"its condition has {condition.width} lanes, and 1 or {yes.width} are needed")
+            needed = "one is" if yes.width == 1 else f"1 or {yes.width} are"
+            found.append(f"its condition has {condition.width} lanes, and {needed} needed")
         return found
 
     def evaluate(self, condition: Array, yes: Array, no: Array) -> Array:

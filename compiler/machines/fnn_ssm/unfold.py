@@ -47,7 +47,7 @@ def unfold(circuit: Circuit, context: Context) -> Circuit:
             rewriter.rewrite(stream)
         except NotImplementedError as error:
             reasons.append((stream, str(error)))
-            rewriter.core[stream] = stream
+            rewriter.left(stream)
     if reasons:
         raise CompileError(reasons)
     return replace(circuit, output=rewriter.core[circuit.output])

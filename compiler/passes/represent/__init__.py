@@ -46,7 +46,7 @@ def represent(circuit: Circuit, context: Context, masks: MaskFolding | None = No
             rewriter.rewrite(stream)
         except (NotImplementedError, InexactWeight) as error:
             reasons.append((stream, str(error)))
-            rewriter.core[stream] = stream
+            rewriter.left(stream)
     if reasons:
         raise CompileError(reasons)
     return replace(circuit, output=rewriter.core[circuit.output])

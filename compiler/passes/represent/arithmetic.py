@@ -48,26 +48,27 @@ def _lti(rewriter: Rewriter, operation: ops.Lti, x: Stream) -> Stream:
 
 @rule_of(RULES, ops.Clip)
 def _clip(rewriter: Rewriter, operation: ops.Clip, x: Stream) -> Stream:
-    domains, lo, hi = rewriter.domains, operation.lo, operation.hi
+    domains = rewriter.domains
+    lo, hi = constant(operation.lo, x.width), constant(operation.hi, x.width)
     if rising_count(linear_form(x), domains):  # falling ramps stay exact where the count saturates
-        return hi - rectified(domains, hi - x) + rectified(domains, lo - x)
-    return rectified(domains, x - lo) - rectified(domains, x - hi) + lo
+        return hi - rectified(domains, hi, x) + rectified(domains, lo, x)
+    return rectified(domains, x, lo) - rectified(domains, x, hi) + operation.lo
 
 
 @rule_of(RULES, ops.Min)
 def _min(rewriter: Rewriter, operation: ops.Min, a: Stream, b: Stream) -> Stream:
     domains = rewriter.domains
-    return b - rectified(domains, b - a) if rising_count(linear_form(a), domains) else a - rectified(domains, a - b)
+    return b - rectified(domains, b, a) if rising_count(linear_form(a), domains) else a - rectified(domains, a, b)
 
 
 @rule_of(RULES, ops.Max)
 def _max(rewriter: Rewriter, operation: ops.Max, a: Stream, b: Stream) -> Stream:
-    return b + rectified(rewriter.domains, a - b)
+    return b + rectified(rewriter.domains, a, b)
 
 
 @rule_of(RULES, ops.Compare)
 def _compare(rewriter: Rewriter, operation: ops.Compare, a: Stream, b: Stream) -> Stream:
-    above, below = decided(rewriter.domains, a - b), decided(rewriter.domains, b - a)
+    above, below = decided(rewriter.domains, a, b), decided(rewriter.domains, b, a)
     flags = {
         ">": above,
         "<": below,

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from compiler.analysis.domains import Domains
+from compiler.analysis.domains.linear import interval_within
 from compiler.language import operations as ops
-from compiler.language.stream import Stream
+from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool
 from compiler.passes.conditions import need_flags, need_one_hot
 from compiler.passes.represent.rectifiers import masked
 from compiler.passes.represent.rewriter import Rewriter, Rules, rule_of
 
 RULES: Rules = {}
+
+
+def _always(domains: Domains, flags: Stream) -> bool | None:
+    """Whether all lanes hold at every position, or none ever does; None where bounds do not say so."""
+    low, high = interval_within(flags, domains)
+    return True if (low >= 1).all() else False if (high <= 0).all() else None
 
 
 @rule_of(RULES, ops.SameSymbol)
@@ -21,12 +29,20 @@ def _same_symbol(rewriter: Rewriter, operation: ops.SameSymbol, a: Stream, b: St
 @rule_of(RULES, ops.And)
 def _and(rewriter: Rewriter, operation: ops.And, a: Stream, b: Stream) -> Stream:
     need_flags(rewriter.domains, a, b)
+    for flag, other in ((a, b), (b, a)):
+        always = _always(rewriter.domains, flag)
+        if always is not None and other.width >= flag.width:
+            return other if always else constant(0, other.width)
     return rewriter.logic.conjunction(a, b)
 
 
 @rule_of(RULES, ops.Or)
 def _or(rewriter: Rewriter, operation: ops.Or, a: Stream, b: Stream) -> Stream:
     need_flags(rewriter.domains, a, b)
+    for flag, other in ((a, b), (b, a)):
+        always = _always(rewriter.domains, flag)
+        if always is not None:
+            return constant(1, other.width) if always else other
     return rewriter.logic.disjunction(a, b)
 
 
@@ -39,6 +55,9 @@ def _not(rewriter: Rewriter, operation: ops.Not, a: Stream) -> Stream:
 @rule_of(RULES, ops.Select)
 def _select(rewriter: Rewriter, operation: ops.Select, condition: Stream, yes: Stream, no: Stream) -> Stream:
     need_flags(rewriter.domains, condition)
+    always = _always(rewriter.domains, condition)
+    if always is not None:
+        return yes if always else no
     change = yes - no
     if not rewriter.domains.of(change).step:
         return no + condition * change  # a mask by rectifiers is exact on a lattice only

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler.analysis.domain import power_of_two
 from compiler.analysis.domains import Domains
-from compiler.analysis.domains.linear import interval_within
+from compiler.analysis.domains.linear import difference_within, interval_within
 from compiler.analysis.linear_form import linear_form
 from compiler.exactness.saturation import rising_count
 from compiler.language import operations as ops
@@ -17,12 +17,13 @@ def step(x: Stream) -> Stream:
     return x.relu() - (x - 1).relu()
 
 
-def rectified(domains: Domains, x: Stream) -> Stream:
-    """relu(x); x itself or 0 where its bounds say so, whatever the format holds of it."""
-    low, high = interval_within(x, domains)
-    if (low >= 0).all():
-        return x
-    return constant(0, x.width) if (high <= 0).all() else x.relu()
+def rectified(domains: Domains, a: Stream, b: Stream | None = None) -> Stream:
+    """relu(a − b), or relu(a); what is rectified, or 0, where bounds say so, whatever the format holds of it."""
+    low, high = interval_within(a, domains) if b is None else difference_within(a, b, domains)
+    if (high <= 0).all():
+        return constant(0, a.width)
+    x = a if b is None else a - b
+    return x if (low >= 0).all() else x.relu()
 
 
 def positive(domains: Domains, x: Stream) -> Stream:
@@ -32,16 +33,17 @@ def positive(domains: Domains, x: Stream) -> Stream:
     return step(x)
 
 
-def decided(domains: Domains, x: Stream) -> Stream:
-    """[x > 0] for multiples of a step, and for real numbers of which none but 0 is near 0.
+def decided(domains: Domains, a: Stream, b: Stream) -> Stream:
+    """[a > b] for multiples of a step, and for real numbers x = a − b of which none but 0 is near 0.
 
     With u = 4x/g − 2, g at most the least size of any but 0: u is at most −2 or at least 2, so relu(u) is 0 or at least
     2, and 1 − relu(1 − relu(u)) is the flag to the last bit, even where u is off by 1/2. Two blocks.
     What the bounds of x decide is a constant.
     """
-    low, high = interval_within(x, domains)
+    low, high = difference_within(a, b, domains)
     if (low > 0).all() or (high <= 0).all():
-        return constant(int(low.min() > 0), x.width)
+        return constant(int(low.min() > 0), a.width)
+    x = a - b
     domain = domains.of(x)
     if domain.step:
         return positive(domains, x if domain.step >= 1 else x / domain.step)

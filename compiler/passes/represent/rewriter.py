@@ -57,6 +57,11 @@ class Rewriter:
         self.domains.meet(result, self.domains.of(stream))
         self.core[stream] = result
 
+    def left(self, stream: Stream) -> None:
+        """Take a stream that is refused for its own core, so that all reasons are found; it keeps its author's name."""
+        self.core[stream] = stream
+        self._dressed.add(stream)
+
     def ruled(self, operation: ops.Operation, *inputs: Stream) -> Stream:
         """The rule of exactly this operation: a subclass may mean something else than its parent."""
         rule = self.rules.get(type(operation))
