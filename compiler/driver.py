@@ -174,22 +174,34 @@ def compile(
     check(circuit)
     if max_d_state is not None:
         integer(max_d_state, "max_d_state", 1)
-    try:
-        compiled = _compiled(circuit, circuit, mixer, format, max_d_state)
-    except CompileError:
-        proved = once(circuit)
-        if proved is circuit:
-            raise
-        compiled = _compiled(circuit, proved, mixer, format, max_d_state)
+    compiled = _first_that_fits(circuit, mixer, format, max_d_state)
     compare(compiled, circuit)
     return compiled
+
+
+def _first_that_fits(circuit: Circuit, mixer: Target, format: Format, max_d_state: int | None) -> Compiled:
+    """Of the circuit as written, what is wanted of it, and that with memories that are written once; the refusal of the
+    last.
+    """
+    try:
+        return _compiled(circuit, circuit, mixer, format, max_d_state)
+    except CompileError as reasons:
+        refusal, tried = reasons, circuit
+    for less in (wanted, once):
+        other = less(tried)
+        if other is not tried:
+            try:
+                return _compiled(circuit, other, mixer, format, max_d_state)
+            except CompileError as reasons:
+                refusal, tried = reasons, other
+    raise refusal
 
 
 def _compiled(source: Circuit, circuit: Circuit, mixer: Target, format: Format, max_d_state: int | None) -> Compiled:
     """circuit: the source, or what was proved to equal it."""
     context = Context.of(circuit, mixer, format, max_d_state)
     weighed = weigh_rules(circuit, context)
-    core = common(wanted(real_lanes(weighed, context), context), context)
+    core = common(real_lanes(weighed, context), context)
     core = two_digits(core, context)
     core = rings(core, context)
     return _fewest_blocks(source if weighed is circuit else weighed, core, context)

@@ -15,15 +15,7 @@ from compiler.context import Context
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
-from compiler.language.words import concatenate
-
-EACH = {
-    *(ops.Relu, ops.Clip, ops.Min, ops.Max, ops.Compare, ops.Select),
-    *(ops.Multiply, ops.ScaledSum, ops.Cumsum, ops.Lti, ops.Shift),
-}
-"""Lane i of the result is made of lane i of each operand, or of the only lane of one."""
-OF_VALUE = {ops.FadingSum, ops.SelectiveSum, ops.FadingMemory, ops.MemoryRead, ops.Latch, ops.SumWhere}
-"""Lane i of the result, under each flag of a latch, is made of lane i of the value, the first operand."""
+from compiler.passes.lane_by_lane import OF_VALUE, back_in_place, lane_count, on_lanes
 
 
 def real_lanes(circuit: Circuit, context: Context) -> Circuit:
@@ -45,24 +37,19 @@ def real_lanes(circuit: Circuit, context: Context) -> Circuit:
 
 
 def _real(stream: Stream, domains: Domains) -> np.ndarray:
-    """Which lanes, of those that the operation takes one by one, are real numbers; none of other operations."""
-    if type(stream.operation) in OF_VALUE:
-        return domains.of(stream.inputs[0]).units == 0
-    if type(stream.operation) in EACH:
-        return np.any([np.broadcast_to(domains.of(s).units == 0, stream.width) for s in stream.inputs], axis=0)
-    return np.zeros(stream.width, dtype=bool)
+    """Which lanes, of those that the operation takes one by one, are real numbers."""
+    real = np.zeros(lane_count(stream), dtype=bool)
+    read = stream.inputs[:1] if type(stream.operation) in OF_VALUE else stream.inputs
+    for operand in read if len(real) else ():
+        real |= domains.of(operand).units == 0
+    return real
 
 
 def _apart(stream: Stream, inputs: tuple[Stream, ...], real: np.ndarray) -> Stream:
-    """The operation on the real lanes, the operation on the others, and their lanes in the order that they had."""
-    one_by_one = len(inputs) if type(stream.operation) in EACH else 1
-    flags = stream.width // len(real)  # a latch has all lanes of its value under each
-    parts, places = [], []
+    """The operation on the real lanes and the operation on the others, each lane in its place."""
+    matrices, parts = [], []
     for kind, lanes in (("real", np.flatnonzero(real)), ("lattice", np.flatnonzero(~real))):
-        operands = (s[lanes] if i < one_by_one and s.width == len(real) else s for i, s in enumerate(inputs))
-        parts.append(Stream(stream.operation, tuple(operands), f"{stream.label}.{kind}"))
+        parts.append(on_lanes(stream, inputs, lanes).named(f"{stream.label}.{kind}"))
         parts[-1].origin = stream.origin
-        places.append((np.arange(flags)[:, None] * len(real) + lanes).ravel())
-    result = concatenate(*parts)[np.argsort(np.concatenate(places))]
-    result.name = stream.name
-    return result
+        matrices.append(back_in_place(stream, lanes))
+    return Stream(ops.Linear(tuple(matrices)), tuple(parts), stream.name)

@@ -1,41 +1,73 @@
-"""Pass 2, wanted: what no number of the output is made of is not computed, and so is no reason to refuse a circuit."""
+"""Pass 2, wanted: what no number of the output is made of is not computed, where nothing else fits.
+
+Other passes leave out what nobody reads too, but only once it has a lowering, and bounds; so it is looked for where a
+circuit is refused.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.context import Context
+import numpy as np
+from scipy import sparse
+
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream, constant
+from compiler.passes.lane_by_lane import EACH, OF_VALUE, back_in_place, lane_count, on_lanes
+
+Read = dict[Stream, np.ndarray]
+"""Which lanes of each stream the output is made of."""
 
 
-def wanted(circuit: Circuit, context: Context) -> Circuit:
+def wanted(circuit: Circuit) -> Circuit:
     """The same circuit, zeros where lanes of a stream meet only zeros of all matrices; itself where there are none."""
-    read = _read(circuit, context)
-    free = (ops.Linear, ops.Shift, ops.Constant)
-    idle = {s for s in circuit.streams if s not in read and not isinstance(s.operation, free)}
-    if not idle:
-        return circuit
+    read = _read(circuit)
     kept: dict[Stream, Stream] = {}
     for stream in circuit.streams:
         inputs = tuple(kept[s] for s in stream.inputs)
-        new = constant(0, stream.width) if stream in idle else stream
-        if new is stream and any(a is not b for a, b in zip(inputs, stream.inputs, strict=True)):
-            new = Stream(stream.operation, inputs, stream.name)
-            context.domains.meet(new, context.domains.of(stream))
-        new.origin = stream.origin
+        new = _without(stream, inputs, read[stream])
+        if new is not stream:
+            new.name, new.origin = new.name or stream.name, stream.origin
         kept[stream] = new
-    return replace(circuit, output=kept[circuit.output])
+    output = kept[circuit.output]
+    return circuit if output is circuit.output else replace(circuit, output=output)
 
 
-def _read(circuit: Circuit, context: Context) -> set[Stream]:
-    """The atoms of the output, of their operands, and so on."""
-    found: set[Stream] = set()
-    pending = [circuit.output]
-    while pending:
-        for atom, _ in context.form(pending.pop()):
-            if atom not in found:
-                found.add(atom)
-                pending += atom.inputs
-    return found
+def _without(stream: Stream, inputs: tuple[Stream, ...], read: np.ndarray) -> Stream:
+    """The stream, of which lanes that are not read may be 0; sources stay as they are, for they cost nothing."""
+    if stream.inputs and not read.any():
+        return constant(0, stream.width)
+    count = lane_count(stream)
+    if count and not read.all():
+        lanes = read.reshape(-1, count).any(axis=0)
+        if not lanes.all():
+            part = on_lanes(stream, inputs, np.flatnonzero(lanes))
+            part.name, part.origin = stream.name, stream.origin
+            return back_in_place(stream, np.flatnonzero(lanes)) @ part
+    same = all(a is b for a, b in zip(inputs, stream.inputs, strict=True))
+    return stream if same else Stream(stream.operation, inputs, stream.name)
+
+
+def _read(circuit: Circuit) -> Read:
+    """The lanes of the output, those of the operands that they are made of, and so on."""
+    read: Read = {s: np.zeros(s.width, dtype=bool) for s in circuit.streams}
+    read[circuit.output][:] = True
+    for stream in reversed(circuit.streams):
+        if read[stream].any():
+            for source, lanes in zip(stream.inputs, _operands(stream, read[stream]), strict=True):
+                read[source] |= lanes
+    return read
+
+
+def _operands(stream: Stream, read: np.ndarray) -> list[np.ndarray]:
+    """Of each operand, the lanes that these lanes of the stream are made of."""
+    operation, inputs = stream.operation, stream.inputs
+    if isinstance(operation, ops.Linear):
+        return [np.bincount(sparse.csr_array(m)[read].indices, minlength=m.shape[1]) > 0 for m in operation.matrices]
+    whole = [np.ones(s.width, dtype=bool) for s in inputs]
+    if type(operation) in OF_VALUE:
+        return [read.reshape(-1, inputs[0].width).any(axis=0), *whole[1:]]
+    if type(operation) in EACH:
+        return [read if s.width == len(read) else all_ for s, all_ in zip(inputs, whole, strict=True)]
+    return whole

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from fractions import Fraction
 from functools import singledispatch
 
 import numpy as np
@@ -12,10 +13,11 @@ from scipy import sparse
 from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.language import memory
+from compiler.language.logic import argmax
 from compiler.language.output import decide, readout_one_hot
 from compiler.language.source import Tokens, position
 from compiler.language.stream import Stream, constant
-from compiler.language.words import concatenate, count, latch, maximum, present, running_max, select
+from compiler.language.words import concatenate, count, fading_sum, latch, maximum, present, running_max, select
 from tests.circuits import ABC, FILES, is_a, is_b, over_abc, token
 
 A, B = is_a.shift(1).named("a"), is_b.shift(1).named("b")
@@ -69,6 +71,17 @@ def test_lanes_and_refusals_carry_the_expression() -> None:
     assert "is_a.cumsum()" in compiled.lanes.names and "((… == 3) & is_b).cumsum()" in compiled.lanes.names
     with pytest.raises(CompileError, match=r"^is_a & is_a.cumsum\(\) \(test_names.py:\d+\): input 1 is Int"):
         compile(over_abc("typed", is_a & is_a.cumsum()))
+
+
+def test_a_refused_circuit_leaves_no_names_behind() -> None:
+    """The streams are the author's, and the next circuit that reads them calls them as if there had been no other."""
+    number = Tokens(ABC).number({"a": 3, "b": -2})
+    real = fading_sum(number, Fraction(1, 3))
+    for refused in (concatenate(real, number) > 0, argmax(concatenate(real, number)), real > number):
+        with pytest.raises(CompileError):
+            compile(over_abc("refused", refused))
+        assert real.name is None
+    assert "fading_sum(number, 1/3)[0]" in compile(over_abc("good", real + real.shift(1))).lanes.names
 
 
 def test_refusals_name_the_operand() -> None:

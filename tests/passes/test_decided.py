@@ -14,7 +14,7 @@ from compiler.errors import CompileError
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import position
-from compiler.language.words import maximum, minimum
+from compiler.language.words import concatenate, maximum, minimum, select
 from tests.gadgets.harness import LETTERS, is_a
 
 LENGTH, HUGE = 6, 10**12
@@ -74,6 +74,50 @@ def test_clips_and_extremes_beyond_every_format(dtype):
 def test_rectifiers_at_the_bounds(bound):
     found, count = _outputs((counts - bound).relu())
     assert np.array_equal(found, np.maximum(count - bound, 0))
+
+
+def test_constants_that_fold_to_more_than_a_float():
+    for bound in (-(2**60), 2**60):
+        found, count = _outputs(counts + 1 < bound)
+        assert np.array_equal(found, count + 1 < bound)
+        assert np.array_equal(_outputs(counts + 1 == bound)[0], 0 * count)
+    assert np.array_equal(_outputs((counts + 1).clip(-(2**60), 4))[0], np.minimum(count + 1, 4))
+    assert np.array_equal(_outputs(minimum(counts + 1, 2**60))[0], count + 1)
+
+
+ALWAYS, NEVER = position() >= 0, position() > LENGTH
+FLAGS = {
+    "never": (NEVER, False),
+    "always": (ALWAYS, True),
+    "late": (counts.shift(3) >= 0, True),
+    "not": (~NEVER, True),
+    "both": (ALWAYS & ~NEVER, True),
+    "either": (NEVER | (counts < 0), False),
+}
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_the_branch_that_is_never_taken_is_not_computed(name):
+    flag, holds = FLAGS[name]
+    yes, no = (counts, HUGE * counts) if holds else (HUGE * counts, counts)
+    found, count = _outputs(select(flag, yes, no))
+    assert np.array_equal(found, count)
+    with pytest.raises(CompileError):
+        _outputs(select(counts > 2, yes, no))
+
+
+@pytest.mark.parametrize("flag", [ALWAYS, NEVER])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_decided_flags_in_conjunctions_and_disjunctions(flag, swapped):
+    """Beside several lanes too, which a single flag is spread over."""
+    other, holds = counts > 2, flag is ALWAYS
+    pair = (other, flag) if swapped else (flag, other)
+    found, count = _outputs(pair[0] & pair[1])
+    assert np.array_equal(found, (count > 2) & holds)
+    assert np.array_equal(_outputs(pair[0] | pair[1])[0], (count > 2) | holds)
+    wide = concatenate(counts > 1, other)
+    pair = (wide, flag) if swapped else (flag, wide)
+    assert np.array_equal(_outputs((pair[0] & pair[1])[1])[0], (count > 2) & holds)
 
 
 def test_a_number_of_the_output_still_needs_a_format():

@@ -28,7 +28,8 @@ from compiler.language.words import (
     select,
     sum_where,
 )
-from compiler.passes.real_lanes import EACH, OF_VALUE, real_lanes
+from compiler.passes.lane_by_lane import EACH, OF_VALUE
+from compiler.passes.real_lanes import real_lanes
 from compiler.targets import target_of
 from tests.gadgets.harness import LETTERS, compiled, is_a, is_b, one_hot
 

@@ -19,14 +19,16 @@ from compiler.language.words import (
     fading_sum,
     latch,
     latch_bank,
+    lti,
     maximum,
     minimum,
     present,
+    running_max,
     select,
     sum_where,
 )
 from compiler.passes.schedule import Schedule
-from tests.gadgets.harness import agrees, compiled, is_a, is_b, one_hot
+from tests.gadgets.harness import agrees, compiled, counted, is_a, is_b, one_hot
 
 Rows = list[tuple[int, ...]]
 LETTERS = "abcd"
@@ -134,3 +136,45 @@ def test_what_nobody_reads_is_no_reason_to_refuse():
             compiled(stream, "mamba2")
     agrees((mixed > 4)[1], lambda word: [[int(n > 4)] for (n,) in _counts(word, "a")], ("mamba", "mamba2"))
     agrees(mixed.cumsum()[1], lambda word: _summed(_counts(word, "a")), ("mamba", "mamba2"))
+
+
+def _best(word: Sequence[str]) -> Rows:
+    """The largest count of a so far at a b."""
+    found = [count if letter == "b" else (0,) for letter, count in zip(word, _counts(word, "a"), strict=True)]
+    return [max(found[: t + 1]) for t in range(len(word))]
+
+
+beside = concatenate(is_a.cumsum(), 3**20 * counted.cumsum())
+BESIDE = {
+    "relu": ((beside - 2).relu(), lambda w: [(max(0, n - 2),) for (n,) in _counts(w, "a")]),
+    "clip": (beside.clip(0, 3), lambda w: [(min(n, 3),) for (n,) in _counts(w, "a")]),
+    "minimum": (minimum(beside, 4), lambda w: [(min(n, 4),) for (n,) in _counts(w, "a")]),
+    "division": (beside // 2, lambda w: [(n // 2,) for (n,) in _counts(w, "a")]),
+    "remainder": (beside % 3, lambda w: [(n % 3,) for (n,) in _counts(w, "a")]),
+    "above": (beside > 2, lambda w: [(int(n > 2),) for (n,) in _counts(w, "a")]),
+    "choice": (select(is_b, beside), lambda w: _where("b", w, _counts(w, "a"))),
+    "product": (beside * is_b, lambda w: _where("b", w, _counts(w, "a"))),
+    "late": (beside.shift(2), lambda w: [(0,), (0,), *_counts(w, "a")][: len(w)]),
+    "filter": (lti(beside, [1, 1]), lambda w: [
+        (n + m,) for (n,), (m,) in zip(_counts(w, "a"), [(0,), *_counts(w, "a")], strict=False)
+    ]),
+    "largest": (running_max(beside, is_b), _best),
+    "sum": (sum_where(beside, is_b), lambda w: _summed(_where("b", w, _counts(w, "a")))),
+    "latch": (latch(beside, is_b), lambda w: _held(w, _counts(w, "a"), [(int(x == "b"),) for x in w])),
+    "memory": (memory.write(one_hot, beside, when=is_b).read(one_hot), lambda w: _read(w, _counts(w, "a"))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_lane_that_no_format_holds_is_not_computed_beside_another(name):
+    stream, oracle = BESIDE[name]
+    with pytest.raises(CompileError):
+        compiled(stream)
+    agrees(stream[0], oracle, ("mamba", "mamba2"))
+
+
+def test_a_lane_under_each_of_several_flags():
+    """Read are the second value under the first flag and the first under the second: so both values are kept."""
+    stream = latch(concatenate(counts, beside[1]), concatenate(is_a, is_b))
+    held = lambda w: _held(w, _counts(w, "ab"), [(int(x == "a"), int(x == "b")) for x in w])
+    agrees(stream[[1, 3]], lambda word: [(row[1], row[2]) for row in held(word)], ("mamba", "mamba2"))

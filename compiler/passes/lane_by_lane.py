@@ -1,0 +1,44 @@
+"""Operations whose lanes are computed one by one, so that some of them may be computed apart, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import sparse
+
+from compiler.language import operations as ops
+from compiler.language.stream import Stream
+
+EACH = {
+    *(ops.Relu, ops.Clip, ops.Min, ops.Max, ops.Compare, ops.Select, ops.And, ops.Or, ops.Not),
+    *(ops.FloorDivide, ops.Modulo, ops.Multiply, ops.ScaledSum, ops.Cumsum, ops.RunningMax, ops.Lti, ops.Shift),
+}
+"""Lane i of the result is made of lane i of each operand, or of the only lane of one."""
+OF_VALUE = {
+    *(ops.FadingSum, ops.SelectiveSum, ops.FadingMemory, ops.MemoryRead),
+    *(ops.Latch, ops.SumWhere),
+}
+"""Lane i of the result, under each flag of a latch, is made of lane i of the value, the first operand."""
+
+
+def lane_count(stream: Stream) -> int:
+    """How many lanes the operation takes one by one; 0 where it takes them together."""
+    if type(stream.operation) in OF_VALUE:
+        return stream.inputs[0].width
+    return stream.width if type(stream.operation) in EACH else 0
+
+
+def on_lanes(stream: Stream, inputs: Sequence[Stream], lanes: np.ndarray) -> Stream:
+    """The operation of the stream on these lanes only."""
+    one_by_one, width = len(inputs) if type(stream.operation) in EACH else 1, lane_count(stream)
+    operands = (s[lanes] if i < one_by_one and s.width == width else s for i, s in enumerate(inputs))
+    return Stream(stream.operation, tuple(operands))
+
+
+def back_in_place(stream: Stream, lanes: np.ndarray) -> sparse.csr_array:
+    """(stream.width × lanes computed): where what was computed on these lanes stands, under each flag of a latch."""
+    width = lane_count(stream)
+    places = (np.arange(stream.width // width)[:, None] * width + lanes).ravel()
+    ones = np.ones(len(places))
+    return sparse.csr_array((ones, (places, np.arange(len(places)))), shape=(stream.width, len(places)))
