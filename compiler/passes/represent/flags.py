@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from compiler.analysis.domains import Domains
-from compiler.analysis.domains.linear import interval_within
+import numpy as np
+
+from compiler.analysis.linear_form import constant_levels, linear_form
 from compiler.language import operations as ops
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool
@@ -14,10 +15,13 @@ from compiler.passes.represent.rewriter import Rewriter, Rules, rule_of
 RULES: Rules = {}
 
 
-def _always(domains: Domains, flags: Stream) -> bool | None:
-    """Whether all lanes hold at every position, or none ever does; None where bounds do not say so."""
-    low, high = interval_within(flags, domains)
-    return True if (low >= 1).all() else False if (high <= 0).all() else None
+def _always(flags: Stream) -> bool | None:
+    """Whether all lanes hold at every position, or none ever does, where a comparison was decided; None of others.
+
+    Bounds may say so of other flags too. The checker does not always see that, so they are computed.
+    """
+    levels = constant_levels(linear_form(flags), flags.width)
+    return bool(levels.all()) if levels is not None and len(np.unique(levels)) == 1 else None
 
 
 @rule_of(RULES, ops.SameSymbol)
@@ -30,7 +34,7 @@ def _same_symbol(rewriter: Rewriter, operation: ops.SameSymbol, a: Stream, b: St
 def _and(rewriter: Rewriter, operation: ops.And, a: Stream, b: Stream) -> Stream:
     need_flags(rewriter.domains, a, b)
     for flag, other in ((a, b), (b, a)):
-        always = _always(rewriter.domains, flag)
+        always = _always(flag)
         if always is not None and other.width >= flag.width:
             return other if always else constant(0, other.width)
     return rewriter.logic.conjunction(a, b)
@@ -40,7 +44,7 @@ def _and(rewriter: Rewriter, operation: ops.And, a: Stream, b: Stream) -> Stream
 def _or(rewriter: Rewriter, operation: ops.Or, a: Stream, b: Stream) -> Stream:
     need_flags(rewriter.domains, a, b)
     for flag, other in ((a, b), (b, a)):
-        always = _always(rewriter.domains, flag)
+        always = _always(flag)
         if always is not None:
             return constant(1, other.width) if always else other
     return rewriter.logic.disjunction(a, b)
@@ -55,7 +59,7 @@ def _not(rewriter: Rewriter, operation: ops.Not, a: Stream) -> Stream:
 @rule_of(RULES, ops.Select)
 def _select(rewriter: Rewriter, operation: ops.Select, condition: Stream, yes: Stream, no: Stream) -> Stream:
     need_flags(rewriter.domains, condition)
-    always = _always(rewriter.domains, condition)
+    always = _always(condition)
     if always is not None:
         return yes if always else no
     change = yes - no
