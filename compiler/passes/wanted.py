@@ -64,10 +64,10 @@ def _operands(stream: Stream, read: np.ndarray) -> list[np.ndarray]:
     """Of each operand, the lanes that these lanes of the stream are made of."""
     operation, inputs = stream.operation, stream.inputs
     if isinstance(operation, ops.Linear):
-        return [np.bincount(sparse.csr_array(m)[read].indices, minlength=m.shape[1]) > 0 for m in operation.matrices]
+        return [np.isin(np.arange(m.shape[1]), sparse.csr_array(m)[read].indices) for m in operation.matrices]
     whole = [np.ones(s.width, dtype=bool) for s in inputs]
     if type(operation) in OF_VALUE:
-        return [read.reshape(-1, inputs[0].width).any(axis=0), *whole[1:]]
+        return [np.logical_or.reduce(read.reshape(-1, inputs[0].width)), *whole[1:]]
     if type(operation) in EACH:
         return [read if s.width == len(read) else all_ for s, all_ in zip(inputs, whole, strict=True)]
     return whole
