@@ -31,7 +31,8 @@ class ColumnLimit:
 class Context:
     """target, format: what is compiled for; domains: what streams can hold.
 
-    forms: their linear forms, found once each; columns: how many columns a state may have.
+    forms: their linear forms, found once each; columns: how many columns a state may have;
+    decides: whether comparisons and rectifiers that bounds decide become constants.
     """
 
     target: Target
@@ -39,14 +40,22 @@ class Context:
     domains: Domains
     forms: dict[Stream, Form] = field(default_factory=dict, repr=False)
     columns: ColumnLimit = ColumnLimit()
+    decides: bool = False
 
     @classmethod
-    def of(cls, circuit: Circuit, target: Target, format: Format = FLOAT32, max_d_state: int | None = None) -> Context:
+    def of(
+        cls,
+        circuit: Circuit,
+        target: Target,
+        format: Format = FLOAT32,
+        max_d_state: int | None = None,
+        decides: bool = False,
+    ) -> Context:
         """The context of a circuit as written; CompileError where the author declared a type that cannot be shown."""
         domains = Domains(circuit.language, circuit.max_length)
         domains.all(circuit.streams)
         columns = ColumnLimit(max_d_state or target.max_d_state, max_d_state is not None)
-        return cls(target, format, domains, columns=columns)
+        return cls(target, format, domains, columns=columns, decides=decides)
 
     def form(self, stream: Stream) -> Form:
         """The stream as Σ matrix · atom(t − lag)."""

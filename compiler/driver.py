@@ -180,26 +180,24 @@ def compile(
 
 
 def _first_that_fits(circuit: Circuit, mixer: Target, format: Format, max_d_state: int | None) -> Compiled:
-    """Of the circuit as written, what is wanted of it, and that with memories that are written once; the refusal of the
-    last.
+    """The circuit as written; else what is wanted of it, where bounds decide what they can; else that with memories
+    that are written once. CompileError with the reasons of the last.
     """
     try:
-        return _compiled(circuit, circuit, mixer, format, max_d_state)
-    except CompileError as reasons:
-        refusal, tried = reasons, circuit
-    for less in (wanted, once):
-        other = less(tried)
-        if other is not tried:
-            try:
-                return _compiled(circuit, other, mixer, format, max_d_state)
-            except CompileError as reasons:
-                refusal, tried = reasons, other
-    raise refusal
+        return _compiled(circuit, circuit, Context.of(circuit, mixer, format, max_d_state))
+    except CompileError:
+        less = wanted(circuit)
+    try:
+        return _compiled(circuit, less, Context.of(less, mixer, format, max_d_state, decides=True))
+    except CompileError:
+        proved = once(less)
+        if proved is less:
+            raise
+    return _compiled(circuit, proved, Context.of(proved, mixer, format, max_d_state, decides=True))
 
 
-def _compiled(source: Circuit, circuit: Circuit, mixer: Target, format: Format, max_d_state: int | None) -> Compiled:
+def _compiled(source: Circuit, circuit: Circuit, context: Context) -> Compiled:
     """circuit: the source, or what was proved to equal it."""
-    context = Context.of(circuit, mixer, format, max_d_state)
     weighed = weigh_rules(circuit, context)
     core = common(real_lanes(weighed, context), context)
     core = two_digits(core, context)

@@ -11,7 +11,6 @@ from compiler.artifact.package import bare
 from compiler.context import Context
 from compiler.driver import _compiled
 from compiler.errors import CompileError
-from compiler.formats import format_of
 from compiler.language import memory
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
@@ -54,7 +53,7 @@ def _plain(word: list[str]) -> list[int]:
 def test_a_long_text_is_copied_from_an_additive_memory(target: str):
     circuit = _copied(True)
     with pytest.raises(CompileError, match="lattice steps"):
-        _compiled(circuit, circuit, target_of(target), format_of("float32"), None)
+        _compiled(circuit, circuit, Context.of(circuit, target_of(target)))
     compiled = compiler.compile(circuit, target)
     words = circuit.language.sample(40, 30, seed=0)
     expected = [_plain([LETTERS.tokens[i] for i in word]) for word in words]

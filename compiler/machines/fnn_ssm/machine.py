@@ -91,7 +91,7 @@ def compile_network(circuit: Circuit) -> CompiledNetwork:
     check(circuit)
     if circuit.alphabet is None:
         raise CompileError([(circuit.output, f"{NAME} embeds tokens, and this circuit reads numbers; use mamba")])
-    context = Context.of(circuit, _Machine())
+    context = Context.of(circuit, _Machine(), decides=True)
     core = common(weigh_rules(circuit, context), context)
     core = common(represent(core, context), context)
     core = common(unfold(core, context), context)

@@ -39,7 +39,7 @@ def represent(circuit: Circuit, context: Context, masks: MaskFolding | None = No
     apart: the keys of memories, too, are 0 where nothing is written, so that they leave the values of others alone
         (`passes.direct_sums`).
     """
-    rewriter = Rewriter(RULES, context.domains, circuit.alphabet, masks, apart)
+    rewriter = Rewriter(RULES, context.domains, circuit.alphabet, masks, apart, context.decides)
     reasons = []
     for stream in circuit.streams:
         try:

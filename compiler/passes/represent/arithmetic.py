@@ -48,27 +48,26 @@ def _lti(rewriter: Rewriter, operation: ops.Lti, x: Stream) -> Stream:
 
 @rule_of(RULES, ops.Clip)
 def _clip(rewriter: Rewriter, operation: ops.Clip, x: Stream) -> Stream:
-    domains = rewriter.domains
     lo, hi = constant(operation.lo, x.width), constant(operation.hi, x.width)
-    if rising_count(linear_form(x), domains):  # falling ramps stay exact where the count saturates
-        return hi - rectified(domains, hi, x) + rectified(domains, lo, x)
-    return rectified(domains, x, lo) - rectified(domains, x, hi) + operation.lo
+    if rising_count(linear_form(x), rewriter.domains):  # falling ramps stay exact where the count saturates
+        return hi - rectified(rewriter, hi, x) + rectified(rewriter, lo, x)
+    return rectified(rewriter, x, lo) - rectified(rewriter, x, hi) + operation.lo
 
 
 @rule_of(RULES, ops.Min)
 def _min(rewriter: Rewriter, operation: ops.Min, a: Stream, b: Stream) -> Stream:
-    domains = rewriter.domains
-    return b - rectified(domains, b, a) if rising_count(linear_form(a), domains) else a - rectified(domains, a, b)
+    falls = rising_count(linear_form(a), rewriter.domains)
+    return b - rectified(rewriter, b, a) if falls else a - rectified(rewriter, a, b)
 
 
 @rule_of(RULES, ops.Max)
 def _max(rewriter: Rewriter, operation: ops.Max, a: Stream, b: Stream) -> Stream:
-    return b + rectified(rewriter.domains, a, b)
+    return b + rectified(rewriter, a, b)
 
 
 @rule_of(RULES, ops.Compare)
 def _compare(rewriter: Rewriter, operation: ops.Compare, a: Stream, b: Stream) -> Stream:
-    above, below = decided(rewriter.domains, a, b), decided(rewriter.domains, b, a)
+    above, below = decided(rewriter, a, b), decided(rewriter, b, a)
     flags = {
         ">": above,
         "<": below,
@@ -82,4 +81,4 @@ def _compare(rewriter: Rewriter, operation: ops.Compare, a: Stream, b: Stream) -
 
 @rule_of(RULES, ops.Relu)
 def _relu(rewriter: Rewriter, operation: ops.Relu, x: Stream) -> Stream:
-    return rectified(rewriter.domains, x)
+    return rectified(rewriter, x)

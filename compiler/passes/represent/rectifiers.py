@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+
 from compiler.analysis.domain import power_of_two
 from compiler.analysis.domains import Domains
 from compiler.analysis.domains.linear import difference_within, interval_within
@@ -11,19 +15,29 @@ from compiler.language import operations as ops
 from compiler.language.stream import Stream, constant
 from compiler.passes.conditions import need_gap
 
+if TYPE_CHECKING:  # its rules call these
+    from compiler.passes.represent.rewriter import Rewriter
+
 
 def step(x: Stream) -> Stream:
     """[x > 0] for integers: relu(x) − relu(x − 1)."""
     return x.relu() - (x - 1).relu()
 
 
-def rectified(domains: Domains, a: Stream, b: Stream | None = None) -> Stream:
+def rectified(rewriter: Rewriter, a: Stream, b: Stream | None = None) -> Stream:
     """relu(a − b), or relu(a); what is rectified, or 0, where bounds say so, whatever the format holds of it."""
-    low, high = interval_within(a, domains) if b is None else difference_within(a, b, domains)
+    low, high = _interval(rewriter, a, b)
     if (high <= 0).all():
         return constant(0, a.width)
     x = a if b is None else a - b
     return x if (low >= 0).all() else x.relu()
+
+
+def _interval(rewriter: Rewriter, a: Stream, b: Stream | None) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of a − b, or of a; none where the rewriter leaves to the blocks what bounds decide."""
+    if not rewriter.decides:
+        return np.full(a.width, -np.inf), np.full(a.width, np.inf)
+    return interval_within(a, rewriter.domains) if b is None else difference_within(a, b, rewriter.domains)
 
 
 def positive(domains: Domains, x: Stream) -> Stream:
@@ -33,17 +47,17 @@ def positive(domains: Domains, x: Stream) -> Stream:
     return step(x)
 
 
-def decided(domains: Domains, a: Stream, b: Stream) -> Stream:
+def decided(rewriter: Rewriter, a: Stream, b: Stream) -> Stream:
     """[a > b] for multiples of a step, and for real numbers x = a − b of which none but 0 is near 0.
 
     With u = 4x/g − 2, g at most the least size of any but 0: u is at most −2 or at least 2, so relu(u) is 0 or at least
     2, and 1 − relu(1 − relu(u)) is the flag to the last bit, even where u is off by 1/2. Two blocks.
     What the bounds of x decide is a constant.
     """
-    low, high = difference_within(a, b, domains)
+    low, high = _interval(rewriter, a, b)
     if (low > 0).all() or (high <= 0).all():
         return constant(int(low.min() > 0), a.width)
-    x = a - b
+    domains, x = rewriter.domains, a - b
     domain = domains.of(x)
     if domain.step:
         return positive(domains, x if domain.step >= 1 else x / domain.step)

@@ -39,8 +39,10 @@ class Rewriter:
         alphabet: Alphabet | None,
         fold: MaskFolding | None = None,
         apart: bool = False,
+        decides: bool = False,
     ):
         self.apart = apart
+        self.decides = decides
         self.rules = rules
         self.domains = domains
         self.tokens = TokenTables(domains, alphabet)
