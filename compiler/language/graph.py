@@ -23,6 +23,18 @@ def with_operation(streams: Iterable[Stream], kind: type[_Operation]) -> list[tu
     return [(stream, stream.operation) for stream in streams if isinstance(stream.operation, kind)]
 
 
+def rebuilt(stream: Stream, inputs: Sequence[Stream], operation: ops.Operation | None = None) -> Stream:
+    """The stream over these inputs, of its own or this operation, with its name and source line; itself where that is
+    what it is.
+    """
+    operation = operation or stream.operation
+    if operation is stream.operation and all(a is b for a, b in zip(inputs, stream.inputs, strict=True)):
+        return stream
+    result = Stream(operation, tuple(inputs), stream.name)
+    result.origin = stream.origin
+    return result
+
+
 def inputs_first(streams: Sequence[Stream], read: Callable[[Stream], Iterable[Stream]]) -> list[Stream]:
     """The streams that are reached from these along `read`, each after all that it reads; without recursion."""
     order: list[Stream] = []

@@ -14,6 +14,7 @@ from scipy import sparse
 from compiler.context import Context
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
+from compiler.language.graph import rebuilt
 from compiler.language.stream import Stream
 
 
@@ -30,22 +31,12 @@ def common(circuit: Circuit, context: Context) -> Circuit:
         inputs = tuple(kept[s] for s in stream.inputs)
         key = (stream in behind_gates, prints.of(stream.operation), *map(id, inputs))
         if key not in known:
-            known[key] = stream if all(map(_is, inputs, stream.inputs)) else _rebuilt(stream, inputs)
+            known[key] = rebuilt(stream, inputs)
         kept[stream] = known[key]
         if kept[stream] is not stream:
             context.domains.meet(kept[stream], context.domains.of(stream))
     output = kept[circuit.output]
     return circuit if output is circuit.output else replace(circuit, output=output)
-
-
-def _is(a: Stream, b: Stream) -> bool:
-    return a is b
-
-
-def _rebuilt(stream: Stream, inputs: tuple[Stream, ...]) -> Stream:
-    result = Stream(stream.operation, inputs, stream.name)
-    result.origin = stream.origin
-    return result
 
 
 class _Fingerprints:

@@ -20,6 +20,7 @@ from compiler.errors import CompileError
 from compiler.gadgets.gadget import FREE, Port
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
+from compiler.language.graph import rebuilt
 from compiler.language.stream import Stream, constant
 from compiler.passes.conditions import need_level, need_non_negative
 
@@ -199,8 +200,7 @@ class Fitter:
     @staticmethod
     def rebuilt(stream: Stream, operation: ops.Operation, inputs: tuple[Stream, ...]) -> Stream:
         """The stream itself where nothing changed, else a new one."""
-        same = operation is stream.operation and all(a is b for a, b in zip(inputs, stream.inputs, strict=True))
-        return stream if same else Stream(operation, inputs, stream.name)
+        return rebuilt(stream, inputs, operation)
 
     def fitted_new(self, stream: Stream) -> Stream:
         """A new stream over fitted inputs, itself fitted."""

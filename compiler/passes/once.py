@@ -13,6 +13,7 @@ from compiler.analysis.domains import Domains
 from compiler.analysis.written_once import doubt
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
+from compiler.language.graph import rebuilt
 from compiler.language.stream import Stream
 from compiler.language.types import OneHot
 
@@ -23,13 +24,10 @@ def once(circuit: Circuit) -> Circuit:
     kept: dict[Stream, Stream] = {}
     for stream in circuit.streams:
         inputs = tuple(kept[s] for s in stream.inputs)
-        operation, type = stream.operation, None
+        operation = stream.operation
         if isinstance(operation, ops.MemoryRead) and _is_proved(stream, operation, domains):
-            operation, type = replace(operation, policy="once"), stream.type
-        same = type is None and all(a is b for a, b in zip(inputs, stream.inputs, strict=True))
-        new = stream if same else Stream(operation, inputs, stream.name)
-        new.origin = stream.origin
-        kept[stream] = new
+            operation = replace(operation, policy="once")
+        kept[stream] = rebuilt(stream, inputs, operation)
     output = kept[circuit.output]
     return circuit if output is circuit.output else replace(circuit, output=output)
 

@@ -14,6 +14,7 @@ from compiler.analysis.domains import Domains
 from compiler.context import Context
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
+from compiler.language.graph import rebuilt
 from compiler.language.stream import Stream
 from compiler.passes.lane_by_lane import OF_VALUE, back_in_place, lane_count, on_lanes
 
@@ -23,11 +24,8 @@ def real_lanes(circuit: Circuit, context: Context) -> Circuit:
     kept: dict[Stream, Stream] = {}
     for stream in circuit.streams:
         inputs = tuple(kept[s] for s in stream.inputs)
-        real, new = _real(stream, context.domains), stream
-        if real.any() and not real.all():
-            new = _apart(stream, inputs, real)
-        elif any(a is not b for a, b in zip(inputs, stream.inputs, strict=True)):
-            new = Stream(stream.operation, inputs, stream.name)
+        real = _real(stream, context.domains)
+        new = _apart(stream, inputs, real) if real.any() and not real.all() else rebuilt(stream, inputs)
         if new is not stream:
             new.origin = stream.origin
             context.domains.meet(new, context.domains.of(stream))

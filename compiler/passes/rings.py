@@ -25,6 +25,7 @@ from compiler.context import Context
 from compiler.language import memory
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
+from compiler.language.graph import rebuilt
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, OneHot
 from compiler.language.words import latch
@@ -42,12 +43,10 @@ def rings(circuit: Circuit, context: Context) -> Circuit:
     kept: dict[Stream, Stream] = {}
     for stream in circuit.streams:
         inputs = tuple(kept[s] for s in stream.inputs)
-        new = stream
+        new = rebuilt(stream, inputs)
         if stream in far:
             source, lag = far[stream]
             new = _ring(kept[source], position, lag, context)
-        elif any(a is not b for a, b in zip(inputs, stream.inputs, strict=True)):
-            new = Stream(stream.operation, inputs, stream.name)
         if new is not stream:
             new.name, new.origin = new.name or stream.label, stream.origin
             context.domains.meet(new, context.domains.of(stream))

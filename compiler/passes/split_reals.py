@@ -30,7 +30,7 @@ from compiler.errors import CompileError
 from compiler.exactness.levels import HALF, WIDEST_HALF
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
-from compiler.language.graph import operation_of
+from compiler.language.graph import operation_of, rebuilt
 from compiler.language.stream import Stream
 from compiler.language.words import concatenate
 
@@ -95,14 +95,13 @@ class _Splitter:
 
     @singledispatchmethod
     def rule(self, operation: ops.Operation, stream: Stream, *inputs: Stream) -> Stream:
-        same = all(a is b for a, b in zip(inputs, stream.inputs, strict=True))
-        return stream if same else Stream(operation, inputs, stream.name)
+        return rebuilt(stream, inputs)
 
     @rule.register
     def _(self, operation: ops.Relu, stream: Stream, x: Stream) -> Stream:
         """silu(S·x)/S with the largest S there is: within 0.2785/S of relu(x)."""
         if not self.real(x):
-            return self._unsplit(operation, stream, x)
+            return rebuilt(stream, (x,))
         return Stream(ops.Half(half_scale(self.domains.of(x)), alone=True), (x,), stream.name)
 
     @rule.register
@@ -113,7 +112,7 @@ class _Splitter:
     @rule.register
     def _(self, operation: ops.Multiply, stream: Stream, a: Stream, b: Stream) -> Stream:
         if not self.real(stream):
-            return self._unsplit(operation, stream, a, b)
+            return rebuilt(stream, (a, b))
         for bank, flag in ((a, b), (b, a)):
             memory = _memory_behind(bank)
             if memory is not None and flag.width == 1 and self.domains.of(flag).is_flag:
@@ -128,19 +127,19 @@ class _Splitter:
     @rule.register(ops.Cumsum)
     def _(self, operation: ops.Operation, stream: Stream, value: Stream) -> Stream:
         if not self.real(value):
-            return self._unsplit(operation, stream, value)
+            return rebuilt(stream, (value,))
         return _difference(value.width) @ Stream(operation, (self.halves(value),), stream.name)
 
     @rule.register
     def _(self, operation: ops.SelectiveSum, stream: Stream, value: Stream, level: Stream) -> Stream:
         if not self.real(value):
-            return self._unsplit(operation, stream, value, level)
+            return rebuilt(stream, (value, level))
         return _difference(value.width) @ Stream(operation, (self.halves(value), level), stream.name)
 
     @rule.register
     def _(self, operation: ops.Latch, stream: Stream, value: Stream, when: Stream) -> Stream:
         if not self.real(value):
-            return self._unsplit(operation, stream, value, when)
+            return rebuilt(stream, (value, when))
         back = sparse.kron(sparse.eye_array(when.width), _difference(value.width), format="csr")
         return back @ Stream(operation, (self.halves(value), when), stream.name)
 
@@ -148,7 +147,7 @@ class _Splitter:
     def _(self, operation: ops.GateSum, stream: Stream, bank: Stream, gate: Stream) -> Stream:
         memory = _memory_behind(bank)
         if memory is None:
-            return self._unsplit(operation, stream, bank, gate)
+            return rebuilt(stream, (bank, gate))
         copy = Stream(memory.operation, memory.inputs, memory.name)
         return _difference(stream.width) @ Stream(operation, (copy, gate), stream.name)
 
@@ -156,18 +155,13 @@ class _Splitter:
     @rule.register(ops.MemoryRead)
     def _(self, operation: ops.Operation, stream: Stream, value: Stream, *others: Stream) -> Stream:
         if not self.real(value):
-            return self._unsplit(operation, stream, value, *others)
+            return rebuilt(stream, (value, *others))
         return _difference(value.width) @ Stream(operation, (self.halves(value, HALF), *others), stream.name)
 
     @rule.register
     def _(self, operation: ops.ScaledSum, stream: Stream, value: Stream, weight: Stream, gate: Stream) -> Stream:
         parts = (self.halves(value, HALF), concatenate(weight, weight), concatenate(gate, gate))
         return _difference(value.width) @ Stream(operation, parts, stream.name)
-
-    @staticmethod
-    def _unsplit(operation: ops.Operation, stream: Stream, *inputs: Stream) -> Stream:
-        same = all(a is b for a, b in zip(inputs, stream.inputs, strict=True))
-        return stream if same else Stream(operation, inputs, stream.name)
 
 
 def _difference(width: int) -> sparse.csr_array:

@@ -28,7 +28,7 @@ from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
-from compiler.language.graph import operation_of
+from compiler.language.graph import operation_of, rebuilt
 from compiler.language.stream import Stream, constant
 from compiler.language.types import OneHot
 from compiler.passes.conditions import is_one_hot, need_one_hot, need_whole
@@ -55,9 +55,7 @@ def two_digits(circuit: Circuit, context: Context) -> Circuit:
     reasons: list[tuple[Stream | None, str]] = []
     for stream in circuit.streams:
         inputs = tuple(kept[s] for s in stream.inputs)
-        new = stream
-        if any(a is not b for a, b in zip(inputs, stream.inputs, strict=True)):
-            new = Stream(stream.operation, inputs, stream.name)
+        new = rebuilt(stream, inputs)
         if _is_wide(stream, limit.most):
             try:
                 new = _split(new, limit.most, context)

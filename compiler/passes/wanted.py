@@ -13,6 +13,7 @@ from scipy import sparse
 
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
+from compiler.language.graph import rebuilt
 from compiler.language.stream import Stream, constant
 from compiler.passes.lane_by_lane import EACH, OF_VALUE, back_in_place, lane_count, on_lanes
 
@@ -39,14 +40,12 @@ def _without(stream: Stream, inputs: tuple[Stream, ...], read: np.ndarray) -> St
     if stream.inputs and not read.any():
         return constant(0, stream.width)
     count = lane_count(stream)
-    if count and not read.all():
-        lanes = read.reshape(-1, count).any(axis=0)
-        if not lanes.all():
-            part = on_lanes(stream, inputs, np.flatnonzero(lanes))
-            part.name, part.origin = stream.name, stream.origin
-            return back_in_place(stream, np.flatnonzero(lanes)) @ part
-    same = all(a is b for a, b in zip(inputs, stream.inputs, strict=True))
-    return stream if same else Stream(stream.operation, inputs, stream.name)
+    lanes = np.flatnonzero(read.reshape(-1, count).any(axis=0)) if count else None
+    if lanes is None or len(lanes) == count:
+        return rebuilt(stream, inputs)
+    part = on_lanes(stream, inputs, lanes)
+    part.name, part.origin = stream.name, stream.origin
+    return back_in_place(stream, lanes) @ part
 
 
 def _read(circuit: Circuit) -> Read:

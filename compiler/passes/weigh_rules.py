@@ -14,7 +14,7 @@ from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
-from compiler.language.graph import operation_of
+from compiler.language.graph import operation_of, rebuilt
 from compiler.language.stream import Stream
 from compiler.passes.conditions import need_flags
 
@@ -26,13 +26,9 @@ def weigh_rules(circuit: Circuit, context: Context) -> Circuit:
     kept: dict[Stream, Stream] = {}
     for stream in circuit.streams:
         inputs = tuple(kept[s] for s in stream.inputs)
-        new = stream
-        if isinstance(stream.operation, ops.Decide):
-            new = _weighed(stream, inputs, context)
-        elif any(a is not b for a, b in zip(inputs, stream.inputs, strict=True)):
-            new = Stream(stream.operation, inputs, stream.name)
-        new.origin = stream.origin
-        kept[stream] = new
+        decides = isinstance(stream.operation, ops.Decide)
+        kept[stream] = _weighed(stream, inputs, context) if decides else rebuilt(stream, inputs)
+        kept[stream].origin = stream.origin
     return replace(circuit, output=kept[circuit.output])
 
 

@@ -15,12 +15,12 @@ from compiler.passes.represent.rewriter import Rewriter, Rules, rule_of
 RULES: Rules = {}
 
 
-def _always(flags: Stream) -> bool | None:
+def _always(rewriter: Rewriter, flags: Stream) -> bool | None:
     """Whether all lanes hold at every position, or none ever does, where a comparison was decided; None of others.
 
     Bounds may say so of other flags too. The checker does not always see that, so they are computed.
     """
-    levels = constant_levels(linear_form(flags), flags.width)
+    levels = constant_levels(linear_form(flags), flags.width) if rewriter.decides else None
     return bool(levels.all()) if levels is not None and len(np.unique(levels)) == 1 else None
 
 
@@ -34,7 +34,7 @@ def _same_symbol(rewriter: Rewriter, operation: ops.SameSymbol, a: Stream, b: St
 def _and(rewriter: Rewriter, operation: ops.And, a: Stream, b: Stream) -> Stream:
     need_flags(rewriter.domains, a, b)
     for flag, other in ((a, b), (b, a)):
-        always = _always(flag)
+        always = _always(rewriter, flag)
         if always is not None and other.width >= flag.width:
             return other if always else constant(0, other.width)
     return rewriter.logic.conjunction(a, b)
@@ -44,7 +44,7 @@ def _and(rewriter: Rewriter, operation: ops.And, a: Stream, b: Stream) -> Stream
 def _or(rewriter: Rewriter, operation: ops.Or, a: Stream, b: Stream) -> Stream:
     need_flags(rewriter.domains, a, b)
     for flag, other in ((a, b), (b, a)):
-        always = _always(flag)
+        always = _always(rewriter, flag)
         if always is not None:
             return constant(1, other.width) if always else other
     return rewriter.logic.disjunction(a, b)
@@ -59,7 +59,7 @@ def _not(rewriter: Rewriter, operation: ops.Not, a: Stream) -> Stream:
 @rule_of(RULES, ops.Select)
 def _select(rewriter: Rewriter, operation: ops.Select, condition: Stream, yes: Stream, no: Stream) -> Stream:
     need_flags(rewriter.domains, condition)
-    always = _always(condition)
+    always = _always(rewriter, condition)
     if always is not None:
         return yes if always else no
     change = yes - no
