@@ -9,11 +9,14 @@ import json
 import re
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
 
+from compiler import targets
+from compiler.artifact import formats
 from compiler.artifact.formats import format_names
 from compiler.artifact.package import bare, language_model
 from compiler.driver import run_blocks
@@ -26,13 +29,15 @@ PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory):
+    """The module, as long as these tests run: others list the targets and formats, and know nothing of it."""
     path = tmp_path_factory.mktemp("outside") / "toy.py"
     path.write_text("\n\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), flags=re.S)), "utf-8")
     spec = importlib.util.spec_from_file_location("toy", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules["toy"] = module
-    spec.loader.exec_module(module)
-    return module
+    with patch.dict(targets._TARGETS), patch.dict(formats._FORMATS):
+        spec.loader.exec_module(module)
+        yield module
 
 
 def _tokens(length: int = 16) -> np.ndarray:
