@@ -223,6 +223,8 @@ class Ramp:
         return tuple(sorted(found))
 
     def affine(self, scale: Fraction, shift: Fraction) -> Ramp:
+        if scale == 1 and not shift:
+            return self
         return Ramp(self.xs, [scale * y + shift for y in self.ys], tuple(scale * s + shift for s in self.start))
 
     def over(self, divisor: Fraction) -> Ramp:
@@ -255,6 +257,8 @@ class Ramp:
 def ramp_sum(terms: Iterable[tuple[Fraction, Ramp]]) -> Ramp:
     """The sum of scale · ramp, over one integer at one lag."""
     terms = list(terms)
+    if len(terms) == 1:
+        return terms[0][1].affine(terms[0][0], Fraction(0))
     xs = sorted({x for _, ramp in terms for x in ramp.xs})
     start = tuple(
         sum((scale * ramp.start[j] for scale, ramp in terms), Fraction(0)) for j in range(len(terms[0][1].start))
@@ -264,6 +268,8 @@ def ramp_sum(terms: Iterable[tuple[Fraction, Ramp]]) -> Ramp:
 
 def _without_collinear(xs: list[int], ys: list[Fraction]) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
     """The breakpoints where the slope changes, and the ends: the same for equal functions."""
+    if len(xs) <= 2:
+        return tuple(xs), tuple(ys)
     kept: list[int] = []
     for i in range(len(xs)):
         while len(kept) >= 2 and (ys[kept[-1]] - ys[kept[-2]]) * (xs[i] - xs[kept[-1]]) == (ys[i] - ys[kept[-1]]) * (
