@@ -26,7 +26,7 @@ from compiler.exactness.sums import check_exact, lane_bounds
 from compiler.formats import Format, format_of
 from compiler.interpreter import interpret, token_ids
 from compiler.ir.block import SelectiveBlock
-from compiler.language.arguments import instance, integer, path
+from compiler.language.arguments import instance, integer, path, truth
 from compiler.language.circuit import Circuit
 from compiler.machines import compile_for, machine_names
 from compiler.passes.allocate import Lanes, allocate
@@ -130,6 +130,7 @@ class Compiled:
         """
         from compiler.artifact.artifact import Artifact  # they stand above this module
 
+        truth(overwrite, "overwrite of save")
         write, target = writer_of(format), path(directory, "the directory")
         write(Artifact.of(self), target, overwrite)
 

@@ -21,7 +21,7 @@ from compiler.language.stream import Stream
 
 def interpret(
     circuit: Circuit,
-    tokens: np.ndarray | None = None,
+    tokens: ArrayLike | None = None,
     inputs: Mapping[Stream, np.ndarray] | None = None,
     keep: Collection[Stream] | None = None,
     dtype: type = object,
@@ -34,6 +34,8 @@ def interpret(
     Returns {stream: (batch, time, width) array}.
     """
     instance(circuit, Circuit, "what is interpreted", "a Circuit (compiled.interpret(tokens) runs a compiled one)")
+    if tokens is not None and circuit.alphabet is not None:
+        tokens = token_ids(tokens, circuit.alphabet.size)
     wanted = {circuit.output} if keep is None else set(keep)
     readers = {s: circuit.graph.out_degree(s) for s in circuit.streams}
     like = _shape_of_run(tokens, inputs, dtype)

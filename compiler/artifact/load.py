@@ -18,6 +18,7 @@ from compiler.artifact.model import Stack
 from compiler.artifact.numbers_config import is_numbers
 from compiler.artifact.tokenizer import read_tokens
 from compiler.language.arguments import path as path_of
+from compiler.language.arguments import truth
 
 if TYPE_CHECKING:
     from compiler.artifact.numeric import NumericStack
@@ -32,7 +33,7 @@ def load(directory: str | Path, sealed: bool = True) -> Stack | NumericStack:
     `tokens` (the name of every id). Raises CheckpointError if the directory is not one of ours or any file is
     missing or differs from what was saved.
     """
-    directory = path_of(directory, "the directory")
+    directory, sealed = path_of(directory, "the directory"), truth(sealed, "sealed of load")
     manifest = read_manifest(directory)
     if sealed:
         check_files(directory, manifest)

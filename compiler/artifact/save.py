@@ -23,7 +23,7 @@ from compiler.artifact.numbers_config import is_numbers
 from compiler.artifact.place import check_place, recover, staging
 from compiler.artifact.schema import parse
 from compiler.artifact.tokenizer import tokenizer_files
-from compiler.language.arguments import instance
+from compiler.language.arguments import instance, truth
 from compiler.language.arguments import path as path_of
 
 
@@ -34,6 +34,7 @@ def save(artifact: Artifact, directory: str | Path, overwrite: bool = False) -> 
     CheckpointError if the directory exists and is not one of ours, or is one and `overwrite` is false. Any failure
     leaves the disk as it was.
     """
+    truth(overwrite, "overwrite of save")
     instance(artifact, Artifact, "what save writes", "an Artifact (compiled.save(directory) makes and writes one)")
     model = artifact.model
     card = model_card(artifact.manifest, model.config, artifact.example)

@@ -21,7 +21,7 @@ from compiler.graft.card import graft_card
 from compiler.graft.errors import GraftError
 from compiler.graft.grafted import Grafted
 from compiler.graft.hosts import tokenizer_of
-from compiler.language.arguments import instance, path
+from compiler.language.arguments import instance, path, truth
 
 GRAFT = "graft.json"
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
@@ -74,7 +74,7 @@ def save(
 ) -> None:
     """Write a direct sum; TypeError for anything else."""
     instance(grafted, Grafted, "what is saved", "a Grafted, which graft() returns,")
-    target = path(directory, "directory")
+    target, overwrite = path(directory, "directory"), truth(overwrite, "overwrite of save")
     report = grafted.report | {"measured": dict(measured or {})}
 
     def write(place: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from compiler.language.arguments import close_to, instance, integer
+from compiler.language.arguments import close_to, instance, integer, shown
 
 _MOST_COMPARED = 10_000  # names that a misspelt one is compared with
 
@@ -40,7 +40,7 @@ class Alphabet:
         return cls(tuple(tokens), tuple(spans))
 
     def __post_init__(self) -> None:
-        if not self.tokens:
+        if not instance(self.tokens, tuple, "the tokens of the alphabet", "a tuple of names (Alphabet.of takes them)"):
             raise ValueError("an alphabet needs at least one token, and this one has none")
         for name in self.tokens:
             instance(name, str, "a token of the alphabet", "a text")
@@ -51,6 +51,18 @@ class Alphabet:
                 raise ValueError(f"token {name!r} is empty or holds white space, so no tokenizer could split it off")
             if any("\ud800" <= c <= "\udfff" for c in name):
                 raise ValueError(f"token {name!r} holds a lone surrogate, which UTF-8 cannot write to a file")
+        for group in instance(
+            self.groups, tuple, "the groups of the alphabet", "a tuple of (name, first id, last + 1)"
+        ):
+            self._check_group(group)
+
+    def _check_group(self, group: object) -> None:
+        """TypeError or ValueError for what names no span of the tokens."""
+        if not isinstance(group, (tuple, list)) or len(group) != 3 or not isinstance(group[0], str):
+            raise TypeError(f"a group of the alphabet is {shown(group)}, and (name, first id, last id + 1) is needed")
+        start, stop = (integer(group[i], f"an end of group {group[0]!r}", 0, len(self.tokens)) for i in (1, 2))
+        if start > stop:
+            raise ValueError(f"group {group[0]!r} begins at {start} and ends before {stop}, and it must begin first")
 
     @cached_property
     def _positions(self) -> dict[str, list[int]]:

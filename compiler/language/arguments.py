@@ -56,14 +56,22 @@ def integer(value: object, what: str, least: int | None = None, most: int | None
     return number
 
 
+def truth(value: object, what: str) -> bool:
+    """True or False, NumPy's included; TypeError for what only acts as one, such as the text "no"."""
+    return bool(instance(value, (bool, np.bool_), what, "True or False"))
+
+
 def _within_floats(exact: _N, what: str) -> _N:
     if not -_LARGEST <= exact <= _LARGEST:
         raise ValueError(f"{what} lies beyond ±2^1023, and no float reaches it")
     return exact
 
 
-def number(value: object, what: str) -> Exact:
-    """The exact number that an int, Fraction or finite float (numpy's included) stands for."""
+def number(value: object, what: str, needed: str = "a number") -> Exact:
+    """The exact number that an int, Fraction or finite float (numpy's included) stands for.
+
+    needed: what else may stand there, for the message.
+    """
     if isinstance(value, (float, np.floating)):
         if not isfinite(value):
             raise ValueError(f"{what} is {value}, and a finite number is needed")
@@ -71,7 +79,7 @@ def number(value: object, what: str) -> Exact:
     elif isinstance(value, Rational):
         exact = Fraction(int(value) if isinstance(value, Integral) else value)
     else:
-        raise TypeError(f"{what} is {shown(value)}, and a stream or a number is needed")
+        raise TypeError(f"{what} is {shown(value)}, and {needed} is needed")
     _within_floats(exact, what)
     return exact.numerator if exact.denominator == 1 else exact
 

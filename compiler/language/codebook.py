@@ -8,6 +8,8 @@ from math import ceil, comb, log, sqrt
 
 import numpy as np
 
+from compiler.language.arguments import integer
+
 
 @dataclass(frozen=True, eq=False)
 class Codebook:
@@ -19,9 +21,12 @@ class Codebook:
     words: np.ndarray
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "words", np.asarray(self.words))
-        if self.words.ndim != 2 or self.words.dtype.kind not in "iuf":
-            raise TypeError("the words of a codebook must be a (size, length) array of −1 and +1, or of 0 and 1")
+        try:
+            object.__setattr__(self, "words", np.asarray(self.words))
+        except ValueError:  # rows of unequal length
+            raise _no_table() from None
+        if self.words.ndim != 2 or self.words.dtype.kind not in "iuf" or not self.words.size:
+            raise _no_table()
         entries = set(np.unique(self.words).tolist())
         if not (entries <= {-1, 1} or entries <= {0, 1}):
             raise ValueError(f"a codebook's entries must be −1 and +1, or 0 and 1, and these are {sorted(entries)}")
@@ -58,6 +63,10 @@ class Codebook:
         return int(worst)
 
 
+def _no_table() -> TypeError:
+    return TypeError("the words of a codebook must be a (size, length) array of −1 and +1, or of 0 and 1")
+
+
 def balanced_length(size: int) -> int:
     """The least even p with C(p, p/2) ≥ size (E8: p = 12 for 512 words, 20 for 50,257)."""
     p = 2
@@ -72,8 +81,7 @@ def balanced(size: int) -> Codebook:
     Two distinct words differ in at least two places, so <c, c'> ≤ p − 4 < p = <c, c>:
     the argmax over <c, ·> finds the word that is present (exact-arithmetic E8).
     """
-    if size < 1:
-        raise ValueError(f"a codebook needs at least one word, and size is {size}")
+    size = integer(size, "size of balanced", 1)
     p = balanced_length(size)
     words = np.full((size, p), -1, dtype=np.int8)
     places = np.array(list(islice(combinations(range(p), p // 2), size)))
@@ -92,8 +100,7 @@ def bits(size: int) -> Codebook:
     Bits are stored as they are (no sign pair, no presence lane); zeros are the blank. Its
     readout is `nearest`, because a word may contain another.
     """
-    if size < 1:
-        raise ValueError(f"a codebook needs at least one word, and size is {size}")
+    size = integer(size, "size of bits", 1)
     return Codebook(_binary_digits(np.arange(1, size + 1), size.bit_length()))
 
 
@@ -102,8 +109,7 @@ def signs(size: int) -> Codebook:
 
     <c, c> = q and <c, c'> ≤ q − 2 for other words, which is what `decode` needs.
     """
-    if size < 1:
-        raise ValueError(f"a codebook needs at least one word, and size is {size}")
+    size = integer(size, "size of signs", 1)
     return Codebook(2 * _binary_digits(np.arange(size), max(1, (size - 1).bit_length())) - 1)
 
 
@@ -113,12 +119,13 @@ def random_balanced(size: int, length: int, seed: int) -> Codebook:
     For sums of many codewords (Lemma 4 of paper A): their coherence is a matter of
     measurement, never of assumption; see `Codebook.coherence`.
     """
+    size, length = integer(size, "size of random_balanced", 1), integer(length, "length of random_balanced", 1)
     if length % 2 or comb(length, length // 2) < size:
         raise ValueError(
             f"{size} distinct balanced codewords need an even length of at least "
             f"{balanced_length(size)}, and it is {length}"
         )
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(integer(seed, "seed of random_balanced", 0))
     seen: dict[bytes, np.ndarray] = {}
     base = np.repeat(np.array([1, -1], dtype=np.int8), length // 2)
     while len(seen) < size:

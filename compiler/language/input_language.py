@@ -15,7 +15,7 @@ from numbers import Integral
 import numpy as np
 
 from compiler.language.alphabet import Alphabet
-from compiler.language.arguments import instance, integer, shown
+from compiler.language.arguments import instance, integer, shown, truth
 
 LARGEST_LENGTH = 1 << 53  # of a sequence: its positions are still exact in float64
 
@@ -39,7 +39,7 @@ class Edge:
         if set(map(type, self.tokens)) != {int}:  # one by one only where there is something to find
             for token in self.tokens:
                 instance(token, Integral, "a token of an edge", "its id (InputLanguage.of takes names)")
-        instance(self.distinct, bool, "distinct", "True or False")
+        truth(self.distinct, "distinct")
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ class InputLanguage:
     def __post_init__(self) -> None:
         instance(self.alphabet, Alphabet, "the alphabet of an input language", "an Alphabet")
         instance(self.start, str, "the start state of an input language", "a text")
+        instance(self.description, str, "the description of an input language", "a text")
         integer(self.max_length, "max_length", 1, LARGEST_LENGTH)
         for edge in instance(self.edges, tuple, "the edges of an input language", "a tuple of Edge"):
             instance(edge, Edge, "an edge of an input language", "an Edge")
@@ -79,7 +80,7 @@ class InputLanguage:
         """Edges as (source, target, members of the alphabet[, True for distinct])."""
         instance(alphabet, Alphabet, "the alphabet of an input language", "an Alphabet")
         built = []
-        for edge in edges:
+        for edge in instance(edges, Iterable, "the edges of an input language", "a list of edges"):
             if not isinstance(edge, (tuple, list)) or len(edge) not in (3, 4):
                 raise ValueError(f"an edge is {shown(edge)}, and (state, next state, members[, distinct]) is needed")
             built.append(Edge(edge[0], edge[1], frozenset(alphabet.ids(edge[2])), *edge[3:]))
@@ -161,7 +162,8 @@ class InputLanguage:
 
         ValueError when the walks run dry of tokens before that length.
         """
-        rng = np.random.default_rng(seed)
+        integer(count, "count of sample", 0), integer(length, "length of sample", 0)
+        rng = np.random.default_rng(integer(seed, "seed of sample", 0))
         return np.array([self._walk(rng, length) for _ in range(count)], dtype=np.int64).reshape(count, length)
 
     def _walk(self, rng: np.random.Generator, length: int) -> list[int]:

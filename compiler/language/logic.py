@@ -41,7 +41,8 @@ def argmax(scores: Stream) -> Stream:
     for row, (i, j) in enumerate(pairs):
         differences[row, i], differences[row, j], owner[i, row] = 1, -1, 1
     strict = np.array([[float(j < i)] for i, j in pairs])  # an earlier lane must be exceeded, a later one only met
-    beats = (differences @ scores - strict @ constant(1)) >= 0
+    apart = (differences @ scores - strict @ constant(1)).named(f"differences({scores.label})")
+    beats = (apart >= 0).named(f"argmax({scores.label})")
     return np.arange(width)[None, :] @ ((owner @ beats) == width - 1)
 
 

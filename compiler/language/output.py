@@ -57,9 +57,14 @@ def readout_nearest(stream: Stream, book: Codebook, alphabet: Alphabet, members:
     For x a codeword the nearest one, x itself, has logit 2|x|² ≥ 2, above the blank and above
     all others by 2 or more; for x = 0 every codeword has at most −2.
     """
+    _enters(stream, "readout_nearest", alphabet)
+    instance(book, Codebook, "the book of readout_nearest", "a codebook")
+    _wide(stream, "readout_nearest", book.length, "one lane for each entry of a codeword")
     words = np.array(np.asarray(book.words).tolist(), dtype=object)  # squared as Python numbers, never rounded
     own = (words**2).sum(axis=1, keepdims=True)
     ids = np.append(np.asarray(alphabet.ids(members)), alphabet.index(blank))
+    if len(ids) - 1 != book.size:
+        raise ValueError(f"the codebook of readout_nearest has {book.size} words for {len(ids) - 1} tokens")
     scores = np.vstack([4 * words, np.zeros((1, book.length))])
     return _logits(alphabet, ids, (scores, stream), (np.vstack([-2 * own, [[1.0]]]), constant(1)))
 

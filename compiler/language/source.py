@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast, get_args
 
 import numpy as np
@@ -10,8 +10,9 @@ from scipy import sparse
 
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
-from compiler.language.arguments import instance, integer, number
+from compiler.language.arguments import MOST_LANES, instance, integer, number
 from compiler.language.codebook import Codebook
+from compiler.language.given_matrix import given_matrix
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
 
@@ -45,7 +46,7 @@ class Tokens:
         tokens: the name of a group, tokens, or a list of them; the whole alphabet where there is none.
         """
         members = _members(tokens)
-        ids = self.alphabet.ids(members)
+        ids = _some(self.alphabet.ids(members), "one_hot")
         return self._embed(ids, range(len(ids)), [1] * len(ids), OneHot(len(ids)), name or self._name(members, "token"))
 
     def is_in(self, *tokens: Members, name: str | None = None) -> Stream:
@@ -54,6 +55,8 @@ class Tokens:
             raise ValueError("is_in was given no tokens, and at least one, or the name of a group, is needed")
         members = _members(tokens)
         ids = self.alphabet.ids(members)
+        if not isinstance(members, str):  # a group may have been made empty, and then it never comes
+            _some(ids, "is_in")
         return self._embed(ids, [0] * len(ids), [1] * len(ids), Bool(), name or f"is_{self._name(members, 'token')}")
 
     def code(self, members: Members, book: Codebook, name: str | None = None) -> Stream:
@@ -78,20 +81,19 @@ class Tokens:
         ids = [
             self.alphabet.index(token) for token in instance(values, Mapping, "values", "a dict from token to integer")
         ]
+        _some(ids, "number")
         values = {token: integer(value, f"the number of token {token!r}") for token, value in values.items()}
         lo, hi = min([0, *values.values()]), max([0, *values.values()])
         return self._embed(ids, [0] * len(ids), values.values(), Int(lo, hi), name or "number")
 
     def rows(self, members: Members, matrix: sparse.sparray | np.ndarray, name: str) -> Stream:
         """Block level: row i of a matrix of dyadic numbers for the i-th of these tokens, zeros for any other."""
-        ids = np.asarray(self.alphabet.ids(members))
-        if not sparse.issparse(matrix) and np.ndim(matrix) != 2:
-            raise ValueError(f"the matrix of rows has {np.ndim(matrix)} axes, and two are needed: ({len(ids)}, lanes)")
-        matrix = matrix if sparse.issparse(matrix) else np.asarray(matrix)
+        ids = np.asarray(_some(self.alphabet.ids(members), "rows"))
+        matrix = given_matrix(matrix, "the matrix of rows", (str(len(ids)), "lanes"))
         if matrix.shape[0] != len(ids):
             raise ValueError(f"the matrix has {matrix.shape[0]} rows for {len(ids)} tokens; they must agree")
         place = sparse.csr_array((np.ones(len(ids)), (ids, range(len(ids)))), shape=(self.alphabet.size, len(ids)))
-        table = ops.exact_matrix(place @ ops.exact_matrix(matrix))
+        table = ops.exact_matrix(place @ matrix)
         whole = bool((table.data == np.round(table.data)).all())
         type = Int(width=table.shape[1]) if whole else Real(width=table.shape[1])
         return Stream(ops.Embed(self.alphabet, table, type), (), name)
@@ -112,8 +114,11 @@ def numbers(type: Type, name: str = "x") -> Stream:
 
 def _check_bounds(type: Type) -> None:
     """ValueError or TypeError where no number is within the bounds, or where those of integers are none."""
+    integer(getattr(type, "width", None), "the width of numbers", 1, MOST_LANES)
     if not isinstance(type, Int | Real):
         return
+    if isinstance(type, Real) and number(type.gap, "the gap of numbers") < 0:
+        raise ValueError(f"the gap of numbers is {type.gap}, and it must be at least 0")
     bounds = [bound for bound in (type.lo, type.hi) if bound is not None]
     for bound in bounds:
         (integer if isinstance(type, Int) else number)(bound, "a bound of numbers")
@@ -124,6 +129,13 @@ def _check_bounds(type: Type) -> None:
 def position() -> Stream:
     """The position, 1 at the first token."""
     return Stream(ops.Position(), (), "position")
+
+
+def _some(ids: Sequence[int], what: str) -> Sequence[int]:
+    """The ids; ValueError where there is none."""
+    if not ids:
+        raise ValueError(f"{what} was given no tokens, and at least one is needed")
+    return ids
 
 
 def _members(tokens: tuple[Members, ...]) -> Members:

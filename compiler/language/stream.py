@@ -19,9 +19,11 @@ from scipy import sparse
 from compiler.language import operations as ops
 from compiler.language.arguments import MOST_LANES, Exact, Number, instance, integer, number, shown
 from compiler.language.expression import expression
+from compiler.language.given_matrix import given_matrix
 from compiler.language.origin import source_line
 from compiler.language.types import OneHot, Type
 
+_OPERAND = "a stream or a number"
 _DEEPEST = 3  # operations in the expression that names a stream, one inside the other
 
 
@@ -40,7 +42,7 @@ class Stream:
         self.operation = operation
         self.inputs = _checked(operation, inputs)
         self.type: Type = operation.result_type(*(s.type for s in self.inputs))
-        self.name = name
+        self.name = None if name is None else instance(name, str, "name", "a text")
         self.origin = source_line()
         self._expression: str | None = None
 
@@ -72,6 +74,8 @@ class Stream:
     def retyped(self, type: Type) -> Stream:
         """The same numbers under a sharper type; a circuit is refused where the type cannot be shown."""
         instance(type, get_args(Type), "the type of retyped", "a type such as Int(0, 9)")
+        if type.width != self.width:
+            raise ValueError(f"the type of retyped has {type.width} lanes, and {self.label} has {self.width}")
         return Stream(ops.Linear((ops.scaled_identity(self.width),), type), (self,))
 
     # lanes -------------------------------------------------------------------------------------
@@ -131,11 +135,7 @@ class Stream:
     __rmul__ = __mul__
 
     def __rmatmul__(self, matrix: np.ndarray | sparse.sparray) -> Stream:
-        if not sparse.issparse(matrix) and np.ndim(matrix) != 2:
-            raise ValueError(
-                f"the matrix before @ has {np.ndim(matrix)} axes, and two are needed: (rows, {self.width})"
-            )
-        return Stream(ops.Linear((ops.exact_matrix(matrix),)), (self,))
+        return Stream(ops.Linear((given_matrix(matrix, "the matrix before @", ("rows", str(self.width))),)), (self,))
 
     def __matmul__(self, other: object) -> Stream:
         raise TypeError(f"{self.label} stands before @, and the matrix must: write matrix @ stream")
@@ -185,11 +185,11 @@ class Stream:
 
     # comparisons and logic ---------------------------------------------------------------------
     def _compare(self, symbol: str, other: Stream | Number) -> Stream:
-        right = _stream(other, self.width)
-        if symbol in ("==", "!=") and isinstance(self.type, OneHot) and isinstance(right.type, OneHot):
-            same = Stream(ops.SameSymbol(), (self, right))
+        symbols = isinstance(other, Stream) and isinstance(self.type, OneHot) and isinstance(other.type, OneHot)
+        if symbols and symbol in ("==", "!="):
+            same = Stream(ops.SameSymbol(), (self, other))
             return same if symbol == "==" else ~same
-        return Stream(ops.Compare(symbol), (self, right))
+        return Stream(ops.Compare(symbol), both(self, other))
 
     def __gt__(self, other: Stream | Number) -> Stream:
         return self._compare(">", other)
@@ -213,13 +213,13 @@ class Stream:
         return Stream(ops.And(), (self, other))
 
     def __or__(self, other: Stream) -> Stream:
-        return Stream(ops.Or(), (self, other))
+        return Stream(ops.Or(), _flags(self, other))
 
     def __rand__(self, other: Stream) -> Stream:
         return Stream(ops.And(), (other, self))
 
     def __ror__(self, other: Stream) -> Stream:
-        return Stream(ops.Or(), (other, self))
+        return Stream(ops.Or(), _flags(other, self))
 
     def __xor__(self, other: Stream) -> Stream:
         """Exactly one of two flags."""
@@ -275,13 +275,25 @@ def constant(value: Number, width: int = 1) -> Stream:
 
 def _stream(value: Stream | Number, width: int) -> Stream:
     """A stream as it is, a number as a constant of this width."""
-    return value if isinstance(value, Stream) else constant(number(value, "an operand"), width)
+    return value if isinstance(value, Stream) else constant(number(value, "an operand", _OPERAND), width)
 
 
 def both(a: Stream | Number, b: Stream | Number) -> tuple[Stream, Stream]:
-    """Two operands of which one may be a number."""
+    """Two operands of which one may be a number, or a single lane that meets every lane of the other."""
     width = max((s.width for s in (a, b) if isinstance(s, Stream)), default=1)
-    return _stream(a, width), _stream(b, width)
+    return _spread(_stream(a, width), width), _spread(_stream(b, width), width)
+
+
+def _flags(a: Stream, b: Stream) -> tuple[Stream, Stream]:
+    """The operands of a disjunction, where both are streams: a number is no flag."""
+    return both(a, b) if isinstance(a, Stream) and isinstance(b, Stream) else (a, b)
+
+
+def _spread(stream: Stream, width: int) -> Stream:
+    """A single lane copied to this width; other streams as they are."""
+    if not stream.width == 1 < width:
+        return stream
+    return Stream(ops.Linear((ops.copies(width),), ops.with_width(stream.type, width)), (stream,))
 
 
 def _combine(*terms: tuple[Number, Stream | Number]) -> Stream:
@@ -291,6 +303,6 @@ def _combine(*terms: tuple[Number, Stream | Number]) -> Stream:
     for coefficient, term in terms:
         stream = _stream(term, width)
         spread = ops.copies if stream.width == 1 < width else ops.scaled_identity
-        matrices.append(spread(width, ops.exact_number(number(coefficient, "a factor"))))
+        matrices.append(spread(width, ops.exact_number(number(coefficient, "a factor", _OPERAND))))
         inputs.append(stream)
     return Stream(ops.Linear(tuple(matrices)), inputs)

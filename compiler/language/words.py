@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.language import operations as ops
-from compiler.language.arguments import Number, instance, number
+from compiler.language.arguments import Number, instance, number, truth
 from compiler.language.codebook import Codebook
 from compiler.language.stream import Stream, both, constant
 from compiler.language.types import Bool
@@ -46,7 +46,7 @@ def select(condition: Stream, yes: Stream | Number, no: Stream | Number = 0) -> 
 
 def latch(value: Stream, when: Stream, first: bool = False) -> Stream:
     """The value at the last (first) position where `when` held; zeros before there is one."""
-    if first:
+    if truth(first, "first of latch"):
         instance(when, Stream, "'when' of latch", "a stream")
         when = when & (when.cumsum() == 1)
     return Stream(ops.Latch(), (value, when))
@@ -124,5 +124,6 @@ def running_max(value: Stream, when: Stream) -> Stream:
 
 def lti(stream: Stream, kernel: Sequence[Number]) -> Stream:
     """The causal convolution Σ_k kernel[k]·stream(t − k)."""
-    instance(kernel, (Sequence, np.ndarray), "the kernel of lti", "a list of numbers")
+    if not len(instance(kernel, (Sequence, np.ndarray), "the kernel of lti", "a list of numbers")):
+        raise ValueError("the kernel of lti has no taps, and at least one is needed")
     return Stream(ops.Lti(tuple(Fraction(number(k, "a tap of lti")) for k in kernel)), (stream,))

@@ -46,8 +46,8 @@ def _real(stream: Stream, domains: Domains) -> np.ndarray:
 def _apart(stream: Stream, inputs: tuple[Stream, ...], real: np.ndarray) -> Stream:
     """The operation on the real lanes and the operation on the others, each lane in its place."""
     matrices, parts = [], []
-    for kind, lanes in (("real", np.flatnonzero(real)), ("lattice", np.flatnonzero(~real))):
-        parts.append(on_lanes(stream, inputs, lanes).named(f"{stream.label}.{kind}"))
+    for lanes in (np.flatnonzero(real), np.flatnonzero(~real)):
+        parts.append(on_lanes(stream, inputs, lanes).named(ops.picked(stream.label, lanes)))
         parts[-1].origin = stream.origin
         matrices.append(back_in_place(stream, lanes))
     return Stream(ops.Linear(tuple(matrices)), tuple(parts), stream.name)

@@ -9,7 +9,7 @@ import compiler
 from compiler.driver import compile
 from compiler.interpreter import interpret
 from compiler.language.logic import all_of, any_of, argmax, hardmax
-from compiler.language.words import concatenate
+from compiler.language.words import concatenate, maximum, minimum
 from tests.circuits import is_a, is_b, is_c, logits, over_abc
 
 A, B, C = (flag.cumsum() for flag in (is_a, is_b, is_c))
@@ -30,6 +30,13 @@ WORDS = {
     "any": (any_of(*ODD), lambda a, b, c: [int(1 in (a, b, c))]),
     "all": (all_of(*ODD), lambda a, b, c: [int((a, b, c) == (1, 1, 1))]),
     "argmax": (argmax(concatenate(A, B, C)), lambda a, b, c: [_first_largest([a, b, c])]),
+    "one lane meets all": (concatenate(A, B) > C, lambda a, b, c: [int(a > c), int(b > c)]),
+    "all lanes meet one": (maximum(C, concatenate(A, B)), lambda a, b, c: [max(a, c), max(b, c)]),
+    "smaller than one": (minimum(concatenate(A, B), C), lambda a, b, c: [min(a, c), min(b, c)]),
+    "one flag or each": (
+        ODD[2] | concatenate(*ODD[:2]),
+        lambda a, b, c: [int(c == 1 or a == 1), int(c == 1 or b == 1)],
+    ),
     "hardmax": (
         hardmax(concatenate(A - 1, B, 2 - C)),
         lambda a, b, c: [int(i == _first_largest([a - 1, b, 2 - c])) for i in range(3)],

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from compiler.artifact.generate import generate
 from compiler.artifact.load import load
@@ -48,6 +49,8 @@ def _edge(*ids: int) -> Edge:
 MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     # what is run, read and written
     "save a circuit": (lambda: save(SOME, "x"), "what save writes is Circuit(name='some'"),
+    "overwrite by a text": (lambda: compile(SOME).save("x", overwrite="no"), "overwrite of save is 'no', and True or"),
+    "load what is sealed": (lambda: load("x", sealed="no"), "sealed of load is 'no', and True or False is needed"),
     "save nowhere": (lambda: compile(SOME).save(None), "the directory is None, and a path is needed"),
     "load a number": (lambda: load(3), "the directory is 3, and a path is needed"),
     "prompts as a list": (lambda: generate(3, "a"), "the directory is 3, and a path is needed"),
@@ -56,10 +59,15 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "interpret one row": (lambda: compile(SOME).interpret([0, 1]), "tokens have the shape (2,), and (batch, time)"),
     "interpret another id": (lambda: compile(SOME).interpret([[9]]), "token id 9 is none of the alphabet's 0 … 2"),
     "interpret a negative id": (lambda: compile(SOME).interpret([[-1]]), "token id -1 is none of the alphabet's"),
+    "interpret a list of names": (lambda: interpret(SOME, [["a"]]), "tokens have entries such as 'a'"),
     "interpret what is compiled": (lambda: interpret(compile(SOME)), "compiled.interpret(tokens) runs a compiled one"),
     "verify by a text": (lambda: verify(SOME, "f"), "the function is 'f', and a function of a sequence's tokens"),
     "numbers backwards": (lambda: numbers(Real(3, -3)), "lo must be at most hi"),
     "half an integer": (lambda: numbers(Int(0.5, 2)), "a bound of numbers is 0.5, and an integer is needed"),
+    "numbers of no width": (lambda: numbers(Int(0, 1, 0)), "the width of numbers is 0, and it must be at least 1"),
+    "a gap below 0": (lambda: numbers(Real(-1, 1, gap=-1)), "the gap of numbers is -1, and it must be at least 0"),
+    "a ragged codebook": (lambda: Codebook([[1], [1, 0]]), "the words of a codebook must be a (size, length) array"),
+    "a codebook of half": (lambda: balanced(0.5), "size of balanced is 0.5, and an integer is needed"),
     "a codebook of no table": (lambda: Codebook([1, 0]), "the words of a codebook must be a (size, length) array"),
     # operands
     "add a text": (lambda: N + "1", "an operand is '1', and a stream or a number is needed"),
@@ -79,7 +87,26 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "power 0": (lambda: N**0, "the exponent of n is 0, and it must be at least 1"),
     "a vector before @": (lambda: np.ones(1) @ N, "the matrix before @ has 1 axes, and two are needed: (rows, 1)"),
     "a matrix behind @": (lambda: N @ np.ones((1, 1)), "n stands before @, and the matrix must"),
-    "a NaN in a matrix": (lambda: np.array([[NAN]]) @ N, "a matrix holds an infinity or a NaN"),
+    "a NaN in a matrix": (
+        lambda: np.array([[NAN]]) @ N,
+        "entry [0, 0] of the matrix before @ is nan, and a finite number",
+    ),
+    "a text in a matrix": (lambda: np.array([["a"]]) @ N, "entry [0, 0] of the matrix before @ is 'a', and a number"),
+    "a complex matrix": (lambda: np.array([[1j]]) @ N, "entry [0, 0] of the matrix before @ is 1j (complex), and a"),
+    "a sparse complex matrix": (lambda: sparse.csr_array([[1j]]) @ N, "entry [0, 0] of the matrix before @ is 1j"),
+    "None in a matrix": (lambda: [[2, None]] @ concatenate(N, N), "entry [0, 1] of the matrix before @ is None, and a"),
+    "a ragged matrix": (lambda: [[1], [2, 3]] @ N, "the matrix before @ is [[1], [2, 3]] (list), and rows of as many"),
+    "no matrix": (lambda: None @ N, "the matrix before @ is None, and a matrix of (rows, 1) numbers is needed"),
+    "no rows": (lambda: np.ones((0, 1)) @ N, "the matrix before @ has the shape (0, 1), and at least one row"),
+    "too many columns": (
+        lambda: compile(over_abc("c", np.ones((1, 2)) @ N)),
+        "the matrix has 2 columns, and 1 are needed, one for each lane of its operand",
+    ),
+    "more lanes": (
+        lambda: compile(over_abc("c", token + concatenate(N, N))),
+        "its operands have 3 and 2 lanes; they must agree, or one of them be a single lane",
+    ),
+    "another width": (lambda: N.retyped(Int(0, 9, 2)), "the type of retyped has 2 lanes, and n has 1"),
     # lanes, time, tables
     "a lane too far": (lambda: token[5], "lane 5 of token is none of its lanes 0 … 2"),
     "a lane by name": (lambda: token["a"], "lane 'a' of token is none of its lanes 0 … 2"),
@@ -92,7 +119,8 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "a table with a gap": (lambda: N.lookup({0: 1, 2: 3}), "the table of lookup has 2 entries and none for 1"),
     "a table of text": (lambda: N.lookup("ab"), "the table of lookup is 'ab', and a list or a dict of integers"),
     "a table of halves": (lambda: compile(over_abc("c", N.lookup([0.5]))), "must hold integers, at least one"),
-    "a table of names": (lambda: N.lookup(["a"]), "entry 0 of the table of lookup is 'a', and a stream or a number"),
+    "a table of names": (lambda: N.lookup(["a"]), "entry 0 of the table of lookup is 'a', and a number is"),
+    "a filter of nothing": (lambda: lti(N, []), "the kernel of lti has no taps, and at least one is needed"),
     "a filter of NaN": (lambda: lti(N, [NAN]), "a tap of lti is nan, and a finite number is needed"),
     "a name of a number": (lambda: constant(1).named(3), "name is 3, and a text is needed"),
     # functions of streams
@@ -102,6 +130,7 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "maximum of a text": (lambda: maximum(N, "3"), "an operand is '3', and a stream or a number is needed"),
     "reset by None": (lambda: count(is_a, None), "'reset' of count is None, and a stream is needed"),
     "latch a number": (lambda: latch(3, is_a), "'value' of latch is 3, and a stream is needed"),
+    "perhaps the first": (lambda: latch(N, is_a, first="no"), "first of latch is 'no', and True or False is needed"),
     "sum where what": (lambda: sum_where(N, "a"), "'when' of sum_where is 'a', and a stream is needed"),
     "decode by a number": (lambda: decode(N, 3), "book of decode is 3, and a codebook is needed"),
     "a constant of NaN": (lambda: constant(NAN), "the value of constant is nan, and a finite number is needed"),
@@ -120,6 +149,9 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     # alphabets and tokens
     "no tokens": (lambda: Alphabet(()), "an alphabet needs at least one token"),
+    "tokens in a text": (lambda: Alphabet("abc"), "the tokens of the alphabet is 'abc', and a tuple of names"),
+    "a group of letters": (lambda: Alphabet(("a",), ("g",)), "a group of the alphabet is 'g', and (name, first id"),
+    "a group too far": (lambda: Alphabet(("a",), (("g", 0, 2),)), "an end of group 'g' is 2, and it must be at most 1"),
     "a token twice": (lambda: Alphabet.of("a", "a"), "token 'a' stands 2 times in the alphabet"),
     "a token of lists": (lambda: Alphabet((["a"], "b")), "a token of the alphabet is ['a'] (list), and a text"),
     "half a character": (lambda: Alphabet.of("\ud800"), "holds a lone surrogate"),
@@ -133,6 +165,11 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "tokens of a text": (lambda: Tokens("abc"), "the alphabet of Tokens is 'abc', and an Alphabet is needed"),
     "numbers of a list": (lambda: abc.number(["a"]), "values is ['a'] (list), and a dict from token to integer"),
     "half a number": (lambda: abc.number({"a": 0.5}), "the number of token 'a' is 0.5, and an integer is needed"),
+    "rows of text": (lambda: abc.rows(None, [["a"]] * 3, "r"), "entry [0, 0] of the matrix of rows is 'a', and a"),
+    "a name of 3": (lambda: abc.one_hot(name=3), "name is 3, and a text is needed"),
+    "one of none": (lambda: abc.one_hot([]), "one_hot was given no tokens, and at least one is needed"),
+    "in none": (lambda: abc.is_in([]), "is_in was given no tokens, and at least one is needed"),
+    "numbers of none": (lambda: abc.number({}), "number was given no tokens, and at least one is needed"),
     "codes too many": (lambda: abc.code(None, balanced(5)), "the codebook has 5 words for 3 tokens"),
     "rows of a vector": (lambda: abc.rows(None, [1, 2, 3], "r"), "the matrix of rows has 1 axes, and two are needed"),
     # input languages
@@ -145,6 +182,7 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "ids as names": (lambda: Edge("s", "s", frozenset("a")), "a token of an edge is 'a', and its id"),
     "ids in a list": (lambda: Edge("s", "s", [0]), "the tokens of an edge is [0] (list), and a frozenset"),
+    "half a sample": (lambda: EVERYTHING.sample(0.5, 1, 0), "count of sample is 0.5, and an integer is needed"),
     "an edge of two": (
         lambda: InputLanguage.of(ABC, "s", [("s", "a")], 3, ""),
         "(state, next state, members[, distinct])",

@@ -14,7 +14,7 @@ from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.language import memory
 from compiler.language.logic import argmax
-from compiler.language.output import decide, readout_one_hot
+from compiler.language.output import decide, emit, readout_one_hot
 from compiler.language.source import Tokens, position
 from compiler.language.stream import Stream, constant
 from compiler.language.words import concatenate, count, fading_sum, latch, maximum, present, running_max, select
@@ -22,6 +22,7 @@ from tests.circuits import ABC, FILES, is_a, is_b, over_abc, token
 
 A, B = is_a.shift(1).named("a"), is_b.shift(1).named("b")
 X, Y = A.cumsum().named("x"), B.cumsum().named("y")
+REAL = fading_sum(X, Fraction(1, 3))
 WRITTEN = {
     "x == 3": X == 3,
     "(x + y) > 2": X + Y > 2,
@@ -69,7 +70,7 @@ def test_long_expressions_are_cut_short_and_quickly() -> None:
 def test_lanes_and_refusals_carry_the_expression() -> None:
     compiled = compile(over_abc("deep", ((is_a.cumsum() == 3) & is_b).cumsum()))
     assert "is_a.cumsum()" in compiled.lanes.names and "((… == 3) & is_b).cumsum()" in compiled.lanes.names
-    with pytest.raises(CompileError, match=r"^is_a & is_a.cumsum\(\) \(test_names.py:\d+\): input 1 is Int"):
+    with pytest.raises(CompileError, match=r"^is_a & is_a.cumsum\(\) \(test_names.py:\d+\): its second operand is Int"):
         compile(over_abc("typed", is_a & is_a.cumsum()))
 
 
@@ -93,6 +94,12 @@ def test_refusals_name_the_operand() -> None:
         "its key is Int": lambda: memory.write(X, Y, policy="last").read(token),
         "its query is Int": lambda: memory.write(token, Y, policy="last").read(concatenate(X, X, X)),
         "the flag of rule 1 is Int": lambda: decide([(A, "a"), (X, "b")], readout_one_hot(token, ABC)),
+        "the flag of rule 0 is Int": lambda: emit(ABC, (X, "a"), otherwise="b"),
+        "its first operand is Int": lambda: X | A,
+        "its operand is Int": lambda: ~X,
+        "its operand is OneHot": lambda: token.one_hot(3),
+        r"^argmax\(concatenate\(fading_sum\(x, 1/3\), x\)\) .* differences": lambda: argmax(concatenate(REAL, X)),
+        r"^\(concatenate\(…\) > 0\)\[0\] ": lambda: concatenate(REAL, X) > 0,
     }
     for said, build in wrong.items():
         with pytest.raises(CompileError, match=said):

@@ -18,6 +18,7 @@ from compiler.language.operations.base import (
     exact_matrix,
     exact_number,
     is_dyadic,
+    picked,
     scaled_identity,
     with_width,
 )
@@ -85,6 +86,7 @@ __all__ = [
     "exact_matrix",
     "exact_number",
     "is_dyadic",
+    "picked",
     "rule_columns",
     "scaled_identity",
     "with_width",

@@ -241,9 +241,15 @@ def grouped(expression: str) -> str:
     return expression if plain and expression[:1] not in "-~" else f"({expression})"
 
 
-def needs(kind: type | tuple[type, ...], what: str, *inputs: Type, **named: Type) -> list[str]:
-    """The complaints about inputs of another kind: by number, all from the first on, or by the name that each has."""
-    called = {**{f"input {i}": t for i, t in enumerate(inputs)}, **{f"its {name}": t for name, t in named.items()}}
+def picked(expression: str, lanes: Array) -> str:
+    """These lanes of an expression, as their author would pick them."""
+    return f"{grouped(expression)}[{', '.join(map(str, lanes[:4]))}{', …' if len(lanes) > 4 else ''}]"
+
+
+def needs(kind: type | tuple[type, ...], what: str, *operands: Type, **named: Type) -> list[str]:
+    """The complaints about operands of another kind: the one or the two by their order, others by name."""
+    order = ("first operand", "second operand") if len(operands) == 2 else ("operand",)
+    called = {f"its {name}": t for name, t in (*zip(order, operands, strict=False), *named.items())}
     return [f"{name} is {t}, and {what} is needed" for name, t in called.items() if not isinstance(t, kind)]
 
 

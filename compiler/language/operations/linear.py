@@ -15,9 +15,9 @@ from compiler.language.operations.base import (
     Sees,
     apply,
     grouped,
-    needs,
     not_dyadic,
     number_text,
+    picked,
     shifted,
 )
 from compiler.language.types import Bool, Int, Real, Type
@@ -50,10 +50,13 @@ class Linear(Operation):
         return Int(width=width) if whole else Real(width=width)
 
     def problems(self, *inputs: Type) -> list[str]:
+        wrong = [(t, m) for t, m in zip(inputs, self.matrices, strict=True) if t.width != m.shape[1]]
+        if wrong and len(inputs) > 1 and all(_scale(matrix) is not None for matrix in self.matrices):
+            widths = " and ".join(str(t.width) for t in inputs)
+            return [f"its operands have {widths} lanes; they must agree, or one of them be a single lane"]
         return [
-            f"input {i} has {t.width} lanes and its matrix has {m.shape[1]} columns"
-            for i, (t, m) in enumerate(zip(inputs, self.matrices, strict=True))
-            if t.width != m.shape[1]
+            f"the matrix has {m.shape[1]} columns, and {t.width} are needed, one for each lane of its operand"
+            for t, m in wrong
         ]
 
     def evaluate(self, *inputs: Array) -> Array:
@@ -68,7 +71,11 @@ class Emit(Linear):
     """Σ_i matrix_i · input_i for flags: the scores of a list of rules."""
 
     def problems(self, *inputs: Type) -> list[str]:
-        return super().problems(*inputs) + needs(Bool, "a Bool", *inputs)
+        return super().problems(*inputs) + [
+            f"the flag of rule {i} is {t}, and a Bool is needed"
+            for i, t in enumerate(inputs)
+            if not isinstance(t, Bool)
+        ]
 
 
 @dataclass(frozen=True)
@@ -137,8 +144,7 @@ def _linear_map(matrix: sparse.csr_array, x: str) -> str:
     if ones and matrix.shape[0] == 1 and matrix.nnz == matrix.shape[1]:
         return f"{grouped(x)}.sum()"
     if ones and (np.diff(matrix.indptr) == 1).all():
-        lanes = ", ".join(map(str, matrix.indices[:4])) + (", …" if matrix.nnz > 4 else "")
-        return f"{grouped(x)}[{lanes}]"
+        return picked(x, matrix.indices)
     return f"matrix @ {grouped(x)}"
 
 
