@@ -34,14 +34,15 @@ def interpret(
     Returns {stream: (batch, time, width) array}.
     """
     instance(circuit, Circuit, "what is interpreted", "a Circuit (compiled.interpret(tokens) runs a compiled one)")
-    if tokens is not None and circuit.alphabet is not None:
-        tokens = token_ids(tokens, circuit.alphabet.size)
+    ids = None if tokens is None else np.asarray(tokens)
+    if ids is not None and circuit.alphabet is not None:
+        ids = token_ids(ids, circuit.alphabet.size)
     wanted = {circuit.output} if keep is None else set(keep)
     readers = {s: circuit.graph.out_degree(s) for s in circuit.streams}
-    like = _shape_of_run(tokens, inputs, dtype)
+    like = _shape_of_run(ids, inputs, dtype)
     values: dict[Stream, np.ndarray] = {}
     for stream in circuit.streams:
-        values[stream] = _value(stream, values, tokens, inputs, like, dtype)
+        values[stream] = _value(stream, values, ids, inputs, like, dtype)
         for source in set(stream.inputs):
             readers[source] -= 1
             if readers[source] == 0 and source not in wanted:

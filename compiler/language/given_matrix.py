@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -18,7 +19,7 @@ def given_matrix(matrix: object, what: str, axes: tuple[str, str]) -> sparse.csr
 
     what: its name for messages; axes: what its rows and its columns are.
     """
-    table = matrix if sparse.issparse(matrix) else _array(matrix, what)
+    table: Any = matrix if sparse.issparse(matrix) else _array(matrix, what)
     needed = f"({', '.join(axes)})"
     if not table.ndim:
         raise TypeError(f"{what} is {shown(matrix)}, and a matrix of {needed} numbers is needed")
@@ -38,7 +39,7 @@ def _array(matrix: object, what: str) -> np.ndarray:
         raise ValueError(f"{what} is {shown(matrix)}, and rows of as many numbers each are needed") from None
 
 
-def _doubtful(table: np.ndarray | sparse.sparray) -> Iterable[tuple[Iterable[int], object]]:
+def _doubtful(table: Any) -> Iterable[tuple[Iterable[int], object]]:
     """The entries that may be no finite numbers, each with its place."""
     if sparse.issparse(table):
         entries = table.tocoo()

@@ -185,8 +185,7 @@ class Stream:
 
     # comparisons and logic ---------------------------------------------------------------------
     def _compare(self, symbol: str, other: Stream | Number) -> Stream:
-        symbols = isinstance(other, Stream) and isinstance(self.type, OneHot) and isinstance(other.type, OneHot)
-        if symbols and symbol in ("==", "!="):
+        if symbol in ("==", "!=") and isinstance(other, Stream) and {type(self.type), type(other.type)} == {OneHot}:
             same = Stream(ops.SameSymbol(), (self, other))
             return same if symbol == "==" else ~same
         return Stream(ops.Compare(symbol), both(self, other))

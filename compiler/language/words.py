@@ -124,6 +124,8 @@ def running_max(value: Stream, when: Stream) -> Stream:
 
 def lti(stream: Stream, kernel: Sequence[Number]) -> Stream:
     """The causal convolution Σ_k kernel[k]·stream(t − k)."""
-    if not len(instance(kernel, (Sequence, np.ndarray), "the kernel of lti", "a list of numbers")):
+    instance(kernel, (Sequence, np.ndarray), "the kernel of lti", "a list of numbers")
+    taps = tuple(Fraction(number(tap, "a tap of lti")) for tap in kernel)
+    if not taps:
         raise ValueError("the kernel of lti has no taps, and at least one is needed")
-    return Stream(ops.Lti(tuple(Fraction(number(k, "a tap of lti")) for k in kernel)), (stream,))
+    return Stream(ops.Lti(taps), (stream,))
