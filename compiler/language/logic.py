@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from compiler.language.arguments import instance, shown
+from compiler.language.kinds import is_flags
 from compiler.language.stream import Stream, constant
-from compiler.language.types import Bool
 
 
 def any_of(*flags: Stream) -> Stream:
@@ -25,7 +25,7 @@ def _held(what: str, flags: tuple[Stream, ...]) -> Stream:
         raise ValueError(f"{what} was given no flags, and at least one is needed")
     for flag in flags:
         instance(flag, Stream, f"an input of {what}", "a flag")
-        if flag.type != Bool():
+        if flag.width != 1 or not is_flags(flag.type):
             raise TypeError(f"an input of {what} is {flag.label}, {shown(flag.type)}, and a single flag is needed")
     return sum(flags[1:], start=flags[0])
 

@@ -37,11 +37,15 @@ class OneHot:
 
 @dataclass(frozen=True)
 class Int:
-    """Integers lo…hi; an open bound is None."""
+    """Integers lo…hi; an open bound is None.
+
+    kinds: one byte for each lane, where lanes differ (`compiler.language.kinds`).
+    """
 
     lo: int | None = None
     hi: int | None = None
     width: int = 1
+    kinds: bytes = field(default=b"", init=False, repr=False, compare=False)
     integral = True
 
 
@@ -62,12 +66,14 @@ class Real:
     """Real numbers lo…hi; an open bound is None.
 
     gap: no number is nearer to 0 without being 0. A comparison with 0 is then decided (`numbers` alone reads it).
+    kinds: as for Int.
     """
 
     lo: float | None = None
     hi: float | None = None
     width: int = 1
     gap: float = field(default=0.0, metadata=LATER)
+    kinds: bytes = field(default=b"", init=False, repr=False, compare=False)
     integral = False
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.language.arguments import Exact
+from compiler.language.kinds import is_flags
 from compiler.language.types import Bool, Int, OneHot, Real, Type
 
 if TYPE_CHECKING:
@@ -99,13 +100,13 @@ def copies(width: int, factor: float = 1.0) -> sparse.csr_array:
     return exact_matrix(np.full((width, 1), factor))
 
 
-def with_width(type: Type, width: int) -> Type:
-    """The type of some of the lanes of a stream of this type."""
+def with_width(type: Type, width: int) -> Type | None:
+    """The type of so many of the lanes of a stream of this type; None where that depends on which."""
     if isinstance(type, (Bool, OneHot)):
         return Bool(width)
-    if type.integral:
-        return Int(width=width)
-    return Real(width=width)
+    if isinstance(type, (Int, Real)) and type.kinds:
+        return None
+    return Int(width=width) if type.integral else Real(width=width)
 
 
 def apply(matrix: sparse.csr_array, x: Array) -> Array:
@@ -250,7 +251,9 @@ def needs(kind: type | tuple[type, ...], what: str, *operands: Type, **named: Ty
     """The complaints about operands of another kind: the one or the two by their order, others by name."""
     order = ("first operand", "second operand") if len(operands) == 2 else ("operand",)
     called = {f"its {name}": t for name, t in (*zip(order, operands, strict=False), *named.items())}
-    return [f"{name} is {t}, and {what} is needed" for name, t in called.items() if not isinstance(t, kind)]
+    flags = Bool in (kind if isinstance(kind, tuple) else (kind,))
+    fits = lambda t: isinstance(t, kind) or flags and is_flags(t)
+    return [f"{name} is {t}, and {what} is needed" for name, t in called.items() if not fits(t)]
 
 
 def same_width(*inputs: Type) -> list[str]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
+from compiler.language.kinds import Kind, kinds_of
 from compiler.language.operations.base import Array, Operation, Sees, grouped
 from compiler.language.types import Int, Type
 
@@ -25,7 +28,9 @@ class FloorDivide(Operation):
         return Int(width=x.width)
 
     def problems(self, x: Type) -> list[str]:
-        found = [] if x.integral else [f"it divides {x}, and an integer is needed"]
+        real = np.flatnonzero(kinds_of(x) == Kind.REAL)
+        lanes = f"lane {real[0]} of " if 0 < len(real) < x.width else ""
+        found = [f"it divides {lanes}{x}, and an integer is needed"] if len(real) else []
         return found if self.divisor >= 1 else [*found, f"its divisor is {self.divisor}, and it must be at least 1"]
 
     def evaluate(self, x: Array) -> Array:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from compiler.language.kinds import Kind, lane_by_lane, of_kinds
 from compiler.language.operations.base import (
     Array,
     Operation,
@@ -15,7 +16,7 @@ from compiler.language.operations.base import (
     needs,
     same_width,
 )
-from compiler.language.types import Bool, Int, OneHot, Real, Type
+from compiler.language.types import Bool, OneHot, Type
 
 _COMPARISONS = {
     ">": np.greater,
@@ -149,7 +150,7 @@ class Select(Operation):
         if isinstance(yes, flags) and isinstance(no, flags):
             whole = isinstance(yes, OneHot) and isinstance(no, OneHot) and condition.width == 1
             return OneHot(yes.width) if whole else Bool(yes.width)
-        return Int(width=yes.width) if yes.integral and no.integral else Real(width=yes.width)
+        return of_kinds(lane_by_lane(yes, no, most=Kind.FLAG))
 
     def problems(self, condition: Type, yes: Type, no: Type) -> list[str]:
         found = needs(Bool, "a Bool condition", condition=condition) + same_width(yes, no)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
@@ -9,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
+from compiler.language.kinds import Kind, is_flags, kinds_of, number_type, of_kinds
 from compiler.language.operations.base import (
     Array,
     Operation,
@@ -20,7 +22,7 @@ from compiler.language.operations.base import (
     picked,
     shifted,
 )
-from compiler.language.types import Bool, Int, Real, Type
+from compiler.language.types import Real, Type
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +47,9 @@ class Linear(Operation):
     def result_type(self, *inputs: Type) -> Type:
         if self.type is not None:
             return self.type
-        width = self.matrices[0].shape[0]
-        whole = all(t.integral for t in inputs) and not any((m.data % 1).any() for m in self.matrices)
-        return Int(width=width) if whole else Real(width=width)
+        if any(t.width != m.shape[1] for t, m in zip(inputs, self.matrices, strict=True)):
+            return Real(width=self.matrices[0].shape[0])  # the check pass refuses it
+        return of_kinds(_row_kinds(self.matrices, [kinds_of(t) for t in inputs]))
 
     def problems(self, *inputs: Type) -> list[str]:
         wrong = [(t, m) for t, m in zip(inputs, self.matrices, strict=True) if t.width != m.shape[1]]
@@ -72,9 +74,7 @@ class Emit(Linear):
 
     def problems(self, *inputs: Type) -> list[str]:
         return super().problems(*inputs) + [
-            f"the flag of rule {i} is {t}, and a Bool is needed"
-            for i, t in enumerate(inputs)
-            if not isinstance(t, Bool)
+            f"the flag of rule {i} is {t}, and a Bool is needed" for i, t in enumerate(inputs) if not is_flags(t)
         ]
 
 
@@ -113,8 +113,8 @@ class Lti(Operation):
         return f"lti({x})"
 
     def result_type(self, x: Type) -> Type:
-        whole = x.integral and all(k.denominator == 1 for k in self.kernel)
-        return Int(width=x.width) if whole else Real(width=x.width)
+        whole = all(k.denominator == 1 for k in self.kernel)
+        return number_type(x) if whole else Real(width=x.width)
 
     def problems(self, x: Type) -> list[str]:
         return not_dyadic("its tap", self.kernel)
@@ -122,6 +122,18 @@ class Lti(Operation):
     def evaluate(self, x: Array) -> Array:
         taps = self.kernel if x.dtype == object else tuple(map(float, self.kernel))
         return sum((tap * shifted(x, k) for k, tap in enumerate(taps[: x.shape[1]])), start=np.zeros_like(x))
+
+
+def _row_kinds(matrices: Sequence[sparse.csr_array], kinds: Sequence[np.ndarray]) -> np.ndarray:
+    """The kind of each row of Σ matrix·lanes: a flag where it is a flag as it is."""
+    rows = matrices[0].shape[0]
+    real, terms, flags = np.zeros((3, rows), dtype=np.int64)
+    for matrix, kind in zip(matrices, kinds, strict=True):
+        row, lane = np.repeat(np.arange(rows), np.diff(matrix.indptr)), kind[matrix.indices]
+        real += np.bincount(row, (lane == Kind.REAL) | (matrix.data % 1 != 0), rows).astype(np.int64)
+        flags += np.bincount(row, (lane == Kind.FLAG) & (matrix.data == 1), rows).astype(np.int64)
+        terms += np.diff(matrix.indptr)
+    return np.where(real > 0, Kind.REAL, np.where((terms == 1) & (flags == 1), Kind.FLAG, Kind.INTEGER))
 
 
 def _scale(matrix: sparse.csr_array) -> Fraction | None:

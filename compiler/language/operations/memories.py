@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from compiler.language.kinds import kinds_of, lane_by_lane, number_type, of_kinds
 from compiler.language.operations.base import (
     Array,
     Operation,
@@ -49,10 +50,9 @@ class Latch(Operation):
     def result_type(self, value: Type, when: Type) -> Type:
         if isinstance(value, (OneHot, Code)) and when.width == 1:
             return value
-        width = value.width * when.width
         if isinstance(value, Bool):
-            return Bool(width)
-        return Int(width=width) if value.integral else Real(width=width)
+            return Bool(value.width * when.width)
+        return of_kinds(np.tile(kinds_of(value), when.width))
 
     def problems(self, value: Type, when: Type) -> list[str]:
         return needs((Bool, OneHot), "a Bool or OneHot condition", when=when)
@@ -81,8 +81,7 @@ class SumWhere(Latch):
         return False
 
     def result_type(self, value: Type, when: Type) -> Type:
-        width = value.width * when.width
-        return Int(width=width) if value.integral else Real(width=width)
+        return of_kinds(np.tile(lane_by_lane(value), when.width))
 
     def evaluate(self, value: Array, when: Array) -> Array:
         held = (when >= 1).astype(np.int64).astype(value.dtype)
@@ -145,9 +144,9 @@ class MemoryRead(Operation):
             return Real(width=value.width)
         if self.policy != "sum" and isinstance(query, OneHot):
             return value
-        if not (value.integral and key.integral and query.integral):
+        if not (key.integral and query.integral):
             return Real(width=value.width)
-        return value if isinstance(value, Code) else Int(width=value.width)
+        return value if isinstance(value, Code) else number_type(value)
 
     def problems(self, value: Type, key: Type, query: Type, *when: Type) -> list[str]:
         found = same_width(key, query)

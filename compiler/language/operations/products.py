@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
+from compiler.language.kinds import number_type
 from compiler.language.operations.base import (
     Array,
     Operation,
@@ -32,8 +33,7 @@ class Multiply(Operation):
         return f"{grouped(a)} * {grouped(b)}"
 
     def result_type(self, a: Type, b: Type) -> Type:
-        width = max(a.width, b.width)
-        return Int(width=width) if a.integral and b.integral else Real(width=width)
+        return number_type(a, b)
 
     def problems(self, a: Type, b: Type) -> list[str]:
         return [] if 1 in (a.width, b.width) else same_width(a, b)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from compiler.language.kinds import lane_by_lane, number_type, of_kinds
 from compiler.language.operations.base import (
     Array,
     Operation,
@@ -14,7 +15,7 @@ from compiler.language.operations.base import (
     grouped,
     same_width,
 )
-from compiler.language.types import Bool, Int, Real, Type
+from compiler.language.types import Bool, Type
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Relu(Operation):
         return f"{grouped(x)}.{self.symbol}()"
 
     def result_type(self, x: Type) -> Type:
-        return Int(0, None, x.width) if x.integral else Real(0, None, x.width)
+        return of_kinds(lane_by_lane(x), 0)
 
     def evaluate(self, x: Array) -> Array:
         return np.maximum(x, 0)
@@ -75,7 +76,7 @@ class Clip(Operation):
         return f"{grouped(x)}.clip({self.lo}, {self.hi})"
 
     def result_type(self, x: Type) -> Type:
-        return Int(self.lo, self.hi, x.width) if x.integral else Real(self.lo, self.hi, x.width)
+        return of_kinds(lane_by_lane(x), self.lo, self.hi)
 
     def problems(self, x: Type) -> list[str]:
         return [f"clip({self.lo}, {self.hi}) has its bounds the wrong way round"] if self.lo > self.hi else []
@@ -92,7 +93,7 @@ class Min(Operation):
     zero_preserving: ClassVar[bool] = True
 
     def result_type(self, a: Type, b: Type) -> Type:
-        return Int(width=a.width) if a.integral and b.integral else Real(width=a.width)
+        return number_type(a, b)
 
     def problems(self, a: Type, b: Type) -> list[str]:
         return same_width(a, b)

@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from compiler.language.kinds import is_flags
 from compiler.language.operations.base import Array, Operation, Sees, needs
-from compiler.language.types import Bool, Logits, Type
+from compiler.language.types import Logits, Type
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,7 @@ class Decide(Operation):
 
     def problems(self, scores: Type, *flags: Type) -> list[str]:
         found = needs(Logits, "the scores of a readout", scores=scores)
-        found += [
-            f"the flag of rule {i} is {f}, and a Bool is needed" for i, f in enumerate(flags) if not isinstance(f, Bool)
-        ]
+        found += [f"the flag of rule {i} is {f}, and a Bool is needed" for i, f in enumerate(flags) if not is_flags(f)]
         found += [f"rule {i} has {f.width} flags, and one is needed" for i, f in enumerate(flags) if f.width != 1]
         return found + [f"token {t} is none of its {scores.width}" for t in self.tokens if not 0 <= t < scores.width]
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.language.alphabet import Alphabet
+from compiler.language.kinds import Kind, of_kinds
 from compiler.language.operations.base import (
     Array,
     Operation,
@@ -31,7 +32,12 @@ class Embed(Operation):
     type: Type
 
     def result_type(self) -> Type:
-        return self.type
+        if not isinstance(self.type, Real) or self.table.shape[1] != self.type.width:
+            return self.type
+        real = np.bincount(self.table.indices, self.table.data % 1 != 0, self.type.width) > 0
+        return (
+            of_kinds(np.where(real, Kind.REAL, Kind.INTEGER), self.type.lo, self.type.hi) if real.any() else self.type
+        )
 
     def problems(self) -> list[str]:
         if self.table.shape != (self.alphabet.size, self.type.width):

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from compiler.language.kinds import kinds_of, number_type, of_kinds
 from compiler.language.operations.base import (
     Array,
     Operation,
@@ -14,7 +15,7 @@ from compiler.language.operations.base import (
     needs,
     same_width,
 )
-from compiler.language.types import Bool, Int, OneHot, Real, Type
+from compiler.language.types import Bool, Int, OneHot, Type
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Cumsum(Operation):
         return f"{grouped(x)}.cumsum()"
 
     def result_type(self, x: Type) -> Type:
-        return Int(width=x.width) if x.integral else Real(width=x.width)
+        return number_type(x)
 
     def evaluate(self, x: Array) -> Array:
         return np.cumsum(x, axis=1)
@@ -40,8 +41,7 @@ class ScaledSum(Operation):
     core: ClassVar[bool] = True
 
     def result_type(self, value: Type, weight: Type, gate: Type) -> Type:
-        whole = value.integral and weight.integral and gate.integral
-        return Int(width=value.width) if whole else Real(width=value.width)
+        return number_type(value, weight, gate)
 
     def problems(self, value: Type, weight: Type, gate: Type) -> list[str]:
         return same_width(value, weight, gate)
@@ -93,7 +93,7 @@ class RunningMax(Operation):
     def result_type(self, value: Type, when: Type) -> Type:
         if isinstance(value, (Bool, OneHot)):
             return Bool(value.width)
-        return Int(width=value.width) if value.integral else Real(width=value.width)
+        return of_kinds(kinds_of(value))
 
     def problems(self, value: Type, when: Type) -> list[str]:
         found = needs(Bool, "a Bool condition", when=when)
