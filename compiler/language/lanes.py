@@ -8,6 +8,12 @@ from scipy import sparse
 from compiler.language.stream import Stream
 
 
+def placed(x: Stream, places: np.ndarray, width: int) -> Stream:
+    """The lanes of x at these places of a stream of this width, 0 in between."""
+    entries = (np.ones(len(places)), (places, np.arange(len(places))))
+    return sparse.csr_array(entries, shape=(width, len(places))) @ x
+
+
 def tiled(x: Stream, copies: int) -> Stream:
     """The whole stream so many times: lane i of copy k is at k·width + i."""
     return sparse.kron(np.ones((copies, 1)), sparse.eye_array(x.width), format="csr") @ x if copies > 1 else x

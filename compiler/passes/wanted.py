@@ -66,7 +66,9 @@ def _operands(stream: Stream, read: np.ndarray) -> list[np.ndarray]:
         return [np.isin(np.arange(m.shape[1]), sparse.csr_array(m)[read].indices) for m in operation.matrices]
     whole = [np.ones(s.width, dtype=bool) for s in inputs]
     if type(operation) in OF_VALUE:
-        return [np.logical_or.reduce(read.reshape(-1, inputs[0].width)), *whole[1:]]
+        entries = read.reshape(-1, inputs[0].width)
+        flags = [entries.any(axis=1)] if isinstance(operation, ops.Latch) else whole[1:]
+        return [entries.any(axis=0), *flags]
     if type(operation) in EACH:
         return [read if s.width == len(read) else all_ for s, all_ in zip(inputs, whole, strict=True)]
     return whole

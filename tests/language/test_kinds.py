@@ -37,7 +37,7 @@ KINDS = {
     "times a real": (MIXED * REAL, [R, R, R]),
     "larger": (maximum(MIXED, COUNT), [R, N, N]),
     "mapped": (np.array([[1, 1, 0], [0, 2, 0], [0, 0.5, 0]]) @ MIXED, [R, N, R]),
-    "mapped flags": (np.array([[0, 0, 1], [0, 0, -1], [0, 0, 0]]) @ MIXED, [F, N, N]),
+    "mapped flags": (np.array([[0, 0, 1], [0, 0, -1], [0, 0, 0]]) @ MIXED, [F, N, F]),
     "of a token": (abc.rows(["a"], np.array([[0.5, 3]]), "r"), [R, N]),
     "picked": (MIXED[[2, 0]], [F, R]),
 }  # fmt: skip

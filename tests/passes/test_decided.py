@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from compiler.errors import CompileError
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import position
-from compiler.language.words import concatenate, maximum, minimum, select
+from compiler.language.stream import constant
+from compiler.language.words import concatenate, fading_sum, latch, maximum, minimum, present, select
 from tests.gadgets.harness import LETTERS, is_a
 
 LENGTH, HUGE = 6, 10**12
@@ -118,6 +120,59 @@ def test_decided_flags_in_conjunctions_and_disjunctions(flag, swapped):
     wide = concatenate(counts > 1, other)
     pair = (wide, flag) if swapped else (flag, wide)
     assert np.array_equal(_outputs((pair[0] & pair[1])[1])[0], (count > 2) & holds)
+
+
+REAL = fading_sum(counts, Fraction(1, 3))
+
+
+@pytest.mark.parametrize("lane", range(4))
+def test_lanes_are_decided_one_by_one(lane):
+    """One that has to be computed, one that always holds, one that never does, one that holds after the first a."""
+    after = [3, -HUGE, HUGE, 0][lane]
+    wide = concatenate(counts, counts, counts, counts) > np.array([[3], [-HUGE], [HUGE], [0]]) @ constant(1)
+    found, count = _outputs((wide & wide)[lane])
+    assert np.array_equal(found, count > after)
+    bent = concatenate(counts - 3, counts + HUGE, counts - HUGE, counts + 0).relu()[lane]
+    if lane != 1:  # the number itself is in no format
+        assert np.array_equal(_outputs(minimum(bent, HUGE))[0], np.maximum(count - [3, 0, HUGE, 0][lane], 0))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_what_stands_beside_a_flag_that_never_holds_is_not_computed(swapped):
+    """A comparison of real numbers that is refused, and numbers that no format holds."""
+    with pytest.raises(CompileError, match="it compares real numbers"):
+        _outputs(REAL > 1)
+    pair = (NEVER, REAL > 1) if swapped else (REAL > 1, NEVER)
+    assert not _outputs((pair[0] & pair[1]) + counts - counts)[0].any()
+    found, count = _outputs(~(pair[0] & pair[1]) & (counts > 2))
+    assert np.array_equal(found, count > 2)
+    pair = (NEVER, constant(HUGE)) if swapped else (constant(HUGE), NEVER)
+    assert np.array_equal(_outputs(pair[0] * pair[1] + counts)[0], count)
+    assert np.array_equal(
+        _outputs((concatenate(NEVER, is_a) * concatenate(constant(HUGE), counts))[1])[0] > 0, _a(count)
+    )
+
+
+def _a(count):
+    return np.diff(count, axis=1, prepend=0) > 0
+
+
+def test_one_side_of_a_comparison_is_enough():
+    """A real number that may reach its bound and not exceed it."""
+    never = REAL.clip(0, 1) > 1
+    found, count = _outputs(never | (counts > 2))
+    assert np.array_equal(found, count > 2)
+    assert np.array_equal(_outputs((1 - REAL.clip(0, 1) >= 0) & (counts > 2))[0], count > 2)
+
+
+@pytest.mark.parametrize("target", ["mamba", "mamba2"])
+def test_a_latch_computes_the_flags_that_are_read(target):
+    found, count = _outputs(present(concatenate(counts > 1, REAL > 1))[0], target=target)
+    assert np.array_equal(found, count > 1)
+    both = concatenate(counts > 1, REAL > 1)
+    assert np.array_equal(
+        _outputs(latch(concatenate(counts, counts + 1), both)[1], target=target)[0], (count + 1) * (count > 1)
+    )
 
 
 def test_a_number_of_the_output_still_needs_a_format():

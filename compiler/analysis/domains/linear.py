@@ -125,7 +125,9 @@ def interval_within(stream: Stream, known: Domains) -> tuple[np.ndarray, np.ndar
         for atom, lag in form
     ]
     parts = [_checked(m, stream, known).of(d, up(d.l1)) for m, d in zip(form.values(), domains, strict=True)]
-    return _interval(parts) if parts else (np.zeros(stream.width), np.zeros(stream.width))
+    low, high = _interval(parts) if parts else (np.zeros(stream.width), np.zeros(stream.width))
+    whole = known.of(stream)  # what the stream was rewritten from may be known better than its parts
+    return np.maximum(low, whole.low), np.minimum(high, whole.high)
 
 
 def difference_within(a: Stream, b: Stream, known: Domains) -> tuple[np.ndarray, np.ndarray]:

@@ -133,7 +133,7 @@ def _row_kinds(matrices: Sequence[sparse.csr_array], kinds: Sequence[np.ndarray]
         real += np.bincount(row, (lane == Kind.REAL) | (matrix.data % 1 != 0), rows).astype(np.int64)
         flags += np.bincount(row, (lane == Kind.FLAG) & (matrix.data == 1), rows).astype(np.int64)
         terms += np.diff(matrix.indptr)
-    return np.where(real > 0, Kind.REAL, np.where((terms == 1) & (flags == 1), Kind.FLAG, Kind.INTEGER))
+    return np.where(real > 0, Kind.REAL, np.where((terms <= 1) & (flags == terms), Kind.FLAG, Kind.INTEGER))
 
 
 def _scale(matrix: sparse.csr_array) -> Fraction | None:

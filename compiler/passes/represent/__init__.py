@@ -25,6 +25,7 @@ from compiler.analysis.exact_matrices import InexactWeight
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.language.circuit import Circuit
+from compiler.language.graph import inputs_first
 from compiler.passes.fold_masks import MaskFolding
 from compiler.passes.represent import arithmetic, digits, flags, memories, thresholds
 from compiler.passes.represent.rewriter import Rewriter, Rules
@@ -47,6 +48,9 @@ def represent(circuit: Circuit, context: Context, masks: MaskFolding | None = No
         except (NotImplementedError, InexactWeight) as error:
             reasons.append((stream, str(error)))
             rewriter.left(stream)
+    output = rewriter.core[circuit.output]
+    still_read = set(inputs_first([output], lambda stream: stream.inputs))  # a decided flag may leave nothing to read
+    reasons = [(stream, reason) for stream, reason in reasons if stream in still_read]
     if reasons:
         raise CompileError(reasons)
-    return replace(circuit, output=rewriter.core[circuit.output])
+    return replace(circuit, output=output)

@@ -67,16 +67,16 @@ def _max(rewriter: Rewriter, operation: ops.Max, a: Stream, b: Stream) -> Stream
 
 @rule_of(RULES, ops.Compare)
 def _compare(rewriter: Rewriter, operation: ops.Compare, a: Stream, b: Stream) -> Stream:
-    above, below = decided(rewriter, a, b), decided(rewriter, b, a)
+    above, below = lambda: decided(rewriter, a, b), lambda: decided(rewriter, b, a)
     flags = {
         ">": above,
         "<": below,
-        ">=": 1 - below,
-        "<=": 1 - above,
-        "==": 1 - above - below,
-        "!=": above + below,
+        ">=": lambda: 1 - below(),
+        "<=": lambda: 1 - above(),
+        "==": lambda: 1 - above() - below(),
+        "!=": lambda: above() + below(),
     }[operation.relation]
-    return flags.retyped(Bool(a.width))
+    return flags().retyped(Bool(a.width))
 
 
 @rule_of(RULES, ops.Relu)

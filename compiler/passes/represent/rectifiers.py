@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from compiler.analysis.domains.linear import difference_within, interval_within
 from compiler.analysis.linear_form import linear_form
 from compiler.exactness.saturation import rising_count
 from compiler.language import operations as ops
+from compiler.language.lanes import placed
 from compiler.language.stream import Stream, constant
 from compiler.passes.conditions import need_gap
 
@@ -25,12 +27,18 @@ def step(x: Stream) -> Stream:
 
 
 def rectified(rewriter: Rewriter, a: Stream, b: Stream | None = None) -> Stream:
-    """relu(a − b), or relu(a); what is rectified, or 0, where bounds say so, whatever the format holds of it."""
+    """relu(a − b), or relu(a); where bounds say so that number itself, or 0, whatever the format holds of it."""
     low, high = _interval(rewriter, a, b)
-    if (high <= 0).all():
+    bent, kept = np.flatnonzero((low < 0) & (high > 0)), np.flatnonzero((low >= 0) & (high > 0))
+    if not len(bent) and not len(kept):
         return constant(0, a.width)
     x = a if b is None else a - b
-    return x if (low >= 0).all() else x.relu()
+    if not len(bent) and len(kept) == a.width:
+        return x
+    if len(bent) == a.width:
+        return x.relu()
+    line = placed(x[kept], kept, a.width) if len(kept) else constant(0, a.width)
+    return line + placed(x[bent].relu(), bent, a.width) if len(bent) else line
 
 
 def _interval(rewriter: Rewriter, a: Stream, b: Stream | None) -> tuple[np.ndarray, np.ndarray]:
@@ -52,11 +60,13 @@ def decided(rewriter: Rewriter, a: Stream, b: Stream) -> Stream:
 
     With u = 4x/g − 2, g at most the least size of any but 0: u is at most −2 or at least 2, so relu(u) is 0 or at least
     2, and 1 − relu(1 − relu(u)) is the flag to the last bit, even where u is off by 1/2. Two blocks.
-    What the bounds of x decide is a constant.
+    Lanes that the bounds of x decide are constants.
     """
     low, high = _interval(rewriter, a, b)
-    if (low > 0).all() or (high <= 0).all():
-        return constant(int(low.min() > 0), a.width)
+    near = np.flatnonzero((low <= 0) & (high > 0))
+    if len(near) < a.width:
+        sure = Stream(ops.Constant(tuple(Fraction(int(least > 0)) for least in low)))
+        return sure + placed(decided(rewriter, a[near], b[near]), near, a.width) if len(near) else sure
     domains, x = rewriter.domains, a - b
     domain = domains.of(x)
     if domain.step:

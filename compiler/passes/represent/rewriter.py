@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias, TypeVar
 
+import numpy as np
+
 from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import ONE
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
+from compiler.language.lanes import placed
 from compiler.language.stream import Stream, constant
 from compiler.passes.fold_masks import MaskFolding
+from compiler.passes.lane_by_lane import EACH, on_lanes
 from compiler.passes.logic import Logic
 from compiler.passes.represent.token_tables import TokenTables, shifted
 
@@ -55,9 +59,21 @@ class Rewriter:
         result = self.tokens.fold(stream, inputs)
         if result is None:
             result = self.ruled(stream.operation, *inputs)
+        if self.decides:
+            result = self._without_zeros(result)
         self._inherit(result, stream)
         self.domains.meet(result, self.domains.of(stream))
         self.core[stream] = result
+
+    def _without_zeros(self, stream: Stream) -> Stream:
+        """The stream, of which lanes that bounds say are 0 are not computed; a product by 0 reads no other operand."""
+        bounds, one_by_one = self.domains.of(stream).bounds, type(stream.operation) in EACH
+        lanes = np.flatnonzero(bounds)
+        if not stream.inputs or len(lanes) == len(bounds):
+            return stream
+        if not len(lanes):
+            return constant(0, stream.width)
+        return placed(on_lanes(stream, stream.inputs, lanes), lanes, stream.width) if one_by_one else stream
 
     def left(self, stream: Stream) -> None:
         """Take a stream that is refused for its own core, so that all reasons are found; it keeps its author's name."""
