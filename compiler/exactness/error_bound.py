@@ -117,9 +117,8 @@ class ErrorBound:
             propagated += weights @ error
             sizes += weights @ (self.domains.of(atom).bounds + self.beyond[atom] + error)
             terms += np.diff(matrix.indptr)
-        if self.domains.of(stream).step and not propagated.any():
-            return np.zeros(stream.width)
-        return (propagated + gamma(terms + 4) * sizes) * OUTWARD
+        exact = (self.domains.of(stream).units > 0) & (propagated == 0)  # lane by lane: integers may stand beside reals
+        return np.where(exact, 0.0, (propagated + gamma(terms + 4) * sizes) * OUTWARD)
 
     def excess(self, stream: Stream) -> np.ndarray:
         """`beyond` of a linear map of lanes: (width,)."""

@@ -16,6 +16,7 @@ from compiler.language.reals import choose, differs, exceeds
 from compiler.language.source import numbers
 from compiler.language.types import Bool, Int, Real
 from compiler.language.words import (
+    concatenate,
     dot,
     fading_sum,
     latch,
@@ -138,6 +139,18 @@ def test_integers_need_no_bound_and_what_has_no_rule_claims_none() -> None:
     recalled = memory.outer_sum(A, KEY, QUERY)
     assert compile(Circuit("memory of another arithmetic", recalled, length=5)).error_bound is not None
     assert compile(Circuit("no rule", latch(A, FLAG, first=True), length=5)).error_bound is not None
+
+
+@pytest.mark.parametrize("late", [0, 2])
+def test_integers_beside_real_numbers_add_nothing_to_the_bound(late: int) -> None:
+    real, count = fading_sum(FLAG, Fraction(1, 3)), 2**18 * FLAG.cumsum()
+    both = compile(Circuit("both", concatenate(real, count).shift(late), length=LENGTH))
+    alone = compile(Circuit("alone", real.shift(late), length=LENGTH))
+    assert both.error_bound == alone.error_bound < 1e-4
+    flags = _inputs(4)[FLAG]
+    found = numeric_stack(both).run({FLAG: flags})
+    counted = np.pad(2**18 * np.cumsum(flags, axis=1), [(0, 0), (late, 0), (0, 0)])[:, :LENGTH]
+    assert np.array_equal(found[..., 1:], counted), "bit for bit"
 
 
 @pytest.mark.parametrize("reach", [2.0**-8, 1.0, 8.0])
