@@ -22,6 +22,8 @@ HALF = 128  # the least scale of a half of a real number (E3)
 WIDEST_HALF = Fraction(2) ** 40  # the largest one, where no operation asks for less
 LARGEST_HALF = Fraction(2) ** 59  # of |S·v|: a product of two such stays within float32
 
+LEAST_STATE = SAFE_POSITIVE**4  # what is read of a state whose Δ, x̂, B and C all come from softplus and silu (E11)
+
 # Steps and gates ------------------------------------------------------------------------------------
 
 ON = 128.0  # Δ of a channel that writes (E4, E5)

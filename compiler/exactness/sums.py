@@ -18,7 +18,7 @@ from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import linear_form
 from compiler.context import Context
 from compiler.errors import CompileError
-from compiler.exactness.levels import HALF
+from compiler.exactness.levels import HALF, LEAST_STATE, SAFE_POSITIVE
 from compiler.exactness.saturation import saturating
 from compiler.exactness.weights import unheld_weights
 from compiler.formats import FLOAT32, Format
@@ -192,6 +192,8 @@ def _too_large(block: SelectiveBlock, bounds: np.ndarray, number: int, context: 
     over chunks multiplies x̂ by.
     """
     format, largest = context.format, context.format.largest
+    if context.target.chunk and block.d_state and format.largest < LEAST_STATE:
+        return [_no_state(block, number, context)]
     reach, channels = feature_bounds(block, bounds), block.channels.names
     gated = channel_bounds(block, bounds)
     found, remedy = [], "declare smaller bounds" if format is FLOAT32 else "use float32"
@@ -207,6 +209,16 @@ def _too_large(block: SelectiveBlock, bounds: np.ndarray, number: int, context: 
                 f"{format.name} ends at {largest:g}; {remedy}"
             )
     return found
+
+
+def _no_state(block: SelectiveBlock, number: int, context: Context) -> str:
+    """Why no state of a target whose B and C go through silu fits the format, however small its numbers are."""
+    name, target, format = block.channels.names[int(block.channels.writes.argmax())], context.target, context.format
+    return (
+        f"block {number}: {name} is kept in a state, and {target.name} reads Δ·x̂·B·C of it, each at least "
+        f"{SAFE_POSITIVE} where softplus and silu are exact, {LEAST_STATE:.0f} together, and {format.name} ends at "
+        f"{format.largest:g}; use bfloat16 or float32, or mamba, whose B and C go through no silu"
+    )
 
 
 def largest_step(block: SelectiveBlock, bounds: np.ndarray) -> float:

@@ -3,6 +3,8 @@
 import pytest
 
 from compiler import Alphabet, Circuit, CompileError, InputLanguage, Tokens, compile, sum_where
+from compiler.exactness.levels import LEAST_STATE
+from compiler.formats import FLOAT16
 
 LETTERS = Alphabet.of("a", "b")
 
@@ -13,11 +15,12 @@ def _sum_where() -> Circuit:
     return Circuit("sum", sum_where(x.number({"a": 1}), x.is_in("a")), InputLanguage.everything(LETTERS, 8))
 
 
-def test_a_product_beyond_float16_is_refused():
+def test_no_state_of_mamba2_is_in_float16_and_the_refusal_says_why():
     with pytest.raises(
-        CompileError, match=r"the Δ⟨C, B⟩ of .* can reach 131072, and float16 ends at 65504; use float32"
+        CompileError, match="is kept in a state, and mamba2 reads Δ·x̂·B·C of it, .* 163224 .* 65504; use"
     ):
         compile(_sum_where(), "mamba2", "float16")
+    assert LEAST_STATE > FLOAT16.largest, "the four smallest numbers that come out of softplus and silu exactly"
 
 
 @pytest.mark.parametrize(("target", "dtype"), [("mamba", "float16"), ("mamba2", "bfloat16"), ("mamba2", "float32")])
