@@ -127,13 +127,14 @@ class Lti(Operation):
 def _row_kinds(matrices: Sequence[sparse.csr_array], kinds: Sequence[np.ndarray]) -> np.ndarray:
     """The kind of each row of Σ matrix·lanes: a flag where it is a flag as it is."""
     rows = matrices[0].shape[0]
-    real, terms, flags = np.zeros((3, rows), dtype=np.int64)
-    for matrix, kind in zip(matrices, kinds, strict=True):
-        row, lane = np.repeat(np.arange(rows), np.diff(matrix.indptr)), kind[matrix.indices]
-        real += np.bincount(row, (lane == Kind.REAL) | (matrix.data % 1 != 0), rows).astype(np.int64)
-        flags += np.bincount(row, (lane == Kind.FLAG) & (matrix.data == 1), rows).astype(np.int64)
-        terms += np.diff(matrix.indptr)
-    return np.where(real > 0, Kind.REAL, np.where((terms <= 1) & (flags == terms), Kind.FLAG, Kind.INTEGER))
+    terms = [np.diff(matrix.indptr) for matrix in matrices]
+    row = np.concatenate([np.repeat(np.arange(rows), count) for count in terms])
+    weight = np.concatenate([matrix.data for matrix in matrices])
+    lane = np.concatenate([kind[matrix.indices] for matrix, kind in zip(matrices, kinds, strict=True)])
+    real = np.bincount(row[(lane == Kind.REAL) | (weight % 1 != 0)], minlength=rows) > 0
+    other = np.bincount(row[(lane != Kind.FLAG) | (weight != 1)], minlength=rows) > 0
+    flag = (np.sum(terms, axis=0) <= 1) & ~other
+    return np.where(real, Kind.REAL, np.where(flag, Kind.FLAG, Kind.INTEGER))
 
 
 def _scale(matrix: sparse.csr_array) -> Fraction | None:
