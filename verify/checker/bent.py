@@ -75,6 +75,10 @@ def relu(world: World, value: Value) -> Value:
     """max(value, 0)."""
     if value.constant:
         return constant(max(value.const, ZERO))
+    if len(value.terms) == 1:  # a constant beside a function of a letter may be far larger than a float holds both
+        (only,) = value.terms.values()
+        if isinstance(only, Table) and (only.hi + value.const <= 0 or only.lo + value.const >= 0):
+            return constant(0) if only.hi + value.const <= 0 else value
     key, component = single(world, value)
     return normal({key: component.relu()}, ZERO)
 

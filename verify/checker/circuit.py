@@ -13,8 +13,8 @@ from verify.checker.entries import read_matrix
 from verify.checker.files import Matrix
 from verify.checker.meaning import Meaning
 from verify.checker.quotient import quotient
-from verify.checker.rules import ONE, RULES, Lanes, Unproved
-from verify.checker.values import Value, World, combine
+from verify.checker.rules import EACH, ONE, RULES, Lanes, Unproved, Unread
+from verify.checker.values import Value, World, combine, constant
 from verify.checker.windows import is_window
 
 _MOST_LANES = 1 << 16
@@ -46,10 +46,24 @@ class Reader:
                 rule = RULES.get(stream["operation"])
                 if rule is None:
                     raise Unproved(f"no rule reads the operation {stream['operation']}")
-                self._lanes[j] = rule(self, stream, *(self._lanes[k] for k in stream["inputs"]))
+                self._lanes[j] = self._read(rule, stream, [self._lanes[k] for k in stream["inputs"]])
                 if len(self._lanes[j]) > _MOST_LANES:
                     raise Unproved(f"stream {j} has {len(self._lanes[j])} lanes")
         return self._lanes[i]
+
+    def _read(self, rule: Callable[..., Lanes], stream: dict, inputs: list[Lanes]) -> Lanes:
+        """The lanes of a stream by its rule; one by one where some operand has lanes that no rule reads."""
+        width = max(map(len, inputs), default=0)
+        unread = any(isinstance(lane, Unread) for lanes in inputs for lane in lanes)
+        if not unread or stream["operation"] not in EACH or any(len(lanes) not in (1, width) for lanes in inputs):
+            return rule(self, stream, *inputs)
+        found: Lanes = []
+        for i in range(width):
+            try:
+                found += rule(self, stream, *([lanes[i % len(lanes)]] for lanes in inputs))
+            except Unproved as reason:
+                found.append(Unread(str(reason)))
+        return found
 
     def inputs(self, i: int) -> list[int]:
         """The streams that stream i reads."""
@@ -92,11 +106,14 @@ class Reader:
         return value
 
     def above(self, x: Value) -> Value:
-        """[x > 0] of a whole number."""
-        self.whole(x, "a compared number")
+        """[x > 0] of a multiple of 2^e, which is a whole number of them."""
+        if x.unit < 0:
+            x = combine([(Fraction(2) ** -x.unit, x)])
         return combine([(ONE, relu(self.world, x)), (-ONE, relu(self.world, combine([(ONE, x)], -ONE)))])
 
     def both(self, a: Value, b: Value) -> Value:
+        if any(not isinstance(flag, Unread) and flag.zero for flag in (a, b)):
+            return constant(0)
         if a.constant or b.constant:
             return product(self.world, a, b)
         a, b = self.flag(a, "an operand of `and`"), self.flag(b, "an operand of `and`")

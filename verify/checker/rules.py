@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,21 @@ class Unproved(Exception):
     """A step from the circuit as written to the weights that no rule covers."""
 
 
+class Unread(Value):
+    """A lane that no rule reads. Where the scores are made of it, and it is looked at, the circuit stays `Unproved`."""
+
+    def __init__(self, reason: str):
+        self.reason = reason
+
+    def __getattr__(self, name: str) -> Any:  # of all that a value has
+        raise Unproved(self.reason)
+
+
+def _readable(function: Callable[..., Value], *lanes: Value) -> Value:
+    """The function of these lanes; unread where one of them is."""
+    return next((lane for lane in lanes if isinstance(lane, Unread)), None) or function(*lanes)
+
+
 def _times(matrix: Matrix, lanes: Lanes) -> list[list[tuple[Fraction, Value]]]:
     return [[(w, lanes[c]) for c, w in matrix.row(r)] for r in range(matrix.shape[0])]
 
@@ -43,7 +58,13 @@ def _embed(r: Reader, s: dict) -> Lanes:
 
 def _linear(r: Reader, s: dict, *inputs: Lanes) -> Lanes:
     parts = [_times(read_matrix(m), lanes) for m, lanes in zip(s["attributes"]["matrices"], inputs, strict=True)]
-    return [combine([term for part in parts for term in part[i]]) for i in range(len(parts[0]))]
+    rows = ([term for part in parts for term in part[i]] for i in range(len(parts[0])))
+    return [_readable(lambda *_, row=row: combine(row), *(lane for _, lane in row)) for row in rows]
+
+
+def _fading(r: Reader, s: dict, value: Lanes, *others: Lanes) -> Lanes:
+    """Real numbers: nothing is proved of them, nor of what they stand beside."""
+    return [Unread(f"no rule reads the operation {s['operation']}") for _ in value]
 
 
 def _lti(r: Reader, s: dict, x: Lanes) -> Lanes:
@@ -202,11 +223,13 @@ def _count(r: Reader, s: dict, when: Lanes, reset: Lanes) -> Lanes:
 
 
 def _latches(r: Reader, s: dict, value: Lanes, when: Lanes) -> Lanes:
-    return [latch(r.world, v, r.flag(f, "a condition")) for f in when for v in value]
+    kept = lambda v, f: latch(r.world, v, r.flag(f, "a condition"))
+    return [_readable(kept, v, f) for f in when for v in value]
 
 
 def _sum_where(r: Reader, s: dict, value: Lanes, when: Lanes) -> Lanes:
-    return [running_sum(r.world, product(r.world, v, r.flag(f, "a condition")), "a sum") for f in when for v in value]
+    added = lambda v, f: running_sum(r.world, product(r.world, v, r.flag(f, "a condition")), "a sum")
+    return [_readable(added, v, f) for f in when for v in value]
 
 
 def _one_hot_of(r: Reader, s: dict, x: Lanes) -> Lanes:
@@ -265,4 +288,12 @@ RULES: dict[str, Callable] = {
     "MemoryRead": _memory,
     "Count": _count,
     "RunningMax": _running_max,
+    "FadingSum": _fading,
+    "SelectiveSum": _fading,
+    "FadingMemory": _fading,
 }
+EACH = {
+    *("Relu", "Clip", "Min", "Max", "Compare", "Select", "And", "Or", "Not", "FloorDivide", "Modulo", "Multiply"),
+    *("ScaledSum", "Cumsum", "RunningMax", "Lti", "Shift"),
+}
+"""Operations that make lane i of lane i of each operand, or of the only lane of one."""
