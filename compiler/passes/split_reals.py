@@ -33,6 +33,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.graph import operation_of, rebuilt
 from compiler.language.stream import Stream
 from compiler.language.words import concatenate
+from compiler.passes.wanted import lanes_read
 
 
 def split_reals(circuit: Circuit, context: Context) -> Circuit:
@@ -46,7 +47,8 @@ def split_reals(circuit: Circuit, context: Context) -> Circuit:
     ):
         return circuit
     if not context.target.reals:
-        needs_halves = next((s for s in circuit.streams if _needs_halves(s, domains)), None)
+        read = lanes_read(circuit)
+        needs_halves = next((s for s in circuit.streams if read[s].any() and _needs_halves(s, domains)), None)
         if needs_halves is None:
             return circuit
         reason = f"real numbers and scaled sums are lowered for mamba only, and the target is {context.target.name}"

@@ -23,7 +23,7 @@ Read = dict[Stream, np.ndarray]
 
 def wanted(circuit: Circuit) -> Circuit:
     """The same circuit, zeros where lanes of a stream meet only zeros of all matrices; itself where there are none."""
-    read = _read(circuit)
+    read = lanes_read(circuit)
     kept: dict[Stream, Stream] = {}
     for stream in circuit.streams:
         inputs = tuple(kept[s] for s in stream.inputs)
@@ -48,7 +48,7 @@ def _without(stream: Stream, inputs: tuple[Stream, ...], read: np.ndarray) -> St
     return back_in_place(stream, lanes) @ part
 
 
-def _read(circuit: Circuit) -> Read:
+def lanes_read(circuit: Circuit) -> Read:
     """The lanes of the output, those of the operands that they are made of, and so on."""
     read: Read = {s: np.zeros(s.width, dtype=bool) for s in circuit.streams}
     read[circuit.output][:] = True

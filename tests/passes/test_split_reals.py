@@ -7,7 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from compiler.artifact.numeric import numeric_stack
 from compiler.context import Context
+from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language import memory
@@ -132,3 +134,13 @@ def test_a_target_without_real_numbers_refuses_what_a_block_would_carry(target: 
         _split(X.cumsum(), target)
     with pytest.raises(CompileError, match="scaled sums are lowered for mamba only"):
         _split(scaled_sum(N, N, N), target)
+
+
+@pytest.mark.parametrize("target", ["mamba", "mamba2", "s4d"])
+def test_a_real_number_that_nothing_is_made_of_needs_no_halves(target: str):
+    """An input of the circuit that stands beside what is read, also in a stream that blocks compute."""
+    values = {X: np.full((1, LENGTH, 2), 0.3), N: np.arange(10).reshape(1, LENGTH, 2) % 7 - 3.0}
+    counted = np.cumsum(values[N], axis=1)
+    for stream, expected in ((concatenate(X, N)[2:] % 3, values[N] % 3), (concatenate(X, N).cumsum()[2:], counted)):
+        made = compile(_circuit(stream), target)
+        assert np.array_equal(numeric_stack(made).run(values), expected)
