@@ -103,4 +103,6 @@ class Alphabet:
         return [self.index(token) for token in instance(text, str, "text", "tokens with spaces between").split()]
 
     def decode(self, ids: Iterable[int]) -> str:
-        return " ".join(self.tokens[i] for i in ids)
+        instance(ids, Iterable, "ids", "a list of token ids")
+        whole = (i.__index__() if hasattr(i, "__index__") else i for i in ids)  # entries of a tensor too
+        return " ".join(self.tokens[integer(i, "a token id", 0, self.size - 1)] for i in whole)

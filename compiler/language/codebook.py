@@ -8,7 +8,7 @@ from math import ceil, comb, log, sqrt
 
 import numpy as np
 
-from compiler.language.arguments import integer
+from compiler.language.arguments import MOST_LANES, integer
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def balanced(size: int) -> Codebook:
     Two distinct words differ in at least two places, so <c, c'> ≤ p − 4 < p = <c, c>:
     the argmax over <c, ·> finds the word that is present (exact-arithmetic E8).
     """
-    size = integer(size, "size of balanced", 1)
+    size = integer(size, "size of balanced", 1, MOST_LANES)
     p = balanced_length(size)
     words = np.full((size, p), -1, dtype=np.int8)
     places = np.array(list(islice(combinations(range(p), p // 2), size)))
@@ -100,7 +100,7 @@ def bits(size: int) -> Codebook:
     Bits are stored as they are (no sign pair, no presence lane); zeros are the blank. Its
     readout is `nearest`, because a word may contain another.
     """
-    size = integer(size, "size of bits", 1)
+    size = integer(size, "size of bits", 1, MOST_LANES)
     return Codebook(_binary_digits(np.arange(1, size + 1), size.bit_length()))
 
 
@@ -109,7 +109,7 @@ def signs(size: int) -> Codebook:
 
     <c, c> = q and <c, c'> ≤ q − 2 for other words, which is what `decode` needs.
     """
-    size = integer(size, "size of signs", 1)
+    size = integer(size, "size of signs", 1, MOST_LANES)
     return Codebook(2 * _binary_digits(np.arange(size), max(1, (size - 1).bit_length())) - 1)
 
 
@@ -119,7 +119,10 @@ def random_balanced(size: int, length: int, seed: int) -> Codebook:
     For sums of many codewords (Lemma 4 of paper A): their coherence is a matter of
     measurement, never of assumption; see `Codebook.coherence`.
     """
-    size, length = integer(size, "size of random_balanced", 1), integer(length, "length of random_balanced", 1)
+    size, length = (
+        integer(size, "size of random_balanced", 1, MOST_LANES),
+        integer(length, "length of random_balanced", 1),
+    )
     if length % 2 or comb(length, length // 2) < size:
         raise ValueError(
             f"{size} distinct balanced codewords need an even length of at least "

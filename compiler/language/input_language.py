@@ -114,7 +114,7 @@ class InputLanguage:
 
     def max_count(self, ids: np.ndarray) -> int:
         """A bound on how many positions of a sequence hold one of these tokens."""
-        wanted = frozenset(int(i) for i in ids)
+        wanted = frozenset(integer(i, "a token id") for i in instance(ids, Iterable, "ids", "a list of token ids"))
         total = 0
         for edge, repeatable in zip(self.edges, self._repeatable, strict=True):
             shared = len(edge.tokens & wanted)
@@ -144,7 +144,7 @@ class InputLanguage:
 
     def accepts(self, tokens: Iterable[int]) -> bool:
         """Whether some walk spells the sequence and it is not too long."""
-        word = tuple(tokens)
+        word = tuple(integer(token, "a token id") for token in instance(tokens, Iterable, "tokens", "a list of ids"))
         walks: set[tuple[str, frozenset[tuple[int, int]]]] = {(self.start, frozenset())}
         for token in word:
             walks = {

@@ -110,6 +110,7 @@ def readout_integer(stream: Stream, alphabet: Alphabet, values: Mapping[str, int
 
 def emit(alphabet: Alphabet, *rules: tuple[Stream, str], otherwise: str) -> Stream:
     """The token of the first rule whose flag holds, else `otherwise`; rule i of n weighs 2^(n−i+1)."""
+    instance(alphabet, Alphabet, "the alphabet of emit", "an Alphabet")
     for rule in rules:
         if not isinstance(rule, tuple) or len(rule) != 2:
             raise TypeError(f"a rule of emit is {shown(rule)}, and (flag, token) is needed")

@@ -255,7 +255,8 @@ def _lanes(stream: Stream, lanes: int | slice | Sequence[int] | np.ndarray) -> n
 
 def _table(table: Sequence[int] | Mapping[int, int]) -> tuple[Exact, ...]:
     """The entries for 0, 1, … of a look-up."""
-    if not isinstance(table, (Mapping, Sequence, np.ndarray)) or isinstance(table, str):
+    single = isinstance(table, str) or isinstance(table, np.ndarray) and not table.ndim
+    if single or not isinstance(table, (Mapping, Sequence, np.ndarray)):
         raise TypeError(f"the table of lookup is {shown(table)}, and a list or a dict of integers is needed")
     if isinstance(table, Mapping):
         missing = next((i for i in range(len(table)) if i not in table), None)

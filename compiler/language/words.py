@@ -54,6 +54,7 @@ def latch(value: Stream, when: Stream, first: bool = False) -> Stream:
 
 def latch_bank(value: Stream, index: Stream, when: Stream | None = None) -> Stream:
     """One latch per alternative of a OneHot index: lane k·w + i is lane i of the last value stored at k."""
+    instance(index, Stream, "'index' of latch_bank", "a stream")
     return Stream(ops.Latch(), (value, index if when is None else index & when))
 
 
@@ -125,6 +126,8 @@ def running_max(value: Stream, when: Stream) -> Stream:
 def lti(stream: Stream, kernel: Sequence[Number]) -> Stream:
     """The causal convolution Σ_k kernel[k]·stream(t − k)."""
     instance(kernel, (Sequence, np.ndarray), "the kernel of lti", "a list of numbers")
+    if isinstance(kernel, np.ndarray) and not kernel.ndim:
+        raise TypeError("the kernel of lti is a single number, and a list of numbers is needed")
     taps = tuple(Fraction(number(tap, "a tap of lti")) for tap in kernel)
     if not taps:
         raise ValueError("the kernel of lti has no taps, and at least one is needed")

@@ -24,7 +24,7 @@ from compiler.language.output import emit, readout, readout_integer, readout_one
 from compiler.language.source import Tokens, numbers
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Int, Real
-from compiler.language.words import concatenate, count, decode, latch, lti, maximum, select, sum_where
+from compiler.language.words import concatenate, count, decode, latch, latch_bank, lti, maximum, select, sum_where
 from tests.circuits import ABC, abc, is_a, is_b, over_abc, token
 from verify import verify
 
@@ -130,6 +130,14 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "maximum of a text": (lambda: maximum(N, "3"), "an operand is '3', and a stream or a number is needed"),
     "reset by None": (lambda: count(is_a, None), "'reset' of count is None, and a stream is needed"),
     "latch a number": (lambda: latch(3, is_a), "'value' of latch is 3, and a stream is needed"),
+    "a filter of one number": (lambda: lti(N, np.array(3)), "the kernel of lti is a single number, and a list of"),
+    "a table of one number": (lambda: N.lookup(np.array(3)), "the table of lookup is array(3) (ndarray), and a list"),
+    "a bank by name": (lambda: latch_bank(N, "k", is_a), "'index' of latch_bank is 'k', and a stream is needed"),
+    "emit over text": (lambda: emit("abc", otherwise="a"), "the alphabet of emit is 'abc', and an Alphabet is needed"),
+    "the last token": (lambda: ABC.decode([-1]), "a token id is -1, and it must be at least 0"),
+    "names for ids": (lambda: EVERYTHING.accepts(["a"]), "a token id is 'a', and an integer is needed"),
+    "a count of one id": (lambda: EVERYTHING.max_count(0), "ids is 0, and a list of token ids is needed"),
+    "a codebook without end": (lambda: balanced(2**60), "and it must be at most 1048576"),
     "perhaps the first": (lambda: latch(N, is_a, first="no"), "first of latch is 'no', and True or False is needed"),
     "sum where what": (lambda: sum_where(N, "a"), "'when' of sum_where is 'a', and a stream is needed"),
     "decode by a number": (lambda: decode(N, 3), "book of decode is 3, and a codebook is needed"),
