@@ -12,6 +12,7 @@ import numpy as np
 from verify.checker.language import Graph
 from verify.checker.tables import MOST_VALUES, Ramp, Table
 from verify.checker.values import (
+    TOKEN,
     ZERO,
     Along,
     Component,
@@ -22,6 +23,7 @@ from verify.checker.values import (
     below,
     combine,
     later,
+    multiple,
     normalised,
     of_root,
     tighter,
@@ -77,9 +79,9 @@ def _moments(value: Value) -> range:
 def _bounds_at(world: World, value: Value, t: int) -> tuple[Fraction, Fraction]:
     """At position t, components that see what stood before the sequence are what they are there."""
     lo = hi = value.const
-    gated: dict[tuple[int, ...], list[tuple[Root, Ramp]]] = {}
+    gated: dict[tuple, list[tuple[Root, Ramp]]] = {}
     for key, component in value.terms.items():
-        gate = _gate(world.roots[key[0]], component, key[1]) if isinstance(component, Ramp) else None
+        gate = _gate(world, world.roots[key[0]], component, key[1]) if isinstance(component, Ramp) else None
         if key[1] >= t:
             lo, hi = lo + component.start[key[1] - t], hi + component.start[key[1] - t]
         elif gate and isinstance(component, Ramp):
@@ -142,12 +144,33 @@ def corners(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.stack([(found - slack).min(axis=0), (found + slack).max(axis=0)])
 
 
-def _gate(root: Root, component: Ramp, lag: int) -> tuple[int, ...] | None:
-    """The one root that the gate of a linear product is a function of, if there is one, and how far back it is seen."""
+def latched(world: World, value: Value) -> tuple[str | None, Value, Fraction]:
+    """(flag, f, c): the value is f of when the flag was last 1, and c before, by latches of one flag; else no flag."""
+    return world.fact("latched", value.key, lambda: _latched(world, value))
+
+
+def _latched(world: World, value: Value) -> tuple[str | None, Value, Fraction]:
+    slope, root = multiple(world, value)
+    inner = combine([(slope, root.parts[0])]) if root is not None and root.kind == "form" else value
+    flags, stored, level = set(), [], inner.const
+    for (number, lag), part in inner.terms.items():
+        held = world.roots[number] if number != TOKEN and not lag else None
+        if held is None or held.kind != "latch" or not isinstance(part, Ramp) or not part.linear:
+            return None, value, ZERO
+        unit, shape, flag = held.parts
+        flags.add(flag.key)
+        stored.append((part.slopes[0] / unit, shape))
+        level += part.ys[0] - part.slopes[0] * part.xs[0]
+    found = combine(stored, level)
+    return (flags.pop(), found, level) if len(flags) == 1 and found.terms else (None, value, ZERO)
+
+
+def _gate(world: World, root: Root, component: Ramp, lag: int) -> tuple | None:
+    """The one root that the gate of a linear product is a function of, if there is one, and where it is seen."""
     if root.kind != "product" or not component.linear:
         return None
-    gate: Value = root.parts[2]
-    return (*next(iter(gate.terms)), lag) if len(gate.terms) == 1 else None
+    since, gate, _ = latched(world, root.parts[2])
+    return (since, *next(iter(gate.terms)), lag) if len(gate.terms) == 1 else None
 
 
 def _gated_bounds(world: World, parts: list[tuple[Root, Ramp]]) -> tuple[Fraction, Fraction]:
@@ -156,12 +179,13 @@ def _gated_bounds(world: World, parts: list[tuple[Root, Ramp]]) -> tuple[Fractio
     A component is slope · (root − root.lo) + what it is there, and the root is x · g · (the first of its parts). Gates
     over an integer are looked at where one bends: between, what bounds the sum is convex.
     """
-    gates = [next(iter(root.parts[2].terms.values())).affine(Fraction(1), root.parts[2].const) for root, _ in parts]
+    latches = [latched(world, root.parts[2]) for root, _ in parts]
+    gates = [next(iter(gate.terms.values())).affine(Fraction(1), gate.const) for _, gate, _ in latches]
     points = sorted({x for g in gates if isinstance(g, Ramp) for x in g.xs})
     rest = [ZERO, ZERO]  # where every gate has its base value
     elements: dict[int, tuple[Fraction, Fraction]] = {}  # what others add to that
     starts: list[list[list[Fraction]]] = []
-    for (root, ramp), gate in zip(parts, gates, strict=True):
+    for (root, ramp), gate, (since, _, before) in zip(parts, gates, latches, strict=True):
         scale, operand, _ = root.parts
         slope = ramp.slopes[0] if ramp.slopes else ZERO
         ends = [slope * scale * b for b in bounds(world, operand)]
@@ -175,9 +199,9 @@ def _gated_bounds(world: World, parts: list[tuple[Root, Ramp]]) -> tuple[Fractio
         for g, where in others:
             low, high = (a - b for a, b in zip(reach(g), base, strict=True))
             for element in where:
-                before = elements.get(element, (ZERO, ZERO))
-                elements[element] = before[0] + low, before[1] + high
-        starts.append([reach(g) for g in gate.start])
+                old = elements.get(element, (ZERO, ZERO))
+                elements[element] = old[0] + low, old[1] + high
+        starts.append([reach(g) for g in (*gate.start, *([before] if since else []))])
     lows = [rest[0] + min([m[0] for m in elements.values()], default=ZERO)] + [rest[0]]
     highs = [rest[1] + max([m[1] for m in elements.values()], default=ZERO)] + [rest[1]]
     for at_start in zip(*starts, strict=True):

@@ -26,12 +26,14 @@ class Reader:
 
     spare: whether an additive write leaves out conditions that its key or value implies. bend: whether `and` is read
     as a bent sum or as a product. All readings mean the same. choices: the names of those that made a difference.
+    walks: whether normal forms that count what walks leave are tried as well.
     """
 
-    def __init__(self, world: World, data: dict, spare: bool = True, bend: bool = True):
-        self.world, self.data, self.spare, self.bend = world, data, spare, bend
+    def __init__(self, world: World, data: dict, spare: bool = True, bend: bool = True, walks: bool = True):
+        self.world, self.data, self.spare, self.bend, self.walks = world, data, spare, bend, walks
         self.choices: set[str] = set()
-        self.meaning, *self._others = normal_forms(world)
+        self._forms = normal_forms(world)
+        self.meaning = self._forms[0]
         self._lanes: dict[int, Lanes] = {}
 
     def lanes(self, i: int) -> Lanes:
@@ -125,10 +127,11 @@ class Reader:
 
     def zero(self, value: Value) -> bool:
         """Whether the value is shown to be 0 throughout every sequence."""
-        if self.world.language.tokens <= FEW_LETTERS:
-            return value.zero or any(m.zero(value) for m in (self.meaning, *self._others))
-        world, value = quotient(self.world, value)
-        return value.zero or any(m.zero(value) for m in normal_forms(world))
+        forms = self._forms
+        if self.world.language.tokens > FEW_LETTERS:
+            world, value = quotient(self.world, value)
+            forms = normal_forms(world)
+        return value.zero or any(m.zero(value) for m in forms if self.walks or not m.walks)
 
     def literals(self, i: int) -> Lanes:
         """The flags whose conjunction stream i is."""

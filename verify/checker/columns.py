@@ -6,6 +6,7 @@ stacked, and each edge of the language is looked at once for all of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -28,7 +29,7 @@ _MOST_ENTRIES = 1 << 24
 class Stack:
     """Functions of one letter, ≥ 0 and mostly 0, at one lag: entry i says that function row[i] is vals[i] at ids[i].
 
-    edges: for each edge the entries whose letters it takes, in order.
+    edges: for each edge the entries whose letters it takes, in order, and whose functions count there.
     """
 
     height: int
@@ -38,24 +39,27 @@ class Stack:
     edges: list[np.ndarray]
 
     @classmethod
-    def of(cls, language: Language, tables: list[Table]) -> Stack:
+    def of(cls, language: Language, tables: Sequence[Table], live: Sequence[np.ndarray]) -> Stack:
+        """live: for each function the edges at which it counts."""
         ids = np.concatenate([t.ids for t in tables])
         row = np.repeat(np.arange(len(tables)), [len(t.ids) for t in tables])
         vals = np.concatenate([t.vals for t in tables])
-        return cls(len(tables), ids, vals, row, [np.flatnonzero(e.letters[ids]) for e in language.edges])
+        counts = np.stack(live, axis=1)
+        taken = [np.flatnonzero(e.letters[ids] & on[row]) for e, on in zip(language.edges, counts, strict=True)]
+        return cls(len(tables), ids, vals, row, taken)
 
-    def masses(self, language: Language, vals: np.ndarray, factors: np.ndarray) -> np.ndarray:
-        """Lemma M for every row, its entries now `vals`, multiplied by a factor ≥ 0 at each edge: (height,)."""
+    def masses(self, language: Language, given: np.ndarray, left: np.ndarray) -> np.ndarray:
+        """Lemma M for every row, each entry times what its letter leaves or its edge, if that is less: (height,)."""
         total, most = np.zeros(self.height), np.zeros(self.height)
-        for edge, taken, factor in zip(language.edges, self.edges, factors.tolist(), strict=True):
+        for edge, taken, factor in zip(language.edges, self.edges, left.tolist(), strict=True):
             if not len(taken) or not factor:
                 continue
-            here, row = vals[taken], self.row[taken]
+            here, row = self.vals[taken] * np.minimum(given[taken], factor), self.row[taken]
             first = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
-            largest_here = np.maximum.reduceat(here, first) * factor
+            largest_here = np.maximum.reduceat(here, first)
             bound = largest_here * (float(language.length) if edge.repeats else 1.0)
             if edge.distinct:
-                bound = np.minimum(bound, np.add.reduceat(here, first) * factor)
+                bound = np.minimum(bound, np.add.reduceat(here, first))
             total[row[first]] += bound
             most[row[first]] = np.maximum(most[row[first]], largest_here)
         return np.minimum(total, most * float(language.length))
@@ -73,21 +77,27 @@ class Bounds:
 
 
 def _bounds_of(world: World, columns: list[Value]) -> Bounds:
-    found: dict[int, dict[tuple, tuple[int, Table]]] = {}
+    found: dict[int, dict[tuple, tuple[int, Table, np.ndarray]]] = {}
     sums, entries = [], 0
     for n, b in enumerate(columns):
+        size = _sizes(world, b)
         for m in sorted_majorants(world, b):
             if m.const or any(t.base for t in m.letters.values()):
                 continue
-            entries += sum(len(t.ids) for lag, t in m.letters.items() if t.key not in found.get(lag, ()))
+            counts = {lag: _later(world, size, lag) > 0 for lag in m.letters}
+            names = {lag: (t.key, counts[lag].tobytes()) for lag, t in m.letters.items()}
+            entries += sum(len(t.ids) for lag, t in m.letters.items() if names[lag] not in found.get(lag, ()))
             if entries > _MOST_ENTRIES:
                 break
             at = []
             for lag, table in m.letters.items():
                 known = found.setdefault(lag, {})
-                at.append((lag, known.setdefault(table.key, (len(known), table))[0]))
+                at.append((lag, known.setdefault(names[lag], (len(known), table, counts[lag]))[0]))
             sums.append((n, sum((s for t in m.letters.values() for s in t.start), ZERO), at))
-    stacks = {lag: Stack.of(world.language, [t for _, t in known.values()]) for lag, known in found.items()}
+    stacks = {}
+    for lag, known in found.items():
+        _, tables, live = zip(*known.values(), strict=True)
+        stacks[lag] = Stack.of(world.language, tables, live)
     return Bounds(stacks, sums)
 
 
@@ -119,20 +129,21 @@ def _known(here: np.ndarray | None) -> np.ndarray:
 def _by_letters(world: World, columns: list[Value], x: Value) -> np.ndarray:
     """Lemma W for a product: (columns,), ∞ where there is no such bound."""
     known: Bounds = world.fact("columns", "".join(b.key for b in columns), lambda: _bounds_of(world, columns))
-    top, seen, by = above(largest(world, x)), given_letter(world, x), along(world, x)
-    left = None if by is None else np.abs(by).max(axis=0)
-    ones, masses = np.ones(len(world.language.edges)), {}
+    top, seen, left, masses = above(largest(world, x)), given_letter(world, x), _sizes(world, x), {}
     for lag, stack in known.stacks.items():
-        given = seen[lag][stack.ids] if lag in seen else top
-        bound = stack.masses(world.language, stack.vals * given, ones)
-        if left is not None:
-            bound = np.minimum(bound, stack.masses(world.language, stack.vals, _later(world, left, lag)))
-        masses[lag] = bound
+        given = seen[lag][stack.ids] if lag in seen else np.full(len(stack.ids), top)
+        masses[lag] = stack.masses(world.language, given, np.minimum(_later(world, left, lag), top))
     best = np.full(len(columns), np.inf)
     for n, start, at in known.sums:
         total = sum((float(masses[lag][row]) for lag, row in at), above(start) * top) * _SLACK
         best[n] = min(best[n], total)
     return best
+
+
+def _sizes(world: World, value: Value) -> np.ndarray:
+    """A bound on |value| at each edge."""
+    here = along(world, value)
+    return np.full(len(world.language.edges), np.inf) if here is None else np.abs(here).max(axis=0)
 
 
 def _later(world: World, sizes: np.ndarray, lag: int) -> np.ndarray:

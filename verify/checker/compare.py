@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -103,18 +104,25 @@ def compare(world: World, data: dict, lanes: Lanes, head: Matrix) -> str | None:
     """Why the scores are not shown to be the circuit's, or None where they are.
 
     The weights may keep a condition that what is stored implies, or leave it out, and an `and` may be a bent sum or a
-    product: all readings are tried.
+    product: all readings are tried, first without what walks leave, which costs more.
     """
     world.format = EXACT
-    reader = Reader(world, data)
-    reason = _differ(reader, lanes, head)
-    if reason is None:
-        return None
+    reasons = []
+    for reader in (reader for walks in (False, True) for reader in _readings(world, data, walks)):
+        reasons.append(_differ(reader, lanes, head))
+        if reasons[-1] is None:
+            return None
+    return reasons[0]
+
+
+def _readings(world: World, data: dict, walks: bool) -> Iterator[Reader]:
+    """The circuit as written, and then in the other ways in which something in it can be read."""
+    first = Reader(world, data, walks=walks)
+    yield first
     for bend, spare in ((False, True), (True, False), (False, False)):
         makes = {name for name, kept in (("bend", bend), ("spare", spare)) if not kept}
-        if makes <= reader.choices and _differ(Reader(world, data, spare, bend), lanes, head) is None:
-            return None
-    return reason
+        if makes <= first.choices:
+            yield Reader(world, data, spare, bend, walks)
 
 
 def _differ(reader: Reader, lanes: Lanes, head: Matrix) -> str | None:

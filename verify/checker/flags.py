@@ -23,26 +23,44 @@ from verify.checker.values import (
     normalised,
     of_root,
 )
+from verify.checker.windows import is_window
 
 ONE = Fraction(1)
+_MOST_CASES = 16
 
 
 def switched(world: World, part: Value, others: Value, ramp: Ramp, walks: bool) -> Value | None:
-    """φ(u + v) with a part v of two values, at one of which φ(u + v) does not depend on the others, u: a product.
+    """φ(u + v) with a part v of few values, at one of which φ(u + v) does not depend on the others, u: products.
 
-    walks: whether u counts at the edges only where v can have that value.
+    walks: whether u counts at the edges only where v can have that value, and a window v may have several values.
     """
-    both = values_of(world, part)
-    for off, on in (both, both[::-1]) if both is not None and len(both) == 2 else ():
-        lo, hi = (end + off for end in (bounds_where(world, others, part, off) if walks else bounds(world, others)))
+    values = values_of(world, part)
+    if values is None or not 2 <= len(values) <= (_MOST_CASES if walks and is_window(world, part) else 2):
+        return None
+    levels: dict[Fraction, Fraction] = {}
+    for v in values:
+        lo, hi = (end + v for end in (bounds_where(world, others, part, v) if walks else bounds(world, others)))
         found = {y for x, y in zip(ramp.xs[1:-1], ramp.ys[1:-1], strict=True) if lo < x < hi}
         found |= {ramp.at(lo), ramp.at(hi)}
-        if len(found) == 1:
-            (low,) = found
-            flag = divided(combine([(ONE, part)], -off), on - off)
-            bent = _applied(world, ramp, combine([(ONE, others)], on))
-            return combine([(ONE, product(world, combine([(ONE, bent)], -low), flag))], low)
-    return None
+        levels |= {v: found.pop()} if len(found) == 1 else {}
+    if not levels:
+        return None
+    off = next(iter(levels))
+    terms = []
+    for v in values:
+        bent = _applied(world, ramp, combine([(ONE, others)], v)) if v not in levels else constant(levels[v])
+        if v != off:
+            terms.append((ONE, product(world, combine([(ONE, bent)], -levels[off]), _is(world, part, values, v, off))))
+    return combine(terms, levels[off])
+
+
+def _is(world: World, value: Value, values: tuple[Fraction, ...], v: Fraction, off: Fraction) -> Value:
+    """[the value is v], v one of its values; off: another one."""
+    if len(values) == 2:
+        return divided(combine([(ONE, value)], -off), v - off)
+    unit = Fraction(2) ** value.unit
+    bends = ((ONE, unit), (Fraction(-2), ZERO), (ONE, -unit))
+    return combine([(w / unit, relu(world, combine([(ONE, value)], at - v))) for w, at in bends])
 
 
 def _applied(world: World, ramp: Ramp, x: Value) -> Value:

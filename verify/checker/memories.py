@@ -8,7 +8,7 @@ from math import ceil, floor
 
 import numpy as np
 
-from verify.checker.bounds import along, bounds, largest, tight
+from verify.checker.bounds import along, bounds, largest, latched, tight
 from verify.checker.columns import masses_of_products
 from verify.checker.formats import exponent
 from verify.checker.mass import mass, sorted_majorants
@@ -16,7 +16,7 @@ from verify.checker.once import written
 from verify.checker.running import upright
 from verify.checker.sums import representable
 from verify.checker.tables import Ramp, digest, ramp_sum
-from verify.checker.values import ZERO, Along, Root, Value, World, above, combine, constant, multiple, of_root, scaled
+from verify.checker.values import ZERO, Along, Root, Value, World, above, combine, constant, of_root, scaled
 
 _MOST_TOGETHER = 64  # columns
 
@@ -98,7 +98,8 @@ def read_bound(world: World, queries: list[Value], tops: list[Fraction]) -> Frac
     starts: dict[tuple, list[Fraction]] = {}
     lines: dict[tuple, list[tuple[Fraction, Ramp]]] = {}
     for query, top in zip(queries, tops, strict=True):
-        since, query, top = _latched(world, query, top)
+        flag, seen, before = latched(world, query)
+        since, query = (None, query) if before else (flag, seen)
         if _of_one_integer(world, query):
             ((place, ramp),) = query.ramps.items()
             sign = 1 if bounds(world, query)[1] > 0 else -1
@@ -152,12 +153,3 @@ def _read_along(world: World, queries: list[Value], tops: list[Fraction]) -> Alo
         total += 0.0 if here is None else np.abs(here).max(axis=0) * above(top)
     total *= 1 + 2.0**-40 * ((total != np.floor(total)) | (total >= 2.0**52)) * len(queries)
     return np.stack([-total, total])
-
-
-def _latched(world: World, query: Value, top: Fraction) -> tuple[tuple | None, Value, Fraction]:
-    """A query that is a latch: (its flag, what it stores, the factor): latches of one flag are of one position."""
-    slope, latched = multiple(world, query)
-    if latched is None or latched.kind != "latch":
-        return None, query, top
-    unit, shape, flag = latched.parts
-    return flag.key, shape, top * abs(slope) / unit

@@ -8,9 +8,8 @@ from itertools import permutations
 from math import ceil
 
 from verify.checker.bounds import bounds, given, largest, values_of
-from verify.checker.mass import zero_where
 from verify.checker.tables import Ramp
-from verify.checker.values import ZERO, Component, Key, Root, Value, World, multiple, normalised
+from verify.checker.values import ZERO, Root, Value, World, constant, multiple, normalised
 from verify.checker.windows import TooLarge, ends_of, is_window, join, letters_of, reach
 
 _MOST_WRITES = 64
@@ -67,25 +66,31 @@ def _one(world: World, root: Root, ramp: Ramp, sign: int, column: Value) -> Frac
 
 def _grown(world: World, memory: Root, drives: Value, column: Value) -> Fraction | None:
     """How much a memory has grown at least, where drive and column are positive, by each such position."""
-    for scale, w, columns in _memories(world, memory):
+    for scale, w, columns, gate in _memories(world, memory):
+        least = _least_positive(world, gate)
         step = _least_step(world, w, columns, column) if bounds(world, w)[0] >= 0 else None
-        if step is not None and (w.constant or zero_where(world, drives, Value(-w.const, _negated(w)), ZERO)):
-            return scale * step
+        flags = tuple(v for v in (w, gate) if not v.constant)
+        if step is not None and least is not None and _only_where(world, drives, flags):
+            return scale * step * least
     return None
 
 
-def _memories(world: World, root: Root) -> Iterator[tuple[Fraction, Value, tuple]]:
-    """(scale, w, columns) where the root is scale · Σ_n C_n Σ B_n w; a running sum behind a gate is of one column."""
+def _memories(world: World, root: Root) -> Iterator[tuple[Fraction, Value, tuple, Value]]:
+    """(scale, w, columns, gate) where the root is scale · gate · Σ_n C_n Σ B_n w; a running sum behind a gate is of one
+    column.
+    """
     if root.kind == "memory":
-        yield 1 / root.parts[0], *root.parts[1:]
-    for total, query in permutations(root.parts[1:]) if root.kind == "product" else ():
-        size, summed = multiple(world, total)
+        yield 1 / root.parts[0], *root.parts[1:], constant(1)
+    for held, gate in permutations(root.parts[1:]) if root.kind == "product" else ():
+        size, summed = multiple(world, held)
+        if summed is not None and summed.kind == "memory":
+            yield root.parts[0] * size / summed.parts[0], *summed.parts[1:], gate
         if summed is None or summed.kind != "sum":
             continue
         times, driven = multiple(world, summed.parts[1])
         if driven is not None and driven.kind == "product":
             for w, b in permutations(driven.parts[1:]):
-                yield root.parts[0] * size / summed.parts[0] * times * driven.parts[0], w, ((b, query),)
+                yield root.parts[0] * size / summed.parts[0] * times * driven.parts[0], w, ((b, gate),), constant(1)
 
 
 def stopped(world: World, drive: Value) -> Fraction | None:
@@ -142,10 +147,6 @@ def _sum_of_falling(world: World, drive: Value, held: Root, step: Fraction) -> l
             return [total]
         total += amount
     return []
-
-
-def _negated(value: Value) -> dict[Key, Component]:
-    return {k: c.affine(Fraction(-1), ZERO) for k, c in value.terms.items()}
 
 
 def _least_step(world: World, w: Value, columns: tuple, column: Value) -> Fraction | None:

@@ -101,7 +101,7 @@ RULES: dict[str, tuple] = {
     "Y, equal operators on several operands": (arithmetic, "merged", lambda _, value: value),
     "Y, products behind gates of one root": (bounds, "_gate", NOTHING),
     "Y, queries of one integer": (memories, "_of_one_integer", lambda *_: False),
-    "Y, queries that are latches of one flag": (memories, "_latched", lambda _, query, top: (None, query, top)),
+    "Y, queries that are latches of one flag": (memories, "latched", lambda _, query: (None, query, 0)),
     "Y, columns that share what is stored": (memories, "_MOST_TOGETHER", 0),
     "Y, columns written once for each count": (columns, "_by_count", NOTHING),
     "B, bounds by pieces": (norms, "tight", bounds.bounds),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+from itertools import product as choices
 
 import numpy as np
 import pytest
@@ -19,16 +20,17 @@ from tests.verify.checker.fuzz import walks
 from tests.verify.checker.learned import LEARNED
 from tests.verify.checker.values import Sequence
 from verify.checker.arithmetic import prove_arithmetic
-from verify.checker.bent import relu
+from verify.checker.bent import product, relu
 from verify.checker.bounds import bounds, tight, values_of
 from verify.checker.circuit import Reader
 from verify.checker.compare import _score, compare
 from verify.checker.files import read, read_json
 from verify.checker.formats import FORMATS
 from verify.checker.language import Edge, Language
+from verify.checker.memories import read_bound
 from verify.checker.rules import ONE
-from verify.checker.running import running_sum
-from verify.checker.values import World, combine, later, of_letters
+from verify.checker.running import latch, running_sum
+from verify.checker.values import World, combine, constant, later, of_letters
 
 CHAINS = [
     ("lcs", {"length": 2, "distinct_letters": 2}),
@@ -93,3 +95,33 @@ def test_what_looks_back_is_nothing_before_the_start():
         assert bounds(world, value) == (0, 1) and values_of(world, value) == (0, 1)
     mixed = combine([(ONE, later(world, none, 1)), (-ONE, later(world, none, 2))])
     assert bounds(world, mixed) == (-1, 1) and set(values_of(world, mixed)) == {-1, 0, 1}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_gates_that_are_latches_of_one_flag_are_of_one_letter(seed):
+    """Of products behind sums of such latches only those count that one letter opens, or that are open before."""
+    rng = random.Random(seed)
+    world = World(Language(3, "any", (Edge("any", "any", np.ones(3, dtype=bool), False, True),), 5), FORMATS["float32"])
+    drawn = lambda: of_letters(np.array([rng.randrange(-1, 3) for _ in range(3)], float))
+    flag = of_letters(np.array([1.0, 1.0, 0.0]))
+    kept = [latch(world, drawn(), flag) for _ in range(4)]
+    bent = [relu(world, combine([(ONE, a), (ONE, b)])) for a, b in zip(kept, kept[1:], strict=False)]
+    gates = [*kept, *bent, combine([(-ONE, kept[0])], ONE)]
+    counts = [running_sum(world, of_letters(np.eye(3)[i]), "a count") for i in range(3)]
+    total = combine([(ONE, product(world, rng.choice(counts), gate)) for gate in rng.sample(gates, 3)])
+    (lo, hi), read = bounds(world, total), read_bound(world, gates, [ONE] * len(gates))
+    for word in choices(range(3), repeat=5):
+        sequence = Sequence(world, list(word))
+        assert all(lo <= sequence.value(total, t) <= hi for t in range(1, 6))
+        assert all(sum(abs(sequence.value(gate, t)) for gate in gates) <= read for t in range(1, 6))
+
+
+def test_exclusive_gates_that_are_latches_count_once():
+    world = World(Language(3, "any", (Edge("any", "any", np.ones(3, dtype=bool), False, True),), 7), FORMATS["float32"])
+    count, flag = running_sum(world, constant(1), "the position"), of_letters(np.array([1.0, 1.0, 0.0]))
+    a, b = (latch(world, of_letters(np.eye(3)[i]), flag) for i in range(2))
+    both = combine([(ONE, product(world, count, gate)) for gate in (a, b)])
+    assert bounds(world, both) == (0, 7)
+    assert read_bound(world, [a, combine([(ONE, b), (ONE, b)])], [ONE, ONE]) < 2 + ONE / 1024
+    others = [latch(world, of_letters(np.eye(3)[i]), of_letters(np.eye(3)[i])) for i in range(2)]
+    assert bounds(world, combine([(ONE, product(world, count, gate)) for gate in others])) == (0, 14)

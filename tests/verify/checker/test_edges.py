@@ -11,6 +11,8 @@ import pytest
 
 from tests.circuits import CASES
 from tests.verify.checker.checkpoints import write
+from tests.verify.checker.values import Sequence
+from verify.checker.bent import relu
 from verify.checker.bounds import along
 from verify.checker.check import check
 from verify.checker.columns import masses_of_products
@@ -18,7 +20,7 @@ from verify.checker.formats import FORMATS, Rejected
 from verify.checker.language import Language, parse
 from verify.checker.running import latch, running_sum
 from verify.checker.states import Step, state_output
-from verify.checker.values import Value, World, constant, later, of_letters
+from verify.checker.values import Value, World, combine, constant, later, of_letters
 
 LETTERS = 4
 
@@ -85,6 +87,36 @@ def test_bounds_hold_on_every_walk_and_sums_are_reached(seed):
     assert graph is not None and graph.heaviest(np.ones(len(found.edges))) == found.length
     assert graph.heaviest(np.full(len(found.edges), 2.0**51)) == np.inf  # float64 might round
     assert values["sum"].zero or bounds["sum"][1].max() >= largest
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_columns_that_flags_close_hold_what_walks_leave(seed):
+    """A letter counts for a column only where, as many steps later, the column can be more than 0 on some edge."""
+    rng = random.Random(seed)
+    found = language(rng, 5)
+    world = World(found, FORMATS["float32"])
+    table = lambda: of_letters(np.array([rng.randrange(3) for _ in range(LETTERS)], float))
+    closed = latch(world, constant(1), of_letters(np.array([rng.randrange(2) for _ in range(LETTERS)], float)))
+    open_ = lambda v: relu(world, combine([(Fraction(1), v), (Fraction(-4), closed)]))
+    columns, drive = [open_(later(world, table(), k)) for k in (0, 1, 2)], rng.choice([open_(table()), table()])
+    masses = masses_of_products(world, columns, drive) if not drive.constant else []
+    for walk in walks(found):
+        sequence, length = Sequence(world, [a for _, a in walk]), len(walk)
+        for k, bound in enumerate(masses):
+            held = sum(sequence.value(columns[k], t) * sequence.value(drive, t) for t in range(1, length + 1))
+            assert held <= bound, (k, walk)
+
+
+def test_a_letter_that_comes_again_where_its_column_is_closed_counts_once():
+    """a stands on a distinct edge, then z, then a once more: where z was seen the column of a is 0."""
+    steps = [("s", "s", 0), ("s", "e", 1), ("e", "f", 0)]
+    edges = [{"from": p, "to": q, "tokens": [[i, i]], "distinct": p == q} for p, q, i in steps]
+    data = {"tokens": 2, "start": "s", "edges": edges}
+    world = World(parse({"language": data, "length": 9}), FORMATS["float32"])
+    a, z = (of_letters(np.eye(2)[i]) for i in (0, 1))
+    seen = latch(world, constant(1), z)
+    column = relu(world, combine([(Fraction(1), a), (Fraction(-1), seen)]))
+    assert [int(held) for held in masses_of_products(world, [a, column], combine([(Fraction(5), a)]))] == [10, 5]
 
 
 def test_a_key_that_no_value_can_follow_writes_nothing(tmp_path):

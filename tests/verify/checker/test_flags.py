@@ -93,6 +93,20 @@ def test_a_switched_sum_is_a_product_where_walks_leave_no_bend(bend, walks, fire
         assert _same(world, found, relu(world, combine([(ONE, x), (ONE, part)], Fraction(-bend))))
 
 
+@pytest.mark.parametrize("bend, walks, fires", [(1, True, True), (1, False, False), (-4, True, False)])
+def test_a_window_of_several_values_is_taken_apart_where_one_leaves_no_bend(bend, walks, fires):
+    """v − a, where v is 0, 2 or 7 by the letter, and a at most 3: a bend at 1 does not count where v is 0."""
+    world = _world()
+    a, _, _ = _numbers(world)
+    part, falling = of_letters(np.array([2.0, 0.0, 7.0])), combine([(-ONE, a)])
+    ramp = Ramp(range(-20, 21), [Fraction(max(y - bend, 0)) for y in range(-20, 21)])
+    found = switched(world, part, falling, ramp, walks)
+    assert (found is not None) == fires
+    if found is not None:
+        assert _same(world, found, relu(world, combine([(ONE, part), (ONE, falling)], Fraction(-bend))))
+        assert all(world.roots[n].kind in ("product", "form") for n, _ in found.ramps)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_straightened_factors_have_the_same_product(seed):
     world, rng = _world(), random.Random(seed)

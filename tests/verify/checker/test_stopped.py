@@ -16,7 +16,8 @@ from verify.checker.bent import product, relu
 from verify.checker.check import check
 from verify.checker.formats import EXACT
 from verify.checker.language import Edge, Language
-from verify.checker.once import stopped
+from verify.checker.memories import memory
+from verify.checker.once import stopped, written
 from verify.checker.running import running_sum
 from verify.checker.values import Value, World, combine, later, of_letters
 
@@ -76,6 +77,46 @@ def test_what_grows_elsewhere_stops_nothing(monkeypatch):
     """Without the side condition the same sequences show that the claims would be false."""
     monkeypatch.setattr(once, "_only_where", lambda *_: True)
     assert _counterexamples(range(60))[1]
+
+
+def _drawn_behind_a_gate(rng: random.Random) -> tuple[World, Value, Value]:
+    """A drive and a column: the drive falls with memories behind gates, which mostly grow where both are positive."""
+    world = World(Language(LETTERS, "q", (Edge("q", "q", np.ones(LETTERS, dtype=bool), False, True),), 30), EXACT)
+    write, digit = ([rng.choice([0, 1, 1]) for _ in range(LETTERS)] for _ in range(2))
+    low, column = [rng.choice([0, 1]) for _ in range(LETTERS)], [rng.choice([0, 1, 1]) for _ in range(LETTERS)]
+    grown = relu(world, combine([(Fraction(1), _table(world, write, 0)), (Fraction(1), _table(world, digit, 1))], -1))
+    gate = _table(world, digit if rng.random() < 0.6 else low, 1)
+    keys = [(_table(world, k, 1), _table(world, k, 1)) for k in (column, low)]
+    held = product(world, memory(world, grown, keys, "a memory"), gate)
+    wanted = [(Fraction(2), _table(world, write, 0)), (Fraction(4), _table(world, digit, 1))]
+    drive = relu(world, combine([*wanted, (Fraction(-rng.randint(1, 2)), held)], Fraction(-4)))
+    return world, drive, _table(world, column, 1)
+
+
+def _counterexamples_behind_gates(seeds: range) -> tuple[int, int]:
+    claimed = wrong = 0
+    for seed in seeds:
+        rng = random.Random(seed)
+        world, drive, column = _drawn_behind_a_gate(rng)
+        bound = None if drive.constant or column.constant else written(world, drive, column)
+        if bound is None:
+            continue
+        claimed += 1
+        for _ in range(8):
+            sequence = Sequence(world, [rng.randrange(LETTERS) for _ in range(24)])
+            total = sum(sequence.value(drive, t) * sequence.value(column, t) for t in range(1, 25))
+            wrong += total > bound
+    return claimed, wrong
+
+
+def test_what_falls_with_memories_behind_gates_adds_up_to_no_more():
+    claimed, wrong = _counterexamples_behind_gates(range(120))
+    assert claimed > 10 and not wrong
+
+
+def test_a_gate_that_is_closed_stops_nothing(monkeypatch):
+    monkeypatch.setattr(once, "_only_where", lambda *_: True)
+    assert _counterexamples_behind_gates(range(120))[1]
 
 
 def test_first_writes_of_s4d_are_proved_and_no_changed_weight_is_believed(tmp_path):

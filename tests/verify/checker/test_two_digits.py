@@ -47,6 +47,15 @@ def test_no_wrong_weight_is_accepted(tmp_path: Path):
     assert tally["rejected"] == 20 and missed == []
 
 
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+def test_first_writes_in_two_digits_are_proved(arch: str, tmp_path: Path):
+    """They fall with memories behind gates, and what is stored is a bent sum with a window of many values."""
+    MQAR(kappa=4, vocab=4, write="first", max_d_state=2, arch=arch).compiled().save(tmp_path / "c")
+    assert check(tmp_path / "c").accepted
+    tally, missed = plant(tmp_path / "c", 8, random.Random(2))
+    assert tally["rejected"] == 8 and not missed
+
+
 @pytest.mark.parametrize("form, arch", [("pointer", "mamba"), ("place", "mamba2")])
 def test_places_in_two_digits_are_proved(form: str, arch: str, tmp_path: Path):
     """The low digit of a place is a function of the count, and so is the high one, on which a condition waits."""
