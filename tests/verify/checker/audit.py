@@ -39,7 +39,7 @@ from verify.checker import (
 )
 from verify.checker.check import check
 from verify.checker.formats import Rejected
-from verify.checker.values import Root
+from verify.checker.values import Root, constant
 
 PAGE = Path(__file__).parents[3] / "docs" / "proofs.md"
 
@@ -69,7 +69,7 @@ def _unbent(world: object, bends: bool = False, walks: bool = False) -> meaning.
 
 
 def _of_memories(_world: object, root: Root) -> list[tuple]:
-    return [(1 / root.parts[0], *root.parts[1:])] if root.kind == "memory" else []
+    return [(1 / root.parts[0], *root.parts[1:], constant(1))] if root.kind == "memory" else []
 
 
 NOTHING: Callable = lambda *_: None
