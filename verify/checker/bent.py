@@ -33,13 +33,14 @@ def single(world: World, value: Value) -> tuple[Key, Component]:
     A form is divided by the greatest common divisor of its numbers and given a sign, so that forms that differ by
     a factor and a constant share one root. What is a count (lemma D) is a function of the count.
     """
-    value = min((value, *rewritten(world, value)), key=lambda v: len(v.terms))
+    value = min((*rewritten(world, value), value), key=lambda v: len(v.terms))
     if len(value.terms) == 1:
         ((key, component),) = value.terms.items()
         return key, component.affine(Fraction(1), value.const)
-    seen = _seen_back(value)
-    if seen is not None:
-        return seen
+    if value.ramps and (back := min(lag for _, lag in value.terms)):
+        (root, lag), component = single(world, _seen_from(value, back))
+        start = [value.const + sum(c.start[len(c.start) - back + j] for c in value.terms.values()) for j in range(back)]
+        return (root, lag + back), component.starting((*component.start, *start))
     if not value.terms:
         return (TOKEN, 0), Table(np.full(world.language.tokens, float(value.const)))
     bare = Value(ZERO, value.terms)
@@ -49,14 +50,10 @@ def single(world: World, value: Value) -> tuple[Key, Component]:
     return (root.id, 0), Ramp(*_line(root, divisor, value.const))
 
 
-def _seen_back(value: Value) -> tuple[Key, Component] | None:
-    """A function of one integer k positions back, and what is the same for all letters that stand there, as one."""
-    (at, table), (key, ramp) = value.terms.items() if len(value.terms) == 2 else [((TOKEN, 0), None)] * 2
-    if not isinstance(table, Table) or len(table.ids) or not isinstance(ramp, Ramp) or at[1] != key[1]:
-        return None
-    level = Fraction(table.base) + value.const
-    start = tuple(a + b + value.const for a, b in zip(table.start, ramp.start, strict=True))
-    return key, Ramp(ramp.xs, [y + level for y in ramp.ys], start)
+def _seen_from(value: Value, back: int) -> Value:
+    """What stands `back` positions earlier, of which all components of the value are functions."""
+    earlier = {(r, lag - back): c.starting(c.start[: lag - back]) for (r, lag), c in value.terms.items()}
+    return normal(earlier, value.const)
 
 
 def _form(world: World, shape: Value) -> Root:

@@ -63,6 +63,16 @@ def _is(world: World, value: Value, values: tuple[Fraction, ...], v: Fraction, o
     return combine([(w / unit, relu(world, combine([(ONE, value)], at - v))) for w, at in bends])
 
 
+def by_cases(world: World, part: Value, others: Value, ramp: Ramp) -> Value | None:
+    """φ(u + v), u of one root and v of two values a and b, as φ(u + a) + [v is b] · (φ(u + b) − φ(u + a))."""
+    both = values_of(world, part)
+    if both is None or len(both) != 2 or len(others.terms) != 1:
+        return None
+    off, on = (_applied(world, ramp, combine([(ONE, others)], v)) for v in both)
+    flag = divided(combine([(ONE, part)], -both[0]), both[1] - both[0])
+    return combine([(ONE, off), (ONE, product(world, combine([(ONE, on), (-ONE, off)]), flag))])
+
+
 def _applied(world: World, ramp: Ramp, x: Value) -> Value:
     slopes = ramp.slopes or [ZERO]
     bends = [(b - a, at) for at, a, b in zip(ramp.xs[1:], slopes, slopes[1:], strict=False)]

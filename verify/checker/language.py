@@ -185,8 +185,10 @@ def parse(promise: dict) -> Language:
         raw = [(str(e["from"]), str(e["to"]), e["tokens"], e["distinct"] is True) for e in data["edges"] if e["tokens"]]
     except (KeyError, TypeError) as missing:
         raise Rejected(f"the promise's language is not one: {missing!r}") from missing
-    reach = _reachable([(s, t) for s, t, _, _ in raw])
-    live = reach.get(str(start), set()) | {str(start)}
+    follow: dict[str, set[str]] = {}
+    for s, t, _, _ in raw:
+        follow.setdefault(s, set()).add(t)
+    reach, live = _reachable(follow), _within(follow, str(start), length)
     edges = tuple(
         Edge(s, t, _letters(ranges, tokens), distinct, s in reach.get(t, set()) or s == t)
         for s, t, ranges, distinct in raw
@@ -211,11 +213,19 @@ def _letters(ranges: object, tokens: int) -> np.ndarray:
     return held
 
 
-def _reachable(pairs: list[tuple[str, str]]) -> dict[str, set[str]]:
+def _within(follow: dict[str, set[str]], start: str, length: int) -> set[str]:
+    """The states from which a walk of at most `length` edges can still take one."""
+    found = new = {start}
+    for _ in range(length - 1):
+        new = {t for s in new for t in follow.get(s, ())} - found
+        if not new:
+            break
+        found = found | new
+    return found
+
+
+def _reachable(follow: dict[str, set[str]]) -> dict[str, set[str]]:
     """For each state the states that a walk of at least one edge leads to."""
-    follow: dict[str, set[str]] = {}
-    for source, target in pairs:
-        follow.setdefault(source, set()).add(target)
     reach = {}
     for state in follow:
         seen, pending = set(), list(follow[state])

@@ -17,9 +17,10 @@ import numpy as np
 
 from verify.checker.bent import product, relu
 from verify.checker.bounds import bounds, values_of
-from verify.checker.flags import behind_one_flag, straightened, switched
-from verify.checker.formats import exponent
+from verify.checker.equal import with_equal_numbers
+from verify.checker.flags import behind_one_flag, by_cases, straightened, switched
 from verify.checker.items import Factors, Items
+from verify.checker.memories import columns_apart
 from verify.checker.merged import merged
 from verify.checker.rings import Clock, delayed
 from verify.checker.tables import Ramp, Table, digest
@@ -49,11 +50,13 @@ from verify.checker.windows import (
     plus,
     reach,
     times,
+    unit_of,
     window_key,
 )
 
 ONE = Fraction(1)
 _MOST_BENDS = 64
+_MOST_COLUMNS = 8  # of a memory that is a factor
 _MOST_QUERIES = 64  # that are looked at together
 Terms = list[tuple[Fraction, Factors]]
 
@@ -70,8 +73,9 @@ class Meaning:
         self._clock = Clock(world)
         self._keys: dict[str, tuple] = {}
         self._opened: dict[str, Value] = {}
+        self._zeros: dict[str, bool] = {}
         self._split_parts: dict[str, Terms] = {}
-        self._gates: dict[str, list[tuple[Fraction, tuple]]] = {}
+        self._gates: dict[str, list[tuple[Fraction, tuple | None]]] = {}
         self._queries: dict[tuple, tuple[Value, Fraction]] = {}  # by key: a window, and what it is divided by
         self._written: dict[tuple[str, int], list[Letters]] = {}  # windows, by how many first positions are told apart
         self._axes: dict[int, tuple[int, Fraction, str]] = {}
@@ -83,9 +87,15 @@ class Meaning:
         return self._keys[value.key]
 
     def zero(self, value: Value) -> bool:
-        """Whether the normal form of the value is that of 0."""
-        window, items = self._gathered(merged(self.world, value, normal_form=True))
-        return self.vanishes([(ONE, (window,))]) and items.vanish()
+        """Whether the normal form of the value is that of 0, or is when bends of equal numbers are put together."""
+        if value.key not in self._zeros:
+            self._zeros[value.key] = False  # not shown as long as it is looked at
+            whole = merged(self.world, value, normal_form=True)
+            window, items = self._gathered(whole)
+            found = self.vanishes([(ONE, (window,))]) and items.vanish()
+            moved = None if found else with_equal_numbers(self, self.opened(whole))
+            self._zeros[value.key] = found or (moved is not None and self.zero(moved))
+        return self._zeros[value.key]
 
     def _gathered(self, value: Value) -> tuple[Value, Items]:
         """A value as a window and what is no window."""
@@ -141,8 +151,11 @@ class Meaning:
         """φ of a sum as a product, where a part of the sum switches it."""
         opened = self.opened(shape)
         together = behind_one_flag(self.world, opened) if self.walks else ()
-        parts = chain(together, *map(self._components, (shape, opened)))
-        found = (switched(self.world, part, others, ramp, self.walks) for part, others in parts)
+        parts = [*together, *chain(*map(self._components, (shape, opened)))]
+        found = chain(
+            (switched(self.world, part, others, ramp, self.walks) for part, others in parts),
+            (by_cases(self.world, part, others, ramp) for part, others in parts if self.walks),
+        )
         return next((value for value in found if value is not None), None)
 
     def _components(self, shape: Value) -> list[tuple[Value, Value]]:
@@ -275,8 +288,12 @@ class Meaning:
                 continue
             level, pieces_ = self._bends(root, place[1], component)
             levels.append(level)
-            for scale, shape in (normalised(Value(ZERO, {place: piece})) for piece in pieces_):
-                found.append((scale, (shape,)))
+            for piece in pieces_:
+                if root.kind == "memory" and piece.linear and not place[1] and len(root.parts[2]) <= _MOST_COLUMNS:
+                    found += self.expanded(columns_apart(self.world, root, piece.slopes[0]))
+                else:
+                    scale, shape = normalised(Value(ZERO, {place: piece}))
+                    found.append((scale, (shape,)))
         pure = combine([(ONE, part) for part in levels], const)
         return [*([] if pure.zero else [(ONE, (pure,))]), *found]
 
@@ -324,26 +341,28 @@ class Meaning:
         flags = {key for key, flag in keys if flag}
         return sorted([*flags, *(key for key, flag in keys if not flag)])
 
-    def gates(self, value: Value) -> list[tuple[Fraction, tuple]]:
-        """(scale, key) of the parts of a gate or query; a window of both signs is a difference of two without them."""
+    def gates(self, value: Value) -> list[tuple[Fraction, tuple | None]]:
+        """(scale, key) of the parts of a gate or query, None for 1; a window of both signs is a difference of two."""
         if value.key not in self._gates:
             self._gates[value.key] = self._gates_of(value)
         return self._gates[value.key]
 
-    def _gates_of(self, value: Value) -> list[tuple[Fraction, tuple]]:
+    def _gates_of(self, value: Value) -> list[tuple[Fraction, tuple | None]]:
+        if value.constant:
+            return [(value.const, None)] if value.const else []
         if not is_window(self.world, value):
             return [part for weight, factors in self._parts(value) for part in self._gates_in(weight, factors)]
         lo, hi = bounds(self.world, value)
         found = []
         for sign in (ONE, -ONE) if lo < 0 < hi else (ONE,):
             part = relu(self.world, combine([(sign, value)])) if lo < 0 < hi else value
-            scale, unit = _unit(pieces(self.world, part, reach(self.world, part)))
+            scale, unit = unit_of(pieces(self.world, part, reach(self.world, part)))
             if any(p.table.any() for p in unit):
                 found.append((sign * scale, window_key(unit)))
                 self._queries[found[-1][1]] = part, scale
         return found
 
-    def _gates_in(self, weight: Fraction, factors: Factors) -> list[tuple[Fraction, tuple]]:
+    def _gates_in(self, weight: Fraction, factors: Factors) -> list[tuple[Fraction, tuple | None]]:
         """The same of one product."""
         gate = self._multiplied(factors)
         if is_window(self.world, gate):
@@ -374,18 +393,3 @@ class Meaning:
         window, products = self._sum(terms, depth)
         total = None if products else ended(window)
         return total is not None and not any(p.table.any() for p in times(self._query(key, depth), total))
-
-
-def _unit(parts: list[Letters]) -> tuple[Fraction, list[Letters]]:
-    """(scale, parts / scale): a power of two with the sign of the first entry that is not 0, in the order of the
-    letters.
-    """
-    for part in parts:
-        table = part.table
-        for place, lag in enumerate(sorted(part.axes)):
-            table = table.take(part.axes[lag][:64], axis=place)
-        found = table.reshape(-1)[table.reshape(-1) != 0]
-        if len(found):
-            scale = Fraction(2) ** exponent(found[0]) * (1 if found[0] > 0 else -1)
-            return scale, [times([p], [Letters({}, np.array(float(1 / scale)))])[0] for p in parts]
-    return ONE, parts

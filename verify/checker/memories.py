@@ -8,12 +8,13 @@ from math import ceil, floor
 
 import numpy as np
 
+from verify.checker.bent import product
 from verify.checker.bounds import along, bounds, largest, latched, tight
 from verify.checker.columns import masses_of_products
 from verify.checker.formats import exponent
 from verify.checker.mass import mass, sorted_majorants
 from verify.checker.once import written
-from verify.checker.running import upright
+from verify.checker.running import running_sum, upright
 from verify.checker.sums import representable
 from verify.checker.tables import Ramp, digest, ramp_sum
 from verify.checker.values import ZERO, Along, Root, Value, World, above, combine, constant, of_root, scaled
@@ -53,6 +54,13 @@ def read_with(world: World, drive: Value, root: Root, known: tuple[Fraction, Fra
     unit *= Fraction(2) ** (shape.unit - old.unit)
     lo, hi = sorted(end / (scale * unit) for end in known)
     return of_root(world.root("memory", (floor(lo), ceil(hi), None), (unit, shape, columns)), scale * unit)
+
+
+def columns_apart(world: World, root: Root, slope: Fraction) -> list[tuple[Fraction, tuple[Value, Value]]]:
+    """slope · a memory as a sum of weight · (what a column holds) · (its query)."""
+    unit, shape, columns = root.parts
+    drives = [(product(world, shape, b), c) for b, c in columns if not c.zero]
+    return [(slope / unit, (running_sum(world, drive, "a column"), c)) for drive, c in drives]
 
 
 @dataclass(frozen=True, eq=False)

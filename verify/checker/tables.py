@@ -112,12 +112,16 @@ class Table:
         """The value that normal forms put at 0: that of letter 0."""
         return Fraction(float(self.vals[0])) if len(self.ids) and self.ids[0] == 0 else Fraction(self.base)
 
-    def later(self, k: int) -> Table:
-        """The same component seen from k positions later: before the sequence every number is 0."""
+    def starting(self, start: tuple[Fraction, ...]) -> Table:
+        """The same with other values before the sequence."""
         result = Table.__new__(Table)
         result.size, result.base, result.ids, result.vals = self.size, self.base, self.ids, self.vals
-        result.start = self.start + (Fraction(0),) * k
+        result.start = start
         return result
+
+    def later(self, k: int) -> Table:
+        """The same component seen from k positions later: before the sequence every number is 0."""
+        return self.starting(self.start + (Fraction(0),) * k)
 
 
 def table_sum(terms: Iterable[tuple[Fraction, Table]], shift: Fraction = Fraction(0)) -> Table:
@@ -250,8 +254,16 @@ class Ramp:
         xs = sorted({self.xs[0], *inner.xs, self.xs[-1]})
         return Ramp(xs, [inner.at(x) for x in xs], self.start)
 
+    def over_line(self, sign: int, shift: Fraction, lo: int, hi: int) -> Ramp:
+        """f(sign · x + shift) as a function of x from lo to hi; shift is whole."""
+        xs = sorted({lo, hi, *(x for x in (int(sign * (y - shift)) for y in self.xs) if lo < x < hi)})
+        return Ramp(xs, [self.at(sign * x + shift) for x in xs], self.start)
+
+    def starting(self, start: tuple[Fraction, ...]) -> Ramp:
+        return Ramp(self.xs, self.ys, start)
+
     def later(self, k: int) -> Ramp:
-        return Ramp(self.xs, self.ys, self.start + (Fraction(0),) * k)
+        return self.starting(self.start + (Fraction(0),) * k)
 
 
 def ramp_sum(terms: Iterable[tuple[Fraction, Ramp]]) -> Ramp:

@@ -9,7 +9,7 @@ from math import ceil, floor
 
 import numpy as np
 
-from verify.checker.formats import array_exponent
+from verify.checker.formats import array_exponent, exponent
 from verify.checker.tables import Ramp, Table, digest
 from verify.checker.values import TOKEN, Root, Value, World
 
@@ -228,6 +228,21 @@ def window_key(parts: list[Letters]) -> tuple[str, ...]:
     while len(keys) > 1 and keys[-1] == keys[0]:
         keys.pop()
     return tuple(keys)
+
+
+def unit_of(parts: list[Letters]) -> tuple[Fraction, list[Letters]]:
+    """(scale, parts / scale): a power of two with the sign of the first entry that is not 0, in the order of the
+    letters.
+    """
+    for part in parts:
+        table = part.table
+        for place, lag in enumerate(sorted(part.axes)):
+            table = table.take(part.axes[lag][:64], axis=place)
+        found = table.reshape(-1)[table.reshape(-1) != 0]
+        if len(found):
+            scale = Fraction(2) ** exponent(found[0]) * (1 if found[0] > 0 else -1)
+            return scale, [times([p], [Letters({}, np.array(float(1 / scale)))])[0] for p in parts]
+    return Fraction(1), parts
 
 
 def ended(parts: list[Letters]) -> list[Letters] | None:
