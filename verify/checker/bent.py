@@ -38,9 +38,9 @@ def single(world: World, value: Value) -> tuple[Key, Component]:
         ((key, component),) = value.terms.items()
         return key, component.affine(Fraction(1), value.const)
     if value.ramps and (back := min(lag for _, lag in value.terms)):
-        (root, lag), component = single(world, _seen_from(value, back))
+        (seen, lag), component = single(world, _seen_from(value, back))
         start = [value.const + sum(c.start[len(c.start) - back + j] for c in value.terms.values()) for j in range(back)]
-        return (root, lag + back), component.starting((*component.start, *start))
+        return (seen, lag + back), component.starting((*component.start, *start))
     if not value.terms:
         return (TOKEN, 0), Table(np.full(world.language.tokens, float(value.const)))
     bare = Value(ZERO, value.terms)

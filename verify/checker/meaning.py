@@ -353,13 +353,14 @@ class Meaning:
         if not is_window(self.world, value):
             return [part for weight, factors in self._parts(value) for part in self._gates_in(weight, factors)]
         lo, hi = bounds(self.world, value)
-        found = []
+        found: list[tuple[Fraction, tuple | None]] = []
         for sign in (ONE, -ONE) if lo < 0 < hi else (ONE,):
             part = relu(self.world, combine([(sign, value)])) if lo < 0 < hi else value
             scale, unit = unit_of(pieces(self.world, part, reach(self.world, part)))
             if any(p.table.any() for p in unit):
-                found.append((sign * scale, window_key(unit)))
-                self._queries[found[-1][1]] = part, scale
+                name = window_key(unit)
+                found.append((sign * scale, name))
+                self._queries[name] = part, scale
         return found
 
     def _gates_in(self, weight: Fraction, factors: Factors) -> list[tuple[Fraction, tuple | None]]:

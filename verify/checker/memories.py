@@ -56,7 +56,7 @@ def read_with(world: World, drive: Value, root: Root, known: tuple[Fraction, Fra
     return of_root(world.root("memory", (floor(lo), ceil(hi), None), (unit, shape, columns)), scale * unit)
 
 
-def columns_apart(world: World, root: Root, slope: Fraction) -> list[tuple[Fraction, tuple[Value, Value]]]:
+def columns_apart(world: World, root: Root, slope: Fraction) -> list[tuple[Fraction, tuple[Value, ...]]]:
     """slope · a memory as a sum of weight · (what a column holds) · (its query)."""
     unit, shape, columns = root.parts
     drives = [(product(world, shape, b), c) for b, c in columns if not c.zero]
