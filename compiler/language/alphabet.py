@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 
-from compiler.language.arguments import close_to, instance, integer, shown
+from compiler.language.arguments import MOST_LANES, close_to, instance, integer, shown
 
 _MOST_COMPARED = 10_000  # names that a misspelt one is compared with
 
@@ -31,8 +32,9 @@ class Alphabet:
         """
         tokens, spans = list(singles), []
         for group, members in groups.items():
-            if isinstance(members, int):
-                names = [f"{group}{i}" for i in range(integer(members, f"the size of group {group!r}", 0))]
+            if isinstance(members, Integral):
+                size = integer(members, f"the size of group {group!r}", 0, MOST_LANES)
+                names = [f"{group}{i}" for i in range(size)]
             else:
                 names = list(instance(members, Iterable, f"group {group!r}", "a number or a list of tokens"))
             spans.append((group, len(tokens), len(tokens) + len(names)))

@@ -10,6 +10,8 @@ import numpy as np
 
 from compiler.language.arguments import MOST_LANES, integer
 
+_MOST_ENTRIES = 1 << 28  # of a random codebook, a byte each
+
 
 @dataclass(frozen=True, eq=False)
 class Codebook:
@@ -121,12 +123,17 @@ def random_balanced(size: int, length: int, seed: int) -> Codebook:
     """
     size, length = (
         integer(size, "size of random_balanced", 1, MOST_LANES),
-        integer(length, "length of random_balanced", 1),
+        integer(length, "length of random_balanced", 1, MOST_LANES),
     )
-    if length % 2 or comb(length, length // 2) < size:
+    least = balanced_length(size)
+    if length % 2 or length < least:
         raise ValueError(
-            f"{size} distinct balanced codewords need an even length of at least "
-            f"{balanced_length(size)}, and it is {length}"
+            f"{size} distinct balanced codewords need an even length of at least {least}, and it is {length}"
+        )
+    if size * length > _MOST_ENTRIES:
+        raise ValueError(
+            f"{size} codewords of length {length} have {size * length} entries, and random_balanced draws at most "
+            f"{_MOST_ENTRIES}"
         )
     rng = np.random.default_rng(integer(seed, "seed of random_balanced", 0))
     seen: dict[bytes, np.ndarray] = {}

@@ -18,6 +18,8 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import instance, integer, shown, truth
 
 LARGEST_LENGTH = 1 << 53  # of a sequence: its positions are still exact in float64
+_LONGEST_SPELLED = 1 << 16  # of `strings`, which copies a prefix for each of its tokens
+_MOST_DRAWN = 1 << 24  # tokens of one sample
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,16 @@ class InputLanguage:
         return min(total, self.max_length)
 
     def strings(self, length: int) -> Iterator[tuple[int, ...]]:
-        """Every sequence of exactly this length, each once, in lexicographic order of the walk."""
+        """Every sequence of exactly this length, each once, in lexicographic order of the walk.
+
+        None where the length exceeds max_length; ValueError above 65536, for a prefix is copied at every token.
+        """
+        length = integer(length, "length of strings", 0)
+        if length > self.max_length:
+            return iter(())
+        return self._strings(integer(length, "length of strings", most=_LONGEST_SPELLED))
+
+    def _strings(self, length: int) -> Iterator[tuple[int, ...]]:
         seen: set[tuple[int, ...]] = set()
         stack: list[tuple[tuple[int, ...], str, frozenset[tuple[int, int]]]] = [((), self.start, frozenset())]
         while stack:
@@ -160,9 +171,13 @@ class InputLanguage:
     def sample(self, count: int, length: int, seed: int) -> np.ndarray:
         """`count` random walks of exactly this length: (count, length) int64; edges and tokens drawn uniformly.
 
-        ValueError when the walks run dry of tokens before that length.
+        ValueError when the walks run dry of tokens before that length, or when no sequence is as long.
         """
-        integer(count, "count of sample", 0), integer(length, "length of sample", 0)
+        count, length = integer(count, "count of sample", 0), integer(length, "length of sample", 0, self.max_length)
+        if count * length > _MOST_DRAWN or count > _MOST_DRAWN:
+            raise ValueError(
+                f"count of sample is {shown(count)} and its length {length}, and at most {_MOST_DRAWN} tokens are drawn"
+            )
         rng = np.random.default_rng(integer(seed, "seed of sample", 0))
         return np.array([self._walk(rng, length) for _ in range(count)], dtype=np.int64).reshape(count, length)
 

@@ -18,7 +18,7 @@ from compiler.interpreter import interpret
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
-from compiler.language.codebook import Codebook, balanced
+from compiler.language.codebook import Codebook, balanced, random_balanced
 from compiler.language.input_language import Edge, InputLanguage
 from compiler.language.output import emit, readout, readout_integer, readout_one_hot
 from compiler.language.source import Tokens, numbers
@@ -69,6 +69,14 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "a ragged codebook": (lambda: Codebook([[1], [1, 0]]), "the words of a codebook must be a (size, length) array"),
     "a codebook of half": (lambda: balanced(0.5), "size of balanced is 0.5, and an integer is needed"),
     "a codebook of no table": (lambda: Codebook([1, 0]), "the words of a codebook must be a (size, length) array"),
+    "a random codebook too long": (
+        lambda: random_balanced(3, 2**22, 0),
+        "length of random_balanced is 4194304, and it must be at most 1048576",
+    ),
+    "a random codebook too large": (
+        lambda: random_balanced(2**20, 2**20, 0),
+        "have 1099511627776 entries, and random_balanced draws at most 268435456",
+    ),
     # operands
     "add a text": (lambda: N + "1", "an operand is '1', and a stream or a number is needed"),
     "times a function": (lambda: count * N, "a factor is count (function), and a stream or a number is needed"),
@@ -165,6 +173,10 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "half a character": (lambda: Alphabet.of("\ud800"), "holds a lone surrogate"),
     "a token of numbers": (lambda: Alphabet.of(1, 2), "a token of the alphabet is 1, and a text is needed"),
     "a negative group": (lambda: Alphabet.of("a", k=-1), "the size of group 'k' is -1, and it must be at least 0"),
+    "a group without end": (
+        lambda: Alphabet.of("a", k=2**70),
+        "the size of group 'k' is 1180591620717411303424, and it must be at most 1048576",
+    ),
     "a group of half": (lambda: Alphabet.of("a", k=0.5), "group 'k' is 0.5, and a number or a list of tokens"),
     "a forgotten token": (lambda: Alphabet.of(value=3).index("valu1"), "; did you mean 'value1'?"),
     "a forgotten group": (lambda: Tokens(Alphabet.of(letter=3)).one_hot("letters"), "; did you mean 'letter'?"),
@@ -191,6 +203,22 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "ids as names": (lambda: Edge("s", "s", frozenset("a")), "a token of an edge is 'a', and its id"),
     "ids in a list": (lambda: Edge("s", "s", [0]), "the tokens of an edge is [0] (list), and a frozenset"),
     "half a sample": (lambda: EVERYTHING.sample(0.5, 1, 0), "count of sample is 0.5, and an integer is needed"),
+    "strings of a negative length": (
+        lambda: EVERYTHING.strings(-1),
+        "length of strings is -1, and it must be at least 0",
+    ),
+    "strings of None": (lambda: EVERYTHING.strings(None), "length of strings is None, and an integer is needed"),
+    "strings of NaN": (lambda: EVERYTHING.strings(NAN), "length of strings is nan, and an integer is needed"),
+    "strings without end": (
+        lambda: InputLanguage.everything(ABC, 2**53).strings(2**50),
+        "length of strings is 1125899906842624, and it must be at most 65536",
+    ),
+    "a sample without end": (lambda: EVERYTHING.sample(2**70, 4, 0), "its length 4, and at most 16777216 tokens are"),
+    "a sample of nothing": (lambda: EVERYTHING.sample(2**70, 0, 0), "its length 0, and at most 16777216 tokens are"),
+    "a sample too long": (
+        lambda: EVERYTHING.sample(3, 2**70, 0),
+        "length of sample is 1180591620717411303424, and it must be at most 9",
+    ),
     "an edge of two": (
         lambda: InputLanguage.of(ABC, "s", [("s", "a")], 3, ""),
         "(state, next state, members[, distinct])",
@@ -264,6 +292,9 @@ def test_what_a_user_may_well_write_is_accepted() -> None:
     assert N.shift(np.int64(2)).operation.k == 2
     assert (np.array([[True]]) @ N).width == 1
     assert len(list(token)) == 3 and all(isinstance(lane, Stream) for lane in token)
+    assert Alphabet.of(k=np.int64(2)).tokens == ("k0", "k1")
+    assert not list(EVERYTHING.strings(2**70)), "the language holds none as long"
+    assert random_balanced(3, 2**20, 0).length == 2**20
     assert readout_one_hot(concatenate(is_a, is_b), ABC, ["a", "b"]).width == 3
     assert N.lookup({0: np.int64(3), 1: 4}).operation.table == (3, 4)
     for alike in (abc.is_in("a", "b"), abc.one_hot("a", "b")):
