@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import cast, get_args
+from typing import cast
 
 import numpy as np
 from scipy import sparse
 
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
-from compiler.language.arguments import MOST_LANES, instance, integer, number
+from compiler.language.arguments import instance, integer
 from compiler.language.codebook import Codebook
+from compiler.language.declared import declared
 from compiler.language.given_matrix import given_matrix
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
@@ -107,23 +108,7 @@ class Tokens:
 
 def numbers(type: Type, name: str = "x") -> Stream:
     """A numeric input of the declared type (for circuits without tokens)."""
-    instance(type, get_args(Type), "the type of numbers", "a stream type such as Int(-3, 3)")
-    _check_bounds(type)
-    return Stream(ops.Numbers(type), (), name)
-
-
-def _check_bounds(type: Type) -> None:
-    """ValueError or TypeError where no number is within the bounds, or where those of integers are none."""
-    integer(getattr(type, "width", None), "the width of numbers", 1, MOST_LANES)
-    if not isinstance(type, Int | Real):
-        return
-    if isinstance(type, Real) and number(type.gap, "the gap of numbers") < 0:
-        raise ValueError(f"the gap of numbers is {type.gap}, and it must be at least 0")
-    bounds = [bound for bound in (type.lo, type.hi) if bound is not None]
-    for bound in bounds:
-        (integer if isinstance(type, Int) else number)(bound, "a bound of numbers")
-    if bounds != sorted(bounds):
-        raise ValueError(f"the type of numbers is {type}, and lo must be at most hi")
+    return Stream(ops.Numbers(declared(type, "numbers")), (), name)
 
 
 def position() -> Stream:

@@ -11,17 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from inspect import signature
 from numbers import Rational
-from typing import get_args
 
 import numpy as np
 from scipy import sparse
 
 from compiler.language import operations as ops
 from compiler.language.arguments import MOST_LANES, Exact, Number, instance, integer, number, shown
+from compiler.language.declared import declared
 from compiler.language.expression import expression
 from compiler.language.given_matrix import given_matrix
 from compiler.language.origin import source_line
-from compiler.language.types import OneHot, Type
+from compiler.language.types import OneHot, Real, Type
 
 _OPERAND = "a stream or a number"
 _DEEPEST = 3  # operations in the expression that names a stream, one inside the other
@@ -72,10 +72,16 @@ class Stream:
         raise TypeError(f"stream {self.label!r} has no truth value while the circuit is built; use & | ~ and select()")
 
     def retyped(self, type: Type) -> Stream:
-        """The same numbers under a sharper type; a circuit is refused where the type cannot be shown."""
-        instance(type, get_args(Type), "the type of retyped", "a type such as Int(0, 9)")
+        """The same numbers under a sharper type; a circuit is refused where the type cannot be shown.
+
+        A gap cannot be, nor can a Code, but of a stream with the same codebook. Bounds of a Real are only shown: what
+        is computed rests on what can be shown.
+        """
+        declared(type, "retyped")
         if type.width != self.width:
             raise ValueError(f"the type of retyped has {type.width} lanes, and {self.label} has {self.width}")
+        if isinstance(type, Real) and type.gap:
+            raise ValueError(f"the gap of retyped is {type.gap}, and it must be 0: only numbers() can promise a gap")
         return Stream(ops.Linear((ops.scaled_identity(self.width),), type), (self,))
 
     # lanes -------------------------------------------------------------------------------------

@@ -18,18 +18,20 @@ from compiler.interpreter import interpret
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
-from compiler.language.codebook import Codebook, balanced, random_balanced
+from compiler.language.codebook import Codebook, balanced, random_balanced, signs
 from compiler.language.input_language import Edge, InputLanguage
 from compiler.language.output import emit, readout, readout_integer, readout_one_hot
 from compiler.language.source import Tokens, numbers
 from compiler.language.stream import Stream, constant
-from compiler.language.types import Int, Real
+from compiler.language.types import Code, Int, Real
 from compiler.language.words import concatenate, count, decode, latch, latch_bank, lti, maximum, select, sum_where
 from tests.circuits import ABC, abc, is_a, is_b, over_abc, token
 from verify import verify
 
 N = is_a.cumsum().named("n")
 EVERYTHING = InputLanguage.everything(ABC, 9)
+SIGNS = signs(3)
+CODE = abc.code(None, SIGNS, "letter")
 NAN, INF = float("nan"), float("inf")
 
 
@@ -115,6 +117,27 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
         "its operands have 3 and 2 lanes; they must agree, or one of them be a single lane",
     ),
     "another width": (lambda: N.retyped(Int(0, 9, 2)), "the type of retyped has 2 lanes, and n has 1"),
+    "bounds of text": (lambda: N.retyped(Int("a", "b")), "a bound of retyped is 'a', and an integer is needed"),
+    "a bound of NaN": (lambda: N.retyped(Int(NAN, 50)), "a bound of retyped is nan, and an integer is needed"),
+    "an infinite bound": (lambda: N.retyped(Int(-INF, INF)), "a bound of retyped is -inf, and an integer is needed"),
+    "a bound beyond floats": (lambda: N.retyped(Int(-3, 2**1200)), "a bound of retyped lies beyond ±2^1023"),
+    "a width of two": (lambda: N.retyped(Int(-3, 3, np.array([1, 2]))), "the width of retyped is array([1, 2])"),
+    "real bounds backwards": (lambda: N.retyped(Real(1, 0)), "and lo must be at most hi"),
+    "a real bound of NaN": (lambda: N.retyped(Real(NAN, 1)), "a bound of retyped is nan, and a finite number is"),
+    "a real bound of text": (lambda: N.retyped(Real(None, "x")), "a bound of retyped is 'x', and a number is needed"),
+    "a gap that is claimed": (lambda: N.retyped(Real(gap=0.5)), "the gap of retyped is 0.5, and it must be 0"),
+    "real bounds that are not shown": (
+        lambda: compile(over_abc("c", N.retyped(Real(0, 1)))),
+        "it is declared Real(lo=0, hi=1, width=1, gap=0.0), and all that can be shown is 0…24",
+    ),
+    "a code that is not shown": (
+        lambda: compile(over_abc("c", concatenate(N, N).retyped(Code(signs(3))))),
+        "it is declared a Code, and what it reads is not shown to hold words of that codebook",
+    ),
+    "a code of another book": (
+        lambda: compile(over_abc("c", CODE.retyped(Code(Codebook(-SIGNS.words))))),
+        "it is declared a Code, and what it reads is not shown to hold words of that codebook",
+    ),
     # lanes, time, tables
     "a lane too far": (lambda: token[5], "lane 5 of token is none of its lanes 0 … 2"),
     "a lane by name": (lambda: token["a"], "lane 'a' of token is none of its lanes 0 … 2"),
@@ -292,6 +315,7 @@ def test_what_a_user_may_well_write_is_accepted() -> None:
     assert N.shift(np.int64(2)).operation.k == 2
     assert (np.array([[True]]) @ N).width == 1
     assert len(list(token)) == 3 and all(isinstance(lane, Stream) for lane in token)
+    assert compile(over_abc("c", concatenate(CODE.retyped(Code(signs(3))), N.retyped(Real(1, 24))))).error_bound == 0
     assert Alphabet.of(k=np.int64(2)).tokens == ("k0", "k1")
     assert not list(EVERYTHING.strings(2**70)), "the language holds none as long"
     assert random_balanced(3, 2**20, 0).length == 2**20

@@ -19,7 +19,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.graph import inputs_first, operation_of
 from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream
-from compiler.language.types import Bool, Int, OneHot, Real, Type
+from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
 
 _RANGE = 2.0**256  # beyond, and below its inverse, products of bounds could leave the range of float64
 _ZERO, _ONE = Fraction(0), Fraction(1)
@@ -112,6 +112,10 @@ class Domains:
             return None
         claimed = self._known[stream]
         known = self._uncut.get(claimed, claimed)
+        if isinstance(operation, ops.Linear) and isinstance(type, Code) and not _same_code(stream):
+            return "it is declared a Code, and what it reads is not shown to hold words of that codebook"
+        if isinstance(operation, ops.Linear) and isinstance(type, Real) and not _within(known, type):
+            return f"it is declared {type}, and all that can be shown is {known.lo}…{known.hi}"
         within = known.lo >= claimed.lo and known.hi <= claimed.hi or not isinstance(operation, (ops.Linear, ops.Embed))
         single = known.l1 <= 1 or not isinstance(type, OneHot) or not isinstance(operation, (ops.Linear, ops.Embed))
         if within and single and (not type.integral or known.step > 0 and known.step.denominator == 1):
@@ -225,3 +229,18 @@ def with_zero(d: Domain) -> Domain:
 def products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Products of units, where a lane without a lattice stays without one."""
     return np.where((a == 0) | (b == 0), 0.0, np.where(a == 0, 1.0, a) * np.where(b == 0, 1.0, b))
+
+
+def _same_code(stream: Stream) -> bool:
+    """Whether a stream that is declared a Code is one that was a Code of the same words before."""
+    (source, *others), (matrix, *_) = stream.inputs, operation_of(stream, ops.Linear).matrices
+    if others or not isinstance(source.type, Code) or not isinstance(stream.type, Code):
+        return False
+    same = np.array_equal(source.type.book.words, stream.type.book.words)
+    return same and (matrix != ops.scaled_identity(source.width)).nnz == 0
+
+
+def _within(known: Domain, type: Real) -> bool:
+    """Whether all numbers are within the bounds; a position without any holds 0."""
+    low = type.lo is None or known.lo >= min(Fraction(type.lo), _ZERO)
+    return low and (type.hi is None or known.hi <= max(Fraction(type.hi), _ZERO))
