@@ -8,7 +8,7 @@ from compiler.language.arguments import MOST_LANES, instance, integer, number
 from compiler.language.types import Int, Real, Type
 
 
-def declared(type: object, what: str) -> Type:
+def declared(type: Type, what: str) -> Type:
     """The type; ValueError or TypeError where no number is within its bounds, or where those of integers are none.
 
     what: the word that it is given to, for messages.
