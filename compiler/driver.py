@@ -183,27 +183,34 @@ def compile(
 def _first_that_fits(circuit: Circuit, mixer: Target, format: Format, max_d_state: int | None) -> Compiled:
     """The circuit as written; else what is wanted of it, where bounds decide what they can; else that with memories
     that are written once. CompileError with the reasons of the last.
+
+    Rules get their weights before, and what is compiled is kept with them: so what a file says compiles to the same.
     """
+    context = partial(Context.of, target=mixer, format=format, max_d_state=max_d_state)
     try:
-        return _compiled(circuit, circuit, Context.of(circuit, mixer, format, max_d_state))
+        weighed = weigh_rules(circuit, known := context(circuit))
     except CompileError:
-        less = wanted(circuit)
+        circuit = wanted(circuit)
+        weighed = weigh_rules(circuit, known := context(circuit))
     try:
-        return _compiled(circuit, less, Context.of(less, mixer, format, max_d_state, decides=True))
+        return _compiled(weighed, weighed, known)
+    except CompileError:
+        less = wanted(weighed)
+    try:
+        return _compiled(weighed, less, context(less, decides=True))
     except CompileError:
         proved = once(less)
         if proved is less:
             raise
-    return _compiled(circuit, proved, Context.of(proved, mixer, format, max_d_state, decides=True))
+    return _compiled(weighed, proved, context(proved, decides=True))
 
 
 def _compiled(source: Circuit, circuit: Circuit, context: Context) -> Compiled:
     """circuit: the source, or what was proved to equal it."""
-    weighed = weigh_rules(circuit, context)
-    core = common(real_lanes(weighed, context), context)
+    core = common(real_lanes(circuit, context), context)
     core = two_digits(core, context)
     core = rings(core, context)
-    return _fewest_blocks(source if weighed is circuit else weighed, core, context)
+    return _fewest_blocks(source, core, context)
 
 
 def _fewest_blocks(weighed: Circuit, core: Circuit, context: Context) -> Compiled:

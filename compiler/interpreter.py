@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from compiler.language import operations as ops
-from compiler.language.arguments import instance, shown
+from compiler.language.arguments import instance, number, shown
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
 
@@ -88,11 +88,9 @@ def _value(stream, values, tokens, inputs, like, dtype) -> np.ndarray:
     return operation.evaluate(*(values[s] for s in stream.inputs))
 
 
-_to_integer = np.frompyfunc(lambda v: int(v) if v == int(v) else v, 1, 1)
+_exact = np.frompyfunc(lambda v: number(v, "a number that is run") if isinstance(v, float | np.generic) else v, 1, 1)
 
 
 def _converted(array: np.ndarray, dtype: type) -> np.ndarray:
-    """The array in the run's dtype; whole floats become Python integers in object runs."""
-    if dtype is object and array.dtype != object:
-        return _to_integer(array.astype(object)) if array.dtype.kind == "f" else array.astype(object)
-    return array.astype(dtype)
+    """The array in the run's dtype; in object runs floats become the integers and Fractions that they stand for."""
+    return _exact(array.astype(object)) if dtype is object else array.astype(dtype)

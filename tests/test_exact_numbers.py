@@ -20,11 +20,13 @@ from compiler.artifact.model import Stack
 from compiler.artifact.package import bare, language_model
 from compiler.driver import compile
 from compiler.errors import CompileError
+from compiler.interpreter import interpret
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
-from compiler.language.source import Tokens
+from compiler.language.source import Tokens, numbers
 from compiler.language.stream import Stream
+from compiler.language.types import Real
 from compiler.language.words import concatenate, latch, lti
 
 ALPHABET = Alphabet.of("a", "b", "c")
@@ -213,3 +215,28 @@ def test_most_of_the_generator_is_not_refused():
     rng = np.random.default_rng(0)
     found = [verdict(lambda n: int(rng.integers(n)), "mamba", "float32") for _ in range(40)]
     assert set(found) == {"exact", "refused"} and found.count("exact") >= 8
+
+
+eighth = Tokens(ALPHABET).rows(["a"], np.array([[0.125]]), "eighth")
+HUGE = [
+    ((eighth + 2**60) - 2**60, [Fraction(1, 8), Fraction(0)]),
+    ((eighth * 2**60 + Fraction(1, 8)) - eighth * 2**60, [Fraction(1, 8), Fraction(1, 8)]),
+    (lti(eighth, [2**60, 1]) - lti(eighth, [2**60, 0]), [Fraction(0), Fraction(1, 8)]),
+]
+
+
+@pytest.mark.parametrize("target", ["mamba", "mamba2"])
+@pytest.mark.parametrize("stream, wanted", HUGE, ids=["sum", "scaled", "filter"])
+def test_a_fraction_beside_a_huge_number_is_not_rounded(stream: Stream, wanted: list[Fraction], target: str):
+    """Neither by the interpreter, which floats of a table once made round, nor by the model."""
+    circuit = Circuit("huge", stream, InputLanguage.everything(ALPHABET, 4))
+    tokens = np.array([[0, 1]])
+    assert interpret(circuit, tokens)[stream].ravel().tolist() == wanted
+    assert bare(compile(circuit, target))(torch.tensor(tokens)).ravel().tolist() == wanted
+
+
+def test_a_numeric_input_is_interpreted_as_the_fraction_that_it_is():
+    x = numbers(Real(-1, 1))
+    stream = (x + 2**60) - 2**60
+    circuit = Circuit("huge", stream, length=4)
+    assert interpret(circuit, inputs={x: np.array([[[0.125], [-0.5]]])})[stream].ravel().tolist() == [0.125, -0.5]

@@ -17,6 +17,7 @@ import torch
 
 from compiler import Compiled, CompileError, bare, compile, language_model
 from compiler.artifact.model import Stack
+from compiler.language.data import from_data, to_data
 from tests.fuzz.device import SECONDS, not_for_the_kernels, transformers_definitions
 from tests.fuzz.kinds import Draw
 from tests.fuzz.language import continued, sequences
@@ -140,7 +141,14 @@ def _bare(compiled: Compiled, device: str) -> Stack:
 
 
 def _packaged(compiled: Compiled, device: str) -> Stack:
-    model = language_model(compiled)
+    """Of the circuit that its file keeps, which must give the weights that the circuit itself has."""
+    context, kept = compiled.context, from_data(to_data(compiled.source))
+    columns = context.columns.most if context.columns.asked else None
+    again = compile(kept, context.target.name, compiled.dtype, columns)
+    model, own = language_model(again), language_model(compiled)
+    differ = [name for name, tensor in own.tensors.items() if not torch.equal(tensor, model.tensors[name])]
+    if differ or own.config != model.config:
+        raise AssertionError(f"the circuit that is kept compiles to another model: {differ or 'its config'} differ")
     return in_dtype(Stack.from_language_model(model.config, model.tensors), compiled.dtype).to(device)
 
 

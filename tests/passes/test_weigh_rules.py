@@ -9,15 +9,19 @@ import pytest
 
 import compiler
 from compiler.analysis.domains import Domains
+from compiler.artifact.package import language_model
 from compiler.driver import run_blocks
 from compiler.errors import CompileError
 from compiler.exactness.compare import Miscompiled
 from compiler.interpreter import interpret
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
+from compiler.language.data import from_data, to_data
 from compiler.language.input_language import InputLanguage
 from compiler.language.output import decide, readout_integer, readout_one_hot
 from compiler.language.source import Tokens
+from compiler.language.stream import constant
+from compiler.language.words import concatenate
 from compiler.passes import weigh_rules
 from compiler.passes.weigh_rules import rule_weight
 from compiler.targets import target_names
@@ -114,6 +118,17 @@ def test_a_later_rule_alone_beats_the_scores():
 def test_scores_that_the_dtype_does_not_hold_are_refused():
     with pytest.raises(CompileError, match="bfloat16"):
         compiler.compile(_circuit(400), dtype="bfloat16")
+
+
+@pytest.mark.parametrize("target", ["mamba", "mamba2"])
+def test_what_is_kept_with_its_weights_compiles_to_the_same_where_the_circuit_as_written_is_refused(target: str):
+    """A number that no format holds stands beside flags that bounds decide; nothing is made of it."""
+    beside = concatenate(constant(2**40) // 3, tokens.one_hot("+", "-") < -1)
+    rules = decide([(beside[2], ".")], readout_integer(beside[1], DIGITS, {"d0": 0, "d1": -1, "d2": -2}))
+    compiled = compiler.compile(Circuit("beside", rules, InputLanguage.everything(DIGITS, 4)), target)
+    kept = compiler.compile(from_data(to_data(compiled.source)), target)
+    own, again = (language_model(c).tensors for c in (compiled, kept))
+    assert own.keys() == again.keys() and all(np.array_equal(own[name], again[name]) for name in own)
 
 
 def test_rules_over_symbols_fit_bfloat16():
