@@ -167,7 +167,7 @@ def compile(
     """
     instance(circuit, Circuit, "what is compiled", "a Circuit")
     integer(n_groups, "n_groups", 1)
-    if target in machine_names():
+    if isinstance(target, str) and target in machine_names():
         if n_groups != 1:
             raise ValueError(f"n_groups is {n_groups}, and {target} has no groups of B and C; mamba2 takes several")
         return compile_for(target, circuit, dtype, max_d_state)

@@ -15,7 +15,8 @@ class CompileError(ValueError):
 
     def __init__(self, reasons: Sequence[tuple[Stream | None, str]]):
         self.reasons = tuple(reasons)
-        super().__init__("\n".join(self._line(stream, reason) for stream, reason in self.reasons))
+        lines = dict.fromkeys(self._line(stream, reason) for stream, reason in self.reasons)  # each once
+        super().__init__("\n".join(lines))
 
     @staticmethod
     def _line(stream: Stream | None, reason: str) -> str:

@@ -57,6 +57,6 @@ FORMATS = {format.name: format for format in (FLOAT32, BFLOAT16, FLOAT16)}
 
 def format_of(name: str) -> Format:
     """The format of this name; ValueError for a name that is none."""
-    if name not in FORMATS:
-        raise ValueError(f"dtype {name!r} is unknown; it must be one of {', '.join(FORMATS)}")
+    if not isinstance(name, str) or name not in FORMATS:
+        raise ValueError(f"dtype {name!r:.60} is unknown; it must be one of {', '.join(FORMATS)}")
     return FORMATS[name]

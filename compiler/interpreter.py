@@ -34,10 +34,12 @@ def interpret(
     Returns {stream: (batch, time, width) array}.
     """
     instance(circuit, Circuit, "what is interpreted", "a Circuit (compiled.interpret(tokens) runs a compiled one)")
+    if inputs is not None:
+        instance(inputs, Mapping, "inputs", "a dict from numeric input to array")
+    wanted = {circuit.output} if keep is None else _kept(keep, circuit)
     ids = None if tokens is None else np.asarray(tokens)
     if ids is not None and circuit.alphabet is not None:
         ids = token_ids(ids, circuit.alphabet.size)
-    wanted = {circuit.output} if keep is None else set(keep)
     readers = {s: circuit.graph.out_degree(s) for s in circuit.streams}
     like = _shape_of_run(ids, inputs, dtype)
     values: dict[Stream, np.ndarray] = {}
@@ -48,6 +50,15 @@ def interpret(
             if readers[source] == 0 and source not in wanted:
                 del values[source]
     return {stream: values[stream] for stream in wanted}
+
+
+def _kept(keep: Collection[Stream], circuit: Circuit) -> set[Stream]:
+    """The streams to return; TypeError or ValueError for what is none of the circuit's."""
+    known = set(circuit.streams)
+    for stream in instance(keep, Collection, "keep", "a list of the circuit's streams"):
+        if instance(stream, Stream, "what is kept", "a stream") not in known:
+            raise ValueError(f"keep holds {stream.label}, and circuit {circuit.name!r} has no such stream")
+    return set(keep)
 
 
 def token_ids(tokens: ArrayLike, alphabet: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
 
-from compiler.language.arguments import MOST_LANES, close_to, instance, integer, shown
+from compiler.language.arguments import MOST_LANES, close_to, instance, integer, listed, shown
 
 _MOST_COMPARED = 10_000  # names that a misspelt one is compared with
 
@@ -36,7 +36,7 @@ class Alphabet:
                 size = integer(members, f"the size of group {group!r}", 0, MOST_LANES)
                 names = [f"{group}{i}" for i in range(size)]
             else:
-                names = list(instance(members, Iterable, f"group {group!r}", "a number or a list of tokens"))
+                names = listed(members, f"group {group!r}", "a number or a list of tokens")
             spans.append((group, len(tokens), len(tokens) + len(names)))
             tokens += names
         return cls(tuple(tokens), tuple(spans))
@@ -97,14 +97,14 @@ class Alphabet:
                 if group == members:
                     return range(start, stop)
             return (self.index(members),)
-        instance(members, Iterable, "members", "the name of a group, a list of tokens or None")
-        return tuple(self.index(token) for token in members)
+        named = listed(members, "members", "the name of a group, a list of tokens or None")
+        return tuple(self.index(token) for token in named)
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a white-space separated string."""
         return [self.index(token) for token in instance(text, str, "text", "tokens with spaces between").split()]
 
     def decode(self, ids: Iterable[int]) -> str:
-        instance(ids, Iterable, "ids", "a list of token ids")
-        whole = (i.__index__() if hasattr(i, "__index__") else i for i in ids)  # entries of a tensor too
+        entries = listed(ids, "ids", "a list of token ids")
+        whole = (i.__index__() if hasattr(i, "__index__") else i for i in entries)  # entries of a tensor too
         return " ".join(self.tokens[integer(i, "a token id", 0, self.size - 1)] for i in whole)

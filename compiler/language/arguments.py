@@ -39,6 +39,14 @@ def instance(value: object, kind: type[_T] | tuple[type[_T], ...], what: str, ne
     return value
 
 
+def listed(value: object, what: str, needed: str) -> list:
+    """The entries of what can be gone through; TypeError for anything else, an array without axes among it."""
+    try:
+        return list(instance(value, Iterable, what, needed))
+    except TypeError:  # NumPy and SciPy know only then that they cannot
+        raise TypeError(f"{what} is {shown(value)}, and {needed} is needed") from None
+
+
 def path(value: object, what: str) -> Path:
     """The path that a text or a path-like object names; TypeError for anything else."""
     return Path(value) if isinstance(value, str | PathLike) else instance(value, Path, what, "a path")

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from compiler.language.alphabet import Alphabet
-from compiler.language.arguments import instance, integer
+from compiler.language.arguments import instance, integer, shown
 from compiler.language.graph import inputs_first
 from compiler.language.input_language import InputLanguage
 from compiler.language.operations import Embed
@@ -41,8 +41,10 @@ class Circuit:
             instance(self.language, InputLanguage, f"the language of circuit {self.name!r}", "an InputLanguage or None")
         integer(self.length, f"the length of circuit {self.name!r}", 0)
         letters = self.language.alphabet.tokens if self.language else ()
-        if self.end is not None and self.end not in letters:
-            raise ValueError(f"end is {self.end!r}, and it must be a token of the circuit's alphabet: {_some(letters)}")
+        if self.end is not None and not (isinstance(self.end, str) and self.end in letters):
+            raise ValueError(
+                f"end is {shown(self.end)}, and it must be a token of the circuit's alphabet: {_some(letters)}"
+            )
 
     @cached_property
     def graph(self) -> nx.DiGraph:

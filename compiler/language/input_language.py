@@ -15,7 +15,7 @@ from numbers import Integral
 import numpy as np
 
 from compiler.language.alphabet import Alphabet
-from compiler.language.arguments import instance, integer, shown, truth
+from compiler.language.arguments import instance, integer, listed, shown, truth
 
 LARGEST_LENGTH = 1 << 53  # of a sequence: its positions are still exact in float64
 _LONGEST_SPELLED = 1 << 16  # of `strings`, which copies a prefix for each of its tokens
@@ -82,7 +82,7 @@ class InputLanguage:
         """Edges as (source, target, members of the alphabet[, True for distinct])."""
         instance(alphabet, Alphabet, "the alphabet of an input language", "an Alphabet")
         built = []
-        for edge in instance(edges, Iterable, "the edges of an input language", "a list of edges"):
+        for edge in listed(edges, "the edges of an input language", "a list of edges"):
             if not isinstance(edge, (tuple, list)) or len(edge) not in (3, 4):
                 raise ValueError(f"an edge is {shown(edge)}, and (state, next state, members[, distinct]) is needed")
             built.append(Edge(edge[0], edge[1], frozenset(alphabet.ids(edge[2])), *edge[3:]))
@@ -102,7 +102,7 @@ class InputLanguage:
 
     def is_repeatable(self, edge: int) -> bool:
         """Whether a walk can take the edge of this number more than once."""
-        return self._repeatable[edge]
+        return self._repeatable[integer(edge, "edge", 0, len(self.edges) - 1)]
 
     @cached_property
     def occurrences(self) -> np.ndarray:
@@ -116,7 +116,7 @@ class InputLanguage:
 
     def max_count(self, ids: np.ndarray) -> int:
         """A bound on how many positions of a sequence hold one of these tokens."""
-        wanted = frozenset(integer(i, "a token id") for i in instance(ids, Iterable, "ids", "a list of token ids"))
+        wanted = frozenset(integer(i, "a token id") for i in listed(ids, "ids", "a list of token ids"))
         total = 0
         for edge, repeatable in zip(self.edges, self._repeatable, strict=True):
             shared = len(edge.tokens & wanted)
@@ -155,7 +155,7 @@ class InputLanguage:
 
     def accepts(self, tokens: Iterable[int]) -> bool:
         """Whether some walk spells the sequence and it is not too long."""
-        word = tuple(integer(token, "a token id") for token in instance(tokens, Iterable, "tokens", "a list of ids"))
+        word = tuple(integer(token, "a token id") for token in listed(tokens, "tokens", "a list of ids"))
         walks: set[tuple[str, frozenset[tuple[int, int]]]] = {(self.start, frozenset())}
         for token in word:
             walks = {

@@ -39,6 +39,7 @@ def write(key: Stream, value: Stream, when: Stream | None = None, policy: str = 
     """
     for what, stream in (("key", key), ("value", value), *([("when", when)] if when is not None else [])):
         instance(stream, Stream, f"{what!r} of memory.write", "a stream")
+    instance(policy, str, "policy of memory.write", "'sum', 'first', 'last' or 'once'")
     return Memory(key, value, when, policy, name)
 
 

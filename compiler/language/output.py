@@ -84,6 +84,8 @@ def readout_or_blank(stream: Stream, present: Stream, alphabet: Alphabet, member
     logit(token) = its lane of s, logit(blank) = −Σ s. Where x is absent the lanes of s are at most 0
     and the blank has 1/2; else the token has 1/2 or more, other tokens at most 0 and the blank −1/2.
     """
+    _enters(stream, "readout_or_blank", alphabet)
+    instance(present, Stream, "'present' of readout_or_blank", "a stream")
     ids = np.append(np.asarray(alphabet.ids(members)), alphabet.index(blank))
     scores = np.vstack([np.eye(stream.width), -np.ones((1, stream.width))])
     return _logits(alphabet, ids, (scores, stream), (-scores / 2, present))

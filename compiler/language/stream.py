@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from inspect import signature
+from inspect import Signature, signature
 from numbers import Rational
 
 import numpy as np
@@ -39,9 +39,9 @@ class Stream:
     __hash__ = object.__hash__
 
     def __init__(self, operation: ops.Operation, inputs: Sequence[Stream] = (), name: str | None = None):
-        self.operation = operation
+        self.operation = instance(operation, ops.Operation, "the operation of a stream", "an operation such as Relu()")
         self.inputs = _checked(operation, inputs)
-        self.type: Type = operation.result_type(*(s.type for s in self.inputs))
+        self.type: Type = _result_type(operation, self.inputs)
         self.name = None if name is None else instance(name, str, "name", "a text")
         self.origin = source_line()
         self._expression: str | None = None
@@ -137,6 +137,18 @@ class Stream:
             raise TypeError(f"{self.label} is divided by a stream, and only a positive integer can divide")
         return integer(other, f"the divisor of {self.label}", 1)
 
+    def __rtruediv__(self, other: object) -> Stream:
+        raise TypeError(
+            f"{shown(other)} is divided by {self.label}, and only a number can divide; use lookup() for tables"
+        )
+
+    __rfloordiv__ = __rmod__ = __rtruediv__
+
+    def __rpow__(self, other: object) -> Stream:
+        raise TypeError(
+            f"{shown(other)} has the exponent {self.label}, and only a number can be one; use lookup() for tables"
+        )
+
     __radd__ = __add__
     __rmul__ = __mul__
 
@@ -230,6 +242,9 @@ class Stream:
         """Exactly one of two flags."""
         return (self | other) & ~(self & other)
 
+    def __rxor__(self, other: Stream) -> Stream:
+        return (other | self) & ~(other & self)
+
     def __abs__(self) -> Stream:
         return self.relu() + (-self).relu()
 
@@ -239,6 +254,7 @@ class Stream:
 
 def _checked(operation: ops.Operation, inputs: Sequence[Stream]) -> tuple[Stream, ...]:
     """The inputs, where each is a stream; TypeError names the argument by the operation's own word for it."""
+    instance(inputs, Sequence, f"the inputs of {operation.symbol}", "a tuple of streams")
     for i, given in enumerate(inputs):
         if not isinstance(given, Stream):
             words = list(signature(operation.result_type).parameters)
@@ -246,6 +262,31 @@ def _checked(operation: ops.Operation, inputs: Sequence[Stream]) -> tuple[Stream
             hint = "; constant(…) makes a stream of a number" if isinstance(given, Rational) else ""
             raise TypeError(f"{word!r} of {operation.symbol} is {shown(given)}, and a stream is needed{hint}")
     return tuple(inputs)
+
+
+def _result_type(operation: ops.Operation, inputs: tuple[Stream, ...]) -> Type:
+    """The type of the operation over these inputs; TypeError where it takes another number of them."""
+    if isinstance(operation, ops.Linear) and len(inputs) != len(operation.matrices):
+        needed = f"{len(operation.matrices)}, one for each matrix"
+        raise TypeError(f"{operation.symbol} was given {len(inputs)} inputs, and it needs {needed}")
+    types = [s.type for s in inputs]
+    try:
+        return operation.result_type(*types)
+    except TypeError:
+        words = signature(operation.result_type)
+        if _takes(words, len(inputs)):
+            raise
+    needed = ", ".join(str(word).partition(":")[0] for word in words.parameters.values())
+    raise TypeError(f"{operation.symbol} was given {len(inputs)} inputs, and it takes ({needed})")
+
+
+def _takes(words: Signature, count: int) -> bool:
+    """Whether so many arguments fit."""
+    try:
+        words.bind(*range(count))
+    except TypeError:
+        return False
+    return True
 
 
 def _lanes(stream: Stream, lanes: int | slice | Sequence[int] | np.ndarray) -> np.ndarray:

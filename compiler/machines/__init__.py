@@ -22,7 +22,8 @@ def machine_names() -> tuple[str, ...]:
 
 def compile_for(machine: str, circuit: object, dtype: str, max_d_state: int | None) -> CompiledNetwork:
     """Lower a circuit to a machine; ValueError for options that only targets with state columns have."""
-    if dtype != "float32" or max_d_state is not None:
-        asked = f"dtype = {dtype!r}" if dtype != "float32" else f"max_d_state = {max_d_state}"
+    other = not isinstance(dtype, str) or dtype != "float32"
+    if other or max_d_state is not None:
+        asked = f"dtype = {dtype!r:.60}" if other else f"max_d_state = {max_d_state}"
         raise ValueError(f"{asked} has no meaning for {machine}, whose layers are exact numbers; leave it out")
     return import_module(_MACHINES[machine]).compile_network(circuit)

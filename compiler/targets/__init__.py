@@ -32,7 +32,7 @@ def target_names() -> tuple[str, ...]:
 def target_of(name: str) -> Target:
     """The target of this name; ValueError for a name that is none."""
     if not isinstance(name, str) or name not in _TARGETS:
-        raise ValueError(f"{name!r} is no target; there are {', '.join(_TARGETS)}")
+        raise ValueError(f"{name!r:.60} is no target; there are {', '.join(_TARGETS)}")
     found = _TARGETS[name]
     return import_module(found).TARGET if isinstance(found, str) else found()
 

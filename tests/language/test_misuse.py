@@ -14,13 +14,15 @@ from compiler.artifact.load import load
 from compiler.artifact.package import bare, language_model
 from compiler.artifact.save import save
 from compiler.driver import compile
+from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.codebook import Codebook, balanced, random_balanced, signs
 from compiler.language.input_language import Edge, InputLanguage
-from compiler.language.output import emit, readout, readout_integer, readout_one_hot
+from compiler.language.operations import Linear, MemoryRead, Relu
+from compiler.language.output import emit, readout, readout_integer, readout_one_hot, readout_or_blank
 from compiler.language.source import Tokens, numbers
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Code, Int, Real
@@ -48,6 +50,23 @@ def _edge(*ids: int) -> Edge:
     return Edge("s", "s", frozenset(ids))
 
 
+MEMBERS = ", and the name of a group, a list of tokens or None is needed"
+LISTS: dict[str, tuple[Callable[[object], object], str]] = {
+    "one_hot": (abc.one_hot, MEMBERS),
+    "is_in": (abc.is_in, MEMBERS),
+    "code": (lambda array: abc.code(array, SIGNS), MEMBERS),
+    "rows": (lambda array: abc.rows(array, np.eye(3), "x"), MEMBERS),
+    "readout": (lambda array: readout(CODE, SIGNS, ABC, array), MEMBERS),
+    "readout_one_hot": (lambda array: readout_one_hot(token, ABC, array), MEMBERS),
+    "readout_or_blank": (lambda array: readout_or_blank(token, token, ABC, array, "a"), MEMBERS),
+    "ids": (ABC.ids, MEMBERS),
+    "decode": (ABC.decode, ", and a list of token ids is needed"),
+    "accepts": (EVERYTHING.accepts, ", and a list of ids is needed"),
+    "max_count": (EVERYTHING.max_count, ", and a list of token ids is needed"),
+    "edges": (lambda array: InputLanguage.of(ABC, "s", array, 3, ""), ", and a list of edges is needed"),
+    "a group": (lambda array: Alphabet.of("a", k=array), ", and a number or a list of tokens is needed"),
+    "a readout": (lambda array: readout_or_blank(array, token, ABC, None, "a"), ", and a stream is needed"),
+}
 MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     # what is run, read and written
     "save a circuit": (lambda: save(SOME, "x"), "what save writes is Circuit(name='some'"),
@@ -138,6 +157,25 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: compile(over_abc("c", CODE.retyped(Code(Codebook(-SIGNS.words))))),
         "it is declared a Code, and what it reads is not shown to hold words of that codebook",
     ),
+    "a number by a stream": (lambda: 1 / N, "1 is divided by n, and only a number can divide"),
+    "a number by a stream, down": (lambda: 5 // N, "5 is divided by n, and only a number can divide"),
+    "what a stream leaves over": (lambda: 5 % N, "5 is divided by n, and only a number can divide"),
+    "a stream as exponent": (lambda: 2**N, "2 has the exponent n, and only a number can be one"),
+    "exclusive or with True": (lambda: True ^ is_a, "'a' of or is True, and a stream is needed"),
+    "an operation that is a number": (
+        lambda: Stream(np.float32(0.5), (), "x"),
+        "the operation of a stream is np.float32(0.5) (float32), and an operation such as Relu() is needed",
+    ),
+    "no inputs at all": (lambda: Stream(Relu(), None), "the inputs of relu is None, and a tuple of streams is needed"),
+    "an input too many": (lambda: Stream(Relu(), (N, N)), "relu was given 2 inputs, and it takes (x)"),
+    "an input too few": (
+        lambda: Stream(MemoryRead("sum"), (N,)),
+        "memory[sum] was given 1 inputs, and it takes (value, key, query, *when)",
+    ),
+    "a matrix too few": (
+        lambda: Stream(Linear((np.ones((1, 1)),)), (N, N)),
+        "linear was given 2 inputs, and it needs 1, one for each matrix",
+    ),
     # lanes, time, tables
     "a lane too far": (lambda: token[5], "lane 5 of token is none of its lanes 0 … 2"),
     "a lane by name": (lambda: token["a"], "lane 'a' of token is none of its lanes 0 … 2"),
@@ -175,7 +213,17 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "a constant of NaN": (lambda: constant(NAN), "the value of constant is nan, and a finite number is needed"),
     "a constant nowhere": (lambda: constant(1, 0), "width of constant is 0, and it must be at least 1"),
     "numbers of int": (lambda: numbers(int), "the type of numbers is int (type), and a stream type such as Int(-3, 3)"),
+    # arrays where lists are needed
+    **{
+        f"{word} of {kind}": (lambda call=call, array=array: call(array), words)
+        for kind, array in (("one number", np.array(1.0)), ("a sparse array", sparse.eye_array(2)))
+        for word, (call, words) in LISTS.items()
+    },
     # memories
+    "a policy in an array": (
+        lambda: memory.write(token, N, policy=np.array([1, 2])),
+        "policy of memory.write is array([1, 2]) (ndarray), and 'sum', 'first', 'last' or 'once' is needed",
+    ),
     "a key by name": (lambda: memory.write("k", N), "'key' of memory.write is 'k', and a stream is needed"),
     "a condition True": (lambda: memory.write(token, N, True), "'when' of memory.write is True, and a stream"),
     "a policy": (
@@ -291,11 +339,28 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: Circuit("c", N, "abc"),
         "the language of circuit 'c' is 'abc', and an InputLanguage",
     ),
+    "an end in an array": (lambda: Circuit("c", N, EVERYTHING, end=np.array([1, 2])), "end is array([1, 2]) (ndarray)"),
+    "an edge of None": (lambda: EVERYTHING.is_repeatable(None), "edge is None, and an integer is needed"),
+    "an edge by name": (lambda: EVERYTHING.is_repeatable(""), "edge is '', and an integer is needed"),
+    "an edge too far": (lambda: EVERYTHING.is_repeatable(2**70), "and it must be at most 0"),
+    "keep everything": (lambda: interpret(SOME, [[0]], None, keep=True), "keep is True, and a list of the circuit's"),
+    "keep by name": (lambda: interpret(SOME, [[0]], keep="a"), "what is kept is 'a', and a stream is needed"),
+    "keep another": (lambda: interpret(SOME, [[0]], keep=[is_b]), "keep holds is_b, and circuit 'some' has no such"),
+    "inputs by name": (lambda: interpret(SOME, [[0]], "a"), "inputs is 'a', and a dict from numeric input to array"),
     "a cycle": (lambda: compile(_cycle()), "reads itself on a cycle"),
     "compile a stream": (lambda: compile(N), "what is compiled is <n: Int"),
     "an unknown target": (lambda: compile(over_abc("c", N), "mamba3"), "mamba, mamba2"),
     "no target": (lambda: compile(over_abc("c", N), None), "mamba, mamba2"),
     "an unknown dtype": (lambda: compile(over_abc("c", N), dtype="float8"), "float32, bfloat16, float16"),
+    "a dtype in a list": (
+        lambda: compile(over_abc("c", N), dtype=[]),
+        "dtype [] is unknown; it must be one of float32",
+    ),
+    "a target in an array": (lambda: compile(over_abc("c", N), np.array([1, 2])), "array([1, 2]) is no target; there"),
+    "a dtype of a machine": (
+        lambda: compile(SOME, "fnn+ssm", np.array([1, 2])),
+        "dtype = array([1, 2]) has no meaning",
+    ),
     "bare of a circuit": (lambda: bare(over_abc("c", N)), "and what compile(circuit, target) returns is needed"),
     "model of a circuit": (lambda: language_model(over_abc("c", N)), "and what compile(circuit, target) returns"),
 }
@@ -323,3 +388,10 @@ def test_what_a_user_may_well_write_is_accepted() -> None:
     assert N.lookup({0: np.int64(3), 1: 4}).operation.table == (3, 4)
     for alike in (abc.is_in("a", "b"), abc.one_hot("a", "b")):
         assert [float(v) for v in alike.operation.table.toarray().sum(axis=1)] == [1.0, 1.0, 0.0], "both are tokens"
+
+
+def test_a_reason_of_two_streams_on_a_line_is_told_once() -> None:
+    with pytest.raises(CompileError) as caught:
+        compile(over_abc("c", concatenate(constant(Fraction(1, 3)), constant(Fraction(1, 3)))))
+    assert len(caught.value.reasons) == 2
+    assert str(caught.value).count("is no dyadic rational") == 1
