@@ -26,7 +26,18 @@ from compiler.language.output import emit, readout, readout_integer, readout_one
 from compiler.language.source import Tokens, numbers
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Code, Int, Real
-from compiler.language.words import concatenate, count, decode, latch, latch_bank, lti, maximum, select, sum_where
+from compiler.language.words import (
+    concatenate,
+    count,
+    decode,
+    latch,
+    latch_bank,
+    lti,
+    maximum,
+    scaled_sum,
+    select,
+    sum_where,
+)
 from tests.circuits import ABC, abc, is_a, is_b, over_abc, token
 from verify import verify
 
@@ -209,6 +220,7 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "a codebook without end": (lambda: balanced(2**60), "and it must be at most 1048576"),
     "perhaps the first": (lambda: latch(N, is_a, first="no"), "first of latch is 'no', and True or False is needed"),
     "sum where what": (lambda: sum_where(N, "a"), "'when' of sum_where is 'a', and a stream is needed"),
+    "a weight of 3": (lambda: scaled_sum(N, 3, N), "'weight' of scaled_sum is 3, and a stream is needed"),
     "decode by a number": (lambda: decode(N, 3), "book of decode is 3, and a codebook is needed"),
     "a constant of NaN": (lambda: constant(NAN), "the value of constant is nan, and a finite number is needed"),
     "a constant nowhere": (lambda: constant(1, 0), "width of constant is 0, and it must be at least 1"),

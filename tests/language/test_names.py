@@ -97,7 +97,7 @@ def test_refusals_name_the_operand() -> None:
         "the flag of rule 0 is Int": lambda: emit(ABC, (X, "a"), otherwise="b"),
         "its first operand is Int": lambda: X | A,
         "its operand is Int": lambda: ~X,
-        "its operand is OneHot": lambda: token.one_hot(3),
+        "its operand is Real": lambda: REAL.one_hot(3),
         r"^argmax\(concatenate\(fading_sum\(x, 1/3\), x\)\) .* differences": lambda: argmax(concatenate(REAL, X)),
         r"^\(concatenate\(…\) > 0\)\[0\] ": lambda: concatenate(REAL, X) > 0,
     }

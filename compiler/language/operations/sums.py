@@ -40,6 +40,10 @@ class ScaledSum(Operation):
 
     core: ClassVar[bool] = True
 
+    @property
+    def symbol(self) -> str:
+        return "scaled_sum"
+
     def result_type(self, value: Type, weight: Type, gate: Type) -> Type:
         return number_type(value, weight, gate)
 
