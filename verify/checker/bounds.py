@@ -35,9 +35,13 @@ _MOST_PIECES, _MOST_BENDS = 4, 6  # that lemma X looks at
 def bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
     """(lo, hi) over all sequences and positions. Exclusive gates count once: see `_gated_bounds`."""
     if value.range is None:
-        found = [_bounds(world, v) for v in (value, *rewritten(world, value))]
-        value.range = (max(lo for lo, _ in found), min(hi for _, hi in found))
+        value.range = world.fact("bounds", value.key, lambda: _bounds_rewritten(world, value))
     return value.range
+
+
+def _bounds_rewritten(world: World, value: Value) -> tuple[Fraction, Fraction]:
+    found = [_bounds(world, v) for v in (value, *rewritten(world, value))]
+    return max(lo for lo, _ in found), min(hi for _, hi in found)
 
 
 def rewritten(world: World, value: Value) -> list[Value]:
@@ -295,6 +299,10 @@ def _sums_of_members(sets: list[tuple[Fraction, ...] | None]) -> tuple[Fraction,
 
 def values_of(world: World, value: Value) -> tuple[Fraction, ...] | None:
     """A finite set that holds every value, or None."""
+    return world.fact("values", value.key, lambda: _values_of(world, value))
+
+
+def _values_of(world: World, value: Value) -> tuple[Fraction, ...] | None:
     found = [_values_at(world, value, t) for t in _moments(value)]
     every = {v for some in found for v in some or ()}
     return None if None in found or len(every) > MOST_VALUES else tuple(sorted(every))

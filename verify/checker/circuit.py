@@ -32,7 +32,7 @@ class Reader:
     def __init__(self, world: World, data: dict, spare: bool = True, bend: bool = True, walks: bool = True):
         self.world, self.data, self.spare, self.bend, self.walks = world, data, spare, bend, walks
         self.choices: set[str] = set()
-        self._forms = normal_forms(world)
+        self._forms = _forms_of(world)
         self.meaning = self._forms[0]
         self._lanes: dict[int, Lanes] = {}
 
@@ -129,8 +129,9 @@ class Reader:
         """Whether the value is shown to be 0 throughout every sequence."""
         forms = self._forms
         if self.world.language.tokens > FEW_LETTERS:
-            world, value = quotient(self.world, value)
-            forms = normal_forms(world)
+            key, whole = value.key, value
+            world, value = self.world.fact("quotient", key, lambda: quotient(self.world, whole))
+            forms = _forms_of(world)
         return value.zero or any(m.zero(value) for m in forms if self.walks or not m.walks)
 
     def literals(self, i: int) -> Lanes:
@@ -158,6 +159,11 @@ class Reader:
         """Lane by lane; a single lane goes with all of the other operand."""
         width = max(len(a), len(b))
         return [function(a[i % len(a)], b[i % len(b)]) for i in range(width)]
+
+
+def _forms_of(world: World) -> list[Meaning]:
+    """The normal forms of a world, which all readings of a circuit share: what one of them found, none finds again."""
+    return world.fact("normal forms", "", lambda: normal_forms(world))
 
 
 def normal_forms(world: World) -> list[Meaning]:

@@ -75,6 +75,8 @@ class Meaning:
         self._opened: dict[str, Value] = {}
         self._zeros: dict[str, bool] = {}
         self._split_parts: dict[str, Terms] = {}
+        self._switched: dict[tuple, Value | None] = {}  # by what bends and how
+        self._multiplied_out: dict[int, list[tuple[Fraction, Value]]] = {}  # by product
         self._gates: dict[str, list[tuple[Fraction, tuple | None]]] = {}
         self._queries: dict[tuple, tuple[Value, Fraction]] = {}  # by key: a window, and what it is divided by
         self._written: dict[tuple[str, int], list[Letters]] = {}  # windows, by how many first positions are told apart
@@ -122,13 +124,11 @@ class Meaning:
         for (root, lag), ramp in value.ramps.items():
             form = self.world.roots[root]
             if form.kind == "product" and ramp.linear and not lag and not is_window_root(self.world, form):
-                scale, a, b = form.parts
-                line = Ramp([form.lo, form.hi], [ramp.slopes[0] * form.lo, ramp.slopes[0] * form.hi])
-                whole = (ramp.slopes[0] * scale, straightened(self.world, a, b) if self.walks else (a, b))
-                monomials = [(w, self._multiplied(f)) for w, f in self.expanded([whole])]
+                slope, monomials = ramp.slopes[0], self._monomials(form)
                 if any((root, 0) in m.terms for _, m in monomials) and len(monomials) == 1:
                     continue
-                terms += [(-ONE, Value(ZERO, {(root, lag): line})), *monomials]
+                line = Ramp([form.lo, form.hi], [slope * form.lo, slope * form.hi])
+                terms += [(-ONE, Value(ZERO, {(root, lag): line})), *((slope * w, m) for w, m in monomials)]
             if form.kind != "form" or is_window_root(self.world, form):
                 continue
             gated = None if lag else self._gated(form.parts[0], ramp)
@@ -141,6 +141,14 @@ class Meaning:
                 terms += [(-ONE, Value(ZERO, {(root, lag): line})), (slope, shape)]
         return self.opened(combine([(ONE, value), *terms])) if terms else value
 
+    def _monomials(self, root: Root) -> list[tuple[Fraction, Value]]:
+        """A product as a sum of weight · product of components."""
+        if root.id not in self._multiplied_out:
+            scale, a, b = root.parts
+            whole = (scale, straightened(self.world, a, b) if self.walks else (a, b))
+            self._multiplied_out[root.id] = [(w, self._multiplied(f)) for w, f in self.expanded([whole])]
+        return self._multiplied_out[root.id]
+
     def _multiplied(self, factors: Factors) -> Value:
         """The product, windows and then others, each in the order of their normal forms."""
         kinds = [[f for f in factors if is_window(self.world, f) == window] for window in (True, False)]
@@ -149,6 +157,12 @@ class Meaning:
 
     def _gated(self, shape: Value, ramp: Ramp) -> Value | None:
         """φ of a sum as a product, where a part of the sum switches it."""
+        place = shape.key, ramp.key
+        if place not in self._switched:
+            self._switched[place] = self._find_gated(shape, ramp)
+        return self._switched[place]
+
+    def _find_gated(self, shape: Value, ramp: Ramp) -> Value | None:
         opened = self.opened(shape)
         together = behind_one_flag(self.world, opened) if self.walks else ()
         parts = [*together, *chain(*map(self._components, (shape, opened)))]

@@ -186,7 +186,7 @@ class Ramp:
     def unit(self) -> int:
         return _least(None, [*self.ys, *self.slopes, *self.start])
 
-    @property
+    @cached_property
     def slopes(self) -> list[Fraction]:
         points = list(zip(self.xs, self.ys, strict=True))
         return [(y1 - y0) / (x1 - x0) for (x0, y0), (x1, y1) in zip(points, points[1:], strict=False)]

@@ -64,8 +64,8 @@ def _edges(**changed: bool) -> tuple:
     return files, "parse", parse
 
 
-def _unbent(world: object, bends: bool = False, walks: bool = False) -> meaning.Meaning:
-    return meaning.Meaning(world, walks=walks)
+def _unbent(world: object) -> list[meaning.Meaning]:
+    return [meaning.Meaning(world, walks=walks) for walks in (False, True)]
 
 
 def _of_memories(_world: object, root: Root) -> list[tuple]:
@@ -113,7 +113,7 @@ RULES: dict[str, tuple] = {
     "states behind gates": (meaning.Meaning, "_read_behind_gates", lambda self, terms: False),
     "T, dependent queries": (meaning.Meaning, "queries", NOTHING),
     "Z, sums of differences": (meaning, "ended", NOTHING),
-    "factors in bends": (circuit, "Meaning", _unbent),
+    "factors in bends": (circuit, "normal_forms", _unbent),
     "conditions that a key implies": (rules, "_implies", lambda *_: False),
 }
 
