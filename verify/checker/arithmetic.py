@@ -12,7 +12,7 @@ from verify.checker.files import Checkpoint, Matrix
 from verify.checker.formats import Rejected, array_exponent
 from verify.checker.mamba import mamba_block
 from verify.checker.mamba2 import mamba2_block
-from verify.checker.merged import merged
+from verify.checker.memories import joined
 from verify.checker.norms import normed
 from verify.checker.sums import exact_sum
 from verify.checker.values import Value, World, of_letters
@@ -45,7 +45,7 @@ def prove_arithmetic(checkpoint: Checkpoint) -> Proved:
         mixer = {name.removeprefix(prefix + "mixer."): t for name, t in tensors.items() if name.startswith(prefix)}
         added = BLOCKS[config["model_type"]](world, u, mixer, config, what)
         lanes = [
-            merged(world, exact_sum(world, [(ONE, old), (ONE, new)], f"{what}: lane {i}"))
+            joined(world, exact_sum(world, [(ONE, old), (ONE, new)], f"{what}: lane {i}"))
             for i, (old, new) in enumerate(zip(lanes, added, strict=True))
         ]
     final = normed(world, lanes, tensors["backbone.norm_f.weight"].dense_row(0), epsilon, "final norm")

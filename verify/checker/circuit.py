@@ -24,16 +24,14 @@ FEW_LETTERS = 64
 class Reader:
     """The streams of a circuit as lanes of values.
 
-    spare: whether an additive write leaves out conditions that its key or value implies. bend: whether `and` is read
-    as a bent sum or as a product. All readings mean the same. choices: the names of those that made a difference.
-    walks: whether normal forms that count what walks leave are tried as well.
+    bend: whether `and` is read as a bent sum or as a product, which mean the same; chosen: whether that made a
+    difference. walks: whether normal forms that count what walks leave are tried as well.
     """
 
-    def __init__(self, world: World, data: dict, spare: bool = True, bend: bool = True, walks: bool = True):
-        self.world, self.data, self.spare, self.bend, self.walks = world, data, spare, bend, walks
-        self.choices: set[str] = set()
+    def __init__(self, world: World, data: dict, bend: bool = True, walks: bool = True):
+        self.world, self.data, self.bend, self.walks = world, data, bend, walks
+        self.chosen = False
         self._forms = _forms_of(world)
-        self.meaning = self._forms[0]
         self._lanes: dict[int, Lanes] = {}
 
     def lanes(self, i: int) -> Lanes:
@@ -120,7 +118,7 @@ class Reader:
             return product(self.world, a, b)
         a, b = self.flag(a, "an operand of `and`"), self.flag(b, "an operand of `and`")
         if not (is_window(self.world, a) and is_window(self.world, b)):
-            self.choices.add("bend")
+            self.chosen = True
             if not self.bend:
                 return product(self.world, a, b)
         return relu(self.world, combine([(ONE, a), (ONE, b)], -ONE))
@@ -133,13 +131,6 @@ class Reader:
             world, value = self.world.fact("quotient", key, lambda: quotient(self.world, whole))
             forms = _forms_of(world)
         return value.zero or any(m.zero(value) for m in forms if self.walks or not m.walks)
-
-    def literals(self, i: int) -> Lanes:
-        """The flags whose conjunction stream i is."""
-        stream = self.data["streams"][i]
-        if stream["operation"] == "And":
-            return [flag for k in stream["inputs"] for flag in self.literals(k)]
-        return self.lanes(i)
 
     def masked(self, x: Value, flag: Value) -> Value:
         """x where the flag is 1, 0 where it is at most 0: relu(±x + M(flag − 1)), M ≥ |x| a power of two."""

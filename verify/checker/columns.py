@@ -18,6 +18,7 @@ import numpy as np
 from verify.checker.bounds import along, bounds, corners, given, largest
 from verify.checker.language import Language
 from verify.checker.mass import given_letter, mass, over_edges, sorted_majorants, zero_where
+from verify.checker.once import written
 from verify.checker.tables import MOST_VALUES, Table
 from verify.checker.values import ZERO, Root, Value, World, above, combine
 
@@ -99,6 +100,12 @@ def _bounds_of(world: World, columns: list[Value]) -> Bounds:
         _, tables, live = zip(*known.values(), strict=True)
         stacks[lag] = Stack.of(world.language, tables, live)
     return Bounds(stacks, sums)
+
+
+def most_held(world: World, columns: list[Value], x: Value) -> list[Fraction]:
+    """A bound on what each column b_n holds, Σ_t |b_n(t) · x(t)|, where what is written may stop itself (lemma F)."""
+    tops, stopped = masses_of_products(world, columns, x), [written(world, x, b) for b in columns]
+    return [top if most is None else min(top, most) for top, most in zip(tops, stopped, strict=True)]
 
 
 def masses_of_products(world: World, columns: list[Value], x: Value) -> list[Fraction]:

@@ -103,8 +103,7 @@ def _columns_of_the_difference(
 def compare(world: World, data: dict, lanes: Lanes, head: Matrix) -> str | None:
     """Why the scores are not shown to be the circuit's, or None where they are.
 
-    The weights may keep a condition that what is stored implies, or leave it out, and an `and` may be a bent sum or a
-    product: all readings are tried, first without what walks leave, which costs more.
+    An `and` may be a bent sum or a product: both readings are tried, first without what walks leave, which costs more.
     """
     world.format = EXACT
     reasons = []
@@ -116,13 +115,11 @@ def compare(world: World, data: dict, lanes: Lanes, head: Matrix) -> str | None:
 
 
 def _readings(world: World, data: dict, walks: bool) -> Iterator[Reader]:
-    """The circuit as written, and then in the other ways in which something in it can be read."""
+    """The circuit as written, and then with each `and` as a product where that is another reading."""
     first = Reader(world, data, walks=walks)
     yield first
-    for bend, spare in ((False, True), (True, False), (False, False)):
-        makes = {name for name, kept in (("bend", bend), ("spare", spare)) if not kept}
-        if makes <= first.choices:
-            yield Reader(world, data, spare, bend, walks)
+    if first.chosen:
+        yield Reader(world, data, bend=False, walks=walks)
 
 
 def _differ(reader: Reader, lanes: Lanes, head: Matrix) -> str | None:

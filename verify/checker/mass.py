@@ -138,21 +138,9 @@ def _of_component(world: World, key: Key, component: Component) -> Iterator[Majo
         return
     component = component if component.hi > 0 else component.affine(Fraction(-1), ZERO)  # |value| is bounded
     root = world.roots[key[0]]
-    if key[1] == 0 and root.kind == "product" and component.linear and component.at(0) == 0:
-        yield from _of_product(world, root.parts, abs(component.slopes[0]) if component.slopes else ZERO)
     if key[1] == 0 and root.kind == "form" and component.lo >= 0:
         yield from _of_form(world, root.parts[0], component)
     yield Majorant(max(abs(component.lo), abs(component.hi)), {})
-
-
-def _of_product(world: World, parts: tuple, slope: Fraction) -> Iterator[Majorant]:
-    """slope · scale · |a · b|: either factor at its largest."""
-    scale, a, b = parts
-    for x, y in ((a, b), (b, a)):
-        for m in majorants(world, x):
-            factor = slope * scale * largest(world, y)
-            letters = {lag: table.affine(factor, ZERO) for lag, table in m.letters.items()}
-            yield Majorant(m.const * factor, letters)
 
 
 def _of_form(world: World, shape: Value, ramp: Ramp) -> Iterator[Majorant]:

@@ -21,7 +21,6 @@ from verify.checker.equal import with_equal_numbers
 from verify.checker.flags import behind_one_flag, by_cases, straightened, switched
 from verify.checker.items import Factors, Items
 from verify.checker.memories import columns_apart
-from verify.checker.merged import merged
 from verify.checker.rings import Clock, delayed
 from verify.checker.tables import Ramp, Table, digest
 from verify.checker.values import (
@@ -92,10 +91,9 @@ class Meaning:
         """Whether the normal form of the value is that of 0, or is when bends of equal numbers are put together."""
         if value.key not in self._zeros:
             self._zeros[value.key] = False  # not shown as long as it is looked at
-            whole = merged(self.world, value, normal_form=True)
-            window, items = self._gathered(whole)
+            window, items = self._gathered(value)
             found = self.vanishes([(ONE, (window,))]) and items.vanish()
-            moved = None if found else with_equal_numbers(self, self.opened(whole))
+            moved = None if found else with_equal_numbers(self, self.opened(value))
             self._zeros[value.key] = found or (moved is not None and self.zero(moved))
         return self._zeros[value.key]
 
@@ -215,15 +213,8 @@ class Meaning:
                     terms = [term for term in terms if self._without(g, term[1]) is None]
                     break
             else:
-                return self._read_behind_gates(terms)
+                return False
         return not terms or self.zero(combine([(weight, f) for weight, (f,) in terms]))
-
-    def _read_behind_gates(self, terms: Terms) -> bool:
-        """Whether states, each behind windows, vanish as one value: a gate is a part of the queries of a memory."""
-        others = [[f for f in factors if not is_window(self.world, f)] for _, factors in terms]
-        if not all(len(rest) == 1 and self.state(rest[0]) for rest in others):
-            return False
-        return self.zero(combine([(weight, self._multiplied(factors)) for weight, factors in terms]))
 
     def state(self, value: Value) -> tuple[Root, Fraction] | None:
         """(root, slope) where the value is slope · a running sum, a latch or a memory at this position."""

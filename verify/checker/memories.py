@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
 
 import numpy as np
 
 from verify.checker.bent import product
 from verify.checker.bounds import along, bounds, largest, latched, tight
-from verify.checker.columns import masses_of_products
+from verify.checker.columns import most_held
 from verify.checker.formats import exponent
 from verify.checker.mass import mass, sorted_majorants
-from verify.checker.once import written
 from verify.checker.running import running_sum, upright
 from verify.checker.sums import representable
 from verify.checker.tables import Ramp, digest, ramp_sum
-from verify.checker.values import ZERO, Along, Root, Value, World, above, combine, constant, of_root, scaled
+from verify.checker.values import ZERO, Along, Key, Root, Value, World, above, combine, constant, of_root, scaled
 
 _MOST_TOGETHER = 64  # columns
 
 
-def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what: str) -> Value:
+def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what: str | None) -> Value:
     """Σ_n C_n(t) Σ_{s ≤ t} B_n(s) drive(s): every column bounded by its mass, the read by its worst letters
-    (lemma Y).
+    (lemma Y). what: where it is computed, and must be exact; None where it is another way to say what is.
     """
     if drive.constant and not drive.const:
         return drive
@@ -33,11 +31,12 @@ def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what:
     columns, b_size, c_size = world.fact("scaled columns", as_given, lambda: _common_scale(columns))
     name = world.fact("name of columns", as_given, lambda: digest([(b.key, c.key) for b, c in columns]))
     held: Held = world.fact("held", shape.key + name, lambda: _held(world, shape, columns))
-    for unit_b, most in held.tops.items():
+    for unit_b, most in held.tops.items() if what else ():
         unit_h = unit_b + drive.unit + exponent(b_size)
         representable(world, abs(scale) * b_size * most, unit_h, f"{what}: a column of its state")
     scale, unit = scale * b_size * c_size, Fraction(2) ** held.unit
-    representable(world, abs(scale) * held.read, exponent(scale) + held.unit, f"{what}: what it reads")
+    if what:
+        representable(world, abs(scale) * held.read, exponent(scale) + held.unit, f"{what}: what it reads")
     top = int(held.read / unit)
     facts = (0 if held.positive else -top, top, None)
     here = None if held.along is None else held.along / float(unit)
@@ -45,15 +44,23 @@ def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what:
     return of_root(root, scale * unit)
 
 
-def read_with(world: World, drive: Value, root: Root, known: tuple[Fraction, Fraction]) -> Value:
-    """Another operand stored and read with the columns of a memory, where what is read is known to be within bounds."""
-    if drive.constant and not drive.const:
-        return drive
-    scale, shape = upright(world, drive)
-    unit, old, columns = root.parts
-    unit *= Fraction(2) ** (shape.unit - old.unit)
-    lo, hi = sorted(end / (scale * unit) for end in known)
-    return of_root(world.root("memory", (floor(lo), ceil(hi), None), (unit, shape, columns)), scale * unit)
+def joined(world: World, value: Value) -> Value:
+    """The value with the memories of one operand as one memory of all their columns (lemma Y)."""
+    groups: dict[str, list[tuple[Key, Ramp]]] = {}
+    for key, ramp in value.ramps.items():
+        root = world.roots[key[0]]
+        if root.kind == "memory" and ramp.linear and ramp.slopes and not key[1]:
+            groups.setdefault(root.parts[1].key, []).append((key, ramp))
+    terms = [(Fraction(1), value)]
+    for members in groups.values():
+        if len(members) > 1:
+            roots = [(world.roots[number], ramp.slopes[0]) for (number, _), ramp in members]
+            columns = [(b, scaled(c, slope / r.parts[0])) for r, slope in roots for b, c in r.parts[2]]
+            terms += [(-slope, of_root(r, Fraction(1))) for r, slope in roots]
+            terms += [(Fraction(1), memory(world, roots[0][0].parts[1], columns, None))]
+    result = combine(terms)
+    result.upto = value.upto
+    return result
 
 
 def columns_apart(world: World, root: Root, slope: Fraction) -> list[tuple[Fraction, tuple[Value, ...]]]:
@@ -79,11 +86,9 @@ class Held:
 def _held(world: World, shape: Value, columns: list[tuple[Value, Value]]) -> Held:
     writes, queries = [b for b, _ in columns], [c for _, c in columns]
     most: dict[int, Fraction] = {}
-    tops = masses_of_products(world, writes, shape)
-    for n, b in enumerate(writes):
-        stopped = written(world, shape, b)
-        tops[n] = tops[n] if stopped is None else min(tops[n], stopped)
-        most[b.unit] = max(tops[n], most.get(b.unit, ZERO))
+    tops = most_held(world, writes, shape)
+    for b, top in zip(writes, tops, strict=True):
+        most[b.unit] = max(top, most.get(b.unit, ZERO))
     at, read = _read_along(world, queries, tops), read_bound(world, queries, tops)
     read = min(read, _read_together(world, shape, writes, queries))
     read = read if at is None else min(read, Fraction(float(at[1].max())))

@@ -6,9 +6,8 @@ the values, never taken from the declared types; where one cannot be proved the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -139,7 +138,7 @@ def _memory(r: Reader, s: dict, value: Lanes, key: Lanes, query: Lanes, *when: L
     if read_number(s["attributes"].get("skip", 0)):
         raise Unproved("a memory that adds what it stores")
     if policy == "first":
-        return _first(r, s, value, key, query)
+        return _first(r, value, key, query, when)
     if policy == "last":
         keys = [product(world, k, r.flag(when[0][0], "a condition")) for k in key] if when else key
         flags = [r.flag(k, "a key") for k in keys]
@@ -147,30 +146,13 @@ def _memory(r: Reader, s: dict, value: Lanes, key: Lanes, query: Lanes, *when: L
             combine([(ONE, product(world, latch(world, v, f), q)) for f, q in zip(flags, query, strict=True)])
             for v in value
         ]
-    flag = _conjunction(r, _conditions(r, s, *((value, key) if r.spare else ())))
+    flag = _condition(r, when)
     return [_summed(world, v, [product(world, k, flag) for k in key], query) for v in value]
 
 
-def _conditions(r: Reader, s: dict, *operands: Lanes) -> Lanes:
-    """The flags of the condition of a write, without those that one of these operands is 0 without anyway."""
-    found = []
-    for flag in r.literals(s["inputs"][3]) if len(s["inputs"]) > 3 else []:
-        r.flag(flag, "a condition")
-        if any(all(_implies(r, lane, flag) for lane in lanes) for lanes in operands):
-            r.choices.add("spare")
-        else:
-            found.append(flag)
-    return found
-
-
-def _implies(r: Reader, value: Value, flag: Value) -> bool:
-    """Whether a value is 0 wherever the flag is."""
-    both = product(r.world, value, flag)
-    return both.key == value.key or r.meaning.key(both) == r.meaning.key(value)
-
-
-def _conjunction(r: Reader, flags: Lanes) -> Value:
-    return reduce(r.both, flags, constant(1))
+def _condition(r: Reader, when: Sequence[Lanes]) -> Value:
+    (flag,) = when[0] if when else [constant(1)]
+    return r.flag(flag, "a condition")
 
 
 def _summed(world: World, value: Value, keys: Lanes, query: Lanes) -> Value:
@@ -179,13 +161,13 @@ def _summed(world: World, value: Value, keys: Lanes, query: Lanes) -> Value:
     return memory(world, value, list(zip(keys, query, strict=True)), "a memory")
 
 
-def _first(r: Reader, s: dict, value: Lanes, key: Lanes, query: Lanes) -> Lanes:
+def _first(r: Reader, value: Lanes, key: Lanes, query: Lanes, when: Sequence[Lanes]) -> Lanes:
     """Lemma F′: with one-hot keys the first write is where 2w − n is 1, n the writes so far under the present key."""
     world = r.world
     r.flag(combine([(ONE, k) for k in key]), "the sum of the keys")
     for k in key:
         r.flag(k, "a key")
-    write = _conjunction(r, _conditions(r, s, key))
+    write = _condition(r, when)
     before = _summed(world, write, key, key)
     first = combine([(Fraction(2), write), (-ONE, before)])
     stored = [_stored(r, v, first) for v in value]

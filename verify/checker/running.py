@@ -8,9 +8,10 @@ from itertools import permutations
 import numpy as np
 
 from verify.checker.bounds import along, bounds, values_of
+from verify.checker.columns import most_held
 from verify.checker.formats import Rejected
 from verify.checker.mass import mass
-from verify.checker.once import stopped, written
+from verify.checker.once import stopped
 from verify.checker.sums import check_range, representable
 from verify.checker.values import (
     Along,
@@ -56,8 +57,9 @@ def _added_up(world: World, drive: Value) -> Fraction:
     found += [] if own is None else [own]
     scale, root = multiple(world, drive)
     if root is not None and root.kind == "product":
-        most = [written(world, x, b) for x, b in permutations(root.parts[1:])]
-        found += [abs(scale) * root.parts[0] * m for m in most if m is not None]
+        for x, b in permutations(root.parts[1:]):
+            size, shape = upright(world, x)
+            found.append(abs(scale * size) * root.parts[0] * most_held(world, [b], shape)[0])
     return min(found)
 
 

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
-
-import numpy as np
 
 from verify.checker.bent import product
-from verify.checker.bounds import along, bounds, largest, values_of
+from verify.checker.bounds import bounds, largest, values_of
 from verify.checker.formats import ERASED, KEPT, ON, Rejected
 from verify.checker.mass import zero_where
 from verify.checker.memories import memory, read_bound
 from verify.checker.running import counted, latch, running_sum
 from verify.checker.sums import check_range, exact_product, exact_sum, representable
 from verify.checker.values import ZERO, Value, World, combine, constant, divided, scaled
-from verify.checker.windows import TooLarge, is_window, pieces, reach, times
 
 Column = tuple[Value, Value, tuple[Fraction, Fraction]]  # B, C and the bounds on |A|
 
@@ -67,18 +63,14 @@ def state_output(world: World, step: Step, x: Value, columns: Sequence[Column], 
 
 
 def _direct_sum(world: World, step: Step, x: Value, columns: Sequence[Column], what: str) -> Value:
-    """Columns of several decays (lemma O): those of each decay by themselves, without what is 0 or cancels."""
+    """Columns of several decays (lemma O): those of each decay by themselves, without what cancels."""
     columns, mirrored = _without_mirrors(step, columns)
     groups: dict[tuple[Fraction, Fraction], list[Column]] = {}
     for column in columns:
         groups.setdefault(column[2], []).append(column)
     parts = []
     for a, group in groups.items():
-        kind = _kind(world, step, x, a, what)
-        if kind == "erased" and step.value.constant:
-            group = [(b, c, a) for b, c, a in group if not _never_meet(world, x, b, c)]
-        if group:
-            parts.append((Fraction(1), _one_group(world, kind, step, x, group, what)))
+        parts.append((Fraction(1), _one_group(world, _kind(world, step, x, a, what), step, x, group, what)))
     total = exact_sum(world, parts, f"{what}: C·h")
     if mirrored:
         size = step.least if step.loose and parts else step.top  # what is loose is counted: x is 0 where it is huge
@@ -104,23 +96,6 @@ def _without_mirrors(step: Step, columns: Sequence[Column]) -> tuple[list[Column
         else:
             left.setdefault((b.key, c.key, a), []).append((b, c, a))
     return [column for alike in left.values() for column in alike], pairs
-
-
-def _never_meet(world: World, *factors: Value) -> bool:
-    """Whether a product is 0 at every position: at each edge of the input language a factor is 0 (lemma E), or it is a
-    function of the last few letters that is 0 throughout.
-    """
-    here = [ends for value in factors if (ends := along(world, value)) is not None]
-    if here and np.logical_or.reduce([(ends == 0).all(axis=0) for ends in here]).all():
-        return True
-    if not all(is_window(world, value) for value in factors):
-        return False
-    depth = max(reach(world, value) for value in factors)
-    try:
-        met = reduce(times, [pieces(world, value, depth) for value in factors])
-    except TooLarge:
-        return False
-    return not any(part.table.any() for part in met)
 
 
 def _one_group(world: World, kind: str, step: Step, x: Value, columns: Sequence[Column], what: str) -> Value:

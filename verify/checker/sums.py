@@ -7,8 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-import numpy as np
-
 from verify.checker.bent import product, relu, single
 from verify.checker.bounds import bounds, largest
 from verify.checker.formats import OFF, ON, Rejected, exponent, is_power
@@ -71,34 +69,9 @@ def representable(world: World, reach: Fraction, unit: int, what: str) -> None:
 
 
 def _partial_sums(world: World, terms: Terms) -> Fraction:
-    """A bound on |every sum of some of the terms|: it lies between the sum of those below 0 and that of those above.
-
-    Values that are functions of one letter alone count letter by letter.
-    """
-    low = high = ZERO
-    letters: dict[int, list[tuple[Fraction, Table]]] = {}
-    for weight, value in terms:
-        if len(value.terms) == len(value.tables) == 1 and len(terms) > 1:
-            ((lag, table),) = value.tables.items()
-            letters.setdefault(lag, []).append((weight, table.affine(Fraction(1), value.const)))
-        else:
-            ends = [weight * end for end in bounds(world, value)]
-            low, high = low + max(ZERO, -min(ends)), high + max(ZERO, *ends)
-    for lag, group in letters.items():
-        low += _worst_letter(world, lag, [(-w, t) for w, t in group])
-        high += _worst_letter(world, lag, group)
-    return max(low, high)
-
-
-def _worst_letter(world: World, lag: int, tables: list[tuple[Fraction, Table]]) -> Fraction:
-    """The largest sum of the positive terms for one letter."""
-    starts = [sum((max(w * t.start[j], ZERO) for w, t in tables), ZERO) for j in range(lag)]
-    unit = min(exponent(w) + t.unit for w, t in tables)
-    dense = np.zeros(world.language.tokens)
-    for w, t in tables:
-        # units are whole numbers: exact below 2^53 and at least 2^53 beyond, which no format allows
-        dense += np.maximum(t.dense() * float(w / Fraction(2) ** unit), 0.0)
-    return max([Fraction(float(dense.max())) * Fraction(2) ** unit, *starts])
+    """A bound on |every sum of some of the terms|: it lies between the sum of those below 0 and that of those above."""
+    ends = [[weight * end for end in bounds(world, value)] for weight, value in terms]
+    return max(sum((max(ZERO, -min(e)) for e in ends), ZERO), sum((max(ZERO, *e) for e in ends), ZERO))
 
 
 def _falling_sum(world: World, rounded: Terms, others: Terms, what: str) -> Value:

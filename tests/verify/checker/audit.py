@@ -32,7 +32,6 @@ from verify.checker import (
     memories,
     norms,
     once,
-    rules,
     running,
     states,
     sums,
@@ -74,18 +73,12 @@ def _of_memories(_world: object, root: Root) -> list[tuple]:
 
 NOTHING: Callable = lambda *_: None
 RULES: dict[str, tuple] = {
-    "S, terms of one letter count letter by letter": (
-        sums,
-        "_worst_letter",
-        lambda w, lag, tables: sum((max(abs(s * t.lo), abs(s * t.hi)) for s, t in tables), start=0),
-    ),
     "E, bounds along walks": (language.Language, "graph", None),
     "D, a sum less its latch is a count": (running, "_difference_of_sums", NOTHING),
     "D′, sums that are forms": (bounds, "_folded", lambda *_: iter(())),
     "M, distinct letters": _edges(distinct=False),
     "M, edges that are taken once": _edges(repeats=True),
     "W, rectified forms of letters": (mass, "_of_form", lambda *_: iter(())),
-    "W, products": (mass, "_of_product", lambda *_: iter(())),
     "W, many columns": (columns, "_by_letters", lambda w, own, x: columns.np.full(len(own), columns.np.inf)),
     "F, writes that stop themselves": (once, "_one", NOTHING),
     "F, running sums that stop themselves": (once, "_memories", _of_memories),
@@ -96,9 +89,8 @@ RULES: dict[str, tuple] = {
     "C, counts that outgrow the format": (sums, "_falling_sum", _refused),
     "O, other memories' columns": (states, "_direct_sum", _refused),
     "O, columns that cancel": (states, "_without_mirrors", lambda step, columns: (list(columns), [])),
-    "O, columns that never meet": (states, "_never_meet", lambda *_: False),
     "X, pieces of the last bends": (bounds, "_MOST_BENDS", 0),
-    "Y, equal operators on several operands": (arithmetic, "merged", lambda _, value: value),
+    "Y, memories of one operand": (arithmetic, "joined", lambda _, value: value),
     "Y, products behind gates of one root": (bounds, "_gate", NOTHING),
     "Y, queries of one integer": (memories, "_of_one_integer", lambda *_: False),
     "Y, queries that are latches of one flag": (memories, "latched", lambda _, query: (None, query, 0)),
@@ -110,11 +102,9 @@ RULES: dict[str, tuple] = {
     "P′, what walks leave": (circuit, "normal_forms", lambda world: [meaning.Meaning(world, b) for b in (False, True)]),
     "Q, rings of places": (meaning, "delayed", lambda _, value: value),
     "common factors": (meaning.Meaning, "_cancel", lambda self, terms: not terms),
-    "states behind gates": (meaning.Meaning, "_read_behind_gates", lambda self, terms: False),
     "T, dependent queries": (meaning.Meaning, "queries", NOTHING),
     "Z, sums of differences": (meaning, "ended", NOTHING),
     "factors in bends": (circuit, "normal_forms", _unbent),
-    "conditions that a key implies": (rules, "_implies", lambda *_: False),
 }
 
 

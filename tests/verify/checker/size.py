@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 FOLDER, PAGE = ROOT / "verify" / "checker", ROOT / "docs" / "proofs.md"
 PARTS = {
-    "arithmetic": "arithmetic bent bounds columns language mamba mamba2 mass memories merged norms once running states"
+    "arithmetic": "arithmetic bent bounds columns language mamba mamba2 mass memories norms once running states"
     " sums tables values",
     "meaning": "circuit compare entries equal flags items meaning packed quotient relations rings rules windows",
     "tasks": "readout scores task task_pairs task_recall task_steps",

@@ -5,20 +5,23 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from constructions.registry import CONSTRUCTIONS
+from tests.verify.checker.audit import without
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.plants import plant
 from tests.verify.checker.values import Sequence
 from verify.checker.bent import product, relu
+from verify.checker.bounds import bounds
 from verify.checker.check import check
 from verify.checker.formats import EXACT
 from verify.checker.language import Edge, Language
 from verify.checker.meaning import Meaning
-from verify.checker.memories import memory
+from verify.checker.memories import joined, memory
 from verify.checker.running import counted, running_sum
 from verify.checker.values import Value, World, combine, of_letters
 
@@ -51,6 +54,50 @@ def test_sums_behind_gates_are_the_columns_of_a_memory_and_no_others(bends):
             assert Meaning(world, bends).zero(left) == same
             equal += same
     assert equal == 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_memories_of_one_operand_are_one_memory_within_its_bounds(seed):
+    world = World(Language(LETTERS, "q", (Edge("q", "q", np.ones(LETTERS, dtype=bool), False, True),), LENGTH), EXACT)
+    rng = random.Random(seed)
+    drawn = lambda: of_letters(np.array([rng.randint(-3, 3) for _ in range(LETTERS)]) + np.eye(LETTERS)[0] / 2)
+    one, other = drawn(), drawn()
+    held = [memory(world, x, [(drawn(), drawn()) for _ in range(2)], "a memory") for x in (one, one, other, one)]
+    value = combine([(Fraction(rng.choice((-3, 1, 2))), m) for m in held], Fraction(1))
+    found = joined(world, value)
+    assert (len(value.terms), len(found.terms)) == (4, 2)
+    lo, hi = bounds(world, found)
+    for word in ([rng.randrange(LETTERS) for _ in range(LENGTH)] for _ in range(20)):
+        s = Sequence(world, word)
+        for t in range(1, LENGTH + 1):
+            assert s.value(found, t) == s.value(value, t) and lo <= s.value(found, t) <= hi
+
+
+IN_GROUPS = [
+    ("phonebook", {"names": 4, "entries": 3, "digits": 2}, 4),  # a refusal takes some seconds
+    ("mad-copying", {"n": 3, "vocab": 3, "length": 10, "max_length": 20}, 12),
+    ("mad-copying", {"n": 3, "vocab": 3, "length": 10, "max_length": 20, "selective": True}, 12),
+    ("lis", {"length": 4, "values": 4}, 2),
+]
+
+
+@pytest.mark.parametrize("name, parameters, plants", IN_GROUPS)
+def test_proves_what_two_groups_bound_together_and_no_changed_weight(
+    name: str, parameters: dict, plants: int, tmp_path: Path
+):
+    """Memories of one operand are one memory, and a running sum of a product is bounded as a memory of one column."""
+    circuit = CONSTRUCTIONS[name](**parameters, arch="mamba2").circuit()
+    directory = write(tmp_path / "c", circuit, "mamba2", n_groups=2)
+    assert check(directory).weights is None
+    tally, wrong = plant(directory, plants, random.Random(name))
+    assert tally["rejected"] == plants and not wrong
+
+
+def test_a_phonebook_in_two_groups_needs_one_memory(tmp_path: Path):
+    circuit = CONSTRUCTIONS["phonebook"](names=4, entries=3, digits=2, arch="mamba2").circuit()
+    directory = write(tmp_path / "c", circuit, "mamba2", n_groups=2)
+    with without("Y, memories of one operand"):
+        assert check(directory).arithmetic
 
 
 @pytest.mark.parametrize("groups", [2, 4])
