@@ -30,11 +30,12 @@ from compiler.language.arguments import instance, integer, path, truth
 from compiler.language.circuit import Circuit
 from compiler.machines import compile_for, machine_names
 from compiler.passes.allocate import Lanes, allocate
-from compiler.passes.check import check
+from compiler.passes.check import checked
 from compiler.passes.common import common
 from compiler.passes.fit_ports import fit_ports
 from compiler.passes.fold_masks import MaskFolding
 from compiler.passes.lower import lower
+from compiler.passes.offsets import offsets
 from compiler.passes.once import once
 from compiler.passes.real_lanes import real_lanes
 from compiler.passes.represent import represent
@@ -172,17 +173,17 @@ def compile(
             raise ValueError(f"n_groups is {n_groups}, and {target} has no groups of B and C; mamba2 takes several")
         return compile_for(target, circuit, dtype, max_d_state)
     mixer, format = target_of(target).in_groups(n_groups), format_of(dtype)
-    check(circuit)
+    meant = checked(circuit)
     if max_d_state is not None:
         integer(max_d_state, "max_d_state", 1)
-    compiled = _first_that_fits(circuit, mixer, format, max_d_state)
+    compiled = _first_that_fits(meant, mixer, format, max_d_state)
     compare(compiled, circuit)
     return compiled
 
 
 def _first_that_fits(circuit: Circuit, mixer: Target, format: Format, max_d_state: int | None) -> Compiled:
-    """The circuit as written; else what is wanted of it, where bounds decide what they can; else that with memories
-    that are written once. CompileError with the reasons of the last.
+    """The circuit as written; else what is wanted of it, its constants summed, where bounds decide what they can; else
+    that with memories that are written once. CompileError with the reasons of the last.
 
     Rules get their weights before, and what is compiled is kept with them: so what a file says compiles to the same.
     """
@@ -195,7 +196,7 @@ def _first_that_fits(circuit: Circuit, mixer: Target, format: Format, max_d_stat
     try:
         return _compiled(weighed, weighed, known)
     except CompileError:
-        less = wanted(weighed)
+        less = offsets(wanted(weighed))
     try:
         return _compiled(weighed, less, context(less, decides=True))
     except CompileError:

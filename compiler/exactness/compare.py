@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from compiler.analysis.linear_form import ONE
+from compiler.errors import CompileError
 from compiler.exactness.samples import inputs_of
 from compiler.interpreter import interpret
 from compiler.ir.block import UnsafePreactivation
@@ -35,7 +36,8 @@ class Miscompiled(RuntimeError):
 def compare(compiled, written: Circuit | None = None) -> None:
     """Raise Miscompiled, naming the stream and lane, where blocks and circuit differ on short strings and random walks.
 
-    written: the circuit before its rules had weights, where it has rules; the same numbers must be largest in both.
+    written: the circuit before anything was left out of it. Both must give the same numbers, or, where rules had no
+        weights yet, the same numbers must be largest.
     """
     circuit = compiled.source
     lanes = compiled.lanes.count
@@ -46,21 +48,29 @@ def compare(compiled, written: Circuit | None = None) -> None:
     for tokens, numbers in inputs_of(circuit, positions):
         _compare(compiled, tokens, numbers)
         if written is not None and written is not circuit:
-            _compare_winners(compiled, written, tokens, numbers)
+            _compare_circuits(compiled, written, tokens, numbers)
 
 
-def _compare_winners(compiled, written: Circuit, tokens, numbers: Mapping[Stream, np.ndarray]) -> None:
-    """The largest scores of the circuit as written, one weight for each position, and of the one that was compiled."""
-    dtype = np.float64 if _floats_do(compiled, written) else object
-    scores = [interpret(c, tokens, numbers, dtype=dtype)[c.output] for c in (written, compiled.source)]
-    before, after = (s == s.max(axis=-1, keepdims=True) for s in scores)
-    wrong = np.argwhere(before != after)
-    if len(wrong):
-        sequence, position, token = (int(i) for i in wrong[0])
-        output = written.output
+def _compare_circuits(compiled, written: Circuit, tokens, numbers: Mapping[Stream, np.ndarray]) -> None:
+    """The circuit as written and the one that was compiled: of rules, the largest scores, for each position has its own
+    weight.
+    """
+    try:
+        dtype = np.float64 if _floats_do(compiled, written) else object
+    except CompileError:  # what was left out may have no bounds
+        dtype = object
+    before, after = (interpret(c, tokens, numbers, dtype=dtype)[c.output] for c in (written, compiled.source))
+    output, tolerance = written.output, 0.0
+    if any(isinstance(s.operation, ops.Decide) for s in written.streams):
+        before, after = (s == s.max(axis=-1, keepdims=True) for s in (before, after))
+    elif dtype is np.float64:
+        tolerance = _tolerance(compiled, before)
+    at = _difference(after.astype(float), before.astype(float), tolerance)
+    if at is not None:
+        sequence, position, number = at
         raise Miscompiled(
-            f"{MISTAKE} the rules of {output.label} ({output.origin}) name another token than number {token} at "
-            f"position {position} of sequence {sequence} of the comparison."
+            f"{MISTAKE} what was left out of {output.label} ({output.origin}), or the weights of its rules, changed "
+            f"number {number} at position {position} of sequence {sequence} of the comparison."
         )
 
 
@@ -84,7 +94,9 @@ MISTAKE = "the compiler made a mistake, and nothing was compiled (please report 
 
 def _floats_do(compiled, circuit: Circuit) -> bool:
     """Whether float64 gives a circuit's values: exactly, or, of real numbers, within what is compared."""
-    real = any(not compiled.domains.of(s).step for s in circuit.streams)
+    constants = (s.operation for s in circuit.streams if isinstance(s.operation, ops.Constant))
+    held = all(ops.is_dyadic(value) for constant in constants for value in constant.values)
+    real = held and any(not compiled.domains.of(s).step for s in circuit.streams)
     return real or compiled.domains.exact_dtype(circuit) is np.float64
 
 

@@ -7,6 +7,7 @@ circuit is refused.
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 from scipy import sparse
@@ -36,7 +37,13 @@ def wanted(circuit: Circuit) -> Circuit:
 
 
 def _without(stream: Stream, inputs: tuple[Stream, ...], read: np.ndarray) -> Stream:
-    """The stream, of which lanes that are not read may be 0; sources stay as they are, for they cost nothing."""
+    """The stream, of which lanes that are not read may be 0; sources stay as they are, for they cost nothing.
+
+    But for constants, whose numbers may be such as no float holds.
+    """
+    if isinstance(stream.operation, ops.Constant):
+        values = zip(stream.operation.values, read, strict=True)
+        return stream if read.all() else Stream(ops.Constant(tuple(v if used else Fraction(0) for v, used in values)))
     if stream.inputs and not read.any():
         return constant(0, stream.width)
     count = lane_count(stream)

@@ -104,7 +104,7 @@ def test_a_weight_that_is_half_as_large_lets_a_score_win():
 def test_a_weight_that_is_too_small_is_caught(monkeypatch):
     compiler.compile(_circuit())
     monkeypatch.setattr(weigh_rules, "rule_weight", lambda tokens, scores: 1)
-    with pytest.raises(Miscompiled, match="the rules of logits"):
+    with pytest.raises(Miscompiled, match="what was left out of logits .* or the weights of its rules, changed"):
         compiler.compile(_circuit())
 
 

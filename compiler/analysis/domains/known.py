@@ -19,7 +19,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.graph import inputs_first, operation_of
 from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream
-from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
+from compiler.language.types import Bool, Int, OneHot, Real, Type
 
 _RANGE = 2.0**256  # beyond, and below its inverse, products of bounds could leave the range of float64
 _ZERO, _ONE = Fraction(0), Fraction(1)
@@ -56,8 +56,10 @@ class Domains:
 
     def all(self, streams: Iterable[Stream]) -> dict[Stream, Domain]:
         """The domains of a circuit as written; CompileError where the author declared a type that cannot be shown."""
+        from compiler.analysis.domains.claims import unshown  # which asks for domains
+
         found = {s: self.of(s) for s in streams}
-        reasons = [(s, reason) for s in found if (reason := self._unshown(s))]
+        reasons = [(s, reason) for s in found if (reason := unshown(s, self))]
         if reasons:
             raise CompileError(reasons)
         return found
@@ -94,36 +96,10 @@ class Domains:
         reach = raised(reach, min(least_unit(a) for p in parts for a in (p.up, p.down)), len(parts))
         return in_units(reach, np.minimum.reduce([p.units for p in parts]))
 
-    def _unshown(self, stream: Stream) -> str | None:
-        """Why the type of a stream does not follow from its operation and what it reads; None where it does."""
-        operation, type = stream.operation, stream.type
-        if isinstance(operation, ops.Decode):
-            known = self._known[stream.inputs[0]]
-            return (
-                None
-                if known.bound <= 1
-                else f"it decodes numbers up to {known.bound}; a codeword has entries −1, 0 and 1"
-            )
-        if isinstance(operation, ops.MemoryRead) and operation.policy == "once":
-            from compiler.analysis.written_once import doubt  # which asks for domains
-
-            return doubt(stream, self)
-        if isinstance(operation, ops.Linear) and operation.type is None:
-            return None
-        claimed = self._known[stream]
-        known = self._uncut.get(claimed, claimed)
-        if isinstance(operation, ops.Linear) and isinstance(type, Code) and not _same_code(stream):
-            return "it is declared a Code, and what it reads is not shown to hold words of that codebook"
-        if isinstance(operation, ops.Linear) and isinstance(type, Real) and not _within(known, type):
-            return f"it is declared {type}, and all that can be shown is {known.lo}…{known.hi}"
-        within = known.lo >= claimed.lo and known.hi <= claimed.hi or not isinstance(operation, (ops.Linear, ops.Embed))
-        single = known.l1 <= 1 or not isinstance(type, OneHot) or not isinstance(operation, (ops.Linear, ops.Embed))
-        if within and single and (not type.integral or known.step > 0 and known.step.denominator == 1):
-            return None
-        return (
-            f"it is declared {type}, and all that can be shown is {known.lo}…{known.hi}, Σ over lanes ≤ "
-            f"{known.l1}, step {known.step}"
-        )
+    def before_its_type(self, stream: Stream) -> Domain:
+        """What the operation of a stream gives, whatever its author declared."""
+        claimed = self.of(stream)
+        return self._uncut.get(claimed, claimed)
 
     def meet(self, stream: Stream, other: Domain) -> None:
         """Record that the stream also satisfies another domain (it is known to equal another stream)."""
@@ -229,18 +205,3 @@ def with_zero(d: Domain) -> Domain:
 def products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Products of units, where a lane without a lattice stays without one."""
     return np.where((a == 0) | (b == 0), 0.0, np.where(a == 0, 1.0, a) * np.where(b == 0, 1.0, b))
-
-
-def _same_code(stream: Stream) -> bool:
-    """Whether a stream that is declared a Code is one that was a Code of the same words before."""
-    (source, *others), (matrix, *_) = stream.inputs, operation_of(stream, ops.Linear).matrices
-    if others or not isinstance(source.type, Code) or not isinstance(stream.type, Code):
-        return False
-    same = np.array_equal(source.type.book.words, stream.type.book.words)
-    return same and (matrix != ops.scaled_identity(source.width)).nnz == 0
-
-
-def _within(known: Domain, type: Real) -> bool:
-    """Whether all numbers are within the bounds; a position without any holds 0."""
-    low = type.lo is None or known.lo >= min(Fraction(type.lo), _ZERO)
-    return low and (type.hi is None or known.hi <= max(Fraction(type.hi), _ZERO))

@@ -33,10 +33,17 @@ def _(operation: ops.Constant, stream: Stream, known: Domains) -> Domain:
 
 def _held(operation: ops.Constant, known: Domains) -> Domain:
     """A constant at the positions of the sequence (before its start it is 0)."""
-    units = np.array([float(unit_of(v)) if v else np.inf for v in operation.values])
+    units = np.array([_unit(value) for value in operation.values])
     return known.lanes(
         units, np.array([down(v) for v in operation.values]), np.array([up(v) for v in operation.values])
     )
+
+
+def _unit(value: Fraction) -> float:
+    """The unit of a number: of 1/3, which no float holds, it is that of a real number."""
+    if not value:
+        return np.inf
+    return 0.0 if value.denominator & (value.denominator - 1) else float(unit_of(value))
 
 
 @domain_of.register

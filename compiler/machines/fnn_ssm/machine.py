@@ -20,7 +20,7 @@ from compiler.machines.fnn_ssm.layers import Network
 from compiler.machines.fnn_ssm.lower import lower
 from compiler.machines.fnn_ssm.sizes import PaperSizes, sizes
 from compiler.machines.fnn_ssm.unfold import unfold
-from compiler.passes.check import check
+from compiler.passes.check import checked
 from compiler.passes.common import common
 from compiler.passes.represent import represent
 from compiler.passes.weigh_rules import weigh_rules
@@ -88,7 +88,7 @@ class CompiledNetwork:
 def compile_network(circuit: Circuit) -> CompiledNetwork:
     """Lower a circuit to the machine; CompileError with every reason where it cannot express it."""
     instance(circuit, Circuit, "what is compiled", "a Circuit")
-    check(circuit)
+    circuit = checked(circuit)
     if circuit.alphabet is None:
         raise CompileError([(circuit.output, f"{NAME} embeds tokens, and this circuit reads numbers; use mamba")])
     context = Context.of(circuit, _Machine(), decides=True)

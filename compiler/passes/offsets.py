@@ -1,0 +1,151 @@
+"""Pass 2, offsets: what is added is summed exactly, and taken out of what is compared or divided, where nothing else
+fits.
+
+A number that no float holds, or that is too large beside what it is added to, may cancel, may be a multiple of the
+divisor, or may lie between two values of what it is compared with. Integers above −10/3 are those above −4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, floor, inf
+
+import numpy as np
+from scipy import sparse
+
+from compiler.analysis.domains import Domains
+from compiler.analysis.domains.linear import difference_within
+from compiler.language import operations as ops
+from compiler.language.circuit import Circuit
+from compiler.language.graph import rebuilt
+from compiler.language.stream import Stream
+from compiler.language.types import Int, Real, Type
+
+_ZERO = Fraction(0)
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A stream as rest + offset at every position of the sequence; rest None: the offset alone."""
+
+    stream: Stream
+    rest: Stream | None
+    offset: tuple[Fraction, ...]
+
+    @cached_property
+    def whole(self) -> Stream:
+        """The sum as one stream."""
+        if isinstance(self.stream.operation, ops.Constant):
+            return self.stream
+        whole = self.plus(self.offset)
+        whole.name = whole.name or self.stream.name
+        return whole
+
+    def plus(self, offset: Sequence[Fraction]) -> Stream:
+        """The rest and another offset."""
+        if self.rest is not None and not any(offset):
+            return self.rest
+        constant = _from(self.stream, Stream(ops.Constant(tuple(offset))))
+        if self.rest is None:
+            return constant
+        eye = ops.scaled_identity(self.rest.width)
+        return _from(self.stream, Stream(ops.Linear((eye, eye)), (self.rest, constant)))
+
+
+def _from(stream: Stream, new: Stream) -> Stream:
+    """The new stream, of the same source line."""
+    new.origin = stream.origin
+    return new
+
+
+def offsets(circuit: Circuit) -> Circuit:
+    """The same circuit; itself where nothing is added to what is compared or divided, and nothing cancels."""
+    domains = Domains(circuit.language, circuit.max_length)
+    sums: dict[Stream, _Sum] = {}
+    for stream in circuit.streams:
+        sums[stream] = _sum(stream, [sums[s] for s in stream.inputs], domains)
+    output = sums[circuit.output].whole
+    return circuit if output is circuit.output else replace(circuit, output=output)
+
+
+def _sum(stream: Stream, inputs: list[_Sum], domains: Domains) -> _Sum:
+    operation, added = stream.operation, any(any(operand.offset) for operand in inputs)
+    if isinstance(operation, ops.Constant):
+        return _Sum(stream, None, operation.values)
+    if added and type(operation) is ops.Linear:
+        return _linear(stream, operation, inputs)
+    if added and isinstance(operation, ops.FloorDivide):  # a remainder, too
+        return _divided(stream, operation, inputs[0])
+    if added and isinstance(operation, ops.Compare):
+        return _plain(stream, _compared(operation, inputs[0], inputs[1], domains))
+    return _plain(stream, rebuilt(stream, tuple(operand.whole for operand in inputs)))
+
+
+def _plain(stream: Stream, new: Stream) -> _Sum:
+    return _Sum(stream, _from(stream, new), (_ZERO,) * stream.width)
+
+
+def _linear(stream: Stream, operation: ops.Linear, inputs: list[_Sum]) -> _Sum:
+    """Σ matrix·rest + Σ matrix·offset; what a type claims of the whole is said of the whole."""
+    offset = [_ZERO] * stream.width
+    for matrix, operand in zip(operation.matrices, inputs, strict=True):
+        _add(matrix, operand.offset, offset)
+    terms = [(m, x.rest) for m, x in zip(operation.matrices, inputs, strict=True) if x.rest is not None]
+    matrices, rests = tuple(m for m, _ in terms), tuple(rest for _, rest in terms)
+    if not _claims(operation.type, offset):
+        rest = _from(stream, Stream(ops.Linear(matrices, operation.type), rests)) if terms else None
+        return _Sum(stream, rest, tuple(offset))
+    matrices, constant = (*matrices, ops.scaled_identity(stream.width)), Stream(ops.Constant(tuple(offset)))
+    return _plain(stream, Stream(ops.Linear(matrices, operation.type), (*rests, constant)))
+
+
+def _add(matrix: sparse.csr_array, numbers: Sequence[Fraction], sums: list[Fraction]) -> None:
+    """sums += matrix · numbers, exactly."""
+    held = np.array([bool(number) for number in numbers])
+    coo = matrix.tocoo()
+    met = held[coo.col]
+    for row, column, weight in zip(coo.row[met].tolist(), coo.col[met].tolist(), coo.data[met].tolist(), strict=True):
+        sums[row] += Fraction(weight) * numbers[column]
+
+
+def _claims(type: Type | None, offset: Sequence[Fraction]) -> bool:
+    """Whether the type says more of a sum than of what is left without these numbers."""
+    if isinstance(type, (Int, Real)) and type.lo is None and type.hi is None:
+        return type.integral and any(number.denominator > 1 for number in offset)
+    return type is not None
+
+
+def _divided(stream: Stream, operation: ops.FloorDivide, x: _Sum) -> _Sum:
+    """⌊(x + kn + r)/n⌋ = ⌊(x + r)/n⌋ + k, and the remainder is that of x + r."""
+    n = operation.divisor
+    if any(number.denominator > 1 for number in x.offset):
+        return _plain(stream, Stream(operation, (x.whole,)))
+    left = Stream(operation, (x.plus([number % n for number in x.offset]),))
+    if isinstance(operation, ops.Modulo):
+        return _plain(stream, left)
+    return _Sum(stream, _from(stream, left), tuple(Fraction(number // n) for number in x.offset))
+
+
+def _compared(operation: ops.Compare, a: _Sum, b: _Sum, domains: Domains) -> Stream:
+    """(a + c) ∘ (b + d) as a ∘ b + t, with t for d − c as `_threshold` has it."""
+    one, other = (operand.plus((_ZERO,) * len(operand.offset)) for operand in (a, b))
+    low, high = difference_within(one, other, domains)
+    units = np.minimum(domains.of(one).units, domains.of(other).units)
+    differences = [d - c for c, d in zip(a.offset, b.offset, strict=True)]
+    reach = zip(differences, units.tolist(), low.tolist(), high.tolist(), strict=True)
+    return Stream(operation, (one, b.plus([_threshold(operation.relation, *lane) for lane in reach])))
+
+
+def _threshold(relation: str, number: Fraction, unit: float, low: float, high: float) -> Fraction:
+    """A number that multiples of the unit within these bounds are compared with to the same result."""
+    lattice = 0 < unit < inf
+    step = Fraction(unit) if lattice else Fraction(1)
+    above, below = step * (floor(Fraction(high) / step) + 1), step * (ceil(Fraction(low) / step) - 1)
+    if lattice and number % step:
+        if relation in ("==", "!="):
+            return above
+        number = step * (ceil if relation in (">=", "<") else floor)(number / step)
+    return number if ops.is_dyadic(number) else max(below, min(above, number))

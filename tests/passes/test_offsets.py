@@ -1,0 +1,158 @@
+"""Numbers that are added, summed exactly: those that no float holds and nothing needs, and those that are large."""
+
+from __future__ import annotations
+
+import operator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+
+from compiler.artifact.package import bare
+from compiler.driver import Compiled, compile
+from compiler.errors import CompileError
+from compiler.exactness.compare import Miscompiled
+from compiler.interpreter import interpret
+from compiler.language.circuit import Circuit
+from compiler.language.data.circuits import from_data, to_data
+from compiler.language.input_language import InputLanguage
+from compiler.language.source import position
+from compiler.language.stream import Stream, constant
+from compiler.language.words import concatenate, fading_sum, select
+from compiler.passes.offsets import offsets
+from tests.gadgets.harness import LETTERS, is_a
+
+LENGTH, BEYOND = 5, 2**60 + 1
+IDS = (np.arange(2**LENGTH)[:, None] >> np.arange(LENGTH)) & 1
+COUNT = np.cumsum(IDS == 0, axis=1)
+THIRD = Fraction(1, 3)
+counts = is_a.cumsum()
+RELATIONS = [operator.gt, operator.lt, operator.ge, operator.le, operator.eq, operator.ne]
+
+
+def _circuit(stream: Stream) -> Circuit:
+    return Circuit("alone", stream, InputLanguage.everything(LETTERS, LENGTH))
+
+
+def _outputs(stream: Stream, target: str = "mamba", dtype: str = "float32") -> np.ndarray:
+    """On each word of five letters a and b: (32, 5) numbers of the real module."""
+    with torch.no_grad():
+        return bare(compile(_circuit(stream), target, dtype))(torch.from_numpy(IDS)).double().numpy()[..., 0]
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("bound", [Fraction(-10, 3), THIRD, Fraction(7, 3), 0.1, 2.5, BEYOND, -BEYOND, BEYOND + THIRD])
+def test_integers_are_compared_with_any_number(relation, bound):
+    assert np.array_equal(_outputs(relation(counts, bound)), relation(COUNT, bound))
+    assert np.array_equal(_outputs(relation(bound, counts)), relation(bound, COUNT))
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("target", ["mamba2", "s4d", "fnn+ssm"])
+def test_on_every_target(relation, target):
+    circuit = _circuit(relation(counts, Fraction(4, 3)))
+    compiled = compile(circuit, target)
+    expected = relation(COUNT, Fraction(4, 3))
+    assert np.array_equal(interpret(circuit, IDS)[circuit.output][..., 0], expected)
+    found = compiled.run(IDS) if target == "fnn+ssm" else _outputs(circuit.output, target)[..., None]
+    assert np.array_equal(found[..., 0], expected)
+
+
+def test_a_threshold_is_a_multiple_of_what_is_compared():
+    half = counts / 2 - 1
+    assert np.array_equal(_outputs(half > THIRD), COUNT / 2 - 1 > THIRD)
+    assert np.array_equal(_outputs(half != 0.1), np.ones_like(COUNT))
+
+
+def test_each_lane_has_its_threshold():
+    bounds = concatenate(constant(THIRD), constant(-BEYOND), constant(1), constant(Fraction(5, 3)))
+    wide = concatenate(counts, counts, counts, counts) >= bounds
+    for lane, least in enumerate([1, -BEYOND, 1, 2]):
+        assert np.array_equal(_outputs(wide[lane]), least <= COUNT)
+
+
+@pytest.mark.parametrize("number", [THIRD, BEYOND, Fraction(BEYOND, 3), 0.1])
+def test_what_nobody_reads_or_what_cancels_needs_no_float(number):
+    for alike in (
+        (counts + number) - number,
+        concatenate(counts, counts + number)[0],
+        concatenate(counts, constant(number))[0],
+        counts + 0 * constant(number),
+        3 * (counts - number) - 2 * counts + constant(3 * Fraction(number)),
+    ):
+        assert np.array_equal(_outputs(alike), COUNT)
+
+
+def test_what_nobody_reads_needs_no_bounds():
+    """The comparison with the circuit as written runs it all the same."""
+    for unread in (counts * 2**250 * (counts * 2**250), counts * 2.0**-310):
+        assert np.array_equal(_outputs(concatenate(counts, unread)[0]), COUNT)
+
+
+@pytest.mark.parametrize("target", ["mamba", "mamba2"])
+def test_large_numbers_beside_the_divisor(target):
+    large = 2**60
+    for added in (large, large + 3, -large - 1):
+        total = COUNT.astype(object) + added
+        assert np.array_equal(_outputs((counts + added) % 4, target), total % 4)
+        assert np.array_equal(_outputs((counts + added) // 4 - added // 4, target), total // 4 - added // 4)
+    letter = (IDS == 0).astype(object)
+    assert np.array_equal(_outputs((is_a + large) % 4, target), (letter + large) % 4)
+
+
+@pytest.mark.parametrize("added", [2**60, 2**60 + 5])
+def test_large_numbers_on_both_sides(added):
+    place = np.broadcast_to(np.arange(1, LENGTH + 1), IDS.shape)
+    assert np.array_equal(_outputs(position() + added > added + 2), place > 2)
+    assert np.array_equal(_outputs(position() + added == counts + (added + 1)), place == COUNT + 1)
+
+
+def test_what_stood_before_the_start_is_no_constant():
+    """A delay of a sum is a delay of both: before the start the number is not there."""
+    shifted = np.pad(COUNT, [(0, 0), (1, 0)])[:, :LENGTH]
+    late = np.arange(LENGTH) >= 1
+    assert np.array_equal(_outputs((counts + 2).shift() > Fraction(5, 3)), shifted + 2 * late > 1)
+    assert np.array_equal(_outputs(((counts + 5) // 2 + 0.5).shift() > 2.1), late * ((shifted + 5) // 2 + 0.5) > 2.1)
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        constant(THIRD),
+        counts + THIRD,
+        counts + BEYOND,
+        select(is_a, constant(THIRD), 0),
+        fading_sum(counts, THIRD) > THIRD,
+        (counts + THIRD).retyped((counts + THIRD).type) - THIRD + constant(THIRD),
+    ],
+)
+def test_numbers_that_are_needed_are_refused_by_their_line(stream):
+    with pytest.raises(CompileError, match=r"test_offsets.py:\d+\): it(s value .* no float| compares)"):
+        compile(_circuit(stream))
+
+
+def test_the_names_stay_with_what_they_name():
+    """What is left of a sum without its number is not the sum."""
+    sum_ = (counts + 2).named("sum")
+    circuit = offsets(_circuit(sum_ > THIRD))
+    assert "sum" not in {s.name for s in circuit.streams}
+    kept = offsets(_circuit(sum_.relu()))
+    assert [s.name for s in kept.streams].count("sum") == 1
+
+
+def test_what_is_kept_compiles_to_the_same():
+    circuit = _circuit(concatenate((counts + THIRD) - THIRD > 0.1, counts + THIRD > BEYOND)[0])
+    compiled = compile(circuit)
+    assert isinstance(compiled, Compiled)
+    again = compile(from_data(to_data(compiled.source)))
+    assert [repr(b) for b in again.blocks] == [repr(b) for b in compiled.blocks]
+
+
+def test_a_wrong_sum_does_not_leave_the_compiler(monkeypatch):
+    """The circuit as written is compared, and not only what was made of it."""
+    from compiler.passes import check
+
+    monkeypatch.setattr(check, "offsets", lambda circuit: _circuit(counts > 1))
+    with pytest.raises(Miscompiled, match="what was left out"):
+        compile(_circuit(counts > THIRD))
