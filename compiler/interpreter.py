@@ -34,6 +34,8 @@ def interpret(
     Returns {stream: (batch, time, width) array}.
     """
     instance(circuit, Circuit, "what is interpreted", "a Circuit (compiled.interpret(tokens) runs a compiled one)")
+    if dtype not in (object, float, np.float64):
+        raise ValueError(f"dtype of interpret is {shown(dtype)}, and it must be object or np.float64")
     if inputs is not None:
         instance(inputs, Mapping, "inputs", "a dict from numeric input to array")
     wanted = {circuit.output} if keep is None else _kept(keep, circuit)

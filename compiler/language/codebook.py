@@ -8,7 +8,7 @@ from math import ceil, comb, log, sqrt
 
 import numpy as np
 
-from compiler.language.arguments import MOST_LANES, integer
+from compiler.language.arguments import MOST_LANES, integer, number, shown
 
 _MOST_ENTRIES = 1 << 28  # of a random codebook, a byte each
 
@@ -115,27 +115,33 @@ def signs(size: int) -> Codebook:
     return Codebook(2 * _binary_digits(np.arange(size), max(1, (size - 1).bit_length())) - 1)
 
 
+def _drawable(what: str, size: int, length: int, seed: int) -> tuple[int, int, int]:
+    """(size, length, seed) of a random codebook that can be drawn; ValueError or TypeError where it cannot.
+
+    what: the word that draws it, for messages.
+    """
+    size, length = integer(size, f"size of {what}", 1, MOST_LANES), integer(length, f"length of {what}", 1, MOST_LANES)
+    if size * length > _MOST_ENTRIES:
+        raise ValueError(
+            f"{size} codewords of length {length} have {size * length} entries, and {what} draws at most "
+            f"{_MOST_ENTRIES}"
+        )
+    return size, length, integer(seed, f"seed of {what}", 0)
+
+
 def random_balanced(size: int, length: int, seed: int) -> Codebook:
     """`size` distinct balanced ±1 words of a given even length, drawn with a seed.
 
     For sums of many codewords (Lemma 4 of paper A): their coherence is a matter of
     measurement, never of assumption; see `Codebook.coherence`.
     """
-    size, length = (
-        integer(size, "size of random_balanced", 1, MOST_LANES),
-        integer(length, "length of random_balanced", 1, MOST_LANES),
-    )
+    size, length, seed = _drawable("random_balanced", size, length, seed)
     least = balanced_length(size)
     if length % 2 or length < least:
         raise ValueError(
             f"{size} distinct balanced codewords need an even length of at least {least}, and it is {length}"
         )
-    if size * length > _MOST_ENTRIES:
-        raise ValueError(
-            f"{size} codewords of length {length} have {size * length} entries, and random_balanced draws at most "
-            f"{_MOST_ENTRIES}"
-        )
-    rng = np.random.default_rng(integer(seed, "seed of random_balanced", 0))
+    rng = np.random.default_rng(seed)
     seen: dict[bytes, np.ndarray] = {}
     base = np.repeat(np.array([1, -1], dtype=np.int8), length // 2)
     while len(seen) < size:
@@ -181,6 +187,8 @@ def jl_length(size: int, epsilon: float, delta: float) -> int:
 
     Hoeffding gives 2 e^(−ε²p/2) for a pair, and there are fewer than size²/2 pairs.
     """
+    size = integer(size, "size of a random code", most=MOST_LANES)
+    epsilon, delta = float(number(epsilon, "epsilon")), float(number(delta, "delta"))
     if size < 1 or not 0 < epsilon < 1 or not 0 < delta < 1:
         raise ValueError(
             f"a code of {size} words with ε = {epsilon} and δ = {delta} makes no sense: "
@@ -193,7 +201,8 @@ def least_coherence(size: int, length: int) -> float:
     """No `size` words of this length have a smaller |<c, c'>|/p (Welch's bound; for odd p also 1/p, by parity; 1 if two
     must agree up to sign).
     """
-    if size > 2 ** (length - 1):
+    size, length = integer(size, "size of a code", 1), integer(length, "length of a code", 1)
+    if (size - 1).bit_length() > length - 1:
         return 1.0
     welch = sqrt((size - length) / (length * (size - 1))) if size > length else 0.0
     return max(welch, 1 / length if length % 2 and size > 1 else 0.0)
@@ -208,11 +217,11 @@ def jl(
     length: p, by default `jl_length`. ValueError where p cannot succeed, and where no draw did.
     """
     needed = jl_length(size, epsilon, delta)
-    p = needed if length is None else length
-    if p < 1 or least_coherence(size, p) > epsilon:
+    p = needed if length is None else integer(length, "length of jl", 1)
+    if least_coherence(size, p) > epsilon:
         raise ValueError(
             f"no {size} words of length {p} have a coherence of {epsilon} or less: "
-            f"{least_coherence(size, max(1, p)):.3g} is the least possible; length {needed} succeeds"
+            f"{least_coherence(size, p):.3g} is the least possible; length {needed} succeeds"
         )
     otherwise = f"length {needed} succeeds with probability {1 - delta**2:.2g} a draw"
     return drawn("jl", size, p, epsilon, seed, most_draws, otherwise)
@@ -220,6 +229,7 @@ def jl(
 
 def free_signs(size: int, length: int, seed: int) -> Codebook:
     """Uniformly random ±1 words; ValueError where two came out alike."""
+    size, length, seed = _drawable("free_signs", size, length, seed)
     return Codebook(np.random.default_rng(seed).choice(np.array([-1, 1], dtype=np.int8), size=(size, length)))
 
 
@@ -233,8 +243,11 @@ def drawn(
 
     otherwise: what a refusal recommends, by default a longer code.
     """
-    best = 1.0
-    for draw in range(most_draws):
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(f"the kind of a random code is {shown(kind)}, and it must be one of {', '.join(KINDS)}")
+    size, length, seed = _drawable(f"a {kind} code", size, length, seed)
+    epsilon, best = float(number(epsilon, "epsilon")), 1.0
+    for draw in range(integer(most_draws, "most_draws", 1)):
         try:
             book = KINDS[kind](size, length, seed + draw)
         except ValueError:

@@ -127,12 +127,9 @@ class InputLanguage:
     def strings(self, length: int) -> Iterator[tuple[int, ...]]:
         """Every sequence of exactly this length, each once, in lexicographic order of the walk.
 
-        None where the length exceeds max_length; ValueError above 65536, for a prefix is copied at every token.
+        ValueError where the language holds none as long, and above 65536, for a prefix is copied at every token.
         """
-        length = integer(length, "length of strings", 0)
-        if length > self.max_length:
-            return iter(())
-        return self._strings(integer(length, "length of strings", most=_LONGEST_SPELLED))
+        return self._strings(integer(length, "length of strings", 0, min(self.max_length, _LONGEST_SPELLED)))
 
     def _strings(self, length: int) -> Iterator[tuple[int, ...]]:
         seen: set[tuple[int, ...]] = set()

@@ -20,6 +20,13 @@ class Memory:
     policy: str
     name: str
 
+    def __post_init__(self) -> None:
+        streams = {"key": self.key, "value": self.value, **({} if self.when is None else {"when": self.when})}
+        for what, stream in streams.items():
+            instance(stream, Stream, f"{what!r} of memory.write", "a stream")
+        instance(self.policy, str, "policy of memory.write", "'sum', 'first', 'last' or 'once'")
+        instance(self.name, str, "name of memory.write", "a text")
+
     def read(self, query: Stream) -> Stream:
         """What the memory holds under the query, the write of the same position included; zeros if nothing."""
         inputs = (self.value, self.key, query) if self.when is None else (self.value, self.key, query, self.when)
@@ -37,9 +44,6 @@ def write(key: Stream, value: Stream, when: Stream | None = None, policy: str = 
     the one-hot of a count that rises at every write, a token of a distinct edge, …), or
     refuses the circuit with the reason; see `compiler.analysis.written_once`.
     """
-    for what, stream in (("key", key), ("value", value), *([("when", when)] if when is not None else [])):
-        instance(stream, Stream, f"{what!r} of memory.write", "a stream")
-    instance(policy, str, "policy of memory.write", "'sum', 'first', 'last' or 'once'")
     return Memory(key, value, when, policy, name)
 
 

@@ -132,6 +132,9 @@ class Stream:
     def __mod__(self, other: int) -> Stream:
         return Stream(ops.Modulo(self._divisor(other)), (self,))
 
+    def __divmod__(self, other: int) -> tuple[Stream, Stream]:
+        return self // other, self % other
+
     def _divisor(self, other: object) -> int:
         if isinstance(other, Stream):
             raise TypeError(f"{self.label} is divided by a stream, and only a positive integer can divide")
@@ -142,7 +145,7 @@ class Stream:
             f"{shown(other)} is divided by {self.label}, and only a number can divide; use lookup() for tables"
         )
 
-    __rfloordiv__ = __rmod__ = __rtruediv__
+    __rfloordiv__ = __rmod__ = __rdivmod__ = __rtruediv__
 
     def __rpow__(self, other: object) -> Stream:
         raise TypeError(
@@ -240,10 +243,11 @@ class Stream:
 
     def __xor__(self, other: Stream) -> Stream:
         """Exactly one of two flags."""
+        if not isinstance(other, Stream):
+            raise TypeError(f"the operand of ^ beside {self.label} is {shown(other)}, and a flag is needed")
         return (self | other) & ~(self & other)
 
-    def __rxor__(self, other: Stream) -> Stream:
-        return (other | self) & ~(other & self)
+    __rxor__ = __xor__
 
     def __abs__(self) -> Stream:
         return self.relu() + (-self).relu()

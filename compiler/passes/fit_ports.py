@@ -95,21 +95,25 @@ class Fitter:
         seen = [(atom, lag, m) for (atom, lag), m in form.items() if lag < self.domains.max_length]
         if not seen:
             return constant(0, stream.width)
+        self._need_reach(*max(((atom, lag) for atom, lag, _ in seen), key=lambda read: read[1]))
         parts = [(self._carry(atom, lag), matrix) for atom, lag, matrix in seen]
         result = Stream(ops.Linear(tuple(m for _, m in parts), stream.type), [s for s, _ in parts], stream.name)
         result.origin = stream.origin
         self.domains.meet(result, self.domains.of(stream))
         return result
 
-    def _carry(self, atom: Stream, lag: int) -> Stream:
-        """atom(t − lag) on lanes, a block for each max_lag positions."""
-        if lag > MOST_CARRIED * self.target.max_lag:
-            most = MOST_CARRIED * self.target.max_lag
+    def _need_reach(self, atom: Stream, lag: int) -> None:
+        """CompileError where too many blocks would have to carry what was so far back."""
+        most = MOST_CARRIED * self.target.max_lag
+        if lag > most:
             reason = (
                 f"it is read {lag} positions later, which takes a block for each "
                 f"{self.target.max_lag}; {most} are the most"
             )
             raise CompileError([(atom, reason)])
+
+    def _carry(self, atom: Stream, lag: int) -> Stream:
+        """atom(t − lag) on lanes, a block for each max_lag positions."""
         carried, reached = atom, 0
         while reached < lag:
             step = min(self.target.max_lag, lag - reached)

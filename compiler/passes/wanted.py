@@ -15,6 +15,7 @@ from scipy import sparse
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import rebuilt
+from compiler.language.lanes import placed
 from compiler.language.stream import Stream, constant
 from compiler.passes.lane_by_lane import EACH, OF_VALUE, back_in_place, lane_count, on_lanes
 
@@ -46,6 +47,10 @@ def _without(stream: Stream, inputs: tuple[Stream, ...], read: np.ndarray) -> St
         return stream if read.all() else Stream(ops.Constant(tuple(v if used else Fraction(0) for v, used in values)))
     if stream.inputs and not read.any():
         return constant(0, stream.width)
+    if isinstance(stream.operation, ops.OneHotOf):
+        first, last = np.flatnonzero(read)[[0, -1]].tolist()
+        fewer = last - first + 1 < stream.width
+        return _values(inputs[0], first, last, stream.width) if fewer else rebuilt(stream, inputs)
     count = lane_count(stream)
     lanes = np.flatnonzero(read.reshape(-1, count).any(axis=0)) if count else None
     if lanes is None or len(lanes) == count:
@@ -53,6 +58,11 @@ def _without(stream: Stream, inputs: tuple[Stream, ...], read: np.ndarray) -> St
     part = on_lanes(stream, inputs, lanes)
     part.name, part.origin = stream.name, stream.origin
     return back_in_place(stream, lanes) @ part
+
+
+def _values(x: Stream, first: int, last: int, n: int) -> Stream:
+    """The one-hot of n alternatives, without those before the first and behind the last."""
+    return placed((x - first).one_hot(last - first + 1), np.arange(first, last + 1), n)
 
 
 def lanes_read(circuit: Circuit) -> Read:

@@ -9,11 +9,17 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
 
+import numpy as np
 import pytest
 
+from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.language import memory
+from compiler.language.circuit import Circuit
+from compiler.language.input_language import InputLanguage
+from compiler.language.source import position
 from compiler.language.stream import Stream
+from compiler.language.types import OneHot
 from compiler.language.words import (
     concatenate,
     fading_sum,
@@ -28,6 +34,7 @@ from compiler.language.words import (
     sum_where,
 )
 from compiler.passes.schedule import Schedule
+from tests.gadgets import harness
 from tests.gadgets.harness import agrees, compiled, counted, is_a, is_b, one_hot
 
 Rows = list[tuple[int, ...]]
@@ -178,3 +185,12 @@ def test_a_lane_under_each_of_several_flags():
     stream = latch(concatenate(counts, beside[1]), concatenate(is_a, is_b))
     held = lambda w: _held(w, _counts(w, "ab"), [(int(x == "a"), int(x == "b")) for x in w])
     agrees(stream[[1, 3]], lambda word: [(row[1], row[2]) for row in held(word)], ("mamba", "mamba2"))
+
+
+def test_of_a_one_hot_only_the_values_that_are_read():
+    """What stands between them keeps its place, and what is one-hot stays so."""
+    place = position().one_hot(2**15)
+    for picked, ahead in ((place[2], 0), (place[2:4].retyped(OneHot(2))[1], 1)):
+        circuit = Circuit("picked", picked, InputLanguage.everything(harness.LETTERS, 2**15))
+        found = compile(circuit).interpret(np.zeros((1, 6), dtype=np.int64))[0, :, 0]
+        assert found.tolist() == [float(p == 2 + ahead) for p in range(1, 7)]

@@ -66,8 +66,12 @@ class OneHotOf(Operation):
 
     n: int
 
+    @property
+    def symbol(self) -> str:
+        return "one_hot"
+
     def written(self, x: str) -> str:
-        return f"{grouped(x)}.one_hot({self.n})"
+        return f"{grouped(x)}.{self.symbol}({self.n})"
 
     def result_type(self, x: Type) -> Type:
         return OneHot(self.n)

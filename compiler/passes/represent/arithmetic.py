@@ -41,9 +41,11 @@ def _shift(rewriter: Rewriter, operation: ops.Shift, x: Stream) -> Stream:
 
 @rule_of(RULES, ops.Lti)
 def _lti(rewriter: Rewriter, operation: ops.Lti, x: Stream) -> Stream:
-    reach = enumerate(operation.kernel[: rewriter.domains.max_length])
-    taps = [tap * rewriter.delayed(x, k) for k, tap in reach if tap]
-    return sum(taps[1:], start=taps[0]) if taps else constant(0, x.width)
+    reach = [(k, tap) for k, tap in enumerate(operation.kernel[: rewriter.domains.max_length]) if tap]
+    if not reach:
+        return constant(0, x.width)
+    taps = tuple(ops.scaled_identity(x.width, ops.exact_number(tap)) for _, tap in reach)
+    return Stream(ops.Linear(taps), tuple(rewriter.delayed(x, k) for k, _ in reach))
 
 
 @rule_of(RULES, ops.Clip)

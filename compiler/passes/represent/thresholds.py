@@ -10,7 +10,7 @@ from scipy import sparse
 
 from compiler.analysis.exact_matrices import exact_rows
 from compiler.language import operations as ops
-from compiler.language.lanes import repeated, repeats_added
+from compiler.language.lanes import placed, repeated, repeats_added
 from compiler.language.stream import Stream, constant
 from compiler.language.types import OneHot
 from compiler.passes.conditions import need_whole
@@ -18,6 +18,7 @@ from compiler.passes.represent.rectifiers import step
 from compiler.passes.represent.rewriter import Rewriter, Rules, rule_of
 
 RULES: Rules = {}
+MOST_RAMPS = 1 << 14  # of one one-hot
 MOST_STEPS = 1 << 12  # thresholds of a division by a constant
 
 
@@ -43,12 +44,25 @@ def _lookup(rewriter: Rewriter, operation: ops.Lookup, x: Stream) -> Stream:
 
 @rule_of(RULES, ops.OneHotOf)
 def _one_hot(rewriter: Rewriter, operation: ops.OneHotOf, x: Stream) -> Stream:
-    """The second difference of relu(x − j), j = −1 … n."""
+    """The second difference of relu(x − j), j = −1 … n; of many values, only about those that x can have."""
     need_whole(rewriter.domains, x)
-    n = operation.n
-    ramps = (np.ones((n + 2, 1)) @ x - Stream(ops.Constant(tuple(Fraction(j) for j in range(-1, n + 1))))).relu()
+    domain, first, last = rewriter.domains.of(x), 0, operation.n - 1
+    if operation.n > MOST_RAMPS:
+        first, last = max(first, ceil(domain.lo)), min(last, floor(domain.hi))
+    n = max(0, last - first + 1)
+    if n > MOST_RAMPS:
+        raise NotImplementedError(
+            f"it takes a rectifier for each of the {n} values that its operand can have, and {MOST_RAMPS} are the "
+            "most; compare it with those that are needed, or clip() its operand"
+        )
+    if not n:
+        return constant(0, operation.n).retyped(OneHot(operation.n))
+    levels = Stream(ops.Constant(tuple(Fraction(j) for j in range(first - 1, last + 2))))
     second = sparse.diags_array([1.0, -2.0, 1.0], offsets=[0, 1, 2], shape=(n, n + 2))
-    return (second @ ramps).retyped(OneHot(n))
+    flags = second @ (np.ones((n + 2, 1)) @ x - levels).relu()
+    if n < operation.n:
+        flags = placed(flags, np.arange(first, last + 1), operation.n)
+    return flags.retyped(OneHot(operation.n))
 
 
 @rule_of(RULES, ops.FloorDivide)
