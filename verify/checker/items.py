@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from verify.checker.bends import level_of
 from verify.checker.bent import product
 from verify.checker.relations import relations
 from verify.checker.running import running_sum
@@ -41,7 +42,7 @@ class Items:
             bends = zip(ramp.xs[1:], ramp.slopes, ramp.slopes[1:], strict=False)
             line = {sign * (x - shift): after - before for x, before, after in bends}
             self.lines.setdefault((lag, key), []).append(line)
-        return self.meaning.level(ramp.ys[first] - slope * ramp.xs[first], lag, ramp.start)
+        return level_of(self.meaning.world, ramp.ys[first] - slope * ramp.xs[first], lag, ramp.start)
 
     def _linear(self, root: Root, slope: Fraction, place: tuple) -> None:
         """slope · root, an operation linear in its operand, taken apart. place: (lag, query or None)."""

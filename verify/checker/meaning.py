@@ -15,6 +15,7 @@ from itertools import product as iterproduct
 
 import numpy as np
 
+from verify.checker.bends import joined_factors, taken_apart
 from verify.checker.bent import product, relu
 from verify.checker.bounds import bounds, values_of
 from verify.checker.equal import with_equal_numbers
@@ -22,9 +23,8 @@ from verify.checker.flags import behind_one_flag, by_cases, straightened, switch
 from verify.checker.items import Factors, Items
 from verify.checker.memories import columns_apart
 from verify.checker.rings import Clock, delayed
-from verify.checker.tables import Ramp, Table, digest
+from verify.checker.tables import Ramp, digest
 from verify.checker.values import (
-    TOKEN,
     ZERO,
     Key,
     Root,
@@ -34,14 +34,12 @@ from verify.checker.values import (
     constant,
     later,
     multiple,
-    normal,
     normalised,
     of_root,
 )
 from verify.checker.windows import (
     Letters,
     ended,
-    exact_float,
     is_window,
     is_window_root,
     letters_of,
@@ -54,7 +52,6 @@ from verify.checker.windows import (
 )
 
 ONE = Fraction(1)
-_MOST_BENDS = 64
 _MOST_COLUMNS = 8  # of a memory that is a factor
 _MOST_QUERIES = 64  # that are looked at together
 Terms = list[tuple[Fraction, Factors]]
@@ -71,6 +68,8 @@ class Meaning:
         self.world, self.bends, self.walks = world, bends, walks
         self._clock = Clock(world)
         self._keys: dict[str, tuple] = {}
+        self._labels: dict[str, str] = {}
+        self._sums: dict[tuple, tuple[list[Letters], dict[str, Terms]]] = {}
         self._opened: dict[str, Value] = {}
         self._zeros: dict[str, bool] = {}
         self._split_parts: dict[str, Terms] = {}
@@ -86,6 +85,12 @@ class Meaning:
             window, items = self._gathered(value)
             self._keys[value.key] = self.name([(ONE, (window,))]), items.key()
         return self._keys[value.key]
+
+    def label(self, value: Value) -> str:
+        """The key in short."""
+        if value.key not in self._labels:
+            self._labels[value.key] = digest(self.key(value))
+        return self._labels[value.key]
 
     def zero(self, value: Value) -> bool:
         """Whether the normal form of the value is that of 0, or is when bends of equal numbers are put together."""
@@ -150,7 +155,7 @@ class Meaning:
     def _multiplied(self, factors: Factors) -> Value:
         """The product, windows and then others, each in the order of their normal forms."""
         kinds = [[f for f in factors if is_window(self.world, f) == window] for window in (True, False)]
-        order = [f for k in kinds for f in (sorted(k, key=lambda f: digest(self.key(f))) if len(k) > 1 else k)]
+        order = [f for k in kinds for f in (sorted(k, key=self.label) if len(k) > 1 else k)]
         return reduce(lambda a, b: product(self.world, a, b), order)
 
     def _gated(self, shape: Value, ramp: Ramp) -> Value | None:
@@ -183,7 +188,7 @@ class Meaning:
             window, _ = self._gathered(value)
             far = letters_of(self.world, window, None)
             shift = Fraction(float(far.table[tuple(far.axes[lag][0] for lag in sorted(far.axes))]))
-            up, down = (digest(self.key(combine([(s, value)], -s * shift))) for s in (ONE, -ONE))
+            up, down = (self.label(combine([(s, value)], -s * shift)) for s in (ONE, -ONE))
             self._axes[root.id] = (1, shift, up) if up <= down else (-1, shift, down)
         return self._axes[root.id]
 
@@ -223,16 +228,23 @@ class Meaning:
 
     def _without(self, g: Value, factors: Factors) -> Factors | None:
         """The factors without the first that is g; None if none is."""
-        at = next((i for i, f in enumerate(factors) if self.key(f) == self.key(g)), None)
+        at = next((i for i, f in enumerate(factors) if self.label(f) == self.label(g)), None)
         return None if at is None else factors[:at] + factors[at + 1 :]
 
     def _sum(self, terms: Iterable[tuple[Fraction, Factors]], depth: int = 0) -> tuple[list[Letters], dict[str, Terms]]:
         """A sum of products: that of windows as functions of letters, with `depth` first positions at least, and
         others.
         """
+        listed = list(terms)
+        place = depth, tuple((weight, tuple(f.key for f in factors)) for weight, factors in listed)
+        if place not in self._sums:
+            self._sums[place] = self._added(listed, depth)
+        return self._sums[place]
+
+    def _added(self, terms: Terms, depth: int) -> tuple[list[Letters], dict[str, Terms]]:
         windows: Terms = []
         others: Terms = []
-        for weight, factors in self.expanded(list(terms)):
+        for weight, factors in self.expanded(terms):
             pure = all(is_window(self.world, f) for f in factors)
             (windows if pure else others).append((weight, factors))
         depth = max([reach(self.world, f) for _, factors in windows for f in factors] + [depth])
@@ -256,20 +268,8 @@ class Meaning:
                 for w, _ in choice:
                     total *= w
                 found = tuple(f for _, part in choice for f in part)
-                joined = self._joined(found)
+                joined = joined_factors(self.world, found)
                 yield from [(total, found)] if len(joined) == len(found) else self.expanded([(total, joined)])
-
-    def _joined(self, factors: Factors) -> Factors:
-        """The factors, those that are functions of the same integer as one."""
-        kept: list[Value] = []
-        for f in factors:
-            same = next((i for i, k in enumerate(kept) if len(k.ramps) == 1 and k.terms.keys() == f.terms.keys()), None)
-            both = None if same is None else product(self.world, kept[same], f)
-            if same is not None and both is not None and both.terms.keys() <= f.terms.keys():
-                kept[same] = both
-            else:
-                kept.append(f)
-        return tuple(kept)
 
     def _parts(self, value: Value) -> Terms:
         if value.key not in self._split_parts:
@@ -302,31 +302,11 @@ class Meaning:
         pure = combine([(ONE, part) for part in levels], const)
         return [*([] if pure.zero else [(ONE, (pure,))]), *found]
 
-    def level(self, base: Fraction, lag: int, start: tuple[Fraction, ...]) -> Value:
-        """The window that is `base` where something stands `lag` positions back, and has these values before."""
-        if not lag:
-            return constant(base)
-        return normal({(TOKEN, lag): Table(np.full(self.world.language.tokens, exact_float(base)), start)}, ZERO)
-
     def _bends(self, root: Root, lag: int, ramp: Ramp) -> tuple[Value, list[Ramp]]:
-        """(level, ramps) whose sum the ramp is: one linear and 0 where its root is, the others with one bend each, so
-        that equal functions of a root fall into the same ones; all of them 0 before the start.
-        """
-        slope = self.slope(root, ramp)
-        first = -1 if not ramp.linear and self.axis(root)[0] < 0 else 0
-        base = ramp.ys[first] - slope * ramp.xs[first]
-        bends = list(zip(ramp.xs[1:], ramp.slopes, ramp.slopes[1:], strict=False))
-        level = self.level(base, lag, ramp.start)
-        if lag or not self.bends or len(bends) > _MOST_BENDS:
-            whole = Ramp(ramp.xs, [y - base for y in ramp.ys], (ZERO,) * lag)
-            return level, [whole] if whole.lo or whole.hi else []
-        ends = [root.lo, root.hi]
-        found = [Ramp(ends, [slope * x for x in ends])] if slope else []
-        for at, before, after in bends:
-            xs = sorted({root.lo, at, root.hi})
-            away = [at - x if first else x - at for x in xs]
-            found.append(Ramp(xs, [(after - before) * max(d, 0) for d in away]))
-        return level, found
+        """(level, ramps) as `taken_apart`: one ramp where bends stay together."""
+        backward = not ramp.linear and self.axis(root)[0] < 0
+        whole = bool(lag) or not self.bends
+        return taken_apart(self.world, root, lag, ramp, self.slope(root, ramp), backward, whole)
 
     def _products(self, terms: Terms) -> dict[str, Terms]:
         """Products that are no windows by what their other factors are, where their windows do not add up to 0."""
@@ -342,7 +322,7 @@ class Meaning:
 
     def _factors(self, factors: list[Value]) -> list[str]:
         """The normal forms of factors; a flag times itself is the flag."""
-        keys = [(digest(self.key(f)), set(values_of(self.world, f) or (2,)) <= {0, 1}) for f in factors]
+        keys = [(self.label(f), set(values_of(self.world, f) or (2,)) <= {0, 1}) for f in factors]
         flags = {key for key, flag in keys if flag}
         return sorted([*flags, *(key for key, flag in keys if not flag)])
 
