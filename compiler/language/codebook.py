@@ -32,7 +32,8 @@ class Codebook:
         entries = set(np.unique(self.words).tolist())
         if not (entries <= {-1, 1} or entries <= {0, 1}):
             raise ValueError(f"a codebook's entries must be −1 and +1, or 0 and 1, and these are {sorted(entries)}")
-        if len(np.unique(self.words, axis=0)) < len(self.words) or not self.words.any(axis=1).all():
+        words = self.words.astype(np.int8)  # a set of them takes a hundredth of the time that sorting long rows does
+        if len({word.tobytes() for word in words}) < len(words) or not words.any(axis=1).all():
             raise ValueError("a codebook's words must be distinct and none of them all zeros")
 
     @property

@@ -2,7 +2,7 @@
 
     python -m tests.artifact.hostile 10000 [first case] [--over numbers] [--json]
 
-A few hundred of these run in the test suite. Each takes a good checkpoint, damages one file (its bytes, a value
+Some hundred of these run in the test suite. Each takes a good checkpoint, damages one file (its bytes, a value
 anywhere in its JSON, a tensor), writes the seal anew in half of the cases, and verifies in this process, by the
 command and by the checker. Every case must end within ten seconds, in one-sentence refusals or complaints, and be
 accepted only where every file that a program reads is what it was.

@@ -16,7 +16,7 @@ from compiler.artifact.manifest import manifest_content, sealed
 from tests.artifact import hostile
 from verify.checker.check import check
 
-CASES = 200
+CASES = 100
 
 
 def test_random_damage() -> None:

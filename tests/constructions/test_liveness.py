@@ -12,6 +12,7 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,10 +25,11 @@ WIDTH = 66
 SECOND = 1.0
 
 
-def on_a_terminal(*command: str, width: int = WIDTH) -> tuple[float, str]:
-    """(seconds to the first byte, everything that was written) of a command whose output is a terminal."""
+def on_a_terminal(*command: str) -> Iterator[tuple[float, bytes]]:
+    """(seconds since it began, what was written) again and again, of a command whose output is a terminal; it must end
+    well, or is stopped where nobody reads on."""
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, WIDTH, 0, 0))
     variables = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
     variables |= {"TERM": "xterm-256color", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     start = time.monotonic()
@@ -35,23 +37,23 @@ def on_a_terminal(*command: str, width: int = WIDTH) -> tuple[float, str]:
         [sys.executable, *command], stdin=theirs, stdout=theirs, stderr=theirs, env=variables, close_fds=True
     )
     os.close(theirs)
-    first, parts = float("inf"), []
-    while True:
-        try:
-            part = os.read(ours, 1 << 16)
-        except OSError:  # the terminal's other end is closed
-            break
-        if not part:
-            break
-        first = min(first, time.monotonic() - start)
-        parts.append(part)
-    os.close(ours)
-    assert process.wait() == 0, b"".join(parts).decode()
-    return first, b"".join(parts).decode()
+    written = b""
+    try:
+        while part := _read(ours):
+            written += part
+            yield time.monotonic() - start, part
+        assert process.wait() == 0, written.decode()
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
 
 
-def construct(*arguments: str) -> tuple[float, str]:
-    return on_a_terminal("-m", "constructions", *arguments)
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:  # its other end is closed
+        return b""
 
 
 @pytest.fixture(scope="module")
@@ -96,10 +98,11 @@ COMMANDS = {
 # Commands one after the other on one terminal, each after a line that names it: a process of its own would take
 # seconds to import what the last one had.
 IN_TURN = """
-import json, sys
+import fcntl, json, struct, sys, termios
 from constructions.__main__ import main
 
-for name, arguments in json.loads(sys.argv[1]).items():
+for name, (width, *arguments) in json.loads(sys.argv[1]).items():
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
     print(f"\\n=== {name} ===", flush=True)
     sys.argv = ["construct", *arguments]
     try:
@@ -110,9 +113,11 @@ for name, arguments in json.loads(sys.argv[1]).items():
 """
 
 
-def in_turn(commands: dict[str, tuple[str, ...]], width: int = WIDTH) -> dict[str, str]:
-    """What each command, by its name, shows on a terminal, without its escapes; all of them must end well."""
-    _, text = on_a_terminal("-c", IN_TURN, json.dumps(commands), width=width)
+def in_turn(commands: dict[str, tuple[int | str, ...]]) -> dict[str, str]:
+    """What each command (a width and its words), by its name, shows on a terminal as wide, without its escapes; all
+    of them must end well.
+    """
+    text = b"".join(part for _, part in on_a_terminal("-c", IN_TURN, json.dumps(commands))).decode()
     _, *shown = re.split(r"=== (.*) ===", ESCAPES.sub("", text))
     return dict(zip(shown[::2], shown[1::2], strict=True))
 
@@ -122,7 +127,7 @@ def shown(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     new = tmp_path_factory.mktemp("shown")
     lines = {name: line for name, (line, _) in COMMANDS.items()}
     return in_turn(
-        {name: tuple(a.format(old=checkpoint, new=new / name) for a in line) for name, line in lines.items()}
+        {name: (WIDTH, *(a.format(old=checkpoint, new=new / name) for a in line)) for name, line in lines.items()}
     )
 
 
@@ -135,17 +140,26 @@ def test_a_long_command_names_its_parts(name: str, shown: dict[str, str]) -> Non
 @pytest.mark.parametrize("name", ["plot", "degree-gap"])
 def test_a_command_shows_life_at_once(name: str, checkpoint: Path, tmp_path: Path) -> None:
     """Before anything is imported, whichever command it is: one of a checkpoint, and one that builds nothing."""
-    first, _ = construct(*(a.format(old=checkpoint, new=tmp_path / "new") for a in COMMANDS[name][0]))
+    words = (a.format(old=checkpoint, new=tmp_path / "new") for a in COMMANDS[name][0])
+    first, _ = next(on_a_terminal("-m", "constructions", *words))
     assert first <= SECOND, f"{first:.2f} s to the first sign of life"
 
 
-@pytest.mark.parametrize("width", [50, 90])
-def test_the_width_is_that_of_the_terminal(width: int, checkpoint: Path) -> None:
+WIDTHS = (50, 90)
+
+
+@pytest.fixture(scope="module")
+def pages(checkpoint: Path) -> dict[str, str]:
+    """What is shown of a checkpoint, by command and width."""
     place = str(checkpoint)
-    commands = {"show": ("show", place), "core": ("show", place, "--stage", "core"), "inspect": ("inspect", place)}
-    text = in_turn(commands, width)
+    words = {"show": ("show", place), "core": ("show", place, "--stage", "core"), "inspect": ("inspect", place)}
+    return in_turn({f"{name} {width}": (width, *line) for width in WIDTHS for name, line in words.items()})
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_width_is_that_of_the_terminal(width: int, pages: dict[str, str]) -> None:
     for name in ("show", "core"):
-        lines = text[name].splitlines()
+        lines = pages[f"{name} {width}"].splitlines()
         assert max(map(len, lines)) <= width and len(lines) > 5
-    tables = [line for line in text["inspect"].splitlines() if line.strip() and line.strip()[0] in "┏┃│└"]
+    tables = [line for line in pages[f"inspect {width}"].splitlines() if line.strip() and line.strip()[0] in "┏┃│└"]
     assert tables and max(map(len, tables)) <= width

@@ -47,11 +47,11 @@ SYMBOL = ("one_hot", (), {"members": list(ABC)}, Kind("symbol", 3))
 @pytest.mark.parametrize(
     ("targets", "dtypes", "forms", "seeds"),
     [
-        (("mamba",), ("float32",), ("bare",), range(160)),
-        (("mamba2",), ("float32",), ("bare",), range(160, 220)),
-        (TARGETS, DTYPES, ("bare",), range(220, 230)),
-        (("mamba", "mamba2"), ("float32", "bfloat16"), FORMS, range(230, 236)),
-        (("mamba", "mamba2"), ("float32",), ("bare",), range(MORE, MORE + 60)),
+        (("mamba",), ("float32",), ("bare",), range(80)),
+        (("mamba2",), ("float32",), ("bare",), range(160, 190)),
+        (TARGETS, DTYPES, ("bare",), range(220, 225)),
+        (("mamba", "mamba2"), ("float32", "bfloat16"), FORMS, range(230, 233)),
+        (("mamba", "mamba2"), ("float32",), ("bare",), range(MORE, MORE + 30)),
     ],
 )
 def test_programs_are_exact_or_refused(targets, dtypes, forms, seeds):
