@@ -113,7 +113,7 @@ class _Splitter:
 
     @rule.register
     def _(self, operation: ops.Multiply, stream: Stream, a: Stream, b: Stream) -> Stream:
-        if not self.real(stream):
+        if not (self.real(a) or self.real(b)):  # even if the product is known to be 0
             return rebuilt(stream, (a, b))
         for bank, flag in ((a, b), (b, a)):
             memory = _memory_behind(bank)

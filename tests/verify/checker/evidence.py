@@ -136,7 +136,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as root:
         for job in _chosen(options.count, options.first, options.named):
             found = examine(job, Path(root), min(PLANTS, options.count))
-            _add(total, found)
+            add(total, found)
             if not options.json:
                 print(job[0], *job[2:], json.dumps(found), flush=True)
     print(json.dumps(total, ensure_ascii=False))
@@ -150,7 +150,8 @@ def _chosen(count: int, first: int, named: Collection[str]) -> list[Job]:
     return jobs()[first // PLANTS : (first + count - 1) // PLANTS + 1]
 
 
-def _add(total: dict, found: dict) -> None:
+def add(total: dict, found: dict) -> None:
+    """What became of one more checkpoint."""
     for key, value in found.items():
         if isinstance(value, list):
             total[key] = total.get(key, []) + value
