@@ -29,6 +29,7 @@ WHAT = {
     "certificates": "one weight of a Mamba-Δᵀ module changed, and its certificate asked",
     "kills": "processes killed while they replace a checkpoint",
     "plants": "one weight of a checkpoint changed",
+    "programs": "random programs of which the checker is asked, with changed weights and claims",
     "mutation": "one place of the compiler's source changed",
     "times": "checkpoints proved within the time that is promised",
 }
@@ -229,12 +230,30 @@ def _plants(result: dict) -> str:
         "value of the promise, the circuit or the config: what is accepted must still be true of the weights; *no\n"
         "circuit* is what the compiler refuses to read. Plants and claims count on proved checkpoints only.\n"
     )
-    rows = [
+    return f"## Changed weights and claims\n\n{note}\n" + table(("what", "how many"), _counts(result))
+
+
+def _counts(result: dict) -> list[tuple[str, int]]:
+    return [
         (f"{what}: {name}", count)
         for what in ("checkpoints", "plants", "mutants", "claims")
         for name, count in sorted(result.get(what, {}).items())
     ]
-    return f"## Changed weights and claims\n\n{note}\n" + table(("what", "how many"), rows)
+
+
+def _of_programs(result: dict) -> str:
+    note = (
+        "What a user may write, compiled as a language model of float32 for Mamba or Mamba-2. Of a model that is proved\n"
+        "weights and claims are changed, as above; one that is not is right on every sample, and `construct prove` says\n"
+        "which part is only tested. Programs over real numbers are left out: of these an error is proved.\n"
+    )
+    text = f"## Random programs that are proved\n\n{note}\n" + table(("what", "how many"), _counts(result))
+    told = [(int(name.split("-")[0]), name.split("-")[1], reason) for name, reason in _reasons(result)]
+    return text + "\nNot proved:\n\n" + table(("seed", "mixer", "reason"), told) if told else text
+
+
+def _reasons(result: dict) -> list[tuple[str, str]]:
+    return sorted((name, entry["reason"]) for name, entry in result.get("not proved", {}).items())
 
 
 def _mutation(result: dict) -> str:
@@ -267,6 +286,6 @@ def _times(result: dict) -> str:
 
 
 SECTIONS = {
-    "fuzz": _fuzz, "forms": _forms, "joined": _joined, "plants": _plants, "mutation": _mutation, "hostile": _hostile,
-    "numbers": _numbers, "proofs": _proofs, "certificates": _certificates, "times": _times,
+    "fuzz": _fuzz, "forms": _forms, "joined": _joined, "plants": _plants, "programs": _of_programs,
+    "mutation": _mutation, "hostile": _hostile, "numbers": _numbers, "proofs": _proofs, "certificates": _certificates, "times": _times,
 }  # fmt: skip

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tests.verify.checker.evidence import PLANTS
+from tests.verify.checker.programs import FIRST as PROGRAMS_START
 
 FUZZ_START = 1_000_000
 NUMBERS = ["--over", "numbers"]
@@ -69,6 +70,7 @@ PARTS = {
         Part("certificates", 3000, 500, _counted("tests.verify.plants")),
         Part("kills", 500, 250, _counted("tests.artifact.kills")),
         Part("plants", 14_025, 125, _counted("tests.verify.checker.evidence"), unit=PLANTS),
+        Part("programs", 1000, 100, _counted("tests.verify.checker.programs"), PROGRAMS_START),
         Part("mutation", 300, 10, _counted("benchmarks.mutation_guard")),
         Part("times", 4, 1, _counted("tests.trust.times")),
     )

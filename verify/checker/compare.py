@@ -47,22 +47,25 @@ def _score(parts: list[tuple[Matrix, Lanes]], row: int) -> Value:
 
 
 def _rule_weight(reader: Reader, stream: dict, lanes: Lanes, head: Matrix) -> Fraction | None:
-    """The W of rules: a power of two above every lead of a score over that of a token with a rule; any will do."""
+    """The W of rules: any above every lead of a score over that of a token with a rule will do. Tried are what the
+    weights add to the first rule's token, and the least powers of two.
+    """
     if stream["operation"] != "Decide":
         return None
     tokens, scores = stream["attributes"]["tokens"], reader.output(stream["inputs"][0])
     found = [tight(reader.world, _score(scores, row)) for row in range(scores[0][0].shape[0])]
     lead = max(hi for _, hi in found) - min(found[t][0] for t in tokens)
-    weight = ONE
-    while weight <= lead:
-        weight *= 2
+    least = ONE
+    while least <= lead:
+        least *= 2
     read = _score([(head, lanes)], tokens[0])
-    for _ in range(_MOST_WEIGHTS):
+    added = tight(reader.world, combine([(ONE, read), (-ONE, _score(scores, tokens[0]))]))[1]
+    tried = [max(added / 2 ** (len(tokens) - 1), least), *(least * 2**i for i in range(_MOST_WEIGHTS))]
+    for weight in dict.fromkeys(tried):
         asked = _score(reader.output(reader.data["output"], weight), tokens[0])
         if reader.zero(combine([(ONE, read), (-ONE, asked)])):
             return weight
-        weight *= 2
-    raise Unproved(f"no power of two from {weight / 2**_MOST_WEIGHTS} on is shown to be the weight of the rules")
+    raise Unproved(f"no weight of the rules, {least} or more, is shown")
 
 
 def _columns_of_the_difference(

@@ -10,10 +10,11 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from compiler.language import memory
+from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.data import to_data
 from compiler.language.input_language import InputLanguage
-from compiler.language.output import readout_one_hot
+from compiler.language.output import decide, readout_integer, readout_one_hot
 from compiler.language.source import Tokens
 from constructions.registry import CONSTRUCTIONS
 from tests.circuits import CASES, counters, over_abc
@@ -114,6 +115,26 @@ def test_another_product_is_not_taken_for_it(target, tmp_path):
         (directory / "circuit.json").write_text(json.dumps(circuit))
         verdict = check(directory)
         assert verdict.arithmetic is None and verdict.meaning
+
+
+@pytest.mark.parametrize("target", ["mamba", "mamba2"])
+def test_rules_may_weigh_far_more_than_they_need(target, tmp_path):
+    """All scores of a far number are low together, so their leads are small; the weights count with all or nothing."""
+    letters = Alphabet.of("a", "b", "c")
+    x = Tokens(letters)
+    scores = readout_integer(x.number({"a": -1}), letters, {"b": 2047})
+    circuit = Circuit("far", decide([(x.is_in(["b"]), "a")], otherwise=scores), InputLanguage.everything(letters, 7))
+    directory = write(tmp_path / "far", circuit, target)
+    assert check(directory).accepted
+    tensors = load_file(directory / "model.safetensors")
+    head = tensors["lm_head.weight"]
+    place = 0, int(head[0].argmax())  # the rule, in the row of its letter
+    assert head[place] > 2**20
+    for weight, accepted in ((head[place] / 2, True), (4094, False)):  # of a lead of 4,095
+        changed = head.copy()
+        changed[place] = weight
+        save_file(tensors | {"lm_head.weight": changed}, directory / "model.safetensors")
+        assert check(directory).accepted == accepted
 
 
 def test_few_sums_of_lanes_decide_for_all_scores():
