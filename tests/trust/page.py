@@ -243,9 +243,9 @@ def _counts(result: dict) -> list[tuple[str, int]]:
 
 def _of_programs(result: dict) -> str:
     note = (
-        "What a user may write, compiled as a language model in float32 for Mamba or Mamba-2. Where the checker proves\n"
-        "it, weights and claims are changed as above. What is not proved is only tested, and `construct prove` says so.\n"
-        "Programs over real numbers are left out: of these an error is proved.\n"
+        "What a user may write, compiled as a language model in float32 for Mamba or Mamba-2. Where the checker\n"
+        "proves it, weights and claims are changed as above. What is not proved is only tested, and `construct prove`\n"
+        "says so. Programs over real numbers are left out: of these an error is proved.\n"
     )
     text = f"## Random programs that are proved\n\n{note}\n" + table(("what", "how many"), _counts(result))
     told = [(int(name.split("-")[0]), name.split("-")[1], reason) for name, reason in _reasons(result)]
