@@ -62,9 +62,8 @@ def test_shared_circuits(case: Case):
 
 @pytest.mark.parametrize(("case", "target"), [pytest.param(c, t, id=f"{c.name}-{t}") for c in CASES for t in c.targets])
 def test_what_the_passes_make_of_shared_circuits(case: Case, target: str):
-    circuit = case.build()
-    compiled = compile(circuit, target)
-    tokens = words(case, circuit)[-1]
+    compiled = case.compiled(target)
+    tokens = words(case, case.build())[-1]
     assert _breaches(compiled.domains, interpret(compiled.core, tokens, keep=compiled.core.streams)) == []
 
 

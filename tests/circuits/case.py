@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
-from compiler.driver import Compiled, run_blocks
+from compiler.driver import Compiled, compile, run_blocks
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
@@ -31,6 +32,15 @@ class Case:
     targets: tuple[str, ...] = SELECTIVE
     refused: dict[str, str] = field(default_factory=lambda: NO_LATCH)
     exhaustive: int = 4
+
+    def compiled(self, target: str) -> Compiled:
+        """What it compiles to, for tests that only read it: found once in a process."""
+        return _compiled(self.build, target)
+
+
+@cache
+def _compiled(build: Callable[[], Circuit], target: str) -> Compiled:
+    return compile(build(), target)
 
 
 CASES: list[Case] = []

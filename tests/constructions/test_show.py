@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from compiler.driver import compile
 from compiler.ir import printer
 from constructions.registry import CONSTRUCTIONS
 from constructions.show import compiled_of, explained
@@ -24,8 +23,7 @@ CIRCUIT = Circuit("own", seen, InputLanguage.everything(letters, 100))
 @pytest.mark.parametrize("stage", printer.stages())
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_stage_of_every_circuit_has_text(case, stage: str):
-    target = case.targets[0]
-    text = printer.show(compile(case.build(), target), stage)
+    text = printer.show(case.compiled(case.targets[0]), stage)
     assert text.endswith("\n") and text.strip() and "object at 0x" not in text
 
 

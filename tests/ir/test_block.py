@@ -29,8 +29,7 @@ def test_the_interpreter_agrees_with_the_oracle(case: Case):
 
 @pytest.mark.parametrize(("case", "target"), COMPILED)
 def test_blocks_agree_with_the_interpreter_lane_by_lane(case: Case, target: str):
-    circuit = case.build()
-    compiled = compile(circuit, target)
+    circuit, compiled = case.build(), case.compiled(target)
     for tokens in words(case, circuit):
         _check_equal(circuit, compiled, tokens)
 

@@ -52,7 +52,7 @@ def _check_order(plan: Schedule) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_operands_come_first(case):
     for target in case.targets:
-        _check_order(compile(case.build(), target).schedule)
+        _check_order(case.compiled(target).schedule)
 
 
 def _blocks(stream, target: str = "mamba") -> int:

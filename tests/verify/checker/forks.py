@@ -13,6 +13,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
@@ -29,6 +30,10 @@ Judge = Callable[[Checkpoint], Any]
 
 class Died(RuntimeError):
     """A child ended without a verdict."""
+
+
+class Over(Exception):
+    """Every change has its verdict: what the rest of the proof says of the unchanged checkpoint, nobody asks."""
 
 
 def judged(config: dict, tensors: Arrays, promise: dict, changes: Sequence[Arrays], judge: Judge) -> list[Any]:
@@ -82,6 +87,8 @@ class _Forking:
                 weight = self.checkpoint.tensors[name].dense_row(0)
                 break
             self.found[number] = _received(pipe, child)
+        if not self.waiting and self.pipe is None:
+            raise Over
         return _NORMED(world, lanes, weight, epsilon, what)
 
 
@@ -91,7 +98,7 @@ _NORMED = arithmetic.normed
 def _walked(checkpoint: Checkpoint, waiting: dict, judge: Judge) -> dict[int, Any]:
     forking = _Forking(checkpoint, waiting)
     try:
-        with mock.patch.object(arithmetic, "normed", forking):
+        with mock.patch.object(arithmetic, "normed", forking), suppress(Over):
             verdict = judge(checkpoint)
             if forking.pipe is not None:
                 _send(forking.pipe, verdict)
