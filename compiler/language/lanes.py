@@ -8,10 +8,20 @@ from scipy import sparse
 from compiler.language.stream import Stream
 
 
+def place_matrix(places: np.ndarray, width: int) -> sparse.csr_array:
+    """(width × places): lane i at places[i], 0 in between."""
+    return sparse.csr_array((np.ones(len(places)), (places, np.arange(len(places)))), shape=(width, len(places)))
+
+
 def placed(x: Stream, places: np.ndarray, width: int) -> Stream:
     """The lanes of x at these places of a stream of this width, 0 in between."""
-    entries = (np.ones(len(places)), (places, np.arange(len(places))))
-    return sparse.csr_array(entries, shape=(width, len(places))) @ x
+    return place_matrix(places, width) @ x
+
+
+def in_groups(matrix: sparse.sparray | np.ndarray, x: Stream) -> Stream:
+    """matrix · each group of as many lanes as it has columns, side by side."""
+    groups = x.width // matrix.shape[1]
+    return sparse.kron(sparse.eye_array(groups), matrix, format="csr") @ x
 
 
 def tiled(x: Stream, copies: int) -> Stream:
@@ -21,7 +31,7 @@ def tiled(x: Stream, copies: int) -> Stream:
 
 def repeated(x: Stream, copies: int) -> Stream:
     """Each lane so many times: copy k of lane i is at i·copies + k."""
-    return sparse.kron(sparse.eye_array(x.width), np.ones((copies, 1)), format="csr") @ x if copies > 1 else x
+    return in_groups(np.ones((copies, 1)), x) if copies > 1 else x
 
 
 def copies_added(x: Stream, copies: int) -> Stream:
@@ -32,5 +42,4 @@ def copies_added(x: Stream, copies: int) -> Stream:
 
 def repeats_added(x: Stream, copies: int) -> Stream:
     """The sum of the copies that `repeated` lays out, lane by lane: (width / copies,)."""
-    lanes = x.width // copies
-    return sparse.kron(sparse.eye_array(lanes), np.ones((1, copies)), format="csr") @ x if copies > 1 else x
+    return in_groups(np.ones((1, copies)), x) if copies > 1 else x

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.language import operations as ops
+from compiler.language.lanes import place_matrix
 from compiler.language.stream import Stream
 
 EACH = {
@@ -39,6 +40,11 @@ def on_lanes(stream: Stream, inputs: Sequence[Stream], lanes: np.ndarray) -> Str
 def back_in_place(stream: Stream, lanes: np.ndarray) -> sparse.csr_array:
     """(stream.width × lanes computed): where what was computed on these lanes stands, under each flag of a latch."""
     width = lane_count(stream)
-    places = (np.arange(stream.width // width)[:, None] * width + lanes).ravel()
-    ones = np.ones(len(places))
-    return sparse.csr_array((ones, (places, np.arange(len(places)))), shape=(stream.width, len(places)))
+    return place_matrix((np.arange(stream.width // width)[:, None] * width + lanes).ravel(), stream.width)
+
+
+def only_lanes(stream: Stream, inputs: Sequence[Stream], lanes: np.ndarray) -> Stream:
+    """The stream, of which only these lanes are computed, and all others are 0."""
+    part = on_lanes(stream, inputs, lanes)
+    part.name, part.origin = stream.name, stream.origin
+    return back_in_place(stream, lanes) @ part

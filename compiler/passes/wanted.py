@@ -17,7 +17,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.graph import rebuilt
 from compiler.language.lanes import placed
 from compiler.language.stream import Stream, constant
-from compiler.passes.lane_by_lane import EACH, OF_VALUE, back_in_place, lane_count, on_lanes
+from compiler.passes.lane_by_lane import EACH, OF_VALUE, lane_count, only_lanes
 
 Read = dict[Stream, np.ndarray]
 """Which lanes of each stream the output is made of."""
@@ -55,9 +55,7 @@ def _without(stream: Stream, inputs: tuple[Stream, ...], read: np.ndarray) -> St
     lanes = np.flatnonzero(read.reshape(-1, count).any(axis=0)) if count else None
     if lanes is None or len(lanes) == count:
         return rebuilt(stream, inputs)
-    part = on_lanes(stream, inputs, lanes)
-    part.name, part.origin = stream.name, stream.origin
-    return back_in_place(stream, lanes) @ part
+    return only_lanes(stream, inputs, lanes)
 
 
 def _values(x: Stream, first: int, last: int, n: int) -> Stream:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from torch import Tensor
 
 from compiler.runtime.huggingface import without_accelerators
 from conformance.models.runtime import Unsupported
-from conformance.runtimes.huggingface import opened
+from conformance.runtimes.huggingface import HuggingFaceModel, opened
 
 
 @dataclass
@@ -27,11 +26,8 @@ class Seen:
     tokens: int
 
 
-class EarlierModel:
+class EarlierModel(HuggingFaceModel):
     """A `MambaForCausalLM` or `Mamba2ForCausalLM` that is told the positions of what comes, as its `generate` does."""
-
-    def __init__(self, model: Any):
-        self.model = model
 
     @torch.no_grad()
     def begin(self, tokens: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Seen]:
@@ -47,9 +43,6 @@ class EarlierModel:
 
     def select(self, cache: Seen, rows: Tensor) -> Seen:
         raise Unsupported("its caches have no selection of rows")
-
-    def fork(self, cache: Seen) -> Seen:
-        return copy.deepcopy(cache)
 
     def states(self, cache: Seen) -> list[Tensor]:
         return [cache.params.ssm_states[i] for i in range(self.model.config.num_hidden_layers)]

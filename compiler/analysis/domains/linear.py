@@ -39,6 +39,11 @@ def _held(operation: ops.Constant, known: Domains) -> Domain:
     )
 
 
+def _at_positions(stream: Stream, known: Domains) -> Domain:
+    """The domain, of a constant without the 0 before the start."""
+    return _held(stream.operation, known) if isinstance(stream.operation, ops.Constant) else known.of(stream)
+
+
 def _unit(value: Fraction) -> float:
     """The unit of a number: of 1/3, which no float holds, it is that of a real number."""
     if not value:
@@ -101,7 +106,7 @@ def _(operation: ops.Linear, stream: Stream, known: Domains) -> Domain:
 
 def _linear(terms: list[tuple[sparse.csr_array, Stream]], stream: Stream, known: Domains) -> Domain:
     """Interval arithmetic for Σ matrix·lanes, with the tighter of the row-wise and the l1 bound per term."""
-    domains = [_held(s.operation, known) if isinstance(s.operation, ops.Constant) else known.of(s) for _, s in terms]
+    domains = [_at_positions(s, known) for _, s in terms]
     parts = [_checked(m, stream, known).of(d, up(d.l1)) for (m, _), d in zip(terms, domains, strict=True)]
     if not parts:
         return known.interval(_ONE, _ZERO, _ZERO, stream.width)
@@ -127,10 +132,7 @@ def _interval(parts: list[Sums]) -> tuple[np.ndarray, np.ndarray]:
 def interval_within(stream: Stream, known: Domains) -> tuple[np.ndarray, np.ndarray]:
     """Bounds of every lane at the positions of a sequence; domains also hold before its start, where all is 0."""
     form = linear_form(stream)
-    domains = [
-        _held(atom.operation, known) if isinstance(atom.operation, ops.Constant) and not lag else known.of(atom)
-        for atom, lag in form
-    ]
+    domains = [known.of(atom) if lag else _at_positions(atom, known) for atom, lag in form]
     parts = [_checked(m, stream, known).of(d, up(d.l1)) for m, d in zip(form.values(), domains, strict=True)]
     low, high = _interval(parts) if parts else (np.zeros(stream.width), np.zeros(stream.width))
     whole = known.of(stream)  # what the stream was rewritten from may be known better than its parts

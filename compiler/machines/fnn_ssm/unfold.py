@@ -25,7 +25,7 @@ from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
-from compiler.language.lanes import copies_added, repeated, tiled
+from compiler.language.lanes import copies_added, in_groups, repeated, tiled
 from compiler.language.stream import Stream
 from compiler.language.types import Bool
 from compiler.passes.represent.rectifiers import masked
@@ -108,7 +108,7 @@ def _latch(rewriter: Rewriter, operation: ops.Latch, value: Stream, when: Stream
     levels = constant_levels(linear_form(value), value.width)
     if levels is not None:
         seen = when.cumsum()
-        return sparse.kron(sparse.eye_array(when.width), levels) @ (seen if most <= 1 else _at_most_one(seen))
+        return in_groups(levels, seen if most <= 1 else _at_most_one(seen))
     if most <= 1:
         return _sum_where(rewriter, ops.SumWhere(), value, when)
     flags, lanes = when.width, value.width
@@ -126,10 +126,7 @@ def _latch(rewriter: Rewriter, operation: ops.Latch, value: Stream, when: Stream
     bounds = np.tile(rewriter.domains.of(value).bounds, flags * most)
     rewriter.domains.bounded(kept, bounds)
     read = _product(rewriter, kept, repeated(number, lanes))
-    add_up = sparse.kron(
-        sparse.eye_array(flags), sparse.kron(np.ones((1, most)), sparse.eye_array(lanes)), format="csr"
-    )
-    return add_up @ read
+    return in_groups(sparse.kron(np.ones((1, most)), sparse.eye_array(lanes)), read)
 
 
 @rule_of(RULES, ops.Count)
@@ -199,8 +196,7 @@ def _half_square(m: Stream, most: int) -> Stream:
     """r(m) for integers m ≤ most."""
     steps = Stream(ops.Constant(tuple(Fraction(j) for j in range(most)) * m.width))
     bends = (repeated(m, most) - steps).relu()
-    weights = exact_rows([[1] + [2] * (most - 1)])
-    return sparse.kron(sparse.eye_array(m.width), weights, format="csr") @ bends
+    return in_groups(exact_rows([[1] + [2] * (most - 1)]), bends)
 
 
 # Parts -----------------------------------------------------------------------------------------------
@@ -223,4 +219,4 @@ def _one_hots(count: Stream, most: int) -> Stream:
     levels = Stream(ops.Constant(tuple(Fraction(j) for j in range(most + 1)) * n))
     ramps = (repeated(count, most + 1) - levels).relu()
     second = np.eye(most, most + 1) - 2 * np.eye(most, most + 1, 1) + np.eye(most, most + 1, 2)
-    return (sparse.kron(sparse.eye_array(n), exact_rows(second), format="csr") @ ramps).retyped(Bool(n * most))
+    return in_groups(exact_rows(second), ramps).retyped(Bool(n * most))

@@ -43,7 +43,7 @@ def _two_digits(
         so_far = Stream(ops.GatedRead(writes), (written.relu(), low, low, high), "writes_so_far")
         written, writes = 2 * written - np.ones((high.width, 1)) @ so_far, 1
     bank = _bank(rewriter, stored, written)
-    return back(Stream(ops.GatedRead(writes), (bank, low, asked_low, asked_high)), 1)
+    return back(Stream(ops.GatedRead(writes), (bank, low, asked_low, asked_high)))
 
 
 def _bank(rewriter: Rewriter, stored: Stream, written: Stream) -> Stream:

@@ -23,21 +23,21 @@ MOST_LEVELS = 1 << 12  # of a running maximum: a latch and a lane each
 @rule_of(RULES, ops.FadingSum, ops.Cumsum)
 def _sum(rewriter: Rewriter, operation: ops.Operation, x: Stream) -> Stream:
     back, stored = storable(rewriter.domains, x)
-    return back(Stream(operation, (stored,)), 1)
+    return back(Stream(operation, (stored,)))
 
 
 @rule_of(RULES, ops.SelectiveSum)
 def _selective_sum(rewriter: Rewriter, operation: ops.SelectiveSum, value: Stream, level: Stream) -> Stream:
     need_whole(rewriter.domains, level)
     back, stored = storable(rewriter.domains, value)
-    return back(Stream(operation, (stored, level)), 1)
+    return back(Stream(operation, (stored, level)))
 
 
 @rule_of(RULES, ops.Latch, ops.SumWhere)
 def _latch(rewriter: Rewriter, operation: ops.Operation, value: Stream, when: Stream) -> Stream:
     need_flags(rewriter.domains, when)
     back, stored = storable(rewriter.domains, value)
-    return back(Stream(operation, (stored, when)), when.width)
+    return back(Stream(operation, (stored, when)))
 
 
 @rule_of(RULES, ops.RunningMax)
@@ -75,7 +75,7 @@ def _fading_memory(
     rewriter: Rewriter, operation: ops.FadingMemory, value: Stream, key: Stream, query: Stream
 ) -> Stream:
     back, stored = storable(rewriter.domains, value)
-    return back(Stream(operation, (stored, key, query)), 1)
+    return back(Stream(operation, (stored, key, query)))
 
 
 @rule_of(RULES, ops.MemoryRead)
@@ -90,7 +90,7 @@ def _memory(
     if operation.policy == "last":
         gate = rewriter.logic.conjunction(key, *literals)
         back, stored = storable(rewriter.domains, value)
-        return back(Stream(ops.GateSum(), (Stream(ops.Latch(), (stored, gate)), query)), 1)
+        return back(Stream(ops.GateSum(), (Stream(ops.Latch(), (stored, gate)), query)))
     if operation.policy in ("sum", "once"):
         value, left = _absorb(rewriter, value, literals)
         apart = rewriter.apart and rewriter.domains.of(key).is_flag
@@ -99,7 +99,7 @@ def _memory(
     writes = 1 if operation.policy == "once" else operation.writes
     if operation.policy == "first":
         stored, writes = _first_only(rewriter, stored, key, literals), 1
-    return back(Stream(ops.MemoryRead("sum", writes), (stored, key, query)), 1)
+    return back(Stream(ops.MemoryRead("sum", writes), (stored, key, query)))
 
 
 def _conditioned(rewriter: Rewriter, value: Stream, key: Stream, literals: list[Stream]) -> tuple[Stream, Stream]:

@@ -66,8 +66,13 @@ def decided(rewriter: Rewriter, a: Stream, b: Stream) -> Stream:
     near = np.flatnonzero((low <= 0) & (high > 0))
     if len(near) < a.width:
         sure = Stream(ops.Constant(tuple(Fraction(int(least > 0)) for least in low)))
-        return sure + placed(decided(rewriter, a[near], b[near]), near, a.width) if len(near) else sure
-    domains, x = rewriter.domains, a - b
+        return sure + placed(_computed(rewriter.domains, a[near], b[near]), near, a.width) if len(near) else sure
+    return _computed(rewriter.domains, a, b)
+
+
+def _computed(domains: Domains, a: Stream, b: Stream) -> Stream:
+    """[a > b] where bounds do not decide it."""
+    x = a - b
     domain = domains.of(x)
     if domain.step:
         return positive(domains, x if domain.step >= 1 else x / domain.step)

@@ -11,10 +11,9 @@ from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import ONE
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
-from compiler.language.lanes import placed
 from compiler.language.stream import Stream, constant
 from compiler.passes.fold_masks import MaskFolding
-from compiler.passes.lane_by_lane import EACH, on_lanes
+from compiler.passes.lane_by_lane import EACH, only_lanes
 from compiler.passes.logic import Logic
 from compiler.passes.represent.token_tables import TokenTables, shifted
 
@@ -73,7 +72,7 @@ class Rewriter:
             return stream
         if not len(lanes):
             return constant(0, stream.width)
-        return placed(on_lanes(stream, stream.inputs, lanes), lanes, stream.width) if one_by_one else stream
+        return only_lanes(stream, stream.inputs, lanes) if one_by_one else stream
 
     def left(self, stream: Stream) -> None:
         """Take a stream that is refused for its own core, so that all reasons are found; it keeps its author's name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -11,12 +12,13 @@ from scipy import sparse
 from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import linear_form
 from compiler.language import operations as ops
+from compiler.language.lanes import in_groups
 from compiler.language.stream import Stream
 from compiler.language.types import Bool
 from compiler.language.words import concatenate
 from compiler.passes.represent.token_tables import shifted
 
-Restored: TypeAlias = Callable[[Stream, int], Stream]
+Restored: TypeAlias = Callable[[Stream], Stream]
 
 
 def storable(domains: Domains, value: Stream) -> tuple[Restored, Stream]:
@@ -45,14 +47,8 @@ def storable(domains: Domains, value: Stream) -> tuple[Restored, Stream]:
 
 
 def _restorer(matrix: sparse.csr_array | None) -> Restored:
-    """The map (stream, copies) → matrix · stream, applied to each of `copies` groups of lanes."""
-
-    def back(stream: Stream, copies: int) -> Stream:
-        if matrix is None:
-            return stream
-        return sparse.kron(sparse.eye_array(copies), matrix, format="csr") @ stream
-
-    return back
+    """The map stream → matrix · each of its groups of lanes; None: what is read is the value."""
+    return (lambda stream: stream) if matrix is None else partial(in_groups, matrix)
 
 
 def holds_signs(table: sparse.csr_array) -> bool:
