@@ -18,7 +18,6 @@ import numpy as np
 from verify.checker.bends import joined_factors, taken_apart
 from verify.checker.bent import product, relu
 from verify.checker.bounds import bounds, values_of
-from verify.checker.equal import with_equal_numbers
 from verify.checker.flags import behind_one_flag, by_cases, straightened, switched
 from verify.checker.items import Factors, Items
 from verify.checker.memories import columns_apart
@@ -93,13 +92,11 @@ class Meaning:
         return self._labels[value.key]
 
     def zero(self, value: Value) -> bool:
-        """Whether the normal form of the value is that of 0, or is when bends of equal numbers are put together."""
+        """Whether the normal form of the value is that of 0."""
         if value.key not in self._zeros:
             self._zeros[value.key] = False  # not shown as long as it is looked at
             window, items = self._gathered(value)
-            found = self.vanishes([(ONE, (window,))]) and items.vanish()
-            moved = None if found else with_equal_numbers(self, self.opened(value))
-            self._zeros[value.key] = found or (moved is not None and self.zero(moved))
+            self._zeros[value.key] = self.vanishes([(ONE, (window,))]) and items.vanish()
         return self._zeros[value.key]
 
     def _gathered(self, value: Value) -> tuple[Value, Items]:

@@ -254,11 +254,6 @@ class Ramp:
         xs = sorted({self.xs[0], *inner.xs, self.xs[-1]})
         return Ramp(xs, [inner.at(x) for x in xs], self.start)
 
-    def over_line(self, sign: int, shift: Fraction, lo: int, hi: int) -> Ramp:
-        """f(sign · x + shift) as a function of x from lo to hi; shift is whole."""
-        xs = sorted({lo, hi, *(x for x in (int(sign * (y - shift)) for y in self.xs) if lo < x < hi)})
-        return Ramp(xs, [self.at(sign * x + shift) for x in xs], self.start)
-
     def starting(self, start: tuple[Fraction, ...]) -> Ramp:
         return Ramp(self.xs, self.ys, start)
 
