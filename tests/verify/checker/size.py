@@ -12,7 +12,7 @@ FOLDER, PAGE = ROOT / "verify" / "checker", ROOT / "docs" / "proofs.md"
 PARTS = {
     "arithmetic": "arithmetic bent bounds columns language mamba mamba2 mass memories norms once running states"
     " sums tables values",
-    "meaning": "circuit compare entries flags items meaning packed quotient relations rings rules windows",
+    "meaning": "bends circuit compare entries flags items meaning packed quotient relations rings rules windows",
     "tasks": "readout scores task task_pairs task_recall task_steps",
     "tasks with open letters (V)": "letters machine task_chains task_copies walks",
     "files and the verdict": "__init__ __main__ check files formats text",
