@@ -14,8 +14,14 @@ class Sequence:
     def __init__(self, world: World, letters: list[int]):
         self.world, self.letters = world, letters
         self._roots: dict[tuple[int, int], Fraction] = {}
+        self._values: dict[tuple[str, int], Fraction] = {}
 
     def value(self, value: Value, t: int) -> Fraction:
+        if (value.key, t) not in self._values:
+            self._values[value.key, t] = self._value(value, t)
+        return self._values[value.key, t]
+
+    def _value(self, value: Value, t: int) -> Fraction:
         total = value.const
         for (root, lag), component in value.terms.items():
             if t - lag < 1:
