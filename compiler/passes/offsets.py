@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.domains import Domains
-from compiler.analysis.domains.linear import difference_within
+from compiler.analysis.domains.linear import difference_within, interval_within
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import rebuilt
@@ -81,7 +81,10 @@ def _sum(stream: Stream, inputs: list[_Sum], domains: Domains) -> _Sum:
         return _divided(stream, operation, inputs[0])
     if added and isinstance(operation, ops.Compare):
         return _plain(stream, _compared(operation, inputs[0], inputs[1], domains))
-    return _plain(stream, rebuilt(stream, tuple(operand.whole for operand in inputs)))
+    whole = tuple(operand.whole for operand in inputs)
+    if added and isinstance(operation, ops.Min):  # the larger of two, too
+        whole = _nearer(operation, whole[0], whole[1], domains), _nearer(operation, whole[1], whole[0], domains)
+    return _plain(stream, rebuilt(stream, whole))
 
 
 def _plain(stream: Stream, new: Stream) -> _Sum:
@@ -137,6 +140,19 @@ def _compared(operation: ops.Compare, a: _Sum, b: _Sum, domains: Domains) -> Str
     differences = [d - c for c, d in zip(a.offset, b.offset, strict=True)]
     reach = zip(differences, units.tolist(), low.tolist(), high.tolist(), strict=True)
     return Stream(operation, (one, b.plus([_threshold(operation.relation, *lane) for lane in reach])))
+
+
+def _nearer(operation: ops.Min, x: Stream, other: Stream, domains: Domains) -> Stream:
+    """A constant whose lanes that are never taken, beside the other operand, and in no float, are within its reach."""
+    if not isinstance(x.operation, ops.Constant):
+        return x
+    low, high = interval_within(other, domains)
+    values = list(x.operation.values)
+    for lane, value in enumerate(values):
+        never = value < Fraction(low[lane]) if isinstance(operation, ops.Max) else value > Fraction(high[lane])
+        if never and not ops.is_dyadic(value):
+            values[lane] = Fraction(floor(low[lane]) if isinstance(operation, ops.Max) else ceil(high[lane]))
+    return x if values == list(x.operation.values) else _from(x, Stream(ops.Constant(tuple(values))))
 
 
 def _threshold(relation: str, number: Fraction, unit: float, low: float, high: float) -> Fraction:

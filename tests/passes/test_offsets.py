@@ -19,7 +19,7 @@ from compiler.language.data.circuits import from_data, to_data
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import position
 from compiler.language.stream import Stream, constant
-from compiler.language.words import concatenate, fading_sum, select
+from compiler.language.words import concatenate, fading_sum, maximum, minimum, select
 from compiler.passes.offsets import offsets
 from tests.gadgets.harness import LETTERS, is_a
 
@@ -106,6 +106,18 @@ def test_large_numbers_on_both_sides(added):
     place = np.broadcast_to(np.arange(1, LENGTH + 1), IDS.shape)
     assert np.array_equal(_outputs(position() + added > added + 2), place > 2)
     assert np.array_equal(_outputs(position() + added == counts + (added + 1)), place == COUNT + 1)
+
+
+@pytest.mark.parametrize("far", [BEYOND, Fraction(100, 3)])
+def test_extremes_that_are_never_reached(far):
+    change = counts - counts.shift(2)
+    before = np.pad(COUNT, [(0, 0), (2, 0)])[:, :LENGTH]
+    for alike in (minimum(change, far), maximum(change, -far), minimum(far, change), maximum(-far, change)):
+        assert np.array_equal(_outputs(alike), COUNT - before)
+    with pytest.raises(CompileError, match="no float"):
+        compile(_circuit(maximum(change, far)))
+    with pytest.raises(CompileError, match="no float"):
+        compile(_circuit(minimum(counts, THIRD)))
 
 
 def test_what_stood_before_the_start_is_no_constant():
