@@ -151,11 +151,6 @@ class Graph:
             known = arrived
         return None
 
-    def heaviest(self, weights: np.ndarray) -> float:
-        """The largest sum of the edges' weights ≥ 0 along a walk of at most `length` edges; ∞ where it is not found."""
-        found = self.added(np.stack([weights, weights]))
-        return np.inf if found is None else float(found[1].max())
-
     def added(self, steps: np.ndarray) -> np.ndarray | None:
         """What sums to `steps` at each edge; None where it grows for too long."""
         if self.length > _MOST_ROUNDS and steps[:, self.repeats].any():

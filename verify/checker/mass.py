@@ -38,12 +38,8 @@ def _mass(world: World, value: Value) -> Fraction:
         for table in m.letters.values():
             total += world.language.mass(table.dense()) + sum(table.start)
         best = min(best, total)
-    graph, here = world.language.graph, along(world, value)
-    if graph is None or here is None:
-        return best
-    size, best = np.abs(here).max(axis=0), min(best, over_edges(world, here))
-    heaviest = np.inf if best <= largest(world, value) else graph.heaviest(size)
-    return best if heaviest == np.inf else min(best, _rounded_up(heaviest, size))
+    here = along(world, value)
+    return best if here is None else min(best, over_edges(world, here))
 
 
 def over_edges(world: World, here: np.ndarray) -> Fraction:
@@ -62,32 +58,6 @@ def _rounded_up(total: float, terms: np.ndarray) -> Fraction:
 def sorted_majorants(world: World, value: Value) -> list[Majorant]:
     """`majorants`, once."""
     return world.fact("majorants", value.key, lambda: list(majorants(world, value)))
-
-
-def given_letter(world: World, value: Value) -> dict[int, np.ndarray]:
-    """For some lags: a bound on |value| for each letter there."""
-    return world.fact("given", value.key, lambda: _find_given_letter(world, value))
-
-
-def _find_given_letter(world: World, value: Value) -> dict[int, np.ndarray]:
-    if len(value.terms) != 1:
-        return {}
-    key, component = single(world, value)
-    if isinstance(component, Table):
-        return {key[1]: np.abs(component.dense())}
-    root = world.roots[key[0]]
-    if key[1] or root.kind != "form" or component.lo < 0:
-        return {}
-    phi, sign = _monotone(component)
-    if phi is None:
-        return {}
-    shape: Value = root.parts[0]
-    top = sum((c.hi if sign > 0 else -c.lo for c in shape.terms.values()), ZERO)
-    found = {}
-    for lag, table in shape.tables.items():
-        others = top - (table.hi if sign > 0 else -table.lo)
-        found[lag] = _mapped(table, phi, sign, others)
-    return found
 
 
 def _mapped(table: Table, phi: Phi, sign: int, others: Fraction) -> np.ndarray:

@@ -8,14 +8,14 @@ from fractions import Fraction
 import numpy as np
 
 from verify.checker.bent import product
-from verify.checker.bounds import along, bounds, largest, latched, tight
+from verify.checker.bounds import bounds, largest, latched, tight
 from verify.checker.columns import most_held
 from verify.checker.formats import exponent
 from verify.checker.mass import mass, sorted_majorants
 from verify.checker.running import running_sum, upright
 from verify.checker.sums import representable
 from verify.checker.tables import Ramp, digest, ramp_sum
-from verify.checker.values import ZERO, Along, Key, Root, Value, World, above, combine, constant, of_root, scaled
+from verify.checker.values import ZERO, Key, Root, Value, World, combine, constant, of_root, scaled
 
 _MOST_TOGETHER = 64  # columns
 
@@ -39,8 +39,7 @@ def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what:
         representable(world, abs(scale) * held.read, exponent(scale) + held.unit, f"{what}: what it reads")
     top = int(held.read / unit)
     facts = (0 if held.positive else -top, top, None)
-    here = None if held.along is None else held.along / float(unit)
-    root = world.root("memory", facts, (unit, shape, tuple(columns)), along=here)
+    root = world.root("memory", facts, (unit, shape, tuple(columns)))
     return of_root(root, scale * unit)
 
 
@@ -72,14 +71,13 @@ def columns_apart(world: World, root: Root, slope: Fraction) -> list[tuple[Fract
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """Of a memory. tops: by the unit of columns, the most that one of them holds; read: a bound on |what is read|, at
-    each edge in `along`, in multiples of 2^unit; positive: whether nothing in it is ever negative.
+    """Of a memory. tops: by the unit of columns, the most that one of them holds; read: a bound on |what is read|, in
+    multiples of 2^unit; positive: whether nothing in it is ever negative.
     """
 
     tops: dict[int, Fraction]
     read: Fraction
     unit: int
-    along: Along
     positive: bool
 
 
@@ -89,11 +87,9 @@ def _held(world: World, shape: Value, columns: list[tuple[Value, Value]]) -> Hel
     tops = most_held(world, writes, shape)
     for b, top in zip(writes, tops, strict=True):
         most[b.unit] = max(top, most.get(b.unit, ZERO))
-    at, read = _read_along(world, queries, tops), read_bound(world, queries, tops)
-    read = min(read, _read_together(world, shape, writes, queries))
-    read = read if at is None else min(read, Fraction(float(at[1].max())))
+    read = min(read_bound(world, queries, tops), _read_together(world, shape, writes, queries))
     unit = shape.unit + min(most) + min((c.unit for c in queries if not c.zero), default=0)
-    return Held(most, read, unit, at, all(bounds(world, v)[0] >= 0 for v in (shape, *writes, *queries)))
+    return Held(most, read, unit, all(bounds(world, v)[0] >= 0 for v in (shape, *writes, *queries)))
 
 
 def _common_scale(columns: list[tuple[Value, Value]]) -> tuple[list[tuple[Value, Value]], Fraction, Fraction]:
@@ -154,15 +150,3 @@ def _of_one_integer(world: World, query: Value) -> bool:
         return False
     root = world.roots[next(iter(query.ramps))[0]]
     return root.kind != "form" or not root.parts[0].tables
-
-
-def _read_along(world: World, queries: list[Value], tops: list[Fraction]) -> Along:
-    """Bounds of a read at each edge."""
-    if world.language.graph is None:
-        return None
-    total = np.zeros(len(world.language.edges))
-    for query, top in zip(queries, tops, strict=True):
-        here = along(world, query)
-        total += 0.0 if here is None else np.abs(here).max(axis=0) * above(top)
-    total *= 1 + 2.0**-40 * ((total != np.floor(total)) | (total >= 2.0**52)) * len(queries)
-    return np.stack([-total, total])
