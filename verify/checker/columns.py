@@ -17,7 +17,7 @@ import numpy as np
 
 from verify.checker.bounds import along, bounds, corners, given, largest
 from verify.checker.language import Language
-from verify.checker.mass import mass, over_edges, sorted_majorants, zero_where
+from verify.checker.mass import given_letter, mass, over_edges, sorted_majorants, zero_where
 from verify.checker.once import written
 from verify.checker.tables import MOST_VALUES, Table
 from verify.checker.values import ZERO, Root, Value, World, above, combine
@@ -49,13 +49,13 @@ class Stack:
         taken = [np.flatnonzero(e.letters[ids] & on[row]) for e, on in zip(language.edges, counts, strict=True)]
         return cls(len(tables), ids, vals, row, taken)
 
-    def masses(self, language: Language, left: np.ndarray) -> np.ndarray:
-        """Lemma M for every row, each entry times what its edge leaves: (height,)."""
+    def masses(self, language: Language, given: np.ndarray, left: np.ndarray) -> np.ndarray:
+        """Lemma M for every row, each entry times what its letter leaves or its edge, if that is less: (height,)."""
         total, most = np.zeros(self.height), np.zeros(self.height)
         for edge, taken, factor in zip(language.edges, self.edges, left.tolist(), strict=True):
             if not len(taken) or not factor:
                 continue
-            here, row = self.vals[taken] * factor, self.row[taken]
+            here, row = self.vals[taken] * np.minimum(given[taken], factor), self.row[taken]
             first = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
             largest_here = np.maximum.reduceat(here, first)
             bound = largest_here * (float(language.length) if edge.repeats else 1.0)
@@ -136,11 +136,10 @@ def _known(here: np.ndarray | None) -> np.ndarray:
 def _by_letters(world: World, columns: list[Value], x: Value) -> np.ndarray:
     """Lemma W for a product: (columns,), ∞ where there is no such bound."""
     known: Bounds = world.fact("columns", "".join(b.key for b in columns), lambda: _bounds_of(world, columns))
-    top, left = above(largest(world, x)), _sizes(world, x)
-    masses = {
-        lag: stack.masses(world.language, np.minimum(_later(world, left, lag), top))
-        for lag, stack in known.stacks.items()
-    }
+    top, seen, left, masses = above(largest(world, x)), given_letter(world, x), _sizes(world, x), {}
+    for lag, stack in known.stacks.items():
+        given = seen[lag][stack.ids] if lag in seen else np.full(len(stack.ids), top)
+        masses[lag] = stack.masses(world.language, given, np.minimum(_later(world, left, lag), top))
     best = np.full(len(columns), np.inf)
     for n, start, at in known.sums:
         total = sum((float(masses[lag][row]) for lag, row in at), above(start) * top) * _SLACK

@@ -60,6 +60,32 @@ def sorted_majorants(world: World, value: Value) -> list[Majorant]:
     return world.fact("majorants", value.key, lambda: list(majorants(world, value)))
 
 
+def given_letter(world: World, value: Value) -> dict[int, np.ndarray]:
+    """For some lags: a bound on |value| for each letter there."""
+    return world.fact("given", value.key, lambda: _find_given_letter(world, value))
+
+
+def _find_given_letter(world: World, value: Value) -> dict[int, np.ndarray]:
+    if len(value.terms) != 1:
+        return {}
+    key, component = single(world, value)
+    if isinstance(component, Table):
+        return {key[1]: np.abs(component.dense())}
+    root = world.roots[key[0]]
+    if key[1] or root.kind != "form" or component.lo < 0:
+        return {}
+    phi, sign = _monotone(component)
+    if phi is None:
+        return {}
+    shape: Value = root.parts[0]
+    top = sum((c.hi if sign > 0 else -c.lo for c in shape.terms.values()), ZERO)
+    found = {}
+    for lag, table in shape.tables.items():
+        others = top - (table.hi if sign > 0 else -table.lo)
+        found[lag] = _mapped(table, phi, sign, others)
+    return found
+
+
 def _mapped(table: Table, phi: Phi, sign: int, others: Fraction) -> np.ndarray:
     """φ(sign · table + others) for each letter."""
     values, which = table.classes()
