@@ -11,12 +11,16 @@ from compiler.passes.wanted import wanted
 
 
 def checked(circuit: Circuit) -> Circuit:
-    """The circuit, where `check` finds nothing; without constants that no float holds, where nothing needs them."""
+    """The circuit, where `check` finds nothing; without constants that no float holds, where nothing needs them.
+
+    Whether something does is found out once all else is right.
+    """
     try:
         check(circuit)
     except CompileError as error:
-        if not all(stream is not None and isinstance(stream.operation, Constant) for stream, _ in error.reasons):
-            raise
+        others = [(s, reason) for s, reason in error.reasons if s is None or not isinstance(s.operation, Constant)]
+        if others:
+            raise CompileError(others) from None
         circuit = offsets(wanted(circuit))
         check(circuit)
     return circuit

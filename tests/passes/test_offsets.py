@@ -144,6 +144,12 @@ def test_numbers_that_are_needed_are_refused_by_their_line(stream):
         compile(_circuit(stream))
 
 
+def test_a_number_that_may_not_be_needed_is_no_reason_beside_others():
+    with pytest.raises(CompileError) as caught:
+        compile(_circuit((counts > THIRD) & counts))
+    assert len(caught.value.reasons) == 1 and "a Bool or a OneHot is needed" in str(caught.value)
+
+
 def test_the_names_stay_with_what_they_name():
     """What is left of a sum without its number is not the sum."""
     sum_ = (counts + 2).named("sum")
