@@ -45,7 +45,7 @@ def compare(compiled, written: Circuit | None = None) -> None:
         lanes + len(b.features.names) + len(b.channels.names) * (1 + b.d_state) for b in compiled.blocks
     )
     positions = max(8, min(POSITIONS, WORK // size))
-    for tokens, numbers in inputs_of(circuit, positions):
+    for tokens, numbers in inputs_of(written or circuit, positions):  # what was left out may have inputs of its own
         _compare(compiled, tokens, numbers)
         if written is not None and written is not circuit:
             _compare_circuits(compiled, written, tokens, numbers)

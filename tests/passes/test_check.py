@@ -100,7 +100,7 @@ def test_a_declared_type_must_be_shown():
     for stream, claim in (
         (counters[0], Bool()),
         (counters[0], Int(0, 3)),
-        (concatenate(is_a, is_b), OneHot(2)),
+        (concatenate(is_a, is_b.shift()), OneHot(2)),
         (number / 2, Int()),
     ):
         with pytest.raises(CompileError, match="it is declared"):

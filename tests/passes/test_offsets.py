@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from compiler.artifact.numeric import numeric_stack
 from compiler.artifact.package import bare
 from compiler.driver import Compiled, compile
 from compiler.errors import CompileError
@@ -17,8 +18,9 @@ from compiler.interpreter import interpret
 from compiler.language.circuit import Circuit
 from compiler.language.data.circuits import from_data, to_data
 from compiler.language.input_language import InputLanguage
-from compiler.language.source import position
+from compiler.language.source import numbers, position
 from compiler.language.stream import Stream, constant
+from compiler.language.types import Int, Real
 from compiler.language.words import concatenate, fading_sum, maximum, minimum, select
 from compiler.passes.offsets import offsets
 from tests.gadgets.harness import LETTERS, is_a
@@ -88,6 +90,16 @@ def test_what_nobody_reads_needs_no_bounds():
     """The comparison with the circuit as written runs it all the same."""
     for unread in (counts * 2**250 * (counts * 2**250), counts * 2.0**-310):
         assert np.array_equal(_outputs(concatenate(counts, unread)[0]), COUNT)
+
+
+def test_an_input_that_nobody_reads_may_be_left_out():
+    """The comparison with the circuit as written gives it values all the same."""
+    read, unread = numbers(Int(-5, 5), "read"), numbers(Real(-4, 4), "unread")
+    compiled = compile(Circuit("one", concatenate(read.cumsum(), unread + THIRD)[0], length=4))
+    values = np.array([[[3.0], [-1.0], [5.0], [0.0]]])
+    found = numeric_stack(compiled).run({"read": values})
+    assert np.array_equal(found, values.cumsum(axis=1))
+    assert np.array_equal(_outputs(concatenate(position(), counts + THIRD)[0]), 0 * COUNT + np.arange(1, LENGTH + 1))
 
 
 @pytest.mark.parametrize("target", ["mamba", "mamba2"])
