@@ -25,6 +25,7 @@ from compiler.language.stream import Stream
 from compiler.language.types import Int, Real, Type
 
 _ZERO = Fraction(0)
+_FEW_BITS = 6  # fewer than any format has
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,21 @@ def _from(stream: Stream, new: Stream) -> Stream:
 
 
 def offsets(circuit: Circuit) -> Circuit:
-    """The same circuit; itself where nothing is added to what is compared or divided, and nothing cancels."""
+    """The same circuit; itself where every constant is small, so that nothing is refused because of it."""
+    constants = [s.operation.values for s in circuit.streams if isinstance(s.operation, ops.Constant)]
+    if not any(_large(value) for values in constants for value in values):
+        return circuit
     domains = Domains(circuit.language, circuit.max_length)
     sums: dict[Stream, _Sum] = {}
     for stream in circuit.streams:
         sums[stream] = _sum(stream, [sums[s] for s in stream.inputs], domains)
     output = sums[circuit.output].whole
     return circuit if output is circuit.output else replace(circuit, output=output)
+
+
+def _large(number: Fraction) -> bool:
+    """Whether a number may not fit beside others, or into a float at all."""
+    return not ops.is_dyadic(number) or max(abs(number.numerator), number.denominator).bit_length() > _FEW_BITS
 
 
 def _sum(stream: Stream, inputs: list[_Sum], domains: Domains) -> _Sum:
