@@ -116,7 +116,7 @@ def examine(job: Job, directory: Path, plants: int) -> dict:
         found["mutants"], unsound = fuzz(saved, min(MUTANTS, plants), rng)
         failures += unsound
     if verdict.accepted:
-        found["plants"], missed = plant(saved, plants, rng)
+        found["plants"], missed = plant(saved, plants, rng, command=True)
         failures += missed
         found["claims"], believed = claims(saved, min(CLAIMS, plants), rng)
         failures += believed

@@ -61,7 +61,7 @@ def test_what_changes_no_score_is_not_asked(tmp_path, monkeypatch):
     config, circuit, promise, tensors = _files(directory)
     accepted = check(directory)
     monkeypatch.setattr(plants, "judged", lambda config, tensors, promise, changes, judge: [accepted] * len(changes))
-    tally, wrong = plant(directory, 15, random.Random(5), sequences=8)
+    tally, wrong = plant(directory, 15, random.Random(5), command=True)
     assert tally["missed"] == 15 and tally[plants.UNCHANGED] and not tally["rejected"]
     assert len(wrong) == tally["missed"] + 1 and "the command says something else" in wrong[-1]
     scores = Scores(config, promise, tensors, 8, random.Random(5))
