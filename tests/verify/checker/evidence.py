@@ -65,6 +65,18 @@ SMALL: dict[str, list[dict]] = {
     "copy-ngram": [{"n": 2, "vocab": 2, "length": 4}],
     "viterbi": [{"length": 3}],
 }
+READ_BY_VALUE = (
+    "edit-distance",
+    "lcs",
+    "lis",
+    "max-subarray",
+    "knapsack",
+    "fibonacci",
+    "coin-change",
+    "shortest-path",
+    "matrix-chain",
+    "viterbi",
+)  # in narrow dtypes, which hold no parabola of their numbers: another circuit than in float32
 LATER = ("sums_at_each_letter", "place_of_the_only_c")  # circuits that came when the others had their numbers
 Job = tuple[str, Callable[[], Circuit], str, str]
 """Name, circuit, target, dtype."""
@@ -80,7 +92,9 @@ def jobs() -> list[Job]:
     found += [(name, build, t, d) for name, build in LEARNED.items() for t in TARGETS for d in DTYPES]
     for number, params in enumerate(SMALL["mqar"]):
         found += [(f"mqar-{number}", _construction("mqar", params, "s4d"), "s4d", d) for d in DTYPES]
-    return found + [job for case in CASES if case.name in LATER for job in _of_case(case)]
+    found += [job for case in CASES if case.name in LATER for job in _of_case(case)]
+    narrow = [(name, t, d) for name in READ_BY_VALUE for t in TARGETS for d in DTYPES[1:]]
+    return found + [(f"{name}-by-value", _construction(name, SMALL[name][0], t, d), t, d) for name, t, d in narrow]
 
 
 def _of_case(case: Case) -> list[Job]:
@@ -93,8 +107,9 @@ def title(job: Job) -> str:
     return f"{name}-{target}-{dtype}"
 
 
-def _construction(name: str, params: dict, target: str) -> Callable[[], Circuit]:
-    return lambda: CONSTRUCTIONS[name](**params, arch=target).circuit()
+def _construction(name: str, params: dict, target: str, dtype: str = DTYPES[0]) -> Callable[[], Circuit]:
+    """The circuit that is made for a dtype; that for float32 is compiled in the others too."""
+    return lambda: CONSTRUCTIONS[name](**params, arch=target, dtype=dtype).circuit()
 
 
 def examine(job: Job, directory: Path, plants: int) -> dict:
