@@ -50,7 +50,7 @@ def as_data(truth: Truth, finding: Finding) -> dict:
     """Plain values."""
     told = {key: getattr(truth, key) for key in ("name", "paper", "place", "says", "but", "holds")}
     measured = {"against": dict(finding.against), "instead": dict(finding.instead)}
-    return told | measured | {"statement_fails": finding.fails, "instead_holds": finding.holds}
+    return told | measured | {"statement_fails": bool(finding.fails), "instead_holds": bool(finding.holds)}
 
 
 def _table(truth: Truth, finding: Finding) -> Table:

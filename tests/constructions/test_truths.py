@@ -10,7 +10,9 @@ from functools import cache
 
 import pytest
 
+from constructions.reporting import strict_json
 from constructions.truths.collection import TRUTHS, chosen
+from constructions.truths.commands import as_data
 from constructions.truths.page import PAGE, page
 from constructions.truths.truth import Finding, Truth
 from tests.constructions.test_construct import run
@@ -26,6 +28,7 @@ def test_the_statement_fails_and_what_holds_holds(truth: Truth) -> None:
     finding = measured(truth)
     assert finding.fails, finding.against
     assert finding.holds, finding.instead
+    assert json.loads(strict_json(as_data(truth, finding)))["statement_fails"] is True
 
 
 def test_the_page_shows_what_is_measured() -> None:

@@ -89,7 +89,10 @@ class Reader:
             return parts
         if stream["operation"] in ("Linear", "Emit"):
             matrices = [read_matrix(m) for m in stream["attributes"]["matrices"]]
-            return [(m, self.lanes(k)) for m, k in zip(matrices, stream["inputs"], strict=True)]
+            parts = [(m, self.lanes(k)) for m, k in zip(matrices, stream["inputs"], strict=True)]
+            if any(m.shape[1] != len(lanes) for m, lanes in parts):
+                raise Unproved(f"a matrix of stream {place} has another width than what it reads")
+            return parts
         lanes = self.lanes(place)
         places = np.arange(len(lanes))
         return [(Matrix((len(lanes), len(lanes)), places, places, np.ones(len(lanes))), lanes)]

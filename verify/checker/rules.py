@@ -134,7 +134,10 @@ def _decode(r: Reader, s: dict, x: Lanes) -> Lanes:
 
 
 def _memory(r: Reader, s: dict, value: Lanes, key: Lanes, query: Lanes, *when: Lanes) -> Lanes:
+    """Of policy once the sum: that is what it holds where no slot is written twice, which the compiler asks."""
     policy, world = s["attributes"]["policy"], r.world
+    if policy not in ("sum", "once", "first", "last") or len(when) > 1:
+        raise Unproved(f"a memory of the policy {policy!r} with {3 + len(when)} operands")
     if read_number(s["attributes"].get("skip", 0)):
         raise Unproved("a memory that adds what it stores")
     if policy == "first":

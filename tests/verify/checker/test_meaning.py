@@ -117,6 +117,28 @@ def test_another_product_is_not_taken_for_it(target, tmp_path):
         assert verdict.arithmetic is None and verdict.meaning
 
 
+@pytest.mark.parametrize("policy, operands, told", [("zz", 3, "'zz'"), (None, 3, "None"), ("sum", 5, "5 operands")])
+def test_a_memory_of_no_known_policy_means_nothing(policy, operands, told, tmp_path):
+    directory = write(tmp_path / "c", next(c for c in CASES if c.name == "mqar_sum").build(), "mamba")
+    circuit = json.loads((directory / "circuit.json").read_text())
+    (memory_read,) = (s for s in circuit["streams"] if s["operation"] == "MemoryRead")
+    memory_read["attributes"]["policy"] = policy
+    memory_read["inputs"] += memory_read["inputs"][:1] * (operands - len(memory_read["inputs"]))
+    (directory / "circuit.json").write_text(json.dumps(circuit))
+    assert told in (check(directory).meaning or "")
+
+
+def test_a_matrix_reads_every_lane(tmp_path):
+    """A readout of one column beside a constant that has grown to three lanes is no readout of it."""
+    directory = write(tmp_path / "c", over_abc("counts", counters[0] + 3), "mamba")
+    circuit = json.loads((directory / "circuit.json").read_text())
+    assert check(directory).accepted
+    (constant,) = (s for s in circuit["streams"] if s["operation"] == "Constant")
+    constant["attributes"]["values"] += ["1", "5"]
+    (directory / "circuit.json").write_text(json.dumps(circuit))
+    assert check(directory).meaning
+
+
 @pytest.mark.parametrize("target", ["mamba", "mamba2"])
 def test_rules_may_weigh_far_more_than_they_need(target, tmp_path):
     """All scores of a far number are low together, so their leads are small; the weights count with all or nothing."""
