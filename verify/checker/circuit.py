@@ -9,11 +9,10 @@ import numpy as np
 
 from verify.checker.bent import product, relu
 from verify.checker.bounds import bounds, largest, values_of
-from verify.checker.entries import read_matrix
 from verify.checker.files import Matrix
 from verify.checker.meaning import Meaning
 from verify.checker.quotient import quotient
-from verify.checker.rules import EACH, ONE, RULES, Lanes, Unproved, Unread
+from verify.checker.rules import EACH, ONE, RULES, Lanes, Unproved, Unread, maps
 from verify.checker.values import Value, World, combine, constant
 from verify.checker.windows import is_window
 
@@ -88,11 +87,7 @@ class Reader:
                 parts.append((rule, [self.flag(lane, "the condition of a rule")]))
             return parts
         if stream["operation"] in ("Linear", "Emit"):
-            matrices = [read_matrix(m) for m in stream["attributes"]["matrices"]]
-            parts = [(m, self.lanes(k)) for m, k in zip(matrices, stream["inputs"], strict=True)]
-            if any(m.shape[1] != len(lanes) for m, lanes in parts):
-                raise Unproved(f"a matrix of stream {place} has another width than what it reads")
-            return parts
+            return maps(stream, [self.lanes(k) for k in stream["inputs"]])
         lanes = self.lanes(place)
         places = np.arange(len(lanes))
         return [(Matrix((len(lanes), len(lanes)), places, places, np.ones(len(lanes))), lanes)]

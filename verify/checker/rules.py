@@ -55,8 +55,16 @@ def _embed(r: Reader, s: dict) -> Lanes:
     return [of_letters(table.dense_row(i)) for i in range(table.shape[0])]
 
 
+def maps(s: dict, inputs: Sequence[Lanes]) -> list[tuple[Matrix, Lanes]]:
+    """The matrices of a linear map, each with the lanes that it reads: all of its operand's."""
+    parts = [(read_matrix(m), lanes) for m, lanes in zip(s["attributes"]["matrices"], inputs, strict=True)]
+    if any(matrix.shape[1] != len(lanes) for matrix, lanes in parts):
+        raise Unproved("a matrix has another width than what it reads")
+    return parts
+
+
 def _linear(r: Reader, s: dict, *inputs: Lanes) -> Lanes:
-    parts = [_times(read_matrix(m), lanes) for m, lanes in zip(s["attributes"]["matrices"], inputs, strict=True)]
+    parts = [_times(matrix, lanes) for matrix, lanes in maps(s, inputs)]
     rows = ([term for part in parts for term in part[i]] for i in range(len(parts[0])))
     return [_readable(lambda *_, row=row: combine(row), *(lane for _, lane in row)) for row in rows]
 

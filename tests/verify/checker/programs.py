@@ -18,7 +18,7 @@ from compiler.language.circuit import Circuit
 from tests.fuzz.generate import generate
 from tests.fuzz.program import Program
 from tests.fuzz.run import Hang, at_most, refusal
-from tests.verify.checker.evidence import TARGETS, add, examine
+from tests.verify.checker.evidence import TARGETS, add, examine, title
 
 PLANTS = 4  # of each program
 SECONDS = 120  # for a program with all that is planted
@@ -31,12 +31,12 @@ def examined(seed: int, root: Path) -> dict:
     circuit = _written(program)
     if circuit is None or program.approximate:
         return {}
+    job = (str(seed), lambda: circuit, target, "float32")
     try:
         with at_most(SECONDS):
-            job = (str(seed), lambda: circuit, target, "float32")
             return examine(job, root, 0 if program.decides else PLANTS)
     except Hang:
-        return {"checkpoints": {"not proved": 1}, "not proved": {f"{seed}-{target}": f"more than {SECONDS} s"}}
+        return {"checkpoints": {"not proved": 1}, "not proved": {title(job): f"more than {SECONDS} s"}}
 
 
 def _written(program: Program) -> Circuit | None:

@@ -128,9 +128,10 @@ def test_a_memory_of_no_known_policy_means_nothing(policy, operands, told, tmp_p
     assert told in (check(directory).meaning or "")
 
 
-def test_a_matrix_reads_every_lane(tmp_path):
-    """A readout of one column beside a constant that has grown to three lanes is no readout of it."""
-    directory = write(tmp_path / "c", over_abc("counts", counters[0] + 3), "mamba")
+@pytest.mark.parametrize("output", [counters[0] + 3, (counters[0] + 3).cumsum()], ids=["readout", "operand"])
+def test_a_matrix_reads_every_lane(output, tmp_path):
+    """A map of one column beside a constant that has grown to three lanes is no map of it."""
+    directory = write(tmp_path / "c", over_abc("counts", output), "mamba")
     circuit = json.loads((directory / "circuit.json").read_text())
     assert check(directory).accepted
     (constant,) = (s for s in circuit["streams"] if s["operation"] == "Constant")
