@@ -73,10 +73,12 @@ class Compiled:
 
     @property
     def core(self) -> Circuit:
+        """The circuit that the blocks compute, behind all passes."""
         return self.schedule.circuit
 
     @property
     def dtype(self) -> str:
+        """The arithmetic of the promise, such as "float32"."""
         return self.context.format.name
 
     @property
@@ -86,6 +88,7 @@ class Compiled:
 
     @property
     def domains(self) -> Domains:
+        """What is known of each stream of the core: its lattice, bounds and mass."""
         return self.context.domains
 
     @cached_property
@@ -127,7 +130,8 @@ class Compiled:
         """Write the language model: by default as a checkpoint that Hugging Face loads and `construct verify` verifies.
 
         It holds the circuit as data, its promise and the names in the weights. CompileError where there is no
-        language model of the circuit, CheckpointError where it must not be written there.
+        language model of the circuit, CheckpointError where it must not be written there, ExportError where another
+        format has no place for it.
         """
         from compiler.artifact.artifact import Artifact  # they stand above this module
 
@@ -221,22 +225,25 @@ def _fewest_blocks(weighed: Circuit, core: Circuit, context: Context) -> Compile
     A block that only both together would save is given up: masks are folded in a direct sum where one of the two saves
     blocks by itself. Elsewhere the checker does not follow what is stored and read under folded masks (E15).
     """
-    plain = represent(core, context)
-    unfolded = best = _lowered(weighed, plain, context)
+    fitted = lambda *masks, **options: _fitted(represent(core, context, *masks, **options), context)
+    plan = lambda circuit, sums=False: use_skip_path(schedule(circuit, context, sums), context)
+    lowering = partial(_lowered, weighed, context)
+    plain = fitted()
+    unfolded = best = lowering(plan(plain))
     if len(best.blocks) < 2:
         return best
     masks = MaskFolding(context)
-    folded = _attempt(lambda: represent(core, context, masks))
-    masked = _attempt(lambda: _lowered(weighed, folded, context)) if folded is not None and masks.any else None
-    least = min(found.schedule.least for found in (best, masked) if found is not None)
-    best = _fewer(best, masked)
+    folded = _attempt(lambda: fitted(masks))
+    masked = _attempt(lambda: plan(folded)) if folded is not None and masks.any else None
+    least = min(found.least for found in (best.schedule, masked) if found is not None)
+    best = _fewer(best, masked, lowering)
     if not context.target.sums or least == len(best.blocks):
         return best
-    apart = lambda: represent(core, context, MaskFolding(context), apart=True)
+    apart = lambda: fitted(MaskFolding(context), apart=True)
     for variant in (lambda: plain, lambda: folded, apart):
-        represented = _attempt(variant)
-        joined = _attempt(partial(_lowered, weighed, represented, context, True)) if represented else None
-        best = _fewer(best, joined)
+        circuit = _attempt(variant)
+        joined = _attempt(partial(plan, circuit, True)) if circuit else None
+        best = _fewer(best, joined, lowering)
         if best is unfolded:
             return best
     return best
@@ -250,22 +257,25 @@ def _attempt(lowering: Callable[[], _Result]) -> _Result | None:
         return None
 
 
-def _fewer(best: Compiled, other: Compiled | None) -> Compiled:
-    """The one with fewer blocks; of direct sums with as many, the one with fewer columns."""
-    if other is None or len(other.blocks) > len(best.blocks):
+def _fewer(best: Compiled, plan: Schedule | None, lowering: Callable[[Schedule], Compiled]) -> Compiled:
+    """The one with fewer blocks; of direct sums with as many, the one with fewer columns.
+
+    What cannot win is not lowered: weights take longer than their plan.
+    """
+    if plan is None or len(plan.blocks) > len(best.blocks):
         return best
-    if len(other.blocks) == len(best.blocks) and not (best.schedule.sums and other.schedule.sums):
+    if len(plan.blocks) == len(best.blocks) and not (best.schedule.sums and plan.sums):
         return best
+    other = _attempt(partial(lowering, plan))
     size = lambda compiled: (len(compiled.blocks), max(block.d_state for block in compiled.blocks))
-    return min(best, other, key=size)
+    return min(best, other, key=size) if other is not None else best
 
 
-def _lowered(weighed: Circuit, represented: Circuit, context: Context, sums: bool = False) -> Compiled:
-    core = common(represented, context)
-    core = split_reals(core, context)
-    core = fit_ports(core, context)
-    plan = schedule(core, context, sums)
-    plan = use_skip_path(plan, context)
+def _fitted(represented: Circuit, context: Context) -> Circuit:
+    return fit_ports(split_reals(common(represented, context), context), context)
+
+
+def _lowered(weighed: Circuit, context: Context, plan: Schedule) -> Compiled:
     lanes = allocate(plan)
     blocks, head = lower(plan, lanes, context)
     for block in blocks:

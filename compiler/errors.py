@@ -20,4 +20,4 @@ class CompileError(ValueError):
 
     @staticmethod
     def _line(stream: Stream | None, reason: str) -> str:
-        return reason if stream is None else f"{stream.label} ({stream.origin}): {reason}"
+        return reason if stream is None else f"{stream.as_written.label} ({stream.origin}): {reason}"

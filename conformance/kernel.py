@@ -195,10 +195,11 @@ def kernel(function: Callable[..., Any], name: str = "", op: str | None = None, 
     Raises ValueError where they are those of no operation.
     """
     accepts = frozenset(inspect.signature(function).parameters)
-    return Kernel(name or getattr(function, "__name__", "kernel"), op or _operation(accepts), function, accepts, device)
+    name = name or getattr(function, "__name__", "kernel")
+    return Kernel(name, op or _operation(name, accepts), function, accepts, device)
 
 
-def _operation(names: frozenset[str]) -> str:
+def _operation(name: str, names: frozenset[str]) -> str:
     marks = {"step": {"state", "dt"}, "selective_scan": {"u", "delta"}, "ssd": {"x", "dt", "B"}}
     marks |= {"conv": {"x", "weight", "activation"}, "norm": {"x", "weight", "eps"}}
     for op, needed in marks.items():
@@ -206,8 +207,8 @@ def _operation(names: frozenset[str]) -> str:
             return op
     known = "; ".join(f"{op}({arguments})" for op, arguments in SIGNATURES.items())
     raise ValueError(
-        f"the arguments {', '.join(sorted(names))} are those of no operation; wrap the kernel in a function of one of "
-        f"these, of which it may leave out what it does not do: {known}."
+        f"{name} is no kernel: its arguments ({', '.join(sorted(names)) or 'none'}) are those of no operation; wrap a "
+        f"kernel in a function of one of these, of which it may leave out what it does not do: {known}."
     )
 
 

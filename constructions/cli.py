@@ -86,6 +86,7 @@ def run(
     construction: Construction, out: Path | None, mode: Mode, samples: int, certify: bool, as_json: bool, force: bool
 ) -> None:
     """Build, verify, save and report one construction; raises typer.Exit(1) when the verification fails."""
+    construction.check_sizes()  # before PyTorch is waited for
     if construction.target == "fnn+ssm":
         unused = {f"--out {out}": out is not None, "--force": force, "--no-certify": not certify}
         _run_network(construction, [option for option, given in unused.items() if given], mode, samples, as_json)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,6 +13,9 @@ from constructions.display import working
 from constructions.numbers import need_tokens
 from constructions.options import Json
 from constructions.reporting import strict_json
+
+if TYPE_CHECKING:
+    from compiler.artifact.generate import Written
 
 _NO_PROMPT = 'there is no prompt; give one by --prompt "a b ;", or a file with one in each line by --file'
 
@@ -36,7 +39,7 @@ def generate(
 ) -> None:
     """Write what comes after a prompt, up to the letter that ends it or as far as the promise reaches.
 
-    Exit code 1 where a text leaves the language of the promise.
+    Exit code 1 where a text leaves the language of the promise before its end, or is longer than promised.
     """
     need_tokens(directory, "only one over tokens writes text; compiler.load(DIR).run({...}) gives its outputs.")
     prompts = [*(prompt or []), *_lines(file)]
@@ -59,7 +62,7 @@ def generate(
     else:
         for row in written:
             typer.echo(row.text)
-    _complain(written, max_tokens)
+    _complain(written, max_tokens, writer.manifest.promise.stop is not None)
 
 
 def _printer() -> Callable[[int, str], None]:
@@ -81,17 +84,15 @@ def _lines(file: Path | None) -> list[str]:
     return [line for line in text_of(file).splitlines() if line.split()] if file else []
 
 
-def _complain(written, max_tokens: int | None) -> None:
-    """A sentence for each continuation that the promise does not cover; exit code 1 where there is one."""
-    outside = [row for row in written if not row.inside]
-    for row in outside:
-        said = "the first token is" if row.promised == 1 else f"the first {row.promised} tokens are"
-        typer.echo(
-            f"after {row.prompt!r} {said} promised; with what follows the text leaves the language of the promise",
-            err=True,
-        )
+def _complain(written: Sequence[Written], max_tokens: int | None, ends: bool) -> None:
+    """A sentence for each continuation that the promise does not cover to its end. Exit code 1 where one goes on
+    nevertheless, or should have ended: of a circuit that ends no text (ends: False) no end is expected.
+    """
     for row in written:
-        if not row.ended and row.inside and max_tokens is None:
+        if row.left and (not row.inside or max_tokens is None):
+            said = "the first token is" if row.promised == 1 else f"the first {row.promised} tokens are"
+            typer.echo(f"after {row.prompt!r} {said} promised: then the text leaves the promise's language", err=True)
+        elif not row.ended and max_tokens is None:
             typer.echo(f"after {row.prompt!r} the promise ends before the model does", err=True)
-    if outside:
+    if any(not row.inside or (ends and row.left and max_tokens is None) for row in written):
         raise typer.Exit(1)

@@ -63,8 +63,8 @@ def _entry(name: str, thing: Any) -> Iterator[str]:
     yield from _described(f"### `{name}{_signature(thing)}`", thing)
     if inspect.isclass(thing):
         for method, value in vars(thing).items():
-            documented = getattr(value, "__doc__", None) and not method.startswith("_")
-            if documented and (inspect.isfunction(value) or isinstance(value, classmethod | property)):
+            public = inspect.isfunction(value) or isinstance(value, classmethod | property)
+            if public and not method.startswith("_"):
                 function = value.__func__ if isinstance(value, classmethod) else value
                 yield from _described(f"#### `{name}.{method}{_signature(function)}`", function)
 

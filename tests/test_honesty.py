@@ -83,8 +83,6 @@ def test_a_flag_among_several_is_no_one_hot() -> None:
 @pytest.mark.parametrize(
     "stream",
     [
-        lambda: X.is_in(("a", "a")),
-        lambda: X.one_hot(("a", "a", "b")).sum(),
         lambda: X.number({"a": 1.5}),
         lambda: X.is_in("a").cumsum().clip(0, Fraction(1, 2)) > 0,
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
@@ -12,32 +12,21 @@ import pytest
 from constructions.polynomials import commands as commands_polynomial
 from constructions.registry import CONSTRUCTIONS
 from constructions.selectivity import commands as commands_selectivity
+from tests.constructions.test_construct import run
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
 
-def test_the_main_job_prints_the_readmes_table_and_counts(tmp_path: Path) -> None:
+def test_the_main_job_prints_the_readmes_table_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """The whole main job: 10,000 random sequences and the adversarial cases, bare and packaged."""
-    command = [
-        sys.executable,
-        "-m",
-        "constructions.cli",
-        "mqar",
-        "--kappa",
-        "16",
-        "--vocab",
-        "512",
-        "--out",
-        str(tmp_path / "c"),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
+    assert run("mqar", "--kappa", "16", "--vocab", "512", "--out", str(tmp_path / "c")) == 0
+    shown = capsys.readouterr().out
     (table,) = (block for block in re.findall(r"```\n(.*?)```", README, re.DOTALL) if "theorem's bound" in block)
-    assert table in done.stdout
+    assert table in shown
     counts = re.search(r"([\d,]+) sequences with\s+([\d,]+) queries", README)
-    assert done.stdout.count(counts[1]) == 2 and done.stdout.count(counts[2]) == 2
-    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    assert shown.count(counts[1]) == 2 and shown.count(counts[2]) == 2
+    assert all(len(line) <= 80 for line in shown.splitlines())
 
 
 OF_THE_DOCS = {"tables.py", "figures.py", "polynomial_figures.py"}  # their output is tested against the pages
@@ -46,11 +35,11 @@ OF_THE_DOCS = {"tables.py", "figures.py", "polynomial_figures.py"}  # their outp
 @pytest.mark.parametrize(
     "example", sorted(p.name for p in (ROOT / "examples").glob("*.py") if p.name not in OF_THE_DOCS)
 )
-def test_examples_run(example: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / example)], capture_output=True, text=True, cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
+def test_examples_run(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `python examples/NAME`, in this process, which has imported what takes seconds."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [example])
+    runpy.run_path(str(ROOT / "examples" / example), run_name="__main__")
 
 
 def test_the_readmes_circuit_compiles_and_is_verified(capsys: pytest.CaptureFixture) -> None:

@@ -14,7 +14,7 @@ Scores = Callable[[np.ndarray], np.ndarray]
 """Token ids (batch, length) to scores (batch, length, tokens)."""
 
 EXHAUSTIVE_LIMIT = 20_000
-_SCORES_PER_BATCH = 1 << 24
+_SCORES_PER_BATCH = 1 << 22  # beyond, fresh pages take as long as the arithmetic
 _SCORES_OF_AUTO = 1 << 31
 
 

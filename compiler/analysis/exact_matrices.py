@@ -23,11 +23,12 @@ _SLACK = 1 - 2.0**-20  # covers the rounding of the bounds themselves
 
 
 class InexactWeight(ArithmeticError):
-    """A folded weight that no float64 holds."""
+    """A folded weight that no float64 holds. what: how messages tell of it."""
 
-    def __init__(self, weight: Fraction):
+    def __init__(self, weight: Fraction, what: str = "its weights fold"):
+        self.weight = weight
         shown = str(weight) if abs(weight.numerator) < 10**30 > weight.denominator else f"about {_about(weight)}"
-        super().__init__(f"its weights fold to {shown}, which no float64 holds exactly; use k/2^n with small k")
+        super().__init__(f"{what} to {shown}, which no float64 holds exactly; use k/2^n with small k")
 
 
 def _about(weight: Fraction) -> str:

@@ -64,8 +64,16 @@ def _linear_form(stream: Stream, known: dict[Stream, Form]) -> Form:
                     form.setdefault((source, lag + k), []).append(term)
                 else:
                     pending.setdefault(source, {}).setdefault(lag + k, []).append(term)
-    folded = {key: _matrix(_sum(parts, key[0].width), stream.width) for key, parts in form.items()}
+    folded = {key: _collected(key[0], parts, stream.width) for key, parts in form.items()}
     return {key: matrix for key, matrix in folded.items() if matrix.nnz}
+
+
+def _collected(atom: Stream, parts: list[Weights], width: int) -> sparse.csr_array:
+    """All that a form has of an atom, as one matrix of this many rows."""
+    try:
+        return _matrix(_sum(parts, atom.width), width)
+    except InexactWeight as reason:
+        raise InexactWeight(reason.weight, "its constants add up") if atom is ONE else reason from None
 
 
 def port_form(stream: Stream, forms: dict[Stream, Form]) -> Form:

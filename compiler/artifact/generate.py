@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,11 +15,11 @@ from compiler.artifact.manifest import check_files, read_manifest
 from compiler.artifact.tokenizer import read_tokens
 from compiler.formats import format_of
 from compiler.language.alphabet import Alphabet
-from compiler.language.arguments import close_to, instance, shown
+from compiler.language.arguments import close_to, instance, integer, shown
 from compiler.language.arguments import path as path_of
 from compiler.language.data.languages import language_from_data
 from compiler.language.input_language import InputLanguage
-from compiler.runtime.generation import UNHEARD, by_stepping, by_transformers
+from compiler.runtime.generation import by_stepping, by_transformers
 
 RUNTIMES = ("mamba-ssm", "transformers")
 
@@ -30,13 +29,15 @@ class Written:
     """What came after a prompt.
 
     ended: whether the letter that ends a generation came; promised: how many of the tokens the promise speaks of,
-    which are those before which the whole text lies in its language.
+    which are those before which the whole text lies in its language; left: whether the text has left that language
+    without an end, as it does where answers are no inputs.
     """
 
     prompt: str
     tokens: tuple[str, ...]
     ended: bool
     promised: int
+    left: bool
 
     @property
     def inside(self) -> bool:
@@ -88,32 +89,30 @@ class Writer:
     def write(
         self, prompts: Sequence[str], most: int | None = None, told: Callable[[int, str], None] | None = None
     ) -> list[Written]:
-        """What comes after each prompt, at most `most` tokens [default: as long as the promise reaches].
+        """What comes after each prompt, at most `most` tokens [default: as far as the promise reaches].
 
         ValueError for a prompt that is empty, has an unknown token, or lies outside of the promise's language.
         """
         rows = [self._encoded(prompt) for prompt in prompts]
         stop = self.manifest.promise.stop
         room = [self.manifest.promise.length - len(row) for row in rows]
-        limits = [left if most is None else min(most, left) for left in room]
-        heard = (lambda row, token: told(row, self.tokens[token])) if told else UNHEARD
+        limits = room if most is None else [min(integer(most, "most", 1), left) for left in room]
+        walks, promised = [self.language.walks(row) for row in rows], [0] * len(rows)
+
+        def heard(row: int, token: int) -> bool:
+            if told:
+                told(row, self.tokens[token])
+            promised[row] += bool(walks[row])
+            walks[row] = self.language.walks([token], walks[row])
+            return most is None and not walks[row]
+
         chains = self._run(rows, None if stop is None else self.ids[stop], limits, heard)
-        return [
-            Written(
-                prompt,
-                tuple(self.tokens[i] for i in chain),
-                stop is not None and self.tokens[chain[-1]] == stop,
-                self._promised(row, chain),
-            )
-            for prompt, row, chain in zip(prompts, rows, chains, strict=True)
-        ]
-
-    def _promised(self, row: list[int], chain: list[int]) -> int:
-        """How many tokens of a continuation the promise speaks of: beginnings of a text of the language are in it."""
-        return bisect_left(range(1, len(chain)), True, key=lambda n: not self._inside(row + chain[:n])) + 1
-
-    def _inside(self, ids: Sequence[int]) -> bool:
-        return max(ids) < self.language.alphabet.size and self.language.accepts(ids)
+        found = []
+        for i, chain in enumerate(chains):
+            words = tuple(self.tokens[token] for token in chain)
+            ended = words[-1] == stop
+            found.append(Written(prompts[i], words, ended, promised[i], left=not walks[i] and not ended))
+        return found
 
     def _encoded(self, prompt: str) -> list[int]:
         words = instance(prompt, str, "the prompt", 'a text such as "a b"').split()

@@ -22,8 +22,8 @@ from compiler.artifact.read_back import check_around_blocks, check_table
 from compiler.artifact.tokenizer import with_special_tokens
 from compiler.driver import Compiled
 from compiler.errors import CompileError
-from compiler.exactness.ballast import Ballast, choose_ballast
-from compiler.exactness.sums import largest_step
+from compiler.exactness.ballast import Ballast, choose_ballast, holds_quotients, with_margin
+from compiler.exactness.sums import finest_lane, largest_step
 from compiler.formats import FLOAT32, Format
 from compiler.ir.builder import BlockBuilder
 from compiler.language.arguments import instance
@@ -162,7 +162,10 @@ def _columns(matrix: sparse.csr_array, column_of: np.ndarray, width: int, name: 
 
 
 def language_model(compiled: Compiled) -> LanguageModel:
-    """The circuit as a Hugging Face Mamba or Mamba-2 language model, exact under its RMSNorms.
+    """What a Hugging Face checkpoint of the circuit holds, exact under the RMSNorms of Mamba or Mamba-2.
+
+    It is a record, no module: its `config`, `tensors` by name and `tokens` are those of the files that `save` writes,
+    and what `load` then returns runs.
 
     Its vocabulary is the alphabet and then the special tokens. Their embedding rows are those of an absent
     token; their head rows read a constant, the last ballast lane, so that they score below every letter.
@@ -206,7 +209,7 @@ def language_model(compiled: Compiled) -> LanguageModel:
     config = family.config(size, len(tokens), len(blocks), ends_with, step) | {"dtype": compiled.dtype}
     _check_size(config)
     groups = compiled.context.target.n_groups  # whoever bounds what each of them adds by itself gets so many times ours
-    ballast = choose_ballast(size.d_model, groups * bounds, format)
+    ballast = _norm_ballast(compiled, choose_ballast(size.d_model, groups * bounds, format), size.d_model)
     one = int(compiled.lanes.index[ONE][0])
     lane_of = np.arange(compiled.lanes.count)
     tensors = {
@@ -240,6 +243,21 @@ def with_a_block(compiled: Compiled) -> Compiled:
     return replace(compiled, blocks=(idle,), schedule=replace(compiled.schedule, blocks=[[]]))
 
 
+def _norm_ballast(compiled: Compiled, least: Ballast, width: int) -> Ballast:
+    """The ballast with a margin; CompileError where a lane over K, which the norm forms, would be flushed to 0."""
+    format = compiled.context.format
+    stream, unit = finest_lane(compiled.lanes, compiled.domains)
+    if not holds_quotients(unit, least.level, format):
+        finest = least.level * format.smallest
+        reason = (
+            f"it holds multiples of {float(unit):g}, and beside the norm's ballast of K = {least.level:g} "
+            f"{format.name} keeps multiples of {finest:g} or more; scale it up, or declare smaller bounds for what "
+            "else is held"
+        )
+        raise CompileError([(stream, reason)])
+    return with_margin(least, width, unit, format)
+
+
 def _check_size(config: dict) -> None:
     """Raise CompileError, before any tensor is made, where no machine holds them."""
     parameters = sum(prod(shape) for shape in tensor_shapes(config).values())
@@ -271,10 +289,16 @@ def _head(compiled: Compiled, lane_of: np.ndarray, d_model: int, vocab: int, spe
 
 
 def _check_representable(tensors: dict[str, torch.Tensor], format: Format) -> None:
-    """Every weight must be the same number in the dtype that the promise is made for."""
+    """Every weight must be the same number in the dtype that the promise is made for, and on units that flush
+    subnormal numbers to 0.
+    """
     for name, tensor in tensors.items():
-        if not torch.equal(tensor.to(format.torch_dtype).float(), tensor):
-            raise CompileError([(None, f"{name} has a weight that {format.name} does not hold exactly; use float32")])
+        weights = tensor[tensor != 0].double().numpy()
+        bad = weights[~format.holds(weights)]
+        if bad.size:
+            remedy = f"{bad[0]:g} is out of the range that every backend keeps" if format is FLOAT32 else "use float32"
+            reason = f"{name} has a weight that {format.name} does not hold exactly; {remedy}"
+            raise CompileError([(None, reason)])
 
 
 def _embedding(compiled: Compiled, d_model: int, vocab: int, ballast: Ballast) -> torch.Tensor:

@@ -16,9 +16,16 @@ import numpy as np
 from scipy import sparse
 
 from compiler.errors import CompileError
-from compiler.exactness.levels import CONSTANT, GATE, LARGEST_SQUARES, LEAST_BALLAST, OFF
-from compiler.exactness.sums import channel_bounds
-from compiler.formats import Format
+from compiler.exactness.levels import (
+    BALLAST_MARGIN,
+    CONSTANT,
+    GATE,
+    LARGEST_MARGIN,
+    LARGEST_SQUARES,
+    LEAST_BALLAST,
+    OFF,
+)
+from compiler.formats import FLOAT32, Format
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.coordinate import Coordinate
 from compiler.ir.decay import KEEP
@@ -60,21 +67,11 @@ def choose_ballast(width: int, bounds: np.ndarray, format: Format) -> Ballast:
     while Fraction(level) ** 2 < needed or level * factors[-1] < CONSTANT:
         level *= 2
     if Fraction(level) ** 2 * width >= LARGEST_SQUARES:
-        shorter = 2
-        while Fraction(level / shorter) ** 2 * width >= LARGEST_SQUARES:
-            shorter *= 2
-        raise CompileError(
-            [
-                (
-                    None,
-                    (
-                        f"the norm's ballast would need K = {level:g}, and K²·{width} must stay "
-                        "below 2^127, or float32 has no room for the norm's sum of squares; if a count is what grows, "
-                        f"a max_length {shorter} times shorter fits"
-                    ),
-                )
-            ]
+        reason = (
+            f"the norm's ballast would need K = {level:g}, and K²·{width} must stay below 2^127, or float32 has no "
+            f"room for the norm's sum of squares; {_remedy(level, width)}"
         )
+        raise CompileError([(None, reason)])
     if level * factors[0] > format.largest:
         reason = (
             f"the norm's ballast would need a lane of {level * factors[0]:g}, and {format.name} ends at "
@@ -84,16 +81,46 @@ def choose_ballast(width: int, bounds: np.ndarray, format: Format) -> Ballast:
     return Ballast(factors, level)
 
 
+def _remedy(level: float, width: int) -> str:
+    """What fits, of counts, which no length beyond 2^24 lets grow exactly."""
+    shorter = 2
+    while Fraction(level / shorter) ** 2 * width >= LARGEST_SQUARES:
+        shorter *= 2
+    if shorter > FLOAT32.exact_integers:
+        return "declare smaller bounds"
+    return f"if a count is what grows, a max_length {shorter} times shorter fits"
+
+
+def with_margin(ballast: Ballast, width: int, finest: Fraction, format: Format) -> Ballast:
+    """The ballast of a norm over `width` coordinates, multiples of `finest`, at up to BALLAST_MARGIN times its level.
+
+    It absorbs data beyond the bounds that it was chosen for. So a proof from the weights may rest on coarser bounds
+    than the compiler's. In float32 alone: narrower formats round the quotient, which hides more.
+    """
+    level = ballast.level
+    for _ in range(BALLAST_MARGIN.bit_length() - 1 if format is FLOAT32 else 0):
+        if Fraction(2 * level) ** 2 * width < LARGEST_MARGIN and holds_quotients(finest, 2 * level, format):
+            level *= 2
+    return replace(ballast, level=level)
+
+
+def holds_quotients(finest: Fraction, level: float, format: Format) -> bool:
+    """Whether the format holds what a norm divides by K: multiples of finest / K, of which none may be flushed to 0."""
+    return finest >= Fraction(level) * Fraction(format.smallest)
+
+
 def with_norm_ballast(
     blocks: Sequence[SelectiveBlock], one: int, d_inner: int, bounds: np.ndarray, format: Format
 ) -> tuple[list[SelectiveBlock], list[Ballast]]:
     """Mamba-2 blocks with the channels that make the gated norm over d_inner the identity; one: the lane that holds 1.
 
-    A factor a_i is a channel of constant output a_i·K that goes to no lane.
+    A factor a_i is a channel of constant output a_i·K that goes to no lane. What a channel puts out is 0 or at least
+    1 and is exact in p bits, so it is a multiple of 2^-p, which no K below 2^63 takes out of the format.
     """
     wider, chosen = [], []
     for block in blocks:
-        ballast = choose_ballast(d_inner, channel_bounds(block, bounds), format)
+        ballast = choose_ballast(d_inner, block.bounds(bounds), format)
+        ballast = with_margin(ballast, d_inner, Fraction(1, format.exact_integers), format)
         nowhere = sparse.csr_array((len(ballast.factors), len(block.lanes)))
         levels = np.array(ballast.factors) * ballast.level
         text = "a constant that makes the gated norm the identity"

@@ -5,7 +5,9 @@ values (`Domains`) and on the errors of what it reads. A bound is 0 where everyt
 it (pass 7). Where an operation on real numbers has no rule here there is no bound, and none is claimed.
 
 Operands are linear maps of lanes, computed in one row: Σ_i m_i·v_i is off by Σ|m_i|·e_i + γ_n·Σ|m_i|·(|v_i| + e_i), n
-the number of its terms plus four (taps and bias). Every scale in between is a power of two and rounds nothing. What is
+the number of its terms plus four (taps and bias). Every scale in between is a power of two and rounds nothing. Each of
+these numbers may also be flushed to 0 where it is below 2^-126, as may what an operation gives. Where a scale is below
+1, its numbers are so large that the relative errors, which are of the declared bounds, exceed what is flushed. What is
 taken for granted of a backend: sums and products round to nearest, exp, silu and softplus are within 2 ulp.
 """
 
@@ -27,6 +29,7 @@ from compiler.language.graph import operation_of
 from compiler.language.stream import Stream
 
 UNIT = 2.0**-24
+FLUSHED = 2.0**-126  # what is lost at most where a number is too small for float32
 SILU_OFF = 0.2785  # |silu(x) − relu(x)| is at most 0.27847, at |x| = 1.2785 (paper B, Lemma 2 has 1)
 ELEMENTARY = 8  # roundings of a silu within 2 ulp, its product with the gate and with D, and powers of two between
 STEP_ERROR = 2.0**-19  # of the step of a scaled sum, relative to |weight| + 1/R
@@ -107,7 +110,8 @@ class ErrorBound:
         if rule is None:
             raise Unbounded(stream.label)
         errors, beyond = rule(self, stream)
-        self.errors[stream], self.beyond[stream] = errors * OUTWARD, beyond * OUTWARD
+        self.errors[stream] = np.where(errors > 0, (errors + FLUSHED) * OUTWARD, 0.0)
+        self.beyond[stream] = beyond * OUTWARD
 
     def error(self, stream: Stream) -> np.ndarray:
         """A bound on the error of a linear map of lanes: (width,)."""
@@ -118,7 +122,8 @@ class ErrorBound:
             sizes += weights @ (self.domains.of(atom).bounds + self.beyond[atom] + error)
             terms += np.diff(matrix.indptr)
         exact = (self.domains.of(stream).units > 0) & (propagated == 0)  # lane by lane: integers may stand beside reals
-        return np.where(exact, 0.0, (propagated + gamma(terms + 4) * sizes) * OUTWARD)
+        rounded = gamma(terms + 4) * sizes + (terms + 4) * FLUSHED
+        return np.where(exact, 0.0, (propagated + rounded) * OUTWARD)
 
     def excess(self, stream: Stream) -> np.ndarray:
         """`beyond` of a linear map of lanes: (width,)."""

@@ -46,6 +46,8 @@ FAINT_LOG = -28.0  # A ≈ −7e−13, which Δ = COUNT does not feel and Δ = R
 
 NORM_EPSILON = 1e-5
 LEAST_BALLAST = 16.0  # K² ≥ 256: then ε vanishes too
+BALLAST_MARGIN = 16  # how many times the K that our bounds need is taken where there is room, for whoever bounds worse
+LARGEST_MARGIN = Fraction(2) ** 119  # of K² · width with that margin
 LARGEST_SQUARES = Fraction(2) ** 127
 
 
@@ -72,6 +74,6 @@ def inequalities() -> dict[str, bool]:
         "ε vanishes beside the least ballast": NORM_EPSILON < LEAST_BALLAST**2 * 2.0**-24,
         "levels are powers of two": all(
             Fraction(level).numerator.bit_count() == 1 == Fraction(level).denominator.bit_count()
-            for level in (POSITIVE, HALF, ON, GATE, CONSTANT, COUNT, RESET, LEAST_BALLAST)
+            for level in (POSITIVE, HALF, ON, GATE, CONSTANT, COUNT, RESET, LEAST_BALLAST, BALLAST_MARGIN)
         ),
     }

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import isqrt
+from math import inf, isqrt
 
 import numpy as np
 
 from compiler.analysis.domains import Domains
-from compiler.analysis.linear_form import linear_form
+from compiler.analysis.linear_form import ONE, linear_form
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.exactness.levels import HALF, LEAST_STATE, SAFE_POSITIVE
@@ -29,6 +29,7 @@ from compiler.passes.allocate import Lanes
 from compiler.passes.schedule import Schedule
 from compiler.targets.target import Target
 
+_REAL_UNIT = Fraction(1, 1 << 60)
 _TRIALS = 24  # lengths that are tried for the one that a refusal names
 
 
@@ -187,26 +188,48 @@ def lane_bounds(plan: Schedule, lanes: Lanes, domains: Domains) -> np.ndarray:
     return bounds
 
 
+def finest_lane(lanes: Lanes, domains: Domains, reals: bool = True) -> tuple[Stream, Fraction]:
+    """The stream with the finest lanes, and the power of two of which they are multiples.
+
+    reals: whether real lanes count, as multiples of 2^-60 of their bound. What is lost below is less than the bound on
+    their errors leaves to the arithmetic of the bounds.
+    """
+    finest = {ONE: Fraction(1)}
+    for stream, at in lanes.index.items():
+        if stream is not ONE and (at >= 0).any():
+            domain = domains.of(stream)
+            unit = float(domain.units[at >= 0].min())
+            if 0 < unit < inf:
+                finest[stream] = Fraction(unit)
+            elif unit == 0 and reals and domain.bound:
+                finest[stream] = domain.bound * _REAL_UNIT
+    return min(finest.items(), key=lambda item: item[1])
+
+
 def _too_large(block: SelectiveBlock, bounds: np.ndarray, number: int, context: Context) -> list[str]:
     """Physical values beyond the largest number of the dtype: pre-activations, what leaves the gates, and what a scan
-    over chunks multiplies x̂ by.
+    over chunks multiplies x̂ by. What else a scan forms stands in float32, whatever the dtype.
     """
-    format, largest = context.format, context.format.largest
+    format = context.format
     if context.target.chunk and block.d_state and format.largest < LEAST_STATE:
         return [_no_state(block, number, context)]
     reach, channels = feature_bounds(block, bounds), block.channels.names
-    gated = channel_bounds(block, bounds)
-    found, remedy = [], "declare smaller bounds" if format is FLOAT32 else "use float32"
-    for values, names, what in (
-        (reach, block.features.names, "pre-activation"),
-        (gated, channels, "gated output"),
-        (chunk_bounds(block, bounds) if context.target.chunk else np.zeros(0), channels, "Δ⟨C, B⟩"),
+    gated = block.bounds(bounds)
+    gates = abs(block.channels.gate) @ bounds
+    found = []
+    for values, names, what, of in (
+        (reach, block.features.names, "pre-activation", format),
+        (gates, channels, "gate", format),
+        (gated, channels, "gated output", format),
+        (chunk_bounds(block, bounds) if context.target.chunk else np.zeros(0), channels, "Δ⟨C, B⟩", format),
+        (scan_bounds(block, bounds, context.domains.max_length), channels, "product C·Δ·B·x̂", FLOAT32),
     ):
-        if values.size and values.max() > largest:
+        if values.size and values.max() > of.largest:
             at = int(values.argmax())
+            remedy = "declare smaller bounds" if of is FLOAT32 else "use float32"
             found.append(
                 f"block {number}: the {what} of {names[at]} can reach {values[at]:g}, and "
-                f"{format.name} ends at {largest:g}; {remedy}"
+                f"{of.name} ends at {of.largest:g}; {remedy}"
             )
     return found
 
@@ -235,23 +258,31 @@ def feature_bounds(block: SelectiveBlock, bounds: np.ndarray) -> np.ndarray:
     return taps * (abs(block.features.rows) @ bounds) + np.abs(block.features.bias)
 
 
+def _step_bounds(block: SelectiveBlock, bounds: np.ndarray, reach: np.ndarray) -> np.ndarray:
+    """A bound on Δ of each channel, where no x̂ exceeds `reach`."""
+    channels = block.channels
+    pre = channels.delta_bias + abs(channels.delta_features) @ reach + abs(channels.delta_lanes) @ bounds
+    return np.logaddexp(0, pre)
+
+
+def scan_bounds(block: SelectiveBlock, bounds: np.ndarray, length: int) -> np.ndarray:
+    """A bound on whatever a scan multiplies for each channel, in any order: Δ, B, C and x̂, summed over the length.
+
+    The steps of a scaled sum leave room for what they add up to by themselves (`gadgets.scaled_sum.step_rate`), and
+    such a sum is read by a constant.
+    """
+    channels, columns, reach = block.channels, block.columns, feature_bounds(block, bounds)
+    most = lambda matrix: max(1.0, float((abs(matrix) @ reach).max(initial=0.0)))
+    factors = np.full(len(channels.names), float(length) * most(columns.read))
+    factors[list(channels.real_steps)] = 1.0
+    steps = np.maximum(1.0, _step_bounds(block, bounds, reach))
+    return steps * most(columns.write) * np.maximum(1.0, reach[channels.feature]) * factors
+
+
 def chunk_bounds(block: SelectiveBlock, bounds: np.ndarray) -> np.ndarray:
     """A bound on Δ_s ⟨C_t, B_s⟩ of each channel, which mamba_ssm's chunk scan rounds to the dtype before it meets x̂_s:
     beyond its range it is infinite, and NaN where x̂ is 0.
     """
-    channels, columns, reach = block.channels, block.columns, feature_bounds(block, bounds)
-    pre = channels.delta_bias + abs(channels.delta_features) @ reach + abs(channels.delta_lanes) @ bounds
+    columns, reach = block.columns, feature_bounds(block, bounds)
     products = (abs(columns.write) @ reach) @ (abs(columns.read) @ reach) if block.d_state else 0.0
-    return np.logaddexp(0, pre) * products
-
-
-def channel_bounds(block: SelectiveBlock, bounds: np.ndarray) -> np.ndarray:
-    """A bound on |y·silu(z)| of each channel: none contributes more to its lane than the lane can hold.
-
-    Channels do not cancel: each number has a lane of its own, and those that share one are products of the halves of a
-    number, of which one is 0.
-    """
-    coo = block.channels.out.tocoo()
-    result = np.zeros(len(block.channels.names))
-    result[coo.row] = bounds[coo.col] / np.abs(coo.data)
-    return result
+    return _step_bounds(block, bounds, reach) * products

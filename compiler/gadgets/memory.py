@@ -16,7 +16,7 @@ from compiler.gadgets.parts import column, columns_of, places, read_gain, target
 from compiler.ir.builder import BlockBuilder
 from compiler.ir.decay import KEEP, Fade
 from compiler.language import operations as ops
-from compiler.language.graph import operation_of
+from compiler.language.graph import operation_of, rebuilt
 from compiler.language.stream import Stream
 
 if TYPE_CHECKING:
@@ -85,9 +85,7 @@ class OuterProductMemory(OuterProduct):
 
     def with_skip(self, stream: Stream, skip: Fraction) -> Stream:
         """The memory that also adds skip · value, by the D path."""
-        merged = Stream(replace(operation_of(stream, ops.MemoryRead), skip=skip), stream.inputs, stream.name)
-        merged.origin = stream.origin
-        return merged
+        return rebuilt(stream, stream.inputs, replace(operation_of(stream, ops.MemoryRead), skip=skip))
 
     def claims(self, stream: Stream, domains: Domains) -> Iterator[tuple[str, Fraction]]:
         value, key = (domains.of(s) for s in stream.inputs[:2])

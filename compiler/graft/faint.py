@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from compiler.analysis.linear_form import ONE
 from compiler.driver import Compiled
+from compiler.exactness.sums import finest_lane
+from compiler.graft.errors import GraftError
 
 LOUDEST = 2.0**20  # root mean square of the host's stream, up to which the circuit's scores are right
 FAINTEST_SEEN = 2.0**-40  # where squares cannot vanish: they change a mean square by less than 2^-25, if it is not tiny
@@ -23,12 +24,19 @@ _LARGEST_WEIGHT = 2.0**120
 
 def faint_level(compiled: Compiled, bounds: np.ndarray, ballast: float) -> float:
     """The power of two for lanes within these bounds beside a ballast of this level; FAINTEST_SEEN where no level both
-    vanishes and can be read.
+    vanishes and can be read. GraftError where a lane could not be read at that one either.
     """
     level = _VANISHES / 2.0 ** np.ceil(np.log2(max(float(bounds.max()), 1.0)))
-    steps = [1.0 if stream is ONE else float(compiled.domains.of(stream).step) for stream in compiled.lanes.index]
-    read = min([step for step in steps if step > 0], default=1.0) * level / max(ballast, LOUDEST)
-    return level if read >= _LEAST_READ and ballast / level <= _LARGEST_WEIGHT else FAINTEST_SEEN
+    stream, unit = finest_lane(compiled.lanes, compiled.domains, reals=False)
+    read = float(unit) / max(ballast, LOUDEST)
+    if read * level >= _LEAST_READ and ballast / level <= _LARGEST_WEIGHT:
+        return level
+    if read * FAINTEST_SEEN < _LEAST_READ:
+        raise GraftError(
+            f"{stream.label} holds multiples of {float(unit):g}, and behind the norms of a graft only those of "
+            f"{_LEAST_READ / FAINTEST_SEEN * max(ballast, LOUDEST):g} can be read; scale it up"
+        )
+    return FAINTEST_SEEN
 
 
 def least_stream_norm(level: float, bounds: np.ndarray) -> float:

@@ -47,6 +47,7 @@ class Grafted:
 
     @property
     def circuit(self) -> Circuit:
+        """The circuit as written."""
         return self.compiled.source
 
     def scores(self, tokens: np.ndarray) -> np.ndarray:

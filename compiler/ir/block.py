@@ -149,8 +149,10 @@ class SelectiveBlock:
         return run(self, lanes)
 
     def bounds(self, lane_bounds: np.ndarray) -> np.ndarray:
-        """A bound on |y·silu(z)| of each channel: no channel contributes more to its lane than the lane can
-        hold; (C,).
+        """A bound on |y·silu(z)| of each channel: no channel contributes more to its lane than the lane can hold; (C,).
+
+        Channels do not cancel: each number has a lane of its own, and those that share one are products of the halves
+        of a number, of which one is 0.
         """
         coo = self.channels.out.tocoo()
         result = np.zeros(len(self.channels.names))

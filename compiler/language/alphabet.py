@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -75,6 +75,7 @@ class Alphabet:
 
     @property
     def size(self) -> int:
+        """How many tokens there are."""
         return len(self.tokens)
 
     def index(self, token: str) -> int:
@@ -100,11 +101,21 @@ class Alphabet:
         named = listed(members, "members", "the name of a group, a list of tokens or None")
         return tuple(self.index(token) for token in named)
 
+    def once(self, ids: Sequence[int], what: str) -> Sequence[int]:
+        """The ids; ValueError, which names `what` was given them, where a token stands twice among them."""
+        seen: set[int] = set()
+        for token in ids:
+            if token in seen:
+                raise ValueError(f"{what} was given the token {self.tokens[token]!r} twice; once is enough")
+            seen.add(token)
+        return ids
+
     def encode(self, text: str) -> list[int]:
         """Token ids of a white-space separated string."""
         return [self.index(token) for token in instance(text, str, "text", "tokens with spaces between").split()]
 
     def decode(self, ids: Iterable[int]) -> str:
+        """The names of these ids with spaces between; ValueError for an id that no token has."""
         entries = listed(ids, "ids", "a list of token ids")
         whole = (i.__index__() if hasattr(i, "__index__") else i for i in entries)  # entries of a tensor too
         return " ".join(self.tokens[integer(i, "a token id", 0, self.size - 1)] for i in whole)

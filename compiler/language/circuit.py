@@ -78,6 +78,7 @@ class Circuit:
 
     @property
     def max_length(self) -> int:
+        """How many positions a sequence of the promise has at most."""
         return self.language.max_length if self.language else self.length
 
     @property

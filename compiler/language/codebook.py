@@ -38,10 +38,12 @@ class Codebook:
 
     @property
     def size(self) -> int:
+        """How many codewords there are."""
         return self.words.shape[0]
 
     @property
     def length(self) -> int:
+        """How many entries a codeword has."""
         return self.words.shape[1]
 
     @property

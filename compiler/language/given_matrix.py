@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.language.arguments import number, shown
-from compiler.language.operations.base import exact_matrix
+from compiler.language.operations.base import exact_matrix, is_dyadic, no_weight
 
 _REAL = "biuf"  # kinds of NumPy numbers that a weight can be
 
@@ -28,7 +28,10 @@ def given_matrix(matrix: object, what: str, axes: tuple[str, str]) -> sparse.csr
     if not all(table.shape):
         raise ValueError(f"{what} has the shape {table.shape}, and at least one row and one column are needed")
     for place, entry in _doubtful(table):
-        number(entry, f"entry {list(map(int, place))} of {what}")
+        name = f"entry {list(map(int, place))} of {what}"
+        exact = number(entry, name)
+        if not is_dyadic(exact):
+            raise ValueError(f"{name}: {no_weight(exact)}")
     return exact_matrix(table)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from compiler.language import operations as ops
-from compiler.language.stream import Stream
+from compiler.language.stream import Stream, standing_for
 
 _Operation = TypeVar("_Operation", bound=ops.Operation)
 
@@ -30,9 +30,8 @@ def rebuilt(stream: Stream, inputs: Sequence[Stream], operation: ops.Operation |
     operation = operation or stream.operation
     if operation is stream.operation and all(a is b for a, b in zip(inputs, stream.inputs, strict=True)):
         return stream
-    result = Stream(operation, tuple(inputs), stream.name)
-    result.origin = stream.origin
-    return result
+    with standing_for(stream):
+        return Stream(operation, tuple(inputs), stream.name)
 
 
 def inputs_first(streams: Sequence[Stream], read: Callable[[Stream], Iterable[Stream]]) -> list[Stream]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
+from typing import TypeAlias
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import instance, integer, listed, shown, truth
 
 LARGEST_LENGTH = 1 << 53  # of a sequence: its positions are still exact in float64
+Walks: TypeAlias = frozenset[tuple[str, frozenset[tuple[int, int]]]]  # (state, (distinct edge, token) used)
 _LONGEST_SPELLED = 1 << 16  # of `strings`, which copies a prefix for each of its tokens
 _MOST_DRAWN = 1 << 24  # tokens of one sample
 
@@ -89,6 +91,7 @@ class InputLanguage:
         return cls(alphabet, start, tuple(built), max_length, description)
 
     def with_length(self, max_length: int) -> InputLanguage:
+        """The same walks, of at most this many tokens."""
         return InputLanguage(self.alphabet, self.start, self.edges, max_length, self.description)
 
     @cached_property
@@ -153,17 +156,19 @@ class InputLanguage:
     def accepts(self, tokens: Iterable[int]) -> bool:
         """Whether some walk spells the sequence and it is not too long."""
         word = tuple(integer(token, "a token id") for token in listed(tokens, "tokens", "a list of ids"))
-        walks: set[tuple[str, frozenset[tuple[int, int]]]] = {(self.start, frozenset())}
-        for token in word:
-            walks = {
+        return len(word) <= self.max_length and bool(self.walks(word))
+
+    def walks(self, tokens: Iterable[int], before: Walks | None = None) -> Walks:
+        """The walks that spell these token ids, of any length, behind what `before` spelled [default: nothing]."""
+        walks = frozenset({(self.start, frozenset())}) if before is None else before
+        for token in tokens:
+            walks = frozenset(
                 (edge.target, used | {(i, token)} if edge.distinct else used)
                 for state, used in walks
                 for i, edge in enumerate(self.edges)
                 if edge.source == state and token in edge.tokens and not (edge.distinct and (i, token) in used)
-            }
-            if not walks:
-                return False
-        return len(word) <= self.max_length
+            )
+        return walks
 
     def sample(self, count: int, length: int, seed: int) -> np.ndarray:
         """`count` random walks of exactly this length: (count, length) int64; edges and tokens drawn uniformly.

@@ -31,21 +31,24 @@ def _held(what: str, flags: tuple[Stream, ...]) -> Stream:
 
 
 def argmax(scores: Stream) -> Stream:
-    """Which lane holds the largest integer, 0 for the first: the lowest lane wins a tie."""
+    """Which lane holds the largest number, 0 for the first: the lowest lane wins a tie.
+
+    Lane i wins where it reaches each later lane and no earlier lane reaches it.
+    """
     instance(scores, Stream, "the scores of argmax", "a stream")
     width = scores.width
     if width == 1:
         return constant(0)
-    pairs = [(i, j) for i in range(width) for j in range(width) if i != j]
+    pairs = [(i, j) for i in range(width) for j in range(i + 1, width)]
     differences, owner = np.zeros((len(pairs), width)), np.zeros((width, len(pairs)))
     for row, (i, j) in enumerate(pairs):
-        differences[row, i], differences[row, j], owner[i, row] = 1, -1, 1
-    strict = np.array([[float(j < i)] for i, j in pairs])  # an earlier lane must be exceeded, a later one only met
-    apart = (differences @ scores - strict @ constant(1)).named(f"differences({scores.label})")
-    beats = (apart >= 0).named(f"argmax({scores.label})")
-    return np.arange(width)[None, :] @ ((owner @ beats) == width - 1)
+        differences[row, [i, j]] = owner[[i, j], row] = 1, -1
+    apart = (differences @ scores).named(f"differences({scores.label})")
+    reached = (apart >= 0).named(f"argmax({scores.label})")
+    later = np.arange(width)[::-1, None] @ constant(1)
+    return np.arange(width)[None, :] @ ((owner @ reached - later) == 0)
 
 
 def hardmax(scores: Stream) -> Stream:
-    """OneHot of the lane that holds the largest integer; the lowest lane wins a tie."""
+    """OneHot of the lane that holds the largest number; the lowest lane wins a tie."""
     return argmax(scores).one_hot(scores.width)

@@ -43,7 +43,7 @@ def readout(stream: Stream, book: Codebook, alphabet: Alphabet, members: str) ->
     _enters(stream, "readout", alphabet)
     instance(book, Codebook, "the book of readout", "a codebook")
     _wide(stream, "readout", book.length, "one lane for each entry of a codeword")
-    ids = np.asarray(alphabet.ids(members))
+    ids = np.asarray(alphabet.once(alphabet.ids(members), "readout"))
     if len(ids) != book.size:
         raise ValueError(f"the codebook of readout has {book.size} words for {len(ids)} tokens; they must agree")
     return _logits(alphabet, ids, (book.words, stream))
@@ -62,7 +62,7 @@ def readout_nearest(stream: Stream, book: Codebook, alphabet: Alphabet, members:
     _wide(stream, "readout_nearest", book.length, "one lane for each entry of a codeword")
     words = np.array(np.asarray(book.words).tolist(), dtype=object)  # squared as Python numbers, never rounded
     own = (words**2).sum(axis=1, keepdims=True)
-    ids = np.append(np.asarray(alphabet.ids(members)), alphabet.index(blank))
+    ids = np.asarray(alphabet.once((*alphabet.ids(members), alphabet.index(blank)), "readout_nearest"))
     if len(ids) - 1 != book.size:
         raise ValueError(f"the codebook of readout_nearest has {book.size} words for {len(ids) - 1} tokens")
     scores = np.vstack([4 * words, np.zeros((1, book.length))])
@@ -72,7 +72,7 @@ def readout_nearest(stream: Stream, book: Codebook, alphabet: Alphabet, members:
 def readout_one_hot(stream: Stream, alphabet: Alphabet, members: str | Iterable[str] | None = None) -> Stream:
     """logit(token) = the lane of that token; 0 for what is no member."""
     _enters(stream, "readout_one_hot", alphabet)
-    ids = np.asarray(alphabet.ids(members))
+    ids = np.asarray(alphabet.once(alphabet.ids(members), "readout_one_hot"))
     _wide(stream, "readout_one_hot", len(ids), "one for each token; readout_integer reads a number")
     return _logits(alphabet, ids, (sparse.eye_array(stream.width), stream))
 
@@ -86,7 +86,7 @@ def readout_or_blank(stream: Stream, present: Stream, alphabet: Alphabet, member
     """
     _enters(stream, "readout_or_blank", alphabet)
     instance(present, Stream, "'present' of readout_or_blank", "a stream")
-    ids = np.append(np.asarray(alphabet.ids(members)), alphabet.index(blank))
+    ids = np.asarray(alphabet.once((*alphabet.ids(members), alphabet.index(blank)), "readout_or_blank"))
     scores = np.vstack([np.eye(stream.width), -np.ones((1, stream.width))])
     return _logits(alphabet, ids, (scores, stream), (-scores / 2, present))
 

@@ -47,7 +47,7 @@ class Tokens:
         tokens: the name of a group, tokens, or a list of them; the whole alphabet where there is none.
         """
         members = _members(tokens)
-        ids = _some(self.alphabet.ids(members), "one_hot")
+        ids = self.alphabet.once(_some(self.alphabet.ids(members), "one_hot"), "one_hot")
         return self._embed(ids, range(len(ids)), [1] * len(ids), OneHot(len(ids)), name or self._name(members, "token"))
 
     def is_in(self, *tokens: Members, name: str | None = None) -> Stream:
@@ -55,7 +55,7 @@ class Tokens:
         if not tokens:
             raise ValueError("is_in was given no tokens, and at least one, or the name of a group, is needed")
         members = _members(tokens)
-        ids = self.alphabet.ids(members)
+        ids = tuple(dict.fromkeys(self.alphabet.ids(members)))
         if not isinstance(members, str):  # a group may have been made empty, and then it never comes
             _some(ids, "is_in")
         return self._embed(ids, [0] * len(ids), [1] * len(ids), Bool(), name or f"is_{self._name(members, 'token')}")
@@ -63,7 +63,7 @@ class Tokens:
     def code(self, members: Members, book: Codebook, name: str | None = None) -> Stream:
         """The codeword of the present token, by its rank among these tokens; zeros for any other: Code."""
         instance(book, Codebook, "book", "a codebook")
-        ids = np.asarray(self.alphabet.ids(members))
+        ids = np.asarray(self.alphabet.once(self.alphabet.ids(members), "code"))
         if len(ids) != book.size:
             raise ValueError(f"the codebook has {book.size} words for {len(ids)} tokens; they must agree")
         rows = np.repeat(ids, book.length)
@@ -89,7 +89,7 @@ class Tokens:
 
     def rows(self, members: Members, matrix: sparse.sparray | np.ndarray, name: str) -> Stream:
         """Block level: row i of a matrix of dyadic numbers for the i-th of these tokens, zeros for any other."""
-        ids = np.asarray(_some(self.alphabet.ids(members), "rows"))
+        ids = np.asarray(self.alphabet.once(_some(self.alphabet.ids(members), "rows"), "rows"))
         matrix = given_matrix(matrix, "the matrix of rows", (str(len(ids)), "lanes"))
         if matrix.shape[0] != len(ids):
             raise ValueError(f"the matrix has {matrix.shape[0]} rows for {len(ids)} tokens; they must agree")

@@ -8,6 +8,8 @@ Building never raises for ill-typed operands: the check pass reports all of them
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
 from inspect import Signature, signature
 from numbers import Rational
@@ -25,6 +27,7 @@ from compiler.language.types import OneHot, Real, Type
 
 _OPERAND = "a stream or a number"
 _DEEPEST = 3  # operations in the expression that names a stream, one inside the other
+_standing_for: ContextVar[Stream | None] = ContextVar("standing for", default=None)
 
 
 class Stream:
@@ -33,6 +36,9 @@ class Stream:
     Operators: `+ - *` (numbers, other streams), `matrix @ s`, `s ** n`, `s // n` and `s % n`
     (n a positive integer, rounded down as in Python), comparisons
     (giving Bool), `& | ~` on Bool, `s[i]` / `s[ids]` to pick lanes.
+
+    Comparisons are lane by lane, but `==` and `!=` of two OneHots give one flag: whether both are
+    present and name the same alternative. So an absent one does not equal itself.
     """
 
     __array_ufunc__ = None  # so that `array @ stream` comes to __rmatmul__
@@ -43,7 +49,9 @@ class Stream:
         self.inputs = _checked(operation, inputs)
         self.type: Type = _result_type(operation, self.inputs)
         self.name = None if name is None else instance(name, str, "name", "a text")
-        self.origin = source_line()
+        author = _standing_for.get()
+        self.origin: str = source_line() if author is None else author.origin
+        self._as_written = None if author is None else author.as_written
         self._expression: str | None = None
 
     def named(self, name: str) -> Stream:
@@ -51,6 +59,11 @@ class Stream:
         instance(name, str, "name", "a text")
         self.name = name
         return self
+
+    @property
+    def as_written(self) -> Stream:
+        """The stream of the author's that messages tell instead of one that a pass has made."""
+        return self if self._as_written is None else self._as_written
 
     @property
     def label(self) -> str:
@@ -63,6 +76,7 @@ class Stream:
 
     @property
     def width(self) -> int:
+        """Its lanes: how many numbers it holds at each position."""
         return self.type.width
 
     def __repr__(self) -> str:
@@ -114,7 +128,7 @@ class Stream:
     def __mul__(self, other: Stream | Number) -> Stream:
         if isinstance(other, Stream):
             return Stream(ops.Multiply(), (self, other))
-        return _combine((other, self))
+        return self._times(number(other, "a factor", _OPERAND))
 
     def __truediv__(self, other: Number) -> Stream:
         if isinstance(other, Stream):
@@ -124,7 +138,13 @@ class Stream:
         divisor = Fraction(number(other, "the divisor"))
         if not divisor:
             raise ValueError(f"{self.label} is divided by 0, and a number other than 0 is needed")
-        return _combine((1 / divisor, self))
+        return self._times(1 / divisor)
+
+    def _times(self, factor: Exact) -> Stream:
+        """The value times a number; one that no float holds stays a constant, which the check pass refuses by name."""
+        if ops.is_dyadic(factor):
+            return _combine((factor, self))
+        return Stream(ops.Multiply(), (self, constant(factor, self.width)))
 
     def __floordiv__(self, other: int) -> Stream:
         return Stream(ops.FloorDivide(self._divisor(other)), (self,))
@@ -173,6 +193,7 @@ class Stream:
         return known[exponent]
 
     def square(self) -> Stream:
+        """The value times itself, lane by lane; as `** 2`."""
         return self * self
 
     # time --------------------------------------------------------------------------------------
@@ -186,9 +207,11 @@ class Stream:
 
     # nonlinear maps of one position --------------------------------------------------------------
     def relu(self) -> Stream:
+        """The value where it is positive, else 0, lane by lane."""
         return Stream(ops.Relu(), (self,))
 
     def clip(self, lo: int, hi: int) -> Stream:
+        """The value, but `lo` where it is less and `hi` where it is more, lane by lane; lo ≤ hi are integers."""
         return Stream(ops.Clip(integer(lo, "lo of clip"), integer(hi, "hi of clip")), (self,))
 
     def heaviside(self, at: int) -> Stream:
@@ -254,6 +277,16 @@ class Stream:
 
     def __invert__(self) -> Stream:
         return Stream(ops.Not(), (self,))
+
+
+@contextmanager
+def standing_for(stream: Stream) -> Iterator[None]:
+    """Streams that are made within stand for this one: they have its source line, and messages call them by it."""
+    token = _standing_for.set(stream)
+    try:
+        yield
+    finally:
+        _standing_for.reset(token)
 
 
 def _checked(operation: ops.Operation, inputs: Sequence[Stream]) -> tuple[Stream, ...]:

@@ -32,6 +32,7 @@ class OneHot:
 
     @property
     def width(self) -> int:
+        """Lanes of such a stream: one for each value."""
         return self.n
 
 
@@ -58,6 +59,7 @@ class Code:
 
     @property
     def width(self) -> int:
+        """Lanes of such a stream: one for each place of a codeword."""
         return self.book.length
 
 

@@ -45,7 +45,10 @@ def select(condition: Stream, yes: Stream | Number, no: Stream | Number = 0) -> 
 
 
 def latch(value: Stream, when: Stream, first: bool = False) -> Stream:
-    """The value at the last (first) position where `when` held; zeros before there is one."""
+    """The value at the last (first) position where `when` held; zeros before there is one.
+
+    Of several flags one latch each: lane k·w + i is lane i of the value at flag k.
+    """
     if truth(first, "first of latch"):
         instance(when, Stream, "'when' of latch", "a stream")
         when = when & (when.cumsum() == 1)
@@ -53,7 +56,10 @@ def latch(value: Stream, when: Stream, first: bool = False) -> Stream:
 
 
 def latch_bank(value: Stream, index: Stream, when: Stream | None = None) -> Stream:
-    """One latch per alternative of a OneHot index: lane k·w + i is lane i of the last value stored at k."""
+    """One latch per alternative of a OneHot index: lane k·w + i is lane i of the last value stored at k.
+
+    when: stores only where it holds; of several flags, flag k tells it for alternative k.
+    """
     instance(index, Stream, "'index' of latch_bank", "a stream")
     return Stream(ops.Latch(), (value, index if when is None else index & when))
 
@@ -119,7 +125,10 @@ def present(when: Stream) -> Stream:
 
 
 def running_max(value: Stream, when: Stream) -> Stream:
-    """The largest value so far among positions where `when` holds; 0 before there is one."""
+    """The largest value so far among positions where `when` holds; 0 before there is one.
+
+    Integers; `when` has one flag for each lane of the value.
+    """
     return Stream(ops.RunningMax(), (value, when))
 
 

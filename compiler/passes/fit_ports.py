@@ -7,12 +7,11 @@ refused with the reason. After this pass every operand fits the port it stands a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from scipy import sparse
 
-from compiler.analysis.linear_form import ONE, Form
+from compiler.analysis.linear_form import Form
 from compiler.analysis.one_channel import is_rectified, one_channel
 from compiler.analysis.scale import half_scale
 from compiler.context import Context
@@ -21,7 +20,7 @@ from compiler.gadgets.gadget import FREE, Port
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import rebuilt
-from compiler.language.stream import Stream, constant
+from compiler.language.stream import Stream, constant, standing_for
 from compiler.passes.conditions import need_level, need_non_negative
 
 MOST_CARRIED = 512  # blocks that only carry a value along
@@ -29,7 +28,7 @@ MOST_CARRIED = 512  # blocks that only carry a value along
 
 def fit_ports(circuit: Circuit, context: Context) -> Circuit:
     """The same circuit with every operand in the shape that its port takes."""
-    fitter = Fitter(context, circuit.streams)
+    fitter = Fitter(context)
     reasons = []
     for stream in circuit.streams:
         try:
@@ -37,7 +36,8 @@ def fit_ports(circuit: Circuit, context: Context) -> Circuit:
         except NotImplementedError as error:
             reasons.append((stream, str(error)))
             fitter.fitted[stream] = stream
-    fitted = replace(circuit, output=fitter.landed(fitter.fitted[circuit.output]))
+    with standing_for(circuit.output):
+        fitted = replace(circuit, output=fitter.landed(fitter.fitted[circuit.output]))
     reasons += context.target.misfits(fitted)
     if reasons:
         raise CompileError(reasons)
@@ -51,8 +51,7 @@ def _is_identity(matrix: sparse.csr_array) -> bool:
 class Fitter:
     """Fits one stream after the other; gadgets and targets ask it for operands in the shape of a port."""
 
-    def __init__(self, context: Context, written: Iterable[Stream] = ()):
-        self._dressed = {ONE, *written}
+    def __init__(self, context: Context):
         self.context = context
         self.domains = context.domains
         self.target = context.target
@@ -62,22 +61,12 @@ class Fitter:
         self._before: dict[Stream, Stream] = {}
 
     def fit(self, stream: Stream) -> None:
-        result = self._fitted(stream, tuple(self.fitted[s] for s in stream.inputs))
+        with standing_for(stream):
+            result = self._fitted(stream, tuple(self.fitted[s] for s in stream.inputs))
         if result is not stream:
-            result.name, result.origin = result.name or stream.name or stream.label, stream.origin
-            self._dress(result, stream)
+            result.name = result.name or stream.name or stream.label
             self.domains.meet(result, self.domains.of(stream))
         self.fitted[stream] = result
-
-    def _dress(self, result: Stream, source: Stream) -> None:
-        """New streams carry the source line of the operation that they stand for."""
-        pending = [result]
-        while pending:
-            new = pending.pop()
-            if new not in self._dressed:
-                self._dressed.add(new)
-                new.origin = source.origin
-                pending += new.inputs
 
     def form(self, stream: Stream) -> Form:
         return self.context.form(stream)
@@ -98,7 +87,6 @@ class Fitter:
         self._need_reach(*max(((atom, lag) for atom, lag, _ in seen), key=lambda read: read[1]))
         parts = [(self._carry(atom, lag), matrix) for atom, lag, matrix in seen]
         result = Stream(ops.Linear(tuple(m for _, m in parts), stream.type), [s for s, _ in parts], stream.name)
-        result.origin = stream.origin
         self.domains.meet(result, self.domains.of(stream))
         return result
 
@@ -127,14 +115,14 @@ class Fitter:
         """What an atom held, `step` positions after `stream`: relu passes non-negative lanes, a pair of relus signed
         ones.
         """
-        past = stream.shift(step)
-        if not self.domains.of(atom).step:
-            half = ops.Half(half_scale(self.domains.of(atom)))
-            carried = Stream(half, (past,)) - Stream(half, (-1 * past,))
-        else:
-            carried = past.relu() - (-1 * past).relu() if self.domains.of(atom).lo < 0 else past.relu()
+        with standing_for(atom):
+            past = stream.shift(step)
+            if not self.domains.of(atom).step:
+                half = ops.Half(half_scale(self.domains.of(atom)))
+                carried = Stream(half, (past,)) - Stream(half, (-1 * past,))
+            else:
+                carried = past.relu() - (-1 * past).relu() if self.domains.of(atom).lo < 0 else past.relu()
         carried.name = name
-        self._dress(carried, atom)
         self.domains.meet(carried, self.domains.of(atom))
         return carried
 

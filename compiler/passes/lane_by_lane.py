@@ -46,5 +46,5 @@ def back_in_place(stream: Stream, lanes: np.ndarray) -> sparse.csr_array:
 def only_lanes(stream: Stream, inputs: Sequence[Stream], lanes: np.ndarray) -> Stream:
     """The stream, of which only these lanes are computed, and all others are 0."""
     part = on_lanes(stream, inputs, lanes)
-    part.name, part.origin = stream.name, stream.origin
+    part.name = stream.name
     return back_in_place(stream, lanes) @ part

@@ -31,7 +31,10 @@ def _block(at: int, plan: Schedule, lanes: Lanes, context: Context) -> Selective
             builder.lower(stream, plan.on_lanes[stream])
         except InexactWeight as reason:
             raise CompileError([(stream, str(reason))]) from reason
-    block = builder.build()
+    try:
+        block = builder.build()
+    except InexactWeight as reason:  # of what several parts of a row add up to
+        raise CompileError([(None, f"block {at + 1}: {reason}")]) from reason
     block.verify()
     return block
 

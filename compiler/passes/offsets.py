@@ -1,13 +1,14 @@
 """Pass 2, offsets: what is added is summed exactly, and taken out of what is compared or divided, where nothing else
 fits.
 
-A number that no float holds, or that is too large beside what it is added to, may cancel, may be a multiple of the
-divisor, or may lie between two values of what it is compared with. Integers above −10/3 are those above −4.
+A number that no float holds, or that is too large beside what it is added to, may cancel, also behind clips and
+extremes, may be a multiple of the divisor, or may lie between two values of what it is compared with. Integers above
+−10/3 are those above −4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -21,7 +22,7 @@ from compiler.analysis.domains.linear import difference_within, interval_within
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import rebuilt
-from compiler.language.stream import Stream
+from compiler.language.stream import Stream, standing_for
 from compiler.language.types import Int, Real, Type
 
 _ZERO = Fraction(0)
@@ -49,17 +50,12 @@ class _Sum:
         """The rest and another offset."""
         if self.rest is not None and not any(offset):
             return self.rest
-        constant = _from(self.stream, Stream(ops.Constant(tuple(offset))))
-        if self.rest is None:
-            return constant
-        eye = ops.scaled_identity(self.rest.width)
-        return _from(self.stream, Stream(ops.Linear((eye, eye)), (self.rest, constant)))
-
-
-def _from(stream: Stream, new: Stream) -> Stream:
-    """The new stream, of the same source line."""
-    new.origin = stream.origin
-    return new
+        with standing_for(self.stream):
+            constant = Stream(ops.Constant(tuple(offset)))
+            if self.rest is None:
+                return constant
+            eye = ops.scaled_identity(self.rest.width)
+            return Stream(ops.Linear((eye, eye)), (self.rest, constant))
 
 
 def offsets(circuit: Circuit) -> Circuit:
@@ -70,14 +66,15 @@ def offsets(circuit: Circuit) -> Circuit:
     domains = Domains(circuit.language, circuit.max_length)
     sums: dict[Stream, _Sum] = {}
     for stream in circuit.streams:
-        sums[stream] = _sum(stream, [sums[s] for s in stream.inputs], domains)
+        with standing_for(stream):
+            sums[stream] = _sum(stream, [sums[s] for s in stream.inputs], domains)
     output = sums[circuit.output].whole
     return circuit if output is circuit.output else replace(circuit, output=output)
 
 
 def _large(number: Fraction) -> bool:
     """Whether a number may not fit beside others, or into a float at all."""
-    return not ops.is_dyadic(number) or max(abs(number.numerator), number.denominator).bit_length() > _FEW_BITS
+    return not ops.is_summable(number) or max(abs(number.numerator), number.denominator).bit_length() > _FEW_BITS
 
 
 def _sum(stream: Stream, inputs: list[_Sum], domains: Domains) -> _Sum:
@@ -90,14 +87,15 @@ def _sum(stream: Stream, inputs: list[_Sum], domains: Domains) -> _Sum:
         return _divided(stream, operation, inputs[0])
     if added and isinstance(operation, ops.Compare):
         return _plain(stream, _compared(operation, inputs[0], inputs[1], domains))
-    whole = tuple(operand.whole for operand in inputs)
+    if added and isinstance(operation, ops.Clip):
+        return _clipped(stream, operation, inputs[0], domains)
     if added and isinstance(operation, ops.Min):  # the larger of two, too
-        whole = _nearer(operation, whole[0], whole[1], domains), _nearer(operation, whole[1], whole[0], domains)
-    return _plain(stream, rebuilt(stream, whole))
+        return _extreme(stream, operation, inputs[0], inputs[1], domains)
+    return _plain(stream, rebuilt(stream, tuple(operand.whole for operand in inputs)))
 
 
 def _plain(stream: Stream, new: Stream) -> _Sum:
-    return _Sum(stream, _from(stream, new), (_ZERO,) * stream.width)
+    return _Sum(stream, new, (_ZERO,) * stream.width)
 
 
 def _linear(stream: Stream, operation: ops.Linear, inputs: list[_Sum]) -> _Sum:
@@ -108,7 +106,7 @@ def _linear(stream: Stream, operation: ops.Linear, inputs: list[_Sum]) -> _Sum:
     terms = [(m, x.rest) for m, x in zip(operation.matrices, inputs, strict=True) if x.rest is not None]
     matrices, rests = tuple(m for m, _ in terms), tuple(rest for _, rest in terms)
     if not _claims(operation.type, offset):
-        rest = _from(stream, Stream(ops.Linear(matrices, operation.type), rests)) if terms else None
+        rest = Stream(ops.Linear(matrices, operation.type), rests) if terms else None
         return _Sum(stream, rest, tuple(offset))
     matrices, constant = (*matrices, ops.scaled_identity(stream.width)), Stream(ops.Constant(tuple(offset)))
     return _plain(stream, Stream(ops.Linear(matrices, operation.type), (*rests, constant)))
@@ -138,30 +136,62 @@ def _divided(stream: Stream, operation: ops.FloorDivide, x: _Sum) -> _Sum:
     left = Stream(operation, (x.plus([number % n for number in x.offset]),))
     if isinstance(operation, ops.Modulo):
         return _plain(stream, left)
-    return _Sum(stream, _from(stream, left), tuple(Fraction(number // n) for number in x.offset))
+    return _Sum(stream, left, tuple(Fraction(number // n) for number in x.offset))
+
+
+def _clipped(stream: Stream, operation: ops.Clip, x: _Sum, domains: Domains) -> _Sum:
+    """A clip of x + c as that of x between bounds less c, and c, where no bounds decide it."""
+    by = x.offset[0]
+    if x.rest is not None and set(x.offset) == {by} and by.denominator == 1:
+        lo, hi = operation.lo - int(by), operation.hi - int(by)
+        low, high = interval_within(x.rest, domains)
+        if float(low.max()) < hi and float(high.min()) > lo:
+            return _Sum(stream, Stream(ops.Clip(lo, hi), (x.rest,)), x.offset)
+    return _plain(stream, rebuilt(stream, (x.whole,)))
+
+
+def _extreme(stream: Stream, operation: ops.Min, a: _Sum, b: _Sum, domains: Domains) -> _Sum:
+    """min(a + c, b + d) as min(a, b + d − c) + c, where no bounds decide it; the same of max."""
+    moved, other = (b, a) if a.rest is None else (a, b)
+    reach = list(_differences(moved, other, domains))
+    if moved.rest is not None and all(low < number < high for number, low, high in reach):
+        beside = other.plus([number for number, _, _ in reach])
+        return _Sum(stream, Stream(operation, (moved.rest, beside)), moved.offset)
+    nearer = _nearer(operation, a.whole, b.whole, domains), _nearer(operation, b.whole, a.whole, domains)
+    return _plain(stream, rebuilt(stream, nearer))
+
+
+def _differences(a: _Sum, b: _Sum, domains: Domains) -> Iterator[tuple[Fraction, float, float]]:
+    """For each lane of a + c and b + d: d − c, and between what a − b is."""
+    one, other = (operand.plus((_ZERO,) * len(operand.offset)) for operand in (a, b))
+    low, high = difference_within(one, other, domains)
+    for c, d, least, greatest in zip(a.offset, b.offset, low.tolist(), high.tolist(), strict=True):
+        yield d - c, least, greatest
 
 
 def _compared(operation: ops.Compare, a: _Sum, b: _Sum, domains: Domains) -> Stream:
     """(a + c) ∘ (b + d) as a ∘ b + t, with t for d − c as `_threshold` has it."""
     one, other = (operand.plus((_ZERO,) * len(operand.offset)) for operand in (a, b))
-    low, high = difference_within(one, other, domains)
-    units = np.minimum(domains.of(one).units, domains.of(other).units)
-    differences = [d - c for c, d in zip(a.offset, b.offset, strict=True)]
-    reach = zip(differences, units.tolist(), low.tolist(), high.tolist(), strict=True)
-    return Stream(operation, (one, b.plus([_threshold(operation.relation, *lane) for lane in reach])))
+    units = np.minimum(domains.of(one).units, domains.of(other).units).tolist()
+    reach = zip(_differences(a, b, domains), units, strict=True)
+    thresholds = [_threshold(operation.relation, number, unit, low, high) for (number, low, high), unit in reach]
+    return Stream(operation, (one, b.plus(thresholds)))
 
 
 def _nearer(operation: ops.Min, x: Stream, other: Stream, domains: Domains) -> Stream:
-    """A constant whose lanes that are never taken, beside the other operand, and in no float, are within its reach."""
+    """A constant whose lanes that are never taken, beside the other operand, and in no sum, are within its reach."""
     if not isinstance(x.operation, ops.Constant):
         return x
     low, high = interval_within(other, domains)
     values = list(x.operation.values)
     for lane, value in enumerate(values):
         never = value < Fraction(low[lane]) if isinstance(operation, ops.Max) else value > Fraction(high[lane])
-        if never and not ops.is_dyadic(value):
+        if never and not ops.is_summable(value):
             values[lane] = Fraction(floor(low[lane]) if isinstance(operation, ops.Max) else ceil(high[lane]))
-    return x if values == list(x.operation.values) else _from(x, Stream(ops.Constant(tuple(values))))
+    if values == list(x.operation.values):
+        return x
+    with standing_for(x):
+        return Stream(ops.Constant(tuple(values)))
 
 
 def _threshold(relation: str, number: Fraction, unit: float, low: float, high: float) -> Fraction:
@@ -173,4 +203,4 @@ def _threshold(relation: str, number: Fraction, unit: float, low: float, high: f
         if relation in ("==", "!="):
             return above
         number = step * (ceil if relation in (">=", "<") else floor)(number / step)
-    return number if ops.is_dyadic(number) else max(below, min(above, number))
+    return number if ops.is_summable(number) else max(below, min(above, number))

@@ -15,7 +15,7 @@ from compiler.context import Context
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import rebuilt
-from compiler.language.stream import Stream
+from compiler.language.stream import Stream, standing_for
 from compiler.passes.lane_by_lane import OF_VALUE, back_in_place, lane_count, on_lanes
 
 
@@ -25,9 +25,9 @@ def real_lanes(circuit: Circuit, context: Context) -> Circuit:
     for stream in circuit.streams:
         inputs = tuple(kept[s] for s in stream.inputs)
         real = _real(stream, context.domains)
-        new = _apart(stream, inputs, real) if real.any() and not real.all() else rebuilt(stream, inputs)
+        with standing_for(stream):
+            new = _apart(stream, inputs, real) if real.any() and not real.all() else rebuilt(stream, inputs)
         if new is not stream:
-            new.origin = stream.origin
             context.domains.meet(new, context.domains.of(stream))
         kept[stream] = new
     output = kept[circuit.output]
@@ -48,6 +48,5 @@ def _apart(stream: Stream, inputs: tuple[Stream, ...], real: np.ndarray) -> Stre
     matrices, parts = [], []
     for lanes in (np.flatnonzero(real), np.flatnonzero(~real)):
         parts.append(on_lanes(stream, inputs, lanes).named(ops.picked(stream.label, lanes)))
-        parts[-1].origin = stream.origin
         matrices.append(back_in_place(stream, lanes))
     return Stream(ops.Linear(tuple(matrices)), tuple(parts), stream.name)

@@ -26,7 +26,7 @@ from compiler.language import memory
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import rebuilt
-from compiler.language.stream import Stream
+from compiler.language.stream import Stream, standing_for
 from compiler.language.types import Bool, OneHot
 from compiler.language.words import latch
 
@@ -46,9 +46,10 @@ def rings(circuit: Circuit, context: Context) -> Circuit:
         new = rebuilt(stream, inputs)
         if stream in far:
             source, lag = far[stream]
-            new = _ring(kept[source], position, lag, context)
+            with standing_for(stream):
+                new = _ring(kept[source], position, lag, context)
         if new is not stream:
-            new.name, new.origin = new.name or stream.label, stream.origin
+            new.name = new.name or stream.label
             context.domains.meet(new, context.domains.of(stream))
         kept[stream] = new
     return replace(circuit, output=kept[circuit.output])

@@ -20,7 +20,7 @@ from compiler.gadgets.gadget import CONSTANT_COLUMN
 from compiler.gadgets.memory import OuterProductMemory
 from compiler.language import operations as ops
 from compiler.language.graph import operation_of
-from compiler.language.stream import Stream, constant
+from compiler.language.stream import Stream, constant, standing_for
 from compiler.passes.schedule import Schedule, column_group, schedule
 from compiler.targets.target import Target
 
@@ -34,10 +34,10 @@ def use_skip_path(plan: Schedule, context: Context) -> Schedule:
     changed = _constant_carried(_skipping(form, context.target), plan, context.target)
     if changed.keys() == form.keys():
         return plan
-    output = Stream(
-        ops.Linear(tuple(changed.values()), circuit.output.type), [atom for atom, _ in changed], circuit.output.name
-    )
-    output.origin = circuit.output.origin
+    with standing_for(circuit.output):
+        output = Stream(
+            ops.Linear(tuple(changed.values()), circuit.output.type), [atom for atom, _ in changed], circuit.output.name
+        )
     return schedule(replace(circuit, output=output), context)
 
 
@@ -46,8 +46,8 @@ def _constant_carried(form: Form, plan: Schedule, target: Target) -> Form:
     on_anyway = any(column_group(stream, target) == CONSTANT_COLUMN for stream in plan.blocks[0])
     if (ONE, 0) not in form or not on_anyway or target.column != "linear" or not target.apart:
         return form
-    carried = constant(1).relu().named("one")
-    carried.origin = carried.inputs[0].origin = plan.circuit.output.origin
+    with standing_for(plan.circuit.output):
+        carried = constant(1).relu().named("one")
     return {(carried, 0) if atom is ONE else (atom, lag): matrix for (atom, lag), matrix in form.items()}
 
 

@@ -31,7 +31,7 @@ from compiler.exactness.levels import HALF, WIDEST_HALF
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import operation_of, rebuilt
-from compiler.language.stream import Stream
+from compiler.language.stream import Stream, standing_for
 from compiler.language.words import concatenate
 from compiler.passes.wanted import lanes_read
 
@@ -77,10 +77,11 @@ class _Splitter:
 
     def split(self, stream: Stream) -> None:
         inputs = tuple(self.known[s] for s in stream.inputs)
-        result = self.rule(stream.operation, stream, *inputs)
+        with standing_for(stream):
+            result = self.rule(stream.operation, stream, *inputs)
         if result is not stream:
             for new in (result, *result.inputs):
-                new.name, new.origin = new.name or stream.label, stream.origin
+                new.name = new.name or stream.label
             self.domains.meet(result, self.domains.of(stream))
         self.known[stream] = result
 
@@ -91,8 +92,8 @@ class _Splitter:
         """half(x), half(−x), with a scale of at most `most` for a real x."""
         key = (x, half_scale(self.domains.of(x), most))
         if key not in self._halves:
-            self._halves[key] = Stream(ops.Half(key[1]), (concatenate(x, -1 * x),), f"{x.label}.half")
-            self._halves[key].origin = x.origin
+            with standing_for(x):
+                self._halves[key] = Stream(ops.Half(key[1]), (concatenate(x, -1 * x),), f"{x.label}.half")
         return self._halves[key]
 
     @singledispatchmethod

@@ -29,7 +29,7 @@ from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import operation_of, rebuilt
-from compiler.language.stream import Stream, constant
+from compiler.language.stream import Stream, constant, standing_for
 from compiler.language.types import OneHot
 from compiler.passes.conditions import is_one_hot, need_one_hot, need_whole
 
@@ -58,12 +58,13 @@ def two_digits(circuit: Circuit, context: Context) -> Circuit:
         new = rebuilt(stream, inputs)
         if _is_wide(stream, limit.most):
             try:
-                new = _split(new, limit.most, context)
+                with standing_for(stream):
+                    new = _split(new, limit.most, context)
             except NotImplementedError as reason:
                 if limit.asked:
                     reasons.append((stream, _refusal(stream, limit.most, str(reason))))
         if new is not stream:
-            new.name, new.origin = new.name or stream.label, stream.origin
+            new.name = new.name or stream.label
             context.domains.meet(new, context.domains.of(stream))
         kept[stream] = new
     if reasons:

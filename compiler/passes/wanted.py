@@ -16,7 +16,7 @@ from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import rebuilt
 from compiler.language.lanes import placed
-from compiler.language.stream import Stream, constant
+from compiler.language.stream import Stream, constant, standing_for
 from compiler.passes.lane_by_lane import EACH, OF_VALUE, lane_count, only_lanes
 
 Read = dict[Stream, np.ndarray]
@@ -29,9 +29,10 @@ def wanted(circuit: Circuit) -> Circuit:
     kept: dict[Stream, Stream] = {}
     for stream in circuit.streams:
         inputs = tuple(kept[s] for s in stream.inputs)
-        new = _without(stream, inputs, read[stream])
+        with standing_for(stream):
+            new = _without(stream, inputs, read[stream])
         if new is not stream:
-            new.name, new.origin = new.name or stream.name, stream.origin
+            new.name = new.name or stream.name
         kept[stream] = new
     output = kept[circuit.output]
     return circuit if output is circuit.output else replace(circuit, output=output)

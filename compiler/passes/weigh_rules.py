@@ -15,7 +15,7 @@ from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import operation_of, rebuilt
-from compiler.language.stream import Stream
+from compiler.language.stream import Stream, standing_for
 from compiler.passes.conditions import need_flags
 
 
@@ -27,8 +27,8 @@ def weigh_rules(circuit: Circuit, context: Context) -> Circuit:
     for stream in circuit.streams:
         inputs = tuple(kept[s] for s in stream.inputs)
         decides = isinstance(stream.operation, ops.Decide)
-        kept[stream] = _weighed(stream, inputs, context) if decides else rebuilt(stream, inputs)
-        kept[stream].origin = stream.origin
+        with standing_for(stream):
+            kept[stream] = _weighed(stream, inputs, context) if decides else rebuilt(stream, inputs)
     return replace(circuit, output=kept[circuit.output])
 
 

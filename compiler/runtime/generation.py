@@ -1,8 +1,8 @@
 """Greedy generation: by the modules' own `step`, or by transformers' `generate()`; token by token the same.
 
 Every function runs where the model is, takes prompts as token ids of any lengths and returns what was written after
-each, the stop token included; `told(row, token)` hears of every token as it comes (from transformers: where there is
-a single prompt).
+each, the stop token included; `told(row, token)` hears of every token as it comes, and ends the row where it returns
+True.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from compiler.runtime.streaming import advance
 if TYPE_CHECKING:
     from compiler.artifact.model import Stack
 
-Told = Callable[[int, int], None]
-UNHEARD: Told = lambda row, token: None
+Told = Callable[[int, int], bool]
+UNHEARD: Told = lambda row, token: False
 
 
 @torch.no_grad()
@@ -34,17 +34,16 @@ def by_stepping(
     begun = torch.tensor([row[:shared] for row in prompts], device=device)
     scores, state = advance(stack, begun, stack.initial_state(len(prompts)))
     scores, place = scores[:, -1], shared
-    written: list[list[int]] = [[] for _ in prompts]
+    rows = _Rows(stop, most, told)
     while True:
         following = scores.argmax(dim=-1).tolist()
         for i, prompt in enumerate(prompts):
             if place < len(prompt):
                 following[i] = prompt[place]
-            elif not _done(written[i], stop, most[i]):
-                written[i].append(following[i])
-                told(i, following[i])
-        if all(_done(row, stop, limit) for row, limit in zip(written, most, strict=True)):
-            return written
+            else:
+                rows.add(i, following[i])
+        if all(rows.ended):
+            return rows.written
         scores, state = stack.step(torch.tensor(following, device=device), state)
         place += 1
 
@@ -62,41 +61,37 @@ def by_transformers(
     cached: whether it carries its state along, or runs the whole sequence again for every token.
     """
     ids, mask = (m.to(model.device) for m in _padded_left(prompts, model.config.pad_token_id))
-    streamer = _Streamer(told) if len(prompts) == 1 else None
-    out = model.generate(
+    rows = _Rows(stop, most, told)
+    model.generate(
         ids,
         attention_mask=mask,
         max_new_tokens=max(most),
         do_sample=False,
         use_cache=cached,
         eos_token_id=stop,
-        streamer=streamer,
+        stopping_criteria=[rows],
     )
-    return [_until(row[ids.shape[1] :].tolist(), stop, limit) for row, limit in zip(out, most, strict=True)]
+    return rows.written
 
 
-class _Streamer:
-    """What transformers tells of its tokens: the prompt first, then each as it comes."""
+class _Rows:
+    """What each row writes until it ends, and a stopping criterion of transformers, which asks behind every token."""
 
-    def __init__(self, told: Told):
-        self.told, self.prompted = told, False
+    def __init__(self, stop: int | None, most: Sequence[int], told: Told):
+        self.stop, self.most, self.told = stop, most, told
+        self.written: list[list[int]] = [[] for _ in most]
+        self.ended = [False] * len(most)
 
-    def put(self, value: Tensor) -> None:
-        if self.prompted:
-            self.told(0, int(value.reshape(-1)[0]))
-        self.prompted = True
+    def add(self, row: int, token: int) -> None:
+        if not self.ended[row]:
+            self.written[row].append(token)
+            last = token == self.stop or len(self.written[row]) >= self.most[row]
+            self.ended[row] = self.told(row, token) or last
 
-    def end(self) -> None:
-        pass
-
-
-def _done(written: list[int], stop: int | None, most: int) -> bool:
-    return len(written) >= most or (bool(written) and written[-1] == stop)
-
-
-def _until(row: list[int], stop: int | None, most: int) -> list[int]:
-    """The row up to its stop token, of at most that many tokens."""
-    return row[: min(most, row.index(stop) + 1 if stop in row else most)]
+    def __call__(self, ids: Tensor, scores: Tensor, **_: object) -> Tensor:
+        for row, token in enumerate(ids[:, -1].tolist()):
+            self.add(row, token)
+        return torch.tensor(self.ended, device=ids.device)
 
 
 def _padded_left(prompts: Sequence[Sequence[int]], pad: int) -> tuple[Tensor, Tensor]:

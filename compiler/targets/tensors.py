@@ -11,24 +11,21 @@ from scipy import sparse
 from compiler.analysis.exact_matrices import row_numbers
 from compiler.errors import CompileError
 
+LEAST, LARGEST = 2.0**-149, 2.0**128  # of float32, subnormal numbers included
+
 
 def exact_float32(array: np.ndarray, name: str) -> torch.Tensor:
     """The float32 tensor equal to the array; CompileError when a weight is not representable."""
-    single = np.ascontiguousarray(array, dtype=np.float32)
+    with np.errstate(over="ignore"):
+        single = np.ascontiguousarray(array, dtype=np.float32)
     wrong = single != array
     if wrong.any():
         value = float(np.asarray(array)[wrong][0])
-        raise CompileError(
-            [
-                (
-                    None,
-                    (
-                        f"{name} would need the weight {value!r}, which no float32 holds exactly; use dyadic "
-                        "weights of at most 24 bits"
-                    ),
-                )
-            ]
-        )
+        if LEAST <= abs(value) < LARGEST:
+            why = "which no float32 holds exactly; use dyadic weights of at most 24 bits"
+        else:
+            why = "and float32 reaches from 2^-149 to 2^128; use numbers that are less small or large"
+        raise CompileError([(None, f"{name} would need the weight {value!r}, {why}")])
     return torch.from_numpy(single)
 
 

@@ -154,8 +154,10 @@ def test_what_cannot_be_tested_is_said() -> None:
         kernel_named("nothing")
     with pytest.raises(ValueError, match="cannot be imported"):
         kernel_named("compiler.runtime.selective_scan:nothing")
-    with pytest.raises(ValueError, match="those of no operation"):
+    with pytest.raises(ValueError, match=r"its arguments \(a, b\) are those of no operation"):
         kernel(lambda a, b: a)
+    with pytest.raises(ValueError, match=r"^os:getcwd is no kernel: its arguments \(none\) are"):
+        kernel_named("os:getcwd")
     with pytest.raises(ValueError, match="--operation 'x' is not known"):
         kernel_named("compiler.runtime.selective_scan:selective_scan", "x")
     with pytest.raises(ValueError, match="expected one of ours"):

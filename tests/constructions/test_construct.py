@@ -69,7 +69,7 @@ def test_nothing_is_claimed_where_nothing_was_run(tmp_path: Path, capsys: pytest
 
 
 def test_main_job_sizes(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    arguments = ("mqar", "--kappa", "16", "--vocab", "512", "--samples", "20", "--json")
+    arguments = ("mqar", "--kappa", "16", "--vocab", "512", "--verify", "none", "--no-certify", "--json")
     assert run(*arguments, "--out", str(tmp_path / "a")) == 0
     sizes = json.loads(capsys.readouterr().out)["sizes"]
     assert (sizes["d_inner"], sizes["d_state"], sizes["layers"]) == (29, 16, 1)

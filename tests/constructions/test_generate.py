@@ -101,15 +101,38 @@ def test_prompts_that_are_refused(checkpoint, prompt, reason):
 
 def test_outside_of_the_promise_the_command_fails(checkpoint):
     told = CliRunner().invoke(app, ["generate", str(checkpoint[1]), "--prompt", "a b"])
-    assert told.exit_code == 1 and "leaves the language" in told.stderr
+    assert told.exit_code == 1 and "then the text leaves the promise's language" in told.stderr
 
 
-def test_the_answer_to_a_prompt_is_promised_though_it_is_no_input(tmp_path):
-    letters = Alphabet.of("a", "b", "1", "2")
+@pytest.fixture(scope="module")
+def counts(tmp_path_factory):
+    """A checkpoint whose answers are no inputs, and which ends no text."""
+    directory, letters = tmp_path_factory.mktemp("generate") / "count", Alphabet.of("a", "b", "1", "2")
     count = readout_integer(Tokens(letters).is_in("a").cumsum(), letters, {"1": 1, "2": 2})
     inputs = InputLanguage.of(letters, "any", [("any", "any", ("a", "b"))], 6, "strings of a and b")
-    compile(Circuit("count", count, inputs)).save(tmp_path / "count")
-    (row,) = Writer(tmp_path / "count").write(["a b a"], most=1)
-    assert row.text == "2" and row.inside and not row.ended
-    told = CliRunner().invoke(app, ["generate", str(tmp_path / "count"), "--prompt", "a b a"])
-    assert told.exit_code == 1 and "'a b a' the first token is promised; with what follows" in told.stderr
+    compile(Circuit("count", count, inputs)).save(directory)
+    return directory
+
+
+@pytest.mark.parametrize("runtime", ["mamba-ssm", "transformers"])
+def test_where_answers_are_no_inputs_the_answer_is_all_that_is_written(counts, runtime):
+    rows = Writer(counts, runtime).write(["a b a", "b a"])
+    assert [(row.text, row.inside, row.left, row.ended) for row in rows] == [
+        ("2", True, True, False),
+        ("1", True, True, False),
+    ]
+    told = CliRunner().invoke(app, ["generate", str(counts), "--prompt", "a b a", "--runtime", runtime])
+    assert told.exit_code == 0 and told.stdout == "2\n"
+    assert "'a b a' the first token is promised: then the text leaves the promise's language" in told.stderr
+
+
+def test_more_than_is_promised_is_written_where_it_is_asked_for_and_the_command_fails(counts):
+    (row,) = Writer(counts).write(["a b a"], most=2)
+    assert len(row.tokens) == 2 and row.promised == 1 and not row.inside
+    asked = ["generate", str(counts), "--prompt", "a b a", "--max-tokens"]
+    assert [CliRunner().invoke(app, [*asked, most]).exit_code for most in ("1", "2")] == [0, 1]
+
+
+def test_at_least_one_token_is_asked_for(counts):
+    with pytest.raises(ValueError, match="most is 0, and it must be at least 1"):
+        Writer(counts).write(["a"], most=0)

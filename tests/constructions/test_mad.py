@@ -101,8 +101,9 @@ def test_data_of_ones_own(tmp_path, capsys: pytest.CaptureFixture) -> None:
     labels[labels > 0] = 8 + (labels[labels > 0] + 1) % 8
     np.savez(tmp_path / "w.npz", inputs=batch.tokens, labels=labels)
     assert run("verify", place, "--data", str(tmp_path / "w.npz")) == 1
-    assert run("verify", place, "--data", str(tmp_path / "none.npz")) == 2
     capsys.readouterr()
+    assert run("verify", place, "--data", str(tmp_path / "none.npz")) == 2
+    assert capsys.readouterr().err == f"--data {tmp_path / 'none.npz'} cannot be read: no such file or directory\n"
     assert run("verify", place, "--data", "zoology", "--samples", "20", "--json") == 0
     told = json.loads(capsys.readouterr().out)["verification"]
     assert told["accuracy"] == 1.0 and told["queries"] >= 20 * 7 and "benchmark" in next(iter(told["tasks"]))

@@ -28,6 +28,13 @@ def test_nothing_heavy_is_imported(arguments: tuple[str, ...]) -> None:
     assert done.stdout
 
 
+def test_sizes_that_nobody_builds_are_refused_before_anything_heavy_is_imported() -> None:
+    code, huge = CODE.format(heavy=HEAVY), str(10**20)
+    done = subprocess.run([sys.executable, "-c", code, "mqar", "--vocab", huge], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.splitlines()[-1] == "[]"
+    assert "vocab = an integer beyond 2^64 is too large" in done.stderr
+
+
 def test_help_shows_brackets_as_they_are_typed() -> None:
     done = subprocess.run([sys.executable, "-m", "constructions", "show", "--help"], capture_output=True, text=True)
     assert "TENSOR[i, j]" in " ".join(done.stdout.replace("│", " ").split())

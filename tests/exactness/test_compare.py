@@ -181,3 +181,9 @@ def test_samples_are_words_of_the_language_and_hold_every_short_one(name: str):
     assert {word for n in (1, 2, 3) for word in language.strings(min(n, language.max_length))} <= prefixes
     again = [tokens for tokens, _ in inputs_of(circuit, 1200)]
     assert all(np.array_equal(one, two) for one, two in zip(batches, again, strict=True))
+
+
+def test_huge_real_numbers_that_cancel_are_no_mistake():
+    """Float64 loses what a clip of numbers of 2^60 is: the bound on the error says so, and no mistake is told."""
+    x = numbers(Real(-(2.0**60), 2.0**60), "x")
+    assert compiler.compile(Circuit("clip", x.clip(-3, 3), length=2)).error_bound > 1e9

@@ -10,6 +10,7 @@ import pytest
 
 from compiler.artifact.numeric import numeric_stack
 from compiler.driver import compile
+from compiler.interpreter import interpret
 from compiler.language import memory
 from compiler.language.circuit import Circuit
 from compiler.language.reals import choose, differs, exceeds
@@ -202,3 +203,24 @@ CURVED = silu_product(SMALL_A, SMALL_B, 4)  # λ so small that s⁴/48λ² outwe
 def test_an_error_is_carried_on_whole(stream, expected: float):
     error, bound = _off(stream, HALVES, np.full((1, 1, 2), expected))
     assert 0.4 * bound < error <= bound
+
+
+SMALL, TINY = 2.0**-60, 2.0**-100
+X, Y = (numbers(Real(-SMALL, SMALL), name) for name in "xy")
+SCALED_UP = {
+    "dot": dot(X * SMALL, Y * SMALL) / SMALL**2,
+    "choose": choose(X * TINY, Y * TINY, X * TINY, TINY / 8) / TINY,
+}
+
+
+@pytest.mark.parametrize("name", SCALED_UP)
+def test_what_is_too_small_for_float32_is_in_the_bound(name: str):
+    """Numbers near 2^-140 are as good as 0, and what scales them up again scales that up as well."""
+    stream = SCALED_UP[name]
+    compiled = compile(Circuit("small", stream, length=1))
+    drawn = np.random.default_rng(0).uniform(-SMALL, SMALL, (2, 200, 1, 1)).astype(np.float32).astype(float)
+    drawn[1, :100] = -drawn[0, :100]
+    found = numeric_stack(compiled).run(dict(zip((X, Y), drawn, strict=True)))
+    wanted = interpret(compiled.source, inputs=dict(zip((X, Y), drawn, strict=True)))[stream].astype(float)
+    off = np.abs(found - wanted).max()
+    assert 0 < off <= compiled.error_bound

@@ -23,6 +23,7 @@ BROKEN = {
     "FAINT_LOG": -20.0,
     "HALF": 64,
     "LEAST_BALLAST": 8.0,
+    "BALLAST_MARGIN": 10,
 }
 
 

@@ -163,3 +163,9 @@ def test_values_beyond_the_range_of_the_format_are_refused():
         CompileError, match="its lattice is as fine as .*, and float32 flushes what is below 1.17549e-38 to 0"
     ):
         compile(_circuit((small * small).shift(1)))
+
+
+def test_a_weight_out_of_float32s_range_is_told_apart_from_one_of_many_bits():
+    """A row of 2^-126 is scaled up to where silu is exact."""
+    with pytest.raises(CompileError, match="float32 reaches from .* less small or large"):
+        bare(compile(_circuit(abc.rows(("a",), np.array([[2.0**-126]]), "fine").shift(1))))

@@ -22,6 +22,9 @@ MORE = 4_000_000
 """Programs from this number on also draw real words and decisions; those before stay what they were when counted."""
 PARTLY = 5_000_000
 """Programs from this number on join lines, and of what is made of them only some numbers are read."""
+SCALED = 9_000_000
+"""Programs from this number on have numbers of two sizes, of any that a float32 holds or nearly so."""
+EXPONENTS = range(-130, 128)
 CARELESS = (
     "any",
     "one",
@@ -97,6 +100,8 @@ def generate(seed: int) -> Program:
     """The program of a seed."""
     draw = Draw(seed)
     draw.letters = tuple(draw.one(ALPHABETS))
+    if seed >= SCALED:
+        draw.scales = (2.0 ** draw.one(EXPONENTS), 2.0 ** draw.one(EXPONENTS))
     growing = Growing(draw)
     for _ in range(1 + draw.below(3)):
         growing.source("any")

@@ -86,6 +86,8 @@ class Draw:
     wild:    how likely a number is extreme.
     careless: how likely an operand is of the wrong kind.
     letters: the alphabet.
+    scales:  powers of two that numbers which need not be whole are multiples of, however small or large; none: as in
+             people's circuits.
     """
 
     def __init__(self, seed: int, letters: Sequence[str] = ()):
@@ -93,6 +95,7 @@ class Draw:
         self.wild = self.one((0.0, 0.0, 0.05, 0.2, 0.5))
         self.careless = self.one((0.0, 0.0, 0.0, 0.02, 0.1))
         self.letters = tuple(letters)
+        self.scales: tuple[float, ...] = ()
 
     def one(self, options: Sequence[T]) -> T:
         return options[self.random.randrange(len(options))]
@@ -110,6 +113,8 @@ class Draw:
 
     def part(self) -> int | float | Fraction:
         """A number that need not be whole."""
+        if self.scales and self.chance(0.6):
+            return self.one((1, 1, 3, 5, 7, -1, -3)) * self.one(self.scales)
         if self.chance(0.6):
             return self.whole()
         return self.one(ODD_PARTS) if self.chance(self.wild) else self.one(PARTS)
@@ -118,7 +123,7 @@ class Draw:
         return self.part() or 2
 
     def matrix(self, rows: int, columns: int) -> Matrix:
-        number = self.whole if self.chance(0.7) else self.part
+        number = self.whole if self.chance(0.7) and not self.scales else self.part
         sparse = self.chance(0.5)
         return Matrix(
             tuple(0 if sparse and self.chance(0.5) else number() for _ in range(columns)) for _ in range(rows)

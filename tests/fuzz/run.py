@@ -18,6 +18,7 @@ import torch
 from compiler import Compiled, CompileError, bare, compile, language_model
 from compiler.artifact.model import Stack
 from compiler.language.data import from_data, to_data
+from tests.flushed import flushed
 from tests.fuzz.device import SECONDS, not_for_the_kernels, transformers_definitions
 from tests.fuzz.kinds import Draw
 from tests.fuzz.language import continued, sequences
@@ -261,7 +262,8 @@ def _form(
 
 @torch.no_grad()
 def _run(scores: Scores, tokens: np.ndarray, device: str) -> np.ndarray:
-    return scores(torch.from_numpy(tokens).to(device)).double().cpu().numpy()
+    with flushed():
+        return scores(torch.from_numpy(tokens).to(device)).double().cpu().numpy()
 
 
 def _guarded(run: Callable, target: str, dtype: str, form: str, seconds: float = SECONDS["cpu"]):

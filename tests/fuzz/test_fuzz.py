@@ -13,7 +13,7 @@ from compiler import CompileError
 from tests.fuzz import report
 from tests.fuzz.__main__ import main
 from tests.fuzz.device import SECONDS
-from tests.fuzz.generate import MORE, generate
+from tests.fuzz.generate import MORE, SCALED, generate
 from tests.fuzz.kinds import FLAG, INT, REAL, Draw, Kind, Matrix, Written
 from tests.fuzz.language import Language, continued, everything, sequences
 from tests.fuzz.program import Node, Program
@@ -52,6 +52,7 @@ SYMBOL = ("one_hot", (), {"members": list(ABC)}, Kind("symbol", 3))
         (TARGETS, DTYPES, ("bare",), range(220, 225)),
         (("mamba", "mamba2"), ("float32", "bfloat16"), FORMS, range(230, 233)),
         (("mamba", "mamba2"), ("float32",), ("bare",), range(MORE, MORE + 30)),
+        (("mamba", "mamba2"), ("float32",), ("language model",), range(SCALED, SCALED + 20)),
     ],
 )
 def test_programs_are_exact_or_refused(targets, dtypes, forms, seeds):
@@ -94,6 +95,13 @@ def test_every_word_is_met():
 )
 def test_meanings(lines, word, values):
     assert program(*lines).meaning(tuple(word)) == [(value,) for value in values]
+
+
+def test_a_weight_that_is_flushed_is_found(monkeypatch):
+    """A planted error: nobody asks whether every backend holds the weights."""
+    monkeypatch.setattr("compiler.artifact.package._check_representable", lambda *_: None)
+    (failure,) = report.fuzz([9_000_238], ["mamba2"], ["float32"], ["bare"]).failures
+    assert failure["verdict"] == "wrong"
 
 
 def test_a_wrong_meaning_is_found_and_shrunk(monkeypatch):

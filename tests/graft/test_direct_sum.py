@@ -7,10 +7,12 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
+from compiler import Alphabet, Circuit, InputLanguage, Tokens, concatenate
 from compiler.graft import GraftError, direct_sum, graft, save
 from compiler.graft.card import graft_card
 from compiler.graft.families import falcon_mamba, mamba2
 from compiler.graft.measure import answers, host_difference, mixed_text
+from tests.flushed import flushed
 from tests.graft.hosts import VOCAB, counter, host, host_text, induction, induction_answers
 
 LETTERS = "abcde"
@@ -259,3 +261,21 @@ def test_the_result_is_as_wide_as_the_kernels_ask_or_says_so():
     assert [warning.split()[:3] for warning in aligned.report["warnings"]] == [["On", "a", "GPU"]]
     odd = graft(host("mamba2"), induction(LETTERS), width=160)
     assert "in_proj has 692 rows" in odd.report["warnings"][-1] and odd.report["warnings"][-1] in graft_card(odd.report)
+
+
+def _fine(unit: float) -> Circuit:
+    """Which of a and b stood before: 5 units for one and −7 for the other."""
+    alphabet = Alphabet.of("a", "b", "c")
+    fine = Tokens(alphabet).rows(("a", "b"), np.array([[5 * unit], [-7 * unit]]), "fine").shift(1)
+    return Circuit("fine", concatenate(fine, -fine, 0 * fine), InputLanguage.everything(alphabet, 10))
+
+
+def test_lanes_too_fine_to_be_read_are_refused_and_the_finest_others_lead_where_small_numbers_are_flushed():
+    with pytest.raises(GraftError, match="fine holds multiples of 4.44.*only those of 8.88.*e-16 can be read"):
+        graft(host(), _fine(2.0**-51))
+    grafted = graft(host(), _fine(2.0**-50))
+    word = "abbaabab"
+    with torch.no_grad(), flushed():
+        logits = grafted.model(torch.tensor([[grafted.ids[letter] for letter in word]])).logits[0]
+    leads = (logits[:, grafted.ids["a"]] > logits[:, grafted.ids["b"]]).tolist()
+    assert leads[1:] == [before == "a" for before in word[:-1]]

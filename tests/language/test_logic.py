@@ -20,7 +20,7 @@ def _counts(word: str) -> list[int]:
     return [word.count(letter) for letter in "abc"]
 
 
-def _first_largest(numbers: list[int]) -> int:
+def _first_largest(numbers: list[float]) -> int:
     return max(range(len(numbers)), key=lambda i: (numbers[i], -i))
 
 
@@ -30,6 +30,10 @@ WORDS = {
     "any": (any_of(*ODD), lambda a, b, c: [int(1 in (a, b, c))]),
     "all": (all_of(*ODD), lambda a, b, c: [int((a, b, c) == (1, 1, 1))]),
     "argmax": (argmax(concatenate(A, B, C)), lambda a, b, c: [_first_largest([a, b, c])]),
+    "argmax of fractions": (
+        argmax(concatenate(A / 4, B / 2 - 0.25, C / 8)),
+        lambda a, b, c: [_first_largest([a / 4, b / 2 - 0.25, c / 8])],
+    ),
     "one lane meets all": (concatenate(A, B) > C, lambda a, b, c: [int(a > c), int(b > c)]),
     "all lanes meet one": (maximum(C, concatenate(A, B)), lambda a, b, c: [max(a, c), max(b, c)]),
     "smaller than one": (minimum(concatenate(A, B), C), lambda a, b, c: [min(a, c), min(b, c)]),

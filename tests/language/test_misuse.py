@@ -104,7 +104,12 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "times a function": (lambda: count * N, "a factor is count (function), and a stream or a number is needed"),
     "times infinity": (lambda: N * INF, "a factor is inf, and a finite number is needed"),
     "times NaN": (lambda: N * NAN, "a factor is nan, and a finite number is needed"),
-    "times a third": (lambda: N * Fraction(1, 3), "weight 1/3 is no dyadic rational"),
+    "times a third": (lambda: compile(over_abc("c", N * Fraction(1, 3))), "its value 1/3 is no dyadic rational"),
+    "divided by 3": (lambda: compile(over_abc("c", N / 3)), "its value 1/3 is no dyadic rational"),
+    "thirds": (
+        lambda: [[1, Fraction(1, 3)]] @ concatenate(N, N),
+        "entry [0, 1] of the matrix before @: weight 1/3 is no dyadic",
+    ),
     "add None": (lambda: None + N, "an operand is None, and a stream or a number is needed"),
     "divided by 0": (lambda: N / 0, "n is divided by 0, and a number other than 0 is needed"),
     "divided by a stream": (lambda: N / N, "n is divided by a stream, and only a number can divide"),

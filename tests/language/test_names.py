@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from fractions import Fraction
 from functools import singledispatch
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy import sparse
 
 from compiler.driver import compile
 from compiler.errors import CompileError
+from compiler.interpreter import interpret
 from compiler.language import memory
 from compiler.language.logic import argmax
 from compiler.language.output import decide, emit, readout_one_hot
@@ -27,7 +29,8 @@ WRITTEN = {
     "x == 3": X == 3,
     "(x + y) > 2": X + Y > 2,
     "2*x - y": 2 * X - Y,
-    "-x + 3": 3 - X,
+    "3 - x": 3 - X,
+    "1 - (x + 2)": 1 - (X + 2),
     "x.clip(0, 4)": X.clip(0, 4),
     "(x - 1).relu()": (X - 1).relu(),
     "count(a, reset=b)": count(A, reset=B),
@@ -48,6 +51,11 @@ WRITTEN = {
     "token == token.shift(1)": token == token.shift(1),
     "is_a|b": Tokens(ABC).is_in(["a", "b"]),
     "x * (y + 1)": X * (Y + 1),
+    "(x + y) * x": (X + Y) * X,
+    "(2*x).clip(0, 2)": (2 * X).clip(0, 2),
+    "(2*concatenate(x, y))[1]": (2 * concatenate(X, Y))[1],
+    "(x == y) + x": (X == Y) + X,
+    "max(x.clip(0, 2), y) * x": maximum(X.clip(0, 2), Y) * X,
     "1/2*x": X / 2,
     "5": constant(5),
 }
@@ -56,6 +64,30 @@ WRITTEN = {
 @pytest.mark.parametrize(("text", "stream"), WRITTEN.items(), ids=WRITTEN)
 def test_a_stream_without_a_name_is_called_as_it_was_written(text: str, stream: Stream) -> None:
     assert stream.label == text
+
+
+NUMBERS = [X + Y, X - Y, 2 * X, X / 2, -X, X * Y, X.clip(0, 1), maximum(X, Y), concatenate(X, Y).sum(), 3 - X]
+FLAGS = [X == Y, X > Y, A & B, A | B, ~A, A.shift(1)]
+OF_NUMBERS = {
+    "sums": lambda v: [v + Y, Y + v, Y - v, v - Y, -v, 3 * v],
+    "products": lambda v: [v * Y, Y * v, v / 2],
+    "words": lambda v: [v.relu(), v.clip(0, 1), v.shift(1), v.cumsum(), maximum(Y, v), concatenate(v, Y)[0]],
+    "comparisons": lambda v: [v == Y, v < Y, (v <= 1) & A],
+}
+OF_FLAGS = {"flags": lambda f: [f & B, A | f, ~f, f + X, X - f, f * X, f == A]}
+
+
+@pytest.mark.parametrize("kind", [*OF_NUMBERS, *OF_FLAGS])
+def test_python_reads_an_expression_as_it_was_written(kind: str) -> None:
+    """Parentheses stand where they are needed: what a name says, evaluated, is the same stream."""
+    names = {"x": X, "y": Y, "a": A, "b": B, "max": maximum, "concatenate": concatenate}
+    tokens = np.array(list(product(range(3), repeat=5)))
+    outer = (OF_NUMBERS | OF_FLAGS)[kind]
+    for inner in NUMBERS + FLAGS if kind in OF_NUMBERS else FLAGS:
+        for stream in (stream for stream in outer(inner) if "…" not in stream.label):
+            read = eval(stream.label, dict(names))
+            found = [interpret(over_abc("name", s), tokens)[s] for s in (stream, read)]
+            assert np.array_equal(*found), (stream.label, read.label)
 
 
 def test_long_expressions_are_cut_short_and_quickly() -> None:
@@ -99,7 +131,7 @@ def test_refusals_name_the_operand() -> None:
         "its operand is Int": lambda: ~X,
         "its operand is Real": lambda: REAL.one_hot(3),
         r"^argmax\(concatenate\(fading_sum\(x, 1/3\), x\)\) .* differences": lambda: argmax(concatenate(REAL, X)),
-        r"^\(concatenate\(…\) > 0\)\[0\] ": lambda: concatenate(REAL, X) > 0,
+        r"^concatenate\(…\) > 0 .* concatenate\(…\)\[0\] - 0 can hold": lambda: concatenate(REAL, X) > 0,
     }
     for said, build in wrong.items():
         with pytest.raises(CompileError, match=said):
@@ -127,11 +159,34 @@ def test_the_line_is_the_authors_never_a_librarys() -> None:
         assert {s.origin.split(":")[0] for s in (stream, *stream.inputs)} <= {*FILES, "test_names.py"}
 
 
-@pytest.mark.parametrize("build", [lambda: running_max(X * 2**20, A), lambda: X.cumsum().lookup([1]) & X])
-def test_refusals_of_the_passes_point_at_the_author(build) -> None:
+HUGE = 2**60
+REFUSED = {
+    "a running maximum": lambda: running_max(X * 2**20, A),
+    "flags": lambda: X.cumsum().lookup([1]) & X,
+    "a table": lambda: (X + HUGE).lookup([1, 2]),
+    "a quotient": lambda: (X - Y + HUGE) // 3,
+    "a product": lambda: (X + HUGE + 1) * Y,
+    "a sum in a sum": lambda: 1 - (X * 2**30 + 2**55),
+    "constants": lambda: (X + 2**55 + 1 - Y).relu() * Y,
+    "a choice": lambda: select(A, X + HUGE, Y - HUGE),
+    "a latch": lambda: latch(X + HUGE, A) - 3,
+    "real numbers beside": lambda: concatenate(X + HUGE, REAL) > 2,
+    "a far shift": lambda: (X * 2**30 - Y).shift(30) + 1 + 2**60,
+}
+
+
+@pytest.mark.parametrize("build", REFUSED.values(), ids=REFUSED)
+def test_refusals_of_the_passes_name_what_the_author_wrote_at_its_line(build) -> None:
+    circuit = over_abc("bad", build())
     with pytest.raises(CompileError) as caught:
-        compile(over_abc("bad", build()))
-    assert all("test_names.py:" in line for line in str(caught.value).splitlines())
+        compile(circuit)
+    told = tuple(f"{stream.label} ({stream.origin}): " for stream in circuit.streams)
+    assert all(line.startswith(told) for line in str(caught.value).splitlines()), (str(caught.value), told)
+
+
+def test_constants_that_add_up_to_no_float_are_told_as_such() -> None:
+    with pytest.raises(CompileError, match=r"its constants add up to 36028797018963969, which no float64 holds"):
+        compile(over_abc("sum", X + 2**55 + 1))
 
 
 def test_numbers_of_many_digits_are_told_by_their_size():

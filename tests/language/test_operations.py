@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from compiler.artifact.package import bare
 from compiler.driver import compile
+from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language import memory
 from compiler.language import operations as ops
@@ -234,7 +235,17 @@ def test_weights_are_numbers(matrix: np.ndarray):
 
 def test_weights_are_dyadic():
     with pytest.raises(ValueError, match="no dyadic rational"):
-        X / 3
+        ops.exact_matrix([[Fraction(1, 3)]])
+
+
+def test_factors_are_exact_and_dyadic_where_they_are_compiled():
+    third = Circuit("third", X / 3, length=2)
+    assert interpret(third, inputs={X: np.array([[[1], [2]]], dtype=object)})[third.output].ravel().tolist() == [
+        Fraction(1, 3),
+        Fraction(2, 3),
+    ]
+    with pytest.raises(CompileError, match=r"1/3 \(test_operations.py:\d+\): its value 1/3 is no dyadic rational"):
+        compile(third)
 
 
 @pytest.mark.parametrize("target", ["mamba", "mamba2"])

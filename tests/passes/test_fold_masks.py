@@ -21,6 +21,7 @@ from compiler.passes import fold_masks
 from compiler.passes.common import common
 from compiler.passes.fold_masks import MaskFolding
 from compiler.passes.represent import represent
+from compiler.passes.schedule import schedule
 from compiler.targets import target_of
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.local import Fibonacci
@@ -83,7 +84,11 @@ def test_the_real_blocks_compute_it_too(name: str, target: str, monkeypatch: pyt
 
 
 def _always_saving(weighed: Circuit, core: Circuit, context: Context) -> compiler.Compiled:
-    return driver._lowered(weighed, represent(core, context, MaskFolding(context)), context)
+    return _lowered(weighed, represent(core, context, MaskFolding(context)), context)
+
+
+def _lowered(weighed: Circuit, represented: Circuit, context: Context) -> compiler.Compiled:
+    return driver._lowered(weighed, context, schedule(driver._fitted(represented, context), context))
 
 
 BLOCKS = {
@@ -104,7 +109,7 @@ def test_nothing_is_folded_where_that_saves_no_block():
     """The flag is ready a block later than what it masks."""
     flag = over_abc("late", since.one_hot(4) & (n_a > n_b), LENGTH)
     compiled = compiler.compile(flag)
-    plain = driver._lowered(flag, represent(flag, compiled.context), compiled.context)
+    plain = _lowered(flag, represent(flag, compiled.context), compiled.context)
     assert len(compiled.blocks) == len(plain.blocks) and compiled.lanes.count == plain.lanes.count
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from compiler.context import Context
+from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.ir.block import SelectiveBlock
@@ -115,3 +116,12 @@ def test_a_weight_that_no_float_holds_is_refused_with_its_operation(wrap, named:
     """`is_a` and `token[0]` share a lane, so their weights fold there and no earlier: 2^53 + 1."""
     with pytest.raises(CompileError, match=f"{named}.*fold to 9007199254740993, which no float64 holds"):
         _lowered(wrap(2.0**53 * is_a + token[0]))
+
+
+def test_columns_with_a_weight_that_no_float_holds_are_refused():
+    """A row of C adds the ramps of a one-hot up, of which neighbours have weights of sizes far apart."""
+    fine = 2.0**-84
+    rows = np.array([[3, 5 * fine, 0, -fine, 5 * fine], [fine, 0, 0, 3 * fine, 0]])
+    near = abc.number({"a": 2, "b": 1, "c": 1})
+    with pytest.raises(CompileError, match=r"block \d+: its weights fold to .*, which no float64 holds"):
+        compile(over_abc("columns", memory.outer_sum(near, write=token[:2], read=rows @ near.one_hot(5))), "mamba")

@@ -120,6 +120,43 @@ def test_large_numbers_on_both_sides(added):
     assert np.array_equal(_outputs(position() + added == counts + (added + 1)), place == COUNT + 1)
 
 
+@pytest.mark.parametrize("by", [2**60, BEYOND, -BEYOND])
+@pytest.mark.parametrize("target", ["mamba", "mamba2"])
+def test_what_cancels_behind_clips_and_extremes(by, target):
+    place = position()
+    at = np.broadcast_to(np.arange(1, LENGTH + 1), IDS.shape)
+    moved = counts + by
+    cases = [
+        (moved.clip(by + 1, by + 3), COUNT.clip(1, 3)),
+        (minimum(moved, by + 2), np.minimum(COUNT, 2)),
+        (minimum(by + 2, moved), np.minimum(COUNT, 2)),
+        (maximum(moved, place + (by - 2)), np.maximum(COUNT, at - 2)),
+        (minimum(maximum(moved, by + 1), place + (by - 1)), np.minimum(np.maximum(COUNT, 1), at - 1)),
+    ]
+    for stream, expected in cases:
+        assert np.array_equal(_outputs(stream - by, target), expected)
+    third = minimum(counts + THIRD, 3 + THIRD) - THIRD
+    assert np.array_equal(_outputs(third, target), np.minimum(COUNT, 3))
+
+
+def test_before_the_start_nothing_was_clipped():
+    """What cancels at the positions of a sequence is not there before them."""
+    late = np.pad(COUNT.clip(1, 3)[:, :-1], [(0, 0), (1, 0)])
+    shifted = (counts + 2**20).clip(2**20 + 1, 2**20 + 3) - 2**20
+    assert np.array_equal(_outputs((shifted.shift() + 2**60) - 2**60), late)
+
+
+@pytest.mark.parametrize("number", [1e300, -1e300, 1e-300, 2.0**-1000])
+def test_numbers_far_beyond_what_floats_sum(number):
+    for relation in RELATIONS:
+        assert np.array_equal(_outputs(relation(counts, number)), relation(COUNT, number))
+    assert np.array_equal(_outputs((counts + number) - number), COUNT)
+    far = minimum(counts, number) if number > 1 else maximum(counts, number) if number < 0 else counts
+    assert np.array_equal(_outputs(far), COUNT)
+    with pytest.raises(CompileError, match=r"its value .*, and no float sums such numbers exactly"):
+        compile(_circuit(counts + number))
+
+
 @pytest.mark.parametrize("far", [BEYOND, Fraction(100, 3)])
 def test_extremes_that_are_never_reached(far):
     change = counts - counts.shift(2)

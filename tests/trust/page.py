@@ -23,6 +23,7 @@ WHAT = {
     "fuzz": "random programs over the whole language, on Mamba and Mamba-2, float32",
     "forms": "random programs on four targets, three dtypes, four forms of a model",
     "joined": "random programs that read some numbers of joined streams, on Mamba and Mamba-2, float32",
+    "sizes": "random programs with numbers of any size, on Mamba and Mamba-2, float32",
     "hostile": "checkpoints with one file damaged at random",
     "numbers": "checkpoints of models over numbers with one file damaged at random",
     "proofs": "claims of what is proved, each edited at random",
@@ -31,6 +32,7 @@ WHAT = {
     "plants": "one weight of a checkpoint changed",
     "programs": "random programs of which the checker is asked, with changed weights and claims",
     "mutation": "one place of the compiler's source changed",
+    "defaults": "constructions of their default size proved, on Mamba and Mamba-2, float32",
     "times": "checkpoints proved within the time that is promised",
 }
 OUTCOMES = {
@@ -188,6 +190,14 @@ def _joined(result: dict) -> str:
     return _programs("Random programs read in part", note, result)
 
 
+def _sizes(result: dict) -> str:
+    note = (
+        "Numbers stand at two sizes from 2^-130 to 2^127, drawn for each program. The models run on a CPU that\n"
+        "flushes subnormal numbers to 0."
+    )
+    return _programs("Random programs with numbers of any size", note, result)
+
+
 def _hostile(result: dict) -> str:
     note = (
         "Bytes, JSON values, sizes, tensors, missing files, pipes; half of them sealed again. `construct verify`\n"
@@ -278,6 +288,12 @@ def _why(entry: dict) -> str:
     return f"{found} ({entry['reason'].removesuffix(': ')})"
 
 
+def _defaults(result: dict) -> str:
+    rows = [(name, t["seconds"], "yes" if t["proved"] else "no") for name, t in sorted(result["defaults"].items())]
+    note = "What `construct NAME` builds where nothing is asked for. Processor seconds of the checker.\n"
+    return f"## Default sizes\n\n{note}\n" + table(("construction", "seconds", "proved"), rows)
+
+
 def _times(result: dict) -> str:
     rows = [(name, t["seconds"], t["allowed"], t["proved"]) for name, t in result["times"].items()]
     return "## Time of a proof\n\nProcessor seconds of `python -m verify.checker`, one core.\n\n" + table(
@@ -286,7 +302,7 @@ def _times(result: dict) -> str:
 
 
 SECTIONS = {
-    "fuzz": _fuzz, "forms": _forms, "joined": _joined, "plants": _plants, "programs": _of_programs,
+    "fuzz": _fuzz, "forms": _forms, "joined": _joined, "sizes": _sizes, "plants": _plants, "programs": _of_programs,
     "mutation": _mutation, "hostile": _hostile, "numbers": _numbers, "proofs": _proofs, "certificates": _certificates,
-    "times": _times,
+    "defaults": _defaults, "times": _times,
 }  # fmt: skip

@@ -15,6 +15,7 @@ FUZZ_START = 1_000_000
 NUMBERS = ["--over", "numbers"]
 FORMS_START = 4_000_000  # from here on programs also draw real numbers and decisions
 JOINED_START = 5_000_000  # from here on they also join lines and read some numbers of what is made of them
+SIZES_START = 9_000_000  # from here on numbers have two sizes, of any that a float32 holds
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,10 @@ def _forms(start: int, count: int) -> list[str]:
     return _fuzz(start, count) + targets + dtypes + forms
 
 
+def _sizes(start: int, count: int) -> list[str]:
+    return [*_fuzz(start, count), "--forms", "bare", "language model"]
+
+
 def _counted(module: str) -> Callable[[int, int], list[str]]:
     return lambda start, count: [module, str(count), str(start), "--json"]
 
@@ -64,6 +69,7 @@ PARTS = {
         Part("fuzz", 100_000, 2000, _fuzz, FUZZ_START),
         Part("forms", 3000, 100, _forms, FORMS_START),
         Part("joined", 10_000, 500, _fuzz, JOINED_START),
+        Part("sizes", 2000, 200, _sizes, SIZES_START),
         Part("hostile", 10_000, 500, _counted("tests.artifact.hostile")),
         Part("numbers", 2000, 100, lambda start, count: _counted("tests.artifact.hostile")(start, count) + NUMBERS),
         Part("proofs", 600, 60, _counted("tests.verify.checker.proof_edits")),
@@ -72,6 +78,7 @@ PARTS = {
         Part("plants", 15_025, 125, _counted("tests.verify.checker.evidence"), unit=PLANTS),
         Part("programs", 1000, 100, _counted("tests.verify.checker.programs"), PROGRAMS_START),
         Part("mutation", 300, 10, _counted("benchmarks.mutation_guard")),
+        Part("defaults", 54, 18, _counted("tests.trust.defaults")),
         Part("times", 4, 1, _counted("tests.trust.times")),
     )
 }

@@ -28,7 +28,7 @@ def taken_apart(
     level = level_of(world, base, lag, ramp.start)
     if whole or len(bends) > _MOST_BENDS:
         found = Ramp(ramp.xs, [y - base for y in ramp.ys], (ZERO,) * lag)
-        return level, [found] if found.lo or found.hi else []
+        return level, [] if found.zero else [found]
     ends = [root.lo, root.hi]
     ramps = [Ramp(ends, [slope * x for x in ends])] if slope else []
     for at, before, after in bends:

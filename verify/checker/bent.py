@@ -17,6 +17,7 @@ from verify.checker.values import (
     Root,
     Value,
     World,
+    combine,
     constant,
     divided,
     divisor_of,
@@ -78,6 +79,14 @@ def relu(world: World, value: Value) -> Value:
             return constant(0) if only.hi + value.const <= 0 else value
     key, component = single(world, value)
     return normal({key: component.relu()}, ZERO)
+
+
+def applied(world: World, ramp: Ramp, x: Value) -> Value:
+    """ramp(x): its first line, and what each bend adds."""
+    slopes = ramp.slopes or [ZERO]
+    bends = [(b - a, at) for at, a, b in zip(ramp.xs[1:], slopes, slopes[1:], strict=False)]
+    bent = [(bend, relu(world, combine([(Fraction(1), x)], Fraction(-at)))) for bend, at in bends]
+    return combine([(slopes[0], x), *bent], ramp.ys[0] - slopes[0] * ramp.xs[0])
 
 
 def product(world: World, a: Value, b: Value) -> Value:

@@ -123,12 +123,9 @@ def _along(world: World, graph: Graph, value: Value) -> np.ndarray:
 def _component_along(world: World, graph: Graph, component: Component, root: int) -> np.ndarray:
     if isinstance(component, Table):
         return graph.of_letters(component.dense())
-    known = world.roots[root].along
-    if known is None:
-        raise TypeError("a root without bounds along the walks of its language")
-    ends, at = np.unique(known, axis=1, return_inverse=True)
-    found = [component.between(floor(lo), ceil(hi)) for lo, hi in ends.T.tolist()]
-    return np.array([[below(lo), above(hi)] for lo, hi in found]).T[:, at.reshape(-1)]
+    ends, at = world.roots[root].ends
+    found = [component.between(lo, hi) for lo, hi in ends]
+    return np.array([[below(lo), above(hi)] for lo, hi in found]).T[:, at]
 
 
 def bounds_where(world: World, value: Value, flag: Value, level: Fraction) -> tuple[Fraction, Fraction]:

@@ -11,6 +11,7 @@ from verify.checker.compare import compare
 from verify.checker.files import Checkpoint, read, read_json
 from verify.checker.formats import Rejected
 from verify.checker.language import Language
+from verify.checker.schema import check_written
 from verify.checker.task import prove_task
 from verify.checker.text import check_text
 
@@ -85,6 +86,7 @@ def check(directory: str | Path) -> Verdict:
     except Rejected as reason:
         return replace(prove(checkpoint, {}, None), meaning=str(reason))
     try:
+        check_written(circuit, checkpoint.manifest)
         check_text(Path(directory), circuit, checkpoint.config, checkpoint.manifest["promise"])
     except Rejected as reason:
         return replace(prove(checkpoint, circuit, None), meaning=str(reason))

@@ -9,6 +9,8 @@ import numpy as np
 
 from verify.checker.bent import product, relu
 from verify.checker.bounds import bounds, largest, values_of
+from verify.checker.cases import zero_at_all_edges
+from verify.checker.entries import read_matrix
 from verify.checker.files import Matrix
 from verify.checker.meaning import Meaning
 from verify.checker.quotient import quotient
@@ -24,7 +26,7 @@ class Reader:
     """The streams of a circuit as lanes of values.
 
     bend: whether `and` is read as a bent sum or as a product, which mean the same; chosen: whether that made a
-    difference. walks: whether normal forms that count what walks leave are tried as well.
+    difference. walks: whether what walks leave counts as well: edges by themselves, and normal forms made for it.
     """
 
     def __init__(self, world: World, data: dict, bend: bool = True, walks: bool = True):
@@ -46,8 +48,9 @@ class Reader:
                 if rule is None:
                     raise Unproved(f"no rule reads the operation {stream['operation']}")
                 self._lanes[j] = self._read(rule, stream, [self._lanes[k] for k in stream["inputs"]])
-                if len(self._lanes[j]) > _MOST_LANES:
-                    raise Unproved(f"stream {j} has {len(self._lanes[j])} lanes")
+                count = len(self._lanes[j])
+                if not count == self._width(stream, count) <= _MOST_LANES:
+                    raise Unproved(f"stream {j} has {count} lanes, by its type {stream.get('type')}")
         return self._lanes[i]
 
     def _read(self, rule: Callable[..., Lanes], stream: dict, inputs: list[Lanes]) -> Lanes:
@@ -63,6 +66,13 @@ class Reader:
             except Unproved as reason:
                 found.append(Unread(str(reason)))
         return found
+
+    def _width(self, stream: dict, count: int) -> int:
+        """The lanes of the type that a stream declares, as all do in files; else as many as there are."""
+        kind = stream.get("type", {"kind": "Int", "width": count})
+        if "book" in kind:
+            return read_matrix(self.data["codebooks"][kind["book"]]).shape[1]
+        return kind["n"] if kind["kind"] == "OneHot" else kind["width"]
 
     def inputs(self, i: int) -> list[int]:
         """The streams that stream i reads."""
@@ -123,12 +133,15 @@ class Reader:
 
     def zero(self, value: Value) -> bool:
         """Whether the value is shown to be 0 throughout every sequence."""
-        forms = self._forms
-        if self.world.language.tokens > FEW_LETTERS:
+        world, forms = self.world, self._forms
+        if world.language.tokens > FEW_LETTERS:
             key, whole = value.key, value
             world, value = self.world.fact("quotient", key, lambda: quotient(self.world, whole))
             forms = _forms_of(world)
-        return value.zero or any(m.zero(value) for m in forms if self.walks or not m.walks)
+        vanishes = lambda v: v.zero or any(m.zero(v) for m in forms if not m.walks)
+        if vanishes(value) or self.walks and zero_at_all_edges(world, value, vanishes):
+            return True
+        return self.walks and any(m.zero(value) for m in forms if m.walks)
 
     def masked(self, x: Value, flag: Value) -> Value:
         """x where the flag is 1, 0 where it is at most 0: relu(±x + M(flag − 1)), M ≥ |x| a power of two."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
-from itertools import product
+from functools import partial, reduce
+from heapq import heappop, heappush
 from math import prod
 
 import numpy as np
@@ -19,11 +19,12 @@ from verify.checker.bounds import along, bounds, corners, given, largest
 from verify.checker.language import Language
 from verify.checker.mass import given_letter, mass, over_edges, sorted_majorants, zero_where
 from verify.checker.once import written
-from verify.checker.tables import MOST_VALUES, Table
-from verify.checker.values import ZERO, Root, Value, World, above, combine
+from verify.checker.tables import Table
+from verify.checker.values import ZERO, Root, Value, World, above, combine, constant
 
 _SLACK = 1 + 2.0**-20  # float64 sums and products of numbers ≥ 0 are never too small by more
 _MOST_ENTRIES = 1 << 24
+_MOST_HALVED = 256  # ranges of counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,11 +176,32 @@ def _by_count(world: World, b: Value, x: Value) -> Fraction | None:
         times = 1 if clock.kind == "sum" else _segments(world, clock.parts[2], x)
         sums = [s for s in clocks if s.kind == "sum" and times > 1 and _grows(world, s.parts[1], clock.parts[2])]
         for own, often in (((clock,), times), *(((clock, s), 1) for s in sums)):
-            ranges = [range(root.lo, root.hi + 1) for root in own]
-            if prod(map(len, ranges)) <= MOST_VALUES:
-                known = ({r.id: (x, x) for r, x in zip(own, at, strict=True)} for at in product(*ranges))
-                found.append(often * sum((_at_most(world, b, k) * _at_most(world, x, k) for k in known), ZERO))
+            seen = {root.id for root in _counts(world, x)} & {root.id for root in own}
+            top, y = (Fraction(1), x) if seen else (largest(world, x), constant(1))
+            place = f"{[root.id for root in own]} {b.key} {y.key}"
+            found.append(often * top * world.fact("over all", place, partial(_over_all, world, b, y, own)))
     return min(found, default=None)
+
+
+def _over_all(world: World, b: Value, x: Value, counts: tuple[Root, ...]) -> Fraction:
+    """A bound on Σ b · x over all values of these counts, each once: their ranges are halved where most is added."""
+    known = {root.id: (root.lo, root.hi) for root in counts}
+    most = lambda box: _at_most(world, b, box) * _at_most(world, x, box) * prod(hi - lo + 1 for lo, hi in box.values())
+    boxes, total = [(-most(known), 0, known)], ZERO
+    for i in range(_MOST_HALVED):
+        size, _, box = heappop(boxes)
+        number = max(box, key=lambda n: box[n][1] - box[n][0])
+        (lo, hi), middle = box[number], sum(box[number]) // 2
+        if not size:
+            return total
+        if lo == hi:
+            total -= size
+        else:
+            for j, half in enumerate(((lo, middle), (middle + 1, hi))):
+                heappush(boxes, (-most(box | {number: half}), 2 * i + j, box | {number: half}))
+        if not boxes:
+            return total
+    return total - sum((size for size, _, _ in boxes), ZERO)
 
 
 def _at_most(world: World, value: Value, known: dict[int, tuple[int, int]]) -> Fraction:

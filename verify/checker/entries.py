@@ -22,6 +22,8 @@ def read_matrix(data: dict) -> Matrix:
         return _matrix((data["size"],) * 2, places, places, np.full(len(places), float(entries[0])), entries)
     shape = tuple(data["shape"])
     if "rows" in data:
+        if len(data["rows"]) != shape[0]:
+            raise Rejected(f"a matrix of circuit.json has {shape[0]} rows, and lists {len(data['rows'])}")
         listed = [(r, c, read_number(v)) for r, row in enumerate(data["rows"]) for c, v in row]
         rows, cols = (np.array([entry[i] for entry in listed], dtype=np.int64) for i in (0, 1))
         exact = [v for _, _, v in listed]
@@ -29,6 +31,8 @@ def read_matrix(data: dict) -> Matrix:
     counts, cols, units = (_integers(data[name]) for name in ("counts", "columns", "values"))
     if np.abs(units.astype(float)).max(initial=0.0) > 2.0**53:
         raise Rejected("a matrix of circuit.json needs more than the 53 bits that the checker carries")
+    if len(counts) != shape[0]:
+        raise Rejected(f"a matrix of circuit.json has {shape[0]} rows, and counts {len(counts)}")
     rows = np.repeat(np.arange(shape[0]), counts)
     return _matrix(shape, rows, cols, np.ldexp(units.astype(float), data["exponent"]), [])
 

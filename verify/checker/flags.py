@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import ceil, floor
 
-from verify.checker.bent import product, relu
+from verify.checker.bent import applied, product, relu
 from verify.checker.bounds import along, bounds, bounds_where, values_of
 from verify.checker.tables import Ramp
 from verify.checker.values import (
@@ -48,7 +48,7 @@ def switched(world: World, part: Value, others: Value, ramp: Ramp, walks: bool) 
     off = next(iter(levels))
     terms = []
     for v in values:
-        bent = _applied(world, ramp, combine([(ONE, others)], v)) if v not in levels else constant(levels[v])
+        bent = applied(world, ramp, combine([(ONE, others)], v)) if v not in levels else constant(levels[v])
         if v != off:
             terms.append((ONE, product(world, combine([(ONE, bent)], -levels[off]), _is(world, part, values, v, off))))
     return combine(terms, levels[off])
@@ -68,16 +68,9 @@ def by_cases(world: World, part: Value, others: Value, ramp: Ramp) -> Value | No
     both = values_of(world, part)
     if both is None or len(both) != 2 or len(others.terms) != 1:
         return None
-    off, on = (_applied(world, ramp, combine([(ONE, others)], v)) for v in both)
+    off, on = (applied(world, ramp, combine([(ONE, others)], v)) for v in both)
     flag = divided(combine([(ONE, part)], -both[0]), both[1] - both[0])
     return combine([(ONE, off), (ONE, product(world, combine([(ONE, on), (-ONE, off)]), flag))])
-
-
-def _applied(world: World, ramp: Ramp, x: Value) -> Value:
-    slopes = ramp.slopes or [ZERO]
-    bends = [(b - a, at) for at, a, b in zip(ramp.xs[1:], slopes, slopes[1:], strict=False)]
-    bent = [(bend, relu(world, combine([(ONE, x)], Fraction(-at)))) for bend, at in bends]
-    return combine([(slopes[0], x), *bent], ramp.ys[0] - slopes[0] * ramp.xs[0])
 
 
 def behind_one_flag(world: World, shape: Value) -> Iterator[tuple[Value, Value]]:

@@ -48,8 +48,8 @@ MOST_A_LOG = 88.0  # exp(A_log) is finite up to here
 
 def exponent(x: Fraction | int | float) -> int:
     """The largest e with x a multiple of 2^e, for a dyadic x other than 0; ValueError for other fractions."""
-    x = Fraction(x)
-    if x == 0 or x.denominator & (x.denominator - 1):
+    x = x if isinstance(x, Fraction) else Fraction(x)  # which would copy it
+    if not x or x.denominator & (x.denominator - 1):
         raise ValueError(f"{x} has no exponent")
     if x.denominator > 1:
         return 1 - x.denominator.bit_length()

@@ -130,6 +130,12 @@ class Graph:
         np.maximum.at(found, self.ends[:, 0], sizes)
         return found[self.ends[:, 1]]
 
+    def preceding(self, live: np.ndarray) -> np.ndarray:
+        """(edges,): those that a walk can take right before one of these."""
+        left = np.zeros(self.states, dtype=bool)
+        left[self.ends[live, 0]] = True
+        return left[self.ends[:, 1]]
+
     def _only_start(self, start: tuple[float, float]) -> np.ndarray:
         known = np.repeat([[np.inf], [-np.inf]], self.states, axis=1)
         known[:, self.start] = start

@@ -56,10 +56,10 @@ def _embed(r: Reader, s: dict) -> Lanes:
 
 
 def maps(s: dict, inputs: Sequence[Lanes]) -> list[tuple[Matrix, Lanes]]:
-    """The matrices of a linear map, each with the lanes that it reads: all of its operand's."""
+    """The matrices of a linear map, all as high, each with the lanes that it reads: all of its operand's."""
     parts = [(read_matrix(m), lanes) for m, lanes in zip(s["attributes"]["matrices"], inputs, strict=True)]
-    if any(matrix.shape[1] != len(lanes) for matrix, lanes in parts):
-        raise Unproved("a matrix has another width than what it reads")
+    if any(matrix.shape != (parts[0][0].shape[0], len(lanes)) for matrix, lanes in parts):
+        raise Unproved("a matrix has another width than what it reads, or another height than those beside it")
     return parts
 
 

@@ -8,6 +8,7 @@ component has no start.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
@@ -92,6 +93,12 @@ class Table:
     def hi(self) -> Fraction:
         return max((self.inside[1], *self.start))
 
+    @property
+    def zero(self) -> bool:
+        """Whether every value is 0."""
+        others = len(self.ids) < self.size
+        return not (others and self.base or self.vals.any() or any(self.start))
+
     @cached_property
     def unit(self) -> int:
         """The largest e with every value a multiple of 2^e; 0 for zeros."""
@@ -129,7 +136,7 @@ def table_sum(terms: Iterable[tuple[Fraction, Table]], shift: Fraction = Fractio
     terms = list(terms)
     dense, room, units = np.full(terms[0][1].size, float(shift)), abs(shift), [exponent(shift)] if shift else []
     for scale, table in terms:
-        if table.lo or table.hi:
+        if not table.zero:
             units.append(exponent(scale) + table.unit)
             room += abs(scale) * max(abs(table.lo), abs(table.hi))
         if Fraction(float(scale)) != scale:
@@ -146,8 +153,9 @@ def table_sum(terms: Iterable[tuple[Fraction, Table]], shift: Fraction = Fractio
 
 def _frequent(dense: np.ndarray) -> float:
     """A frequent value, the same for equal arrays."""
-    values, counts = np.unique(dense[:: max(1, len(dense) // 63)], return_counts=True)
-    return float(values[counts.argmax()])
+    counts = Counter(dense[:: max(1, len(dense) // 63)].tolist())
+    most = max(counts.values())
+    return min(value for value, count in counts.items() if count == most)
 
 
 def _least(e: int | None, numbers: Iterable[Fraction]) -> int:
@@ -158,8 +166,15 @@ class Ramp:
     """A function of an integer x in xs[0] … xs[-1]: ys at the breakpoints xs, linear between two of them."""
 
     def __init__(self, xs: Iterable[int], ys: Iterable[Fraction], start: tuple[Fraction, ...] = ()):
-        self.xs, self.ys = _without_collinear(list(xs), list(ys))
+        self.xs, self.ys = _without_collinear(tuple(xs), tuple(ys))
         self.start = start
+
+    @classmethod
+    def _bent(cls, xs: tuple[int, ...], ys: tuple[Fraction, ...], start: tuple[Fraction, ...]) -> Ramp:
+        """With these breakpoints, of which the slope changes at each."""
+        ramp = cls.__new__(cls)
+        ramp.xs, ramp.ys, ramp.start = xs, ys, start
+        return ramp
 
     @cached_property
     def key(self) -> tuple:
@@ -182,14 +197,18 @@ class Ramp:
     def hi(self) -> Fraction:
         return max((self.inside[1], *self.start))
 
+    @property
+    def zero(self) -> bool:
+        """Whether every value is 0."""
+        return not (any(self.ys) or any(self.start))
+
     @cached_property
     def unit(self) -> int:
         return _least(None, [*self.ys, *self.slopes, *self.start])
 
     @cached_property
     def slopes(self) -> list[Fraction]:
-        points = list(zip(self.xs, self.ys, strict=True))
-        return [(y1 - y0) / (x1 - x0) for (x0, y0), (x1, y1) in zip(points, points[1:], strict=False)]
+        return _slopes(self.xs, self.ys)
 
     @property
     def linear(self) -> bool:
@@ -199,7 +218,7 @@ class Ramp:
         i = min(max(bisect_right(self.xs, x) - 1, 0), max(len(self.xs) - 2, 0))
         if self.xs[i] == x or len(self.xs) == 1:
             return self.ys[i]
-        return self.ys[i] + (self.ys[i + 1] - self.ys[i]) * (x - self.xs[i]) / (self.xs[i + 1] - self.xs[i])
+        return self.ys[i] + self.slopes[i] * (x - self.xs[i])
 
     def between(self, lo: int, hi: int) -> tuple[Fraction, Fraction]:
         """The least and the largest value on lo … hi within the range (at its end where it lies outside)."""
@@ -229,7 +248,8 @@ class Ramp:
     def affine(self, scale: Fraction, shift: Fraction) -> Ramp:
         if scale == 1 and not shift:
             return self
-        return Ramp(self.xs, [scale * y + shift for y in self.ys], tuple(scale * s + shift for s in self.start))
+        moved = lambda numbers: tuple((n if scale == 1 else scale * n) + shift for n in numbers)
+        return (Ramp._bent if scale else Ramp)(self.xs, moved(self.ys), moved(self.start))
 
     def over(self, divisor: Fraction) -> Ramp:
         return self.affine(1 / divisor, Fraction(0))
@@ -255,7 +275,7 @@ class Ramp:
         return Ramp(xs, [inner.at(x) for x in xs], self.start)
 
     def starting(self, start: tuple[Fraction, ...]) -> Ramp:
-        return Ramp(self.xs, self.ys, start)
+        return Ramp._bent(self.xs, self.ys, start)
 
     def later(self, k: int) -> Ramp:
         return self.starting(self.start + (Fraction(0),) * k)
@@ -273,15 +293,15 @@ def ramp_sum(terms: Iterable[tuple[Fraction, Ramp]]) -> Ramp:
     return Ramp(xs, [sum((scale * ramp.at(x) for scale, ramp in terms), Fraction(0)) for x in xs], start)
 
 
-def _without_collinear(xs: list[int], ys: list[Fraction]) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
+def _slopes(xs: tuple[int, ...], ys: tuple[Fraction, ...]) -> list[Fraction]:
+    """Between each two neighbours."""
+    return [(y1 - y0) / (x1 - x0) for x0, x1, y0, y1 in zip(xs, xs[1:], ys, ys[1:], strict=False)]
+
+
+def _without_collinear(xs: tuple[int, ...], ys: tuple[Fraction, ...]) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
     """The breakpoints where the slope changes, and the ends: the same for equal functions."""
     if len(xs) <= 2:
-        return tuple(xs), tuple(ys)
-    kept: list[int] = []
-    for i in range(len(xs)):
-        while len(kept) >= 2 and (ys[kept[-1]] - ys[kept[-2]]) * (xs[i] - xs[kept[-1]]) == (ys[i] - ys[kept[-1]]) * (
-            xs[kept[-1]] - xs[kept[-2]]
-        ):
-            kept.pop()
-        kept.append(i)
+        return xs, ys
+    slopes = _slopes(xs, ys)
+    kept = [0, *(i for i in range(1, len(slopes)) if slopes[i] != slopes[i - 1]), len(slopes)]
     return tuple(xs[i] for i in kept), tuple(ys[i] for i in kept)

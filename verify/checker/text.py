@@ -28,11 +28,9 @@ _IDLE = {"transformers_version", "use_cache", "_from_model_config"}
 
 
 def check_text(directory: Path, circuit: dict, config: dict, promise: dict) -> None:
-    """Rejected, in one sentence, where text in or out is not the circuit's; `config` has been checked."""
+    """Rejected, in one sentence, where text in or out is not the circuit's; the other files have been checked."""
     _check_folder(directory)
-    letters, end = circuit.get("alphabet"), circuit.get("end")
-    if not isinstance(letters, list) or not all(isinstance(name, str) for name in letters):
-        raise Rejected("circuit.json names no alphabet")
+    letters, end = circuit["alphabet"], circuit["end"]
     if end is not None and end not in letters:
         raise Rejected(f"circuit.json ends with {end!r}, which is no letter of it")
     if promise.get("stop", end) != end:

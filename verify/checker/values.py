@@ -47,6 +47,14 @@ class Root:
     exact: int | None = None
     along: np.ndarray | None = None
 
+    @cached_property
+    def ends(self) -> tuple[list[tuple[int, int]], np.ndarray]:
+        """(the distinct bounds along the edges, which of them each edge has)."""
+        if self.along is None:
+            raise TypeError("a root without bounds along the walks of its language")
+        found, at = np.unique(self.along, axis=1, return_inverse=True)
+        return [(floor(lo), ceil(hi)) for lo, hi in found.T.tolist()], at.reshape(-1)
+
 
 class Value:
     """const + the sum of the components; compared by `key`.
@@ -163,7 +171,7 @@ def normal(terms: Mapping[Key, Component], const: Fraction) -> Value:
     for key, component in _positions_at_one_lag(terms).items():
         const += component.first
         moved = component.affine(Fraction(1), -component.first)
-        if moved.lo or moved.hi:
+        if not moved.zero:
             kept[key] = moved
     return Value(const, kept)
 
@@ -244,7 +252,9 @@ def below(x: Fraction | int) -> float:
 
 def above(x: Fraction | int) -> float:
     """A float64 at least x: x itself where it is one."""
-    return float(x) if Fraction(float(x)) >= x else float(np.nextafter(float(x), np.inf))
+    near = float(x)
+    numerator, denominator = near.as_integer_ratio()
+    return near if numerator * x.denominator >= x.numerator * denominator else float(np.nextafter(near, np.inf))
 
 
 def divisor_of(value: Value) -> Fraction:
@@ -260,8 +270,9 @@ def divisor_of(value: Value) -> Fraction:
         else:
             numbers += [*component.ys, *component.slopes, *component.start]
     unit = min(exponent(x) for x in numbers if x)
-    common = gcd(*(int(x / Fraction(2) ** unit) for x in numbers))
-    return Fraction(common) * Fraction(2) ** unit * _sign(next(iter(value.terms.values())))
+    grain = Fraction(2) ** unit
+    common = gcd(*(int(x / grain) for x in numbers if x))
+    return common * grain * _sign(next(iter(value.terms.values())))
 
 
 def _gcd_of(table: Table) -> list[float]:

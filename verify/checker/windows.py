@@ -36,9 +36,7 @@ class Letters:
         """The same for equal functions: classes merged where nothing tells them apart, numbered by first letters."""
         axes, table = [], self.table
         for place, lag in enumerate(sorted(self.axes)):
-            flat = np.moveaxis(table, place, 0).reshape(table.shape[place], -1)
-            _, same = np.unique(flat, axis=0, return_inverse=True)
-            labels = same.reshape(-1)[self.axes[lag]]
+            labels = _alike(np.moveaxis(table, place, 0))[self.axes[lag]]
             _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
             rank = np.argsort(np.argsort(first))
             labels = rank[labels.reshape(-1)]
@@ -53,6 +51,12 @@ class Letters:
         for _, labels in axes:
             held.update(labels.astype(np.int32).tobytes())
         return digest(([lag for lag, _ in axes], table.shape, held.hexdigest()))
+
+
+def _alike(rows: np.ndarray) -> np.ndarray:
+    """A number for each row, the same for equal ones."""
+    numbers: dict[bytes, int] = {}
+    return np.array([numbers.setdefault((row + 0.0).tobytes(), len(numbers)) for row in rows])
 
 
 def join(a: Letters, b: Letters, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Letters:

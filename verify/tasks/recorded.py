@@ -20,7 +20,9 @@ class Recorded(Task):
         try:
             with np.load(path, allow_pickle=False) as file:
                 self.inputs, self.labels = (np.asarray(file[key]) for key in ("inputs", "labels"))
-        except (OSError, KeyError, ValueError, EOFError, AttributeError) as reason:
+        except OSError as reason:
+            raise ValueError(f"--data {path} cannot be read: {(reason.strerror or str(reason)).lower()}") from None
+        except (KeyError, ValueError, EOFError, AttributeError) as reason:
             raise ValueError(f"--data {path} is no .npz file with inputs and labels ({reason})") from None
         if self.inputs.ndim != 2 or self.inputs.shape != self.labels.shape or not self.inputs.size:
             raise ValueError(

@@ -21,7 +21,7 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, Int, OneHot, Real, Type
 
-_RANGE = 2.0**256  # beyond, and below its inverse, products of bounds could leave the range of float64
+_RANGE = float(ops.RANGE)
 _ZERO, _ONE = Fraction(0), Fraction(1)
 
 

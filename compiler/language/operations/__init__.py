@@ -10,6 +10,7 @@ pass gathers them over the whole circuit.
 """
 
 from compiler.language.operations.base import (
+    RANGE,
     Array,
     Operation,
     Sees,
@@ -18,6 +19,7 @@ from compiler.language.operations.base import (
     exact_matrix,
     exact_number,
     is_dyadic,
+    is_summable,
     picked,
     scaled_identity,
     with_width,
@@ -36,6 +38,7 @@ from compiler.language.operations.sums import Count, Cumsum, RunningMax, ScaledS
 from compiler.language.operations.tables import Decode, Lookup, OneHotOf
 
 __all__ = [
+    "RANGE",
     "And",
     "Array",
     "Clip",
@@ -86,6 +89,7 @@ __all__ = [
     "exact_matrix",
     "exact_number",
     "is_dyadic",
+    "is_summable",
     "picked",
     "rule_columns",
     "scaled_identity",

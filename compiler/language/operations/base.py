@@ -23,16 +23,22 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 _Result = TypeVar("_Result")
+RANGE = Fraction(2) ** 256  # beyond, and below its inverse, products of bounds could leave the range of float64
 _LONGEST_NUMBER = 24  # characters
+_BRACKETS = r"\([^()]*\)|\[[^\[\]]*\]"
 _IN_CACHE = 1 << 16  # float64 numbers
 
 
 def exact_number(value: Exact) -> float:
     """The float64 equal to a rational; ValueError when there is none (exact-arithmetic E12)."""
-    exact = Fraction(value)
-    if not is_dyadic(exact):
-        raise ValueError(f"weight {number_text(exact)} {_unheld(exact)}")
-    return float(exact)
+    if not is_dyadic(value):
+        raise ValueError(no_weight(value))
+    return float(value)
+
+
+def no_weight(value: Exact) -> str:
+    """Why a number that no float64 holds is no weight."""
+    return f"weight {number_text(Fraction(value))} {_unheld(Fraction(value))}"
 
 
 def is_dyadic(value: Exact) -> bool:
@@ -41,6 +47,20 @@ def is_dyadic(value: Exact) -> bool:
         return Fraction(float(value)) == Fraction(value)
     except OverflowError:
         return False
+
+
+def is_summable(value: Exact) -> bool:
+    """Whether a float64 holds the number exactly, and products of its bounds keep within the range of float64."""
+    return is_dyadic(value) and (not value or 1 / RANGE <= abs(Fraction(value)) <= RANGE)
+
+
+def not_summable(what: str, values: tuple[Fraction, ...]) -> list[str]:
+    """The complaint about the first of the numbers that no float holds or sums; [] where there is none."""
+    bad = next((v for v in values if not is_summable(v)), None)
+    if bad is None or not is_dyadic(bad):
+        return not_dyadic(what, values)
+    beyond = "exceeds 2^256" if abs(bad) > 1 else "is finer than 2^−256"
+    return [f"{what} {number_text(bad)} {beyond}, and no float sums such numbers exactly"]
 
 
 def not_dyadic(what: str, values: tuple[Fraction, ...]) -> list[str]:
@@ -236,15 +256,30 @@ class Operation:
         raise NotImplementedError
 
 
-def grouped(expression: str) -> str:
-    """An expression as an operand: in parentheses where it is more than one word or call."""
-    plain = " " not in re.sub(r"\([^()]*\)|\[[^\[\]]*\]", "", expression)
-    return expression if plain and expression[:1] not in "-~" else f"({expression})"
+def grouped(expression: str, looser: str = " ") -> str:
+    """An expression as an operand: in parentheses where it is more than one word or call.
+
+    looser: what stands outside of brackets in an expression that needs parentheses (a pattern).
+    """
+    outside, shorter = expression, re.sub(_BRACKETS, "", expression)
+    while shorter != outside:
+        outside, shorter = shorter, re.sub(_BRACKETS, "", shorter)
+    return f"({expression})" if re.search(looser, outside) or expression[:1] in ("-", "~") else expression
+
+
+def called(expression: str) -> str:
+    """An expression of which a word is called, or lanes are picked: no product of numbers, either."""
+    return grouped(expression, "[ */]")
+
+
+def term(expression: str) -> str:
+    """An expression as a term of a sum, within which products and sums need no parentheses."""
+    return expression if expression[:1] in ("-", "~") else grouped(expression, " ([<>=!]=?|[&|]) ")
 
 
 def picked(expression: str, lanes: Array) -> str:
     """These lanes of an expression, as their author would pick them."""
-    return f"{grouped(expression)}[{', '.join(map(str, lanes[:4]))}{', …' if len(lanes) > 4 else ''}]"
+    return f"{called(expression)}[{', '.join(map(str, lanes[:4]))}{', …' if len(lanes) > 4 else ''}]"
 
 
 def needs(kind: type | tuple[type, ...], what: str, *operands: Type, **named: Type) -> list[str]:

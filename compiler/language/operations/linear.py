@@ -16,11 +16,13 @@ from compiler.language.operations.base import (
     Operation,
     Sees,
     apply,
+    called,
     grouped,
     not_dyadic,
     number_text,
     picked,
     shifted,
+    term,
 )
 from compiler.language.types import Real, Type
 
@@ -41,8 +43,9 @@ class Linear(Operation):
         if all(_scale(matrix) is None for matrix in self.matrices):
             word = "concatenate" if _side_by_side(self.matrices) else "linear"
             return f"{word}({', '.join(inputs)})"
-        terms = [_linear_map(matrix, text) for matrix, text in zip(self.matrices, inputs, strict=True)]
-        return " + ".join(terms).replace("+ -", "- ")
+        terms = [term(_linear_map(matrix, text)) for matrix, text in zip(self.matrices, inputs, strict=True)]
+        first = next((i for i, text in enumerate(terms) if not text.startswith("-")), 0)
+        return " + ".join([terms[first], *terms[:first], *terms[first + 1 :]]).replace("+ -", "- ")
 
     def result_type(self, *inputs: Type) -> Type:
         if self.type is not None:
@@ -87,7 +90,7 @@ class Shift(Operation):
     k: int
 
     def written(self, x: str) -> str:
-        return f"{grouped(x)}.shift({self.k})"
+        return f"{called(x)}.shift({self.k})"
 
     def result_type(self, x: Type) -> Type:
         return x
@@ -155,9 +158,9 @@ def _linear_map(matrix: sparse.csr_array, x: str) -> str:
         return x if factor == 1 else f"-{grouped(x)}"
     ones = matrix.nnz > 0 and (matrix.data == 1).all()
     if ones and matrix.shape[0] == 1 and matrix.nnz == matrix.shape[1]:
-        return f"{grouped(x)}.sum()"
+        return f"{called(x)}.sum()"
     if ones and (np.diff(matrix.indptr) == 1).all():
-        return picked(x, matrix.indices)
+        return x if x.lstrip("-").isdigit() else picked(x, matrix.indices)
     return f"matrix @ {grouped(x)}"
 
 

@@ -12,7 +12,7 @@ from compiler.language.operations.base import (
     Array,
     Operation,
     Sees,
-    grouped,
+    called,
     same_width,
 )
 from compiler.language.types import Bool, Type
@@ -27,7 +27,7 @@ class Relu(Operation):
     zero_preserving: ClassVar[bool] = True
 
     def written(self, x: str) -> str:
-        return f"{grouped(x)}.{self.symbol}()"
+        return f"{called(x)}.{self.symbol}()"
 
     def result_type(self, x: Type) -> Type:
         return of_kinds(lane_by_lane(x), 0)
@@ -73,7 +73,7 @@ class Clip(Operation):
     hi: int
 
     def written(self, x: str) -> str:
-        return f"{grouped(x)}.clip({self.lo}, {self.hi})"
+        return f"{called(x)}.clip({self.lo}, {self.hi})"
 
     def result_type(self, x: Type) -> Type:
         return of_kinds(lane_by_lane(x), self.lo, self.hi)

@@ -15,7 +15,7 @@ from compiler.language.operations.base import (
     Array,
     Operation,
     Sees,
-    not_dyadic,
+    not_summable,
     number_text,
 )
 from compiler.language.types import Bool, Int, Real, Type
@@ -86,7 +86,7 @@ class Constant(Operation):
         return Real(float(min(self.values)), float(max(self.values)), len(self.values))
 
     def problems(self) -> list[str]:
-        return not_dyadic("its value", self.values)
+        return not_summable("its value", self.values)
 
     def evaluate(self, like: Array) -> Array:
         """like: any (batch, time, …) array of the run; gives its dtype and shape."""

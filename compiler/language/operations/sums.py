@@ -11,7 +11,7 @@ from compiler.language.kinds import kinds_of, number_type, of_kinds
 from compiler.language.operations.base import (
     Array,
     Operation,
-    grouped,
+    called,
     needs,
     same_width,
 )
@@ -25,7 +25,7 @@ class Cumsum(Operation):
     core: ClassVar[bool] = True
 
     def written(self, x: str) -> str:
-        return f"{grouped(x)}.cumsum()"
+        return f"{called(x)}.cumsum()"
 
     def result_type(self, x: Type) -> Type:
         return number_type(x)

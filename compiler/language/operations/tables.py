@@ -15,7 +15,7 @@ from compiler.language.operations.base import (
     Operation,
     Sees,
     apply,
-    grouped,
+    called,
     needs,
 )
 from compiler.language.types import Bool, Int, OneHot, Type
@@ -34,7 +34,7 @@ class Lookup(Operation):
     symbols: bool = False
 
     def written(self, x: str) -> str:
-        return f"{grouped(x)}.lookup({list(self.table) if len(self.table) < 7 else '…'})"
+        return f"{called(x)}.lookup({list(self.table) if len(self.table) < 7 else '…'})"
 
     def result_type(self, x: Type) -> Type:
         return Int(floor(min((*self.table, 0))), ceil(max((*self.table, 0))))
@@ -71,7 +71,7 @@ class OneHotOf(Operation):
         return "one_hot"
 
     def written(self, x: str) -> str:
-        return f"{grouped(x)}.{self.symbol}({self.n})"
+        return f"{called(x)}.{self.symbol}({self.n})"
 
     def result_type(self, x: Type) -> Type:
         return OneHot(self.n)

@@ -11,7 +11,7 @@ from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import ONE
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
-from compiler.language.stream import Stream, constant
+from compiler.language.stream import Stream, constant, standing_for
 from compiler.passes.fold_masks import MaskFolding
 from compiler.passes.lane_by_lane import EACH, only_lanes
 from compiler.passes.logic import Logic
@@ -55,11 +55,12 @@ class Rewriter:
 
     def rewrite(self, stream: Stream) -> None:
         inputs = tuple(self.core[s] for s in stream.inputs)
-        result = self.tokens.fold(stream, inputs)
-        if result is None:
-            result = self.ruled(stream.operation, *inputs)
-        if self.decides:
-            result = self._without_zeros(result)
+        with standing_for(stream):
+            result = self.tokens.fold(stream, inputs)
+            if result is None:
+                result = self.ruled(stream.operation, *inputs)
+            if self.decides:
+                result = self._without_zeros(result)
         self._inherit(result, stream)
         self.domains.meet(result, self.domains.of(stream))
         self.core[stream] = result
@@ -93,12 +94,11 @@ class Rewriter:
         return shifted(x, lag) if lag < self.domains.max_length else constant(0, x.width)
 
     def _inherit(self, result: Stream, source: Stream) -> None:
-        """New streams carry the name and the source line of the operation they stand for."""
+        """New streams carry the name of the operation that they stand for."""
         pending = [result]
         while pending:
             new = pending.pop()
             if new is not ONE and new not in self._dressed:
                 self._dressed.add(new)
-                new.origin = source.origin
                 new.name = new.name or source.label
                 pending += new.inputs

@@ -144,6 +144,8 @@ def claims(directory: Path, count: int, rng: random.Random) -> tuple[Counter, li
             how = edit(files, rng)
             if not how:
                 continue
+            promise, said = files["construction.json"]["promise"], files["circuit.json"]["promise"]
+            said |= {name: promise.get(name) for name in said}  # a contradiction alone would be rejected
             for name, content in files.items():
                 (Path(scratch) / name).write_text(json.dumps(content))
             changed = [name for name, text in originals.items() if json.loads(text) != files[name]]

@@ -12,10 +12,10 @@ FOLDER, PAGE = ROOT / "verify" / "checker", ROOT / "docs" / "proofs.md"
 PARTS = {
     "arithmetic": "arithmetic bent bounds columns language mamba mamba2 mass memories norms once running states"
     " sums tables values",
-    "meaning": "bends circuit compare entries flags items meaning packed quotient relations rings rules windows",
+    "meaning": "bends cases circuit compare entries flags items meaning packed quotient relations rings rules windows",
     "tasks": "readout scores task task_pairs task_recall task_steps",
     "tasks with open letters (V)": "letters machine task_chains task_copies walks",
-    "files and the verdict": "__init__ __main__ check files formats text",
+    "files and the verdict": "__init__ __main__ check files formats schema text",
 }
 """Every file of the folder, in one part."""
 _BESIDE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}

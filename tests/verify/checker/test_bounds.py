@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+from fractions import Fraction
 from itertools import product as choices
 
 import numpy as np
@@ -19,10 +20,12 @@ from tests.verify.checker.checkpoints import write
 from tests.verify.checker.fuzz import walks
 from tests.verify.checker.learned import LEARNED
 from tests.verify.checker.values import Sequence
+from verify.checker import columns
 from verify.checker.arithmetic import prove_arithmetic
 from verify.checker.bent import product, relu
-from verify.checker.bounds import bounds, tight, values_of
+from verify.checker.bounds import bounds, given, tight, values_of
 from verify.checker.circuit import Reader
+from verify.checker.columns import masses_of_products
 from verify.checker.compare import _score, compare
 from verify.checker.files import read, read_json
 from verify.checker.formats import FORMATS
@@ -30,7 +33,7 @@ from verify.checker.language import Edge, Language
 from verify.checker.memories import read_bound
 from verify.checker.rules import ONE
 from verify.checker.running import latch, running_sum
-from verify.checker.values import World, combine, constant, later, of_letters
+from verify.checker.values import Value, World, combine, constant, later, of_letters
 
 CHAINS = [
     ("lcs", {"length": 2, "distinct_letters": 2}),
@@ -125,3 +128,44 @@ def test_exclusive_gates_that_are_latches_count_once():
     assert read_bound(world, [a, combine([(ONE, b), (ONE, b)])], [ONE, ONE]) < 2 + ONE / 1024
     others = [latch(world, of_letters(np.eye(3)[i]), of_letters(np.eye(3)[i])) for i in range(2)]
     assert bounds(world, combine([(ONE, product(world, count, gate)) for gate in others])) == (0, 14)
+
+
+def _of_a_count(world: World, count: Value, rng: random.Random) -> Value:
+    """Some function ≥ 0 of a count, mostly 0 and with a few bends."""
+    at = sorted(rng.sample(range(1, 24), 3))
+    tent = [relu(world, combine([(ONE, count)], Fraction(-x))) for x in (at[0] - 1, *at, at[2] + 1)]
+    return relu(world, combine([(Fraction(rng.randrange(-3, 4)), t) for t in tent], Fraction(rng.randrange(-2, 2))))
+
+
+def _any_letter(length: int) -> World:
+    return World(
+        Language(3, "any", (Edge("any", "any", np.ones(3, dtype=bool), False, True),), length), FORMATS["float32"]
+    )
+
+
+@pytest.mark.parametrize("length", [24, 4096, 1 << 20])
+def test_a_column_of_a_count_holds_one_write_at_any_length(length):
+    world = _any_letter(length)
+    counted, others = of_letters(np.array([1.0, 0.0, 0.0])), of_letters(np.array([1.0, 1.0, 0.0]))
+    count = running_sum(world, counted, "a count")
+    above = [relu(world, combine([(ONE, count)], Fraction(-x))) for x in (6, 7, 8)]
+    seventh = combine(zip((ONE, -2 * ONE, ONE), above, strict=True))
+    assert masses_of_products(world, [seventh], counted) == [1]
+    assert masses_of_products(world, [seventh], others) == [length]  # written while the count stands still
+
+
+@pytest.mark.parametrize("halved", [0, 3, 256])
+@pytest.mark.parametrize("seed", range(10))
+def test_what_counts_leave_is_at_least_what_is_added_up(seed, halved, monkeypatch):
+    monkeypatch.setattr(columns, "_MOST_HALVED", halved)
+    rng, world = random.Random(seed), _any_letter(24)
+    counts = [running_sum(world, of_letters(np.eye(3)[i]), "a count") for i in range(2)]
+    a, b, c = (_of_a_count(world, rng.choice(counts), rng) for _ in range(3))
+    both = relu(world, combine([(ONE, a), (ONE, b), (-ONE, c)]))
+    roots = tuple(world.roots[next(iter(count.ramps))[0]] for count in counts)
+    places = [{r.id: (x, x) for r, x in zip(roots, at, strict=True)} for at in choices(range(25), repeat=2)]
+    true = sum(given(world, both, known)[1] * given(world, a, known)[1] for known in places)
+    at_once = 25 * 25 * bounds(world, both)[1] * bounds(world, a)[1]
+    found = columns._over_all(world, both, a, roots)
+    assert true <= found <= at_once
+    assert halved or found == at_once

@@ -141,7 +141,7 @@ def test_a_part_of_two_values_is_told_by_cases(seed: int):
 
 SMALL = [
     ("lis", {"arch": "mamba2", "length": 1, "values": 1}, 1, 6),
-    ("viterbi", {"arch": "mamba", "length": 2}, 1, 2),  # told by cases; a refusal takes ten seconds
+    ("viterbi", {"arch": "mamba", "length": 2}, 1, 2),  # told by cases or at its edges; a refusal takes ten seconds
     ("shortest-path", {"arch": "mamba2", "nodes": 3, "lengths": 2}, 2, 6),
     ("matrix-chain", {"arch": "mamba2", "matrices": 2, "largest": 2}, 2, 6),
 ]

@@ -1,4 +1,4 @@
-"""What flags leave of other values: equal on every walk of a small language, and nothing where a condition fails."""
+"""What flags and edges leave of values: the same on every walk of a small language, and nothing where they may not."""
 
 from __future__ import annotations
 
@@ -9,18 +9,24 @@ from itertools import product as choices
 import numpy as np
 import pytest
 
+from constructions.registry import CONSTRUCTIONS
+from tests.verify.checker.audit import without
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.evidence import jobs, title
+from tests.verify.checker.plants import plant
 from tests.verify.checker.values import Sequence
 from verify.checker.bent import product, relu, single
 from verify.checker.bounds import bounds, bounds_where
+from verify.checker.cases import at_edges, zero_at_all_edges
 from verify.checker.check import check
 from verify.checker.flags import behind_one_flag, straightened, switched
 from verify.checker.formats import EXACT
-from verify.checker.language import parse
+from verify.checker.language import Graph, parse
+from verify.checker.meaning import Meaning
+from verify.checker.memories import memory
 from verify.checker.running import latch, running_sum
 from verify.checker.tables import Ramp
-from verify.checker.values import Value, World, combine, constant, of_letters
+from verify.checker.values import Value, World, combine, constant, later, of_letters
 
 A, BAR, B, LENGTH = 0, 1, 2, 7
 ONE = Fraction(1)
@@ -151,3 +157,77 @@ def test_proves_what_needs_the_walks(name, tmp_path):
     job = next(job for job in jobs() if title(job) == name)
     directory = write(tmp_path / "c", job[1](), *job[2:])
     assert check(directory).accepted
+
+
+def _graph(world: World) -> Graph:
+    assert world.language.graph is not None
+    return world.language.graph
+
+
+def _edges_of(world: World, word: list[int]) -> list[int]:
+    """The edge that each letter of a word takes."""
+    state, taken = world.language.start, []
+    for letter in word:
+        edges = [i for i, e in enumerate(world.language.edges) if e.source == state and e.letters[letter]]
+        taken += edges
+        state = world.language.edges[edges[0]].target
+    return taken
+
+
+def _some_value(world: World, rng: random.Random) -> Value:
+    """Bent sums, products, and memories read by them, some of them seen back."""
+    a, b, seen = _numbers(world)
+    letters = [of_letters(np.array([float(rng.randint(-2, 2)) for _ in range(3)])) for _ in range(3)]
+    parts = [_bent(world, combine([(ONE, rng.choice([a, b, seen])), (ONE, x)]), rng) for x in letters]
+    parts.append(product(world, parts[0], rng.choice([a, b, seen, letters[1]])))
+    parts.append(memory(world, _letter(A), [(_letter(A), parts[1]), (constant(1), parts[2])], None))
+    parts.append(_bent(world, combine([(ONE, parts[3]), (-ONE, parts[4])]), rng))
+    return combine([(ONE, later(world, part, rng.randrange(3))) for part in rng.sample(parts, 4)])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_value_at_some_edges_is_the_value_where_walks_take_them(seed):
+    world, rng = _world(), random.Random(seed)
+    value, simpler = _some_value(world, rng), 0
+    for _ in range(4):
+        live = np.array([rng.random() < 0.4 for _ in world.language.edges])
+        if not live.any():
+            continue
+        found = at_edges(world, _graph(world), value, live)
+        simpler += found.key != value.key
+        for word in WORDS:
+            s, taken = Sequence(world, word), _edges_of(world, word)
+            assert len(taken) == len(word)
+            assert all(s.value(found, t) == s.value(value, t) for t in range(1, len(word) + 1) if live[taken[t - 1]])
+    assert simpler
+
+
+@pytest.mark.parametrize("most, equal", [(1, True), (2, False)])
+def test_what_is_0_at_all_edges_is_0_and_nothing_else(most, equal):
+    """max(m [a] − number of b, 0) is m [a], for no b comes before an a: [a] where m is 1."""
+    world = _world()
+    _, b, _ = _numbers(world)
+    bent = relu(world, combine([(Fraction(most), _letter(A)), (-ONE, b)]))
+    left, plain = combine([(ONE, bent), (-ONE, _letter(A))]), Meaning(world).zero
+    assert _same(world, left, constant(0)) == equal and not plain(left)
+    assert zero_at_all_edges(world, left, plain) == equal
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_value_that_some_walk_shows_is_0_at_all_edges(seed):
+    world, rng = _world(), random.Random(seed)
+    one, other = _some_value(world, rng), _some_value(world, random.Random(seed % 3))
+    live = np.array([rng.random() < 0.5 for _ in world.language.edges])
+    changed = at_edges(world, _graph(world), one, live) if live.any() else other
+    left = combine([(ONE, one), (-ONE, changed)])
+    assert not zero_at_all_edges(world, left, Meaning(world).zero) or _same(world, left, constant(0))
+
+
+def test_proves_an_edit_distance_edge_by_edge_and_no_changed_weight(tmp_path):
+    circuit = CONSTRUCTIONS["edit-distance"](length=1, distinct_letters=1, arch="mamba").circuit()
+    directory = write(tmp_path / "c", circuit, "mamba")
+    assert check(directory).weights is None
+    with without("E′, edges by themselves"):
+        assert check(directory).meaning
+    tally, wrong = plant(directory, 2, random.Random(1))
+    assert tally["rejected"] == 2 and not wrong

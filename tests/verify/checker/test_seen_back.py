@@ -130,7 +130,8 @@ def test_proves_shifts_beyond_the_longest_sequence(target, far, tmp_path):
     circuit = Circuit("far", output, InputLanguage.everything(letters, 8))
     directory = write(tmp_path / "c", circuit, target)
     assert check(directory).accepted
-    manifest = json.loads((directory / "construction.json").read_text())
-    manifest["promise"]["length"] = 10  # where those count
-    (directory / "construction.json").write_text(json.dumps(manifest))
+    for name in ("construction.json", "circuit.json"):
+        held = json.loads((directory / name).read_text())
+        held["promise"]["length"] = 10  # where those count
+        (directory / name).write_text(json.dumps(held))
     assert check(directory).accepted == (sum(far) < 8)
