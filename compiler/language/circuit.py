@@ -11,7 +11,7 @@ from compiler.language.arguments import instance, integer, shown
 from compiler.language.graph import inputs_first
 from compiler.language.input_language import InputLanguage
 from compiler.language.operations import Embed
-from compiler.language.stream import Stream
+from compiler.language.stream import Stream, given_stream
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -36,7 +36,7 @@ class Circuit:
 
     def __post_init__(self) -> None:
         instance(self.name, str, "the name of a circuit", "a text")
-        instance(self.output, Stream, f"the output of circuit {self.name!r}", "a stream")
+        given_stream(self.output, f"the output of circuit {self.name!r}")
         if self.language is not None:
             instance(self.language, InputLanguage, f"the language of circuit {self.name!r}", "an InputLanguage or None")
         integer(self.length, f"the length of circuit {self.name!r}", 0)

@@ -6,7 +6,7 @@ import numpy as np
 
 from compiler.language.arguments import instance, shown
 from compiler.language.kinds import is_flags
-from compiler.language.stream import Stream, constant
+from compiler.language.stream import Stream, constant, given_stream
 
 
 def any_of(*flags: Stream) -> Stream:
@@ -35,7 +35,7 @@ def argmax(scores: Stream) -> Stream:
 
     Lane i wins where it reaches each later lane and no earlier lane reaches it.
     """
-    instance(scores, Stream, "the scores of argmax", "a stream")
+    given_stream(scores, "the scores of argmax")
     width = scores.width
     if width == 1:
         return constant(0)

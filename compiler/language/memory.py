@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from compiler.language.arguments import Number, instance, number
 from compiler.language.operations import FadingMemory, MemoryRead
-from compiler.language.stream import Stream
+from compiler.language.stream import Stream, given_stream
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Memory:
     def __post_init__(self) -> None:
         streams = {"key": self.key, "value": self.value, **({} if self.when is None else {"when": self.when})}
         for what, stream in streams.items():
-            instance(stream, Stream, f"{what!r} of memory.write", "a stream")
+            given_stream(stream, f"{what!r} of memory.write")
         instance(self.policy, str, "policy of memory.write", "'sum', 'first', 'last' or 'once'")
         instance(self.name, str, "name of memory.write", "a text")
 

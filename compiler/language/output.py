@@ -12,14 +12,14 @@ from compiler.language.arguments import instance, integer, shown
 from compiler.language.codebook import Codebook
 from compiler.language.graph import inputs_first
 from compiler.language.operations import Decide, Embed, Emit, Linear, exact_matrix
-from compiler.language.stream import Stream, constant
+from compiler.language.stream import Stream, constant, given_stream
 from compiler.language.types import Logits
 
 _MOST_RULES = 1000  # 2^1024 is no float64
 
 
 def _enters(stream: Stream, what: str, alphabet: Alphabet) -> None:
-    instance(stream, Stream, f"the stream of {what}", "a stream")
+    given_stream(stream, f"the stream of {what}")
     instance(alphabet, Alphabet, f"the alphabet of {what}", "an Alphabet")
 
 
@@ -85,7 +85,7 @@ def readout_or_blank(stream: Stream, present: Stream, alphabet: Alphabet, member
     and the blank has 1/2; else the token has 1/2 or more, other tokens at most 0 and the blank −1/2.
     """
     _enters(stream, "readout_or_blank", alphabet)
-    instance(present, Stream, "'present' of readout_or_blank", "a stream")
+    given_stream(present, "'present' of readout_or_blank")
     ids = np.asarray(alphabet.once((*alphabet.ids(members), alphabet.index(blank)), "readout_or_blank"))
     scores = np.vstack([np.eye(stream.width), -np.ones((1, stream.width))])
     return _logits(alphabet, ids, (scores, stream), (-scores / 2, present))
@@ -147,7 +147,7 @@ def decide(rules: Sequence[tuple[Stream, str]], otherwise: Stream) -> Stream:
     for rule in rules:
         if not isinstance(rule, tuple) or len(rule) != 2:
             raise TypeError(f"a rule of decide is {shown(rule)}, and (flag, token) is needed")
-        instance(rule[0], Stream, "the flag of a rule of decide", "a stream")
+        given_stream(rule[0], "the flag of a rule of decide")
         _wide(rule[0], "decide", 1, "one flag for each rule")
     alphabet = _alphabet(otherwise, *(flag for flag, _ in rules))
     tokens = tuple(alphabet.index(token) for _, token in rules)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from compiler.language.arguments import Number, instance, number
-from compiler.language.stream import Stream, both
+from compiler.language.arguments import Number, number
+from compiler.language.stream import Stream, both, given_stream
 
 
 def exceeds(a: Stream | Number, b: Stream | Number, gap: Number) -> Stream:
@@ -31,7 +31,7 @@ def differs(a: Stream | Number, b: Stream | Number, gap: Number) -> Stream:
 
 def choose(t: Stream, yes: Stream | Number, no: Stream | Number, gap: Number) -> Stream:
     """`yes` where t ≥ gap, `no` where t ≤ −gap, between them in proportion (paper B, Lemma 4). Three blocks."""
-    instance(t, Stream, "the number that choose looks at", "a stream")
+    given_stream(t, "the number that choose looks at")
     yes, no = both(yes, no)
     width = _power_within(gap)
     return no + _up_to_one(((t + width) / (2 * width)).relu()) * (yes - no)

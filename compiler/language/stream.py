@@ -7,12 +7,12 @@ Building never raises for ill-typed operands: the check pass reports all of them
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
 from inspect import Signature, signature
-from numbers import Rational
 
 import numpy as np
 from scipy import sparse
@@ -35,7 +35,8 @@ class Stream:
 
     Operators: `+ - *` (numbers, other streams), `matrix @ s`, `s ** n`, `s // n` and `s % n`
     (n a positive integer, rounded down as in Python), comparisons
-    (giving Bool), `& | ~` on Bool, `s[i]` / `s[ids]` to pick lanes.
+    (giving Bool), `& | ~` on Bool, `s[i]` / `s[ids]` to pick lanes. A stream of a single lane, or a
+    number, meets every lane of the other operand.
 
     Comparisons are lane by lane, but `==` and `!=` of two OneHots give one flag: whether both are
     present and name the same alternative. So an absent one does not equal itself.
@@ -120,6 +121,9 @@ class Stream:
 
     def __neg__(self) -> Stream:
         return _combine((-1, self))
+
+    def __pos__(self) -> Stream:
+        return self
 
     def __iter__(self) -> Iterator[Stream]:
         """The lanes, one by one."""
@@ -289,6 +293,14 @@ def standing_for(stream: Stream) -> Iterator[None]:
         _standing_for.reset(token)
 
 
+def given_stream(given: object, what: str) -> Stream:
+    """What was given, where it is a stream; TypeError otherwise, which names `constant` where it is a number."""
+    if isinstance(given, Stream):
+        return given
+    hint = "; constant(…) makes a stream of a number" if isinstance(given, numbers.Real) else ""
+    raise TypeError(f"{what} is {shown(given)}, and a stream is needed{hint}")
+
+
 def _checked(operation: ops.Operation, inputs: Sequence[Stream]) -> tuple[Stream, ...]:
     """The inputs, where each is a stream; TypeError names the argument by the operation's own word for it."""
     instance(inputs, Sequence, f"the inputs of {operation.symbol}", "a tuple of streams")
@@ -296,8 +308,7 @@ def _checked(operation: ops.Operation, inputs: Sequence[Stream]) -> tuple[Stream
         if not isinstance(given, Stream):
             words = list(signature(operation.result_type).parameters)
             word = words[min(i, len(words) - 1)] if words else f"input {i}"
-            hint = "; constant(…) makes a stream of a number" if isinstance(given, Rational) else ""
-            raise TypeError(f"{word!r} of {operation.symbol} is {shown(given)}, and a stream is needed{hint}")
+            given_stream(given, f"{word!r} of {operation.symbol}")
     return tuple(inputs)
 
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from compiler.language import operations as ops
 from compiler.language.arguments import Number, instance, number, truth
 from compiler.language.codebook import Codebook
-from compiler.language.stream import Stream, both, constant
+from compiler.language.stream import Stream, both, constant, given_stream
 from compiler.language.types import Bool
 
 
@@ -19,7 +19,7 @@ def concatenate(*streams: Stream) -> Stream:
     """All lanes of the streams side by side."""
     if not streams:
         raise ValueError("concatenate was given no streams, and at least one is needed")
-    widths = [instance(s, Stream, "an input of concatenate", "a stream").width for s in streams]
+    widths = [given_stream(s, "an input of concatenate").width for s in streams]
     starts = np.cumsum([0, *widths])
     matrices = tuple(
         sparse.csr_array((np.ones(w), (range(start, start + w), range(w))), shape=(sum(widths), w))
@@ -50,7 +50,7 @@ def latch(value: Stream, when: Stream, first: bool = False) -> Stream:
     Of several flags one latch each: lane k·w + i is lane i of the value at flag k.
     """
     if truth(first, "first of latch"):
-        instance(when, Stream, "'when' of latch", "a stream")
+        given_stream(when, "'when' of latch")
         when = when & (when.cumsum() == 1)
     return Stream(ops.Latch(), (value, when))
 
@@ -60,7 +60,7 @@ def latch_bank(value: Stream, index: Stream, when: Stream | None = None) -> Stre
 
     when: stores only where it holds; of several flags, flag k tells it for alternative k.
     """
-    instance(index, Stream, "'index' of latch_bank", "a stream")
+    given_stream(index, "'index' of latch_bank")
     return Stream(ops.Latch(), (value, index if when is None else index & when))
 
 
@@ -94,7 +94,7 @@ def fading_sum(value: Stream, decay: Number, level: Stream | None = None) -> Str
     factor = Fraction(number(decay, "decay of fading_sum"))
     if level is None:
         return Stream(ops.FadingSum(factor), (value,))
-    return Stream(ops.SelectiveSum(factor), (value, instance(level, Stream, "level of fading_sum", "a stream")))
+    return Stream(ops.SelectiveSum(factor), (value, given_stream(level, "level of fading_sum")))
 
 
 def silu_product(a: Stream, b: Stream, scale: Number = 128) -> Stream:
@@ -120,7 +120,7 @@ def count(when: Stream, reset: Stream) -> Stream:
 
 def present(when: Stream) -> Stream:
     """Whether `when` held at any position so far, the present one included; lane by lane."""
-    instance(when, Stream, "'when' of present", "a stream")
+    given_stream(when, "'when' of present")
     return Stream(ops.Latch(), (constant(1), when)).retyped(Bool(when.width))
 
 

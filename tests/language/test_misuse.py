@@ -216,7 +216,9 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "select by a number": (lambda: select(1, N, N), "'condition' of select is 1, and a stream is needed"),
     "maximum of a text": (lambda: maximum(N, "3"), "an operand is '3', and a stream or a number is needed"),
     "reset by None": (lambda: count(is_a, None), "'reset' of count is None, and a stream is needed"),
-    "latch a number": (lambda: latch(3, is_a), "'value' of latch is 3, and a stream is needed"),
+    "latch a number": (lambda: latch(3, is_a), "'value' of latch is 3, and a stream is needed; constant("),
+    "latch a fraction": (lambda: latch(0.5, is_a), "'value' of latch is 0.5, and a stream is needed; constant("),
+    "write a number": (lambda: memory.write(N, 1), "'value' of memory.write is 1, and a stream is needed; constant("),
     "a filter of one number": (lambda: lti(N, np.array(3)), "the kernel of lti is a single number, and a list of"),
     "a table of one number": (lambda: N.lookup(np.array(3)), "the table of lookup is array(3) (ndarray), and a list"),
     "a bank by name": (lambda: latch_bank(N, "k", is_a), "'index' of latch_bank is 'k', and a stream is needed"),
@@ -327,6 +329,7 @@ def test_what_a_user_may_well_write_is_accepted() -> None:
     """numpy's integers and flags, lists of tokens, iteration over lanes."""
     assert N.shift(np.int64(2)).operation.k == 2
     assert (np.array([[True]]) @ N).width == 1
+    assert +N is N
     assert len(list(token)) == 3 and all(isinstance(lane, Stream) for lane in token)
     assert compile(over_abc("c", concatenate(CODE.retyped(Code(signs(3))), N.retyped(Real(1, 24))))).error_bound == 0
     assert Alphabet.of(k=np.int64(2)).tokens == ("k0", "k1")
