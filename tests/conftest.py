@@ -1,8 +1,11 @@
 """Settings of every test run."""
 
 import gc
+import os
 
-import torch
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when numpy is loaded, and by the processes that tests start
+
+import torch  # noqa: E402
 
 torch.set_num_threads(1)
 
