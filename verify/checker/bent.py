@@ -114,8 +114,7 @@ def _product_root(world: World, a: Value, b: Value, unit: Fraction) -> Root:
     if sets[0] is not None and sets[1] is not None and len(sets[0]) * len(sets[1]) <= MOST_VALUES:
         values = tuple(sorted({int(x * y / unit) for x in sets[0] for y in sets[1]}))
     facts = (int(min(ends)), int(max(ends)), values)
-    at, by = along(world, a), along(world, b)
-    walks = None if at is None or by is None else corners(at, by) / float(unit)
+    walks = corners(along(world, a), along(world, b)) / float(unit)
     return world.root("product", facts, (unit**-1, a, b), along=walks)
 
 

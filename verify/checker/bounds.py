@@ -9,7 +9,6 @@ from math import ceil, floor, lcm
 
 import numpy as np
 
-from verify.checker.language import Graph
 from verify.checker.tables import MOST_VALUES, Ramp, Table
 from verify.checker.values import (
     TOKEN,
@@ -22,6 +21,7 @@ from verify.checker.values import (
     above,
     below,
     combine,
+    kept,
     later,
     multiple,
     normalised,
@@ -32,14 +32,9 @@ from verify.checker.values import (
 _MOST_PIECES, _MOST_BENDS = 4, 6  # that lemma X looks at
 
 
+@kept
 def bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
     """(lo, hi) over all sequences and positions. Exclusive gates count once: see `_gated_bounds`."""
-    if value.range is None:
-        value.range = world.fact("bounds", value.key, lambda: _bounds_rewritten(world, value))
-    return value.range
-
-
-def _bounds_rewritten(world: World, value: Value) -> tuple[Fraction, Fraction]:
     found = [_bounds(world, v) for v in (value, *rewritten(world, value))]
     return max(lo for lo, _ in found), min(hi for _, hi in found)
 
@@ -98,21 +93,18 @@ def _bounds_at(world: World, value: Value, t: int) -> tuple[Fraction, Fraction]:
     return lo, hi
 
 
+@kept
 def along(world: World, value: Value) -> Along:
-    """Bounds at each edge of the input language (lemma E); None where there is one state only."""
-    graph = world.language.graph
-    if graph is None:
-        return None
-    every = lambda: reduce(tighter, (_along(world, graph, v) for v in (value, *rewritten(world, value))))
-    return world.fact("along", value.key, every)
+    """Bounds at each edge of the input language (lemma E)."""
+    return reduce(tighter, (_along(world, v) for v in (value, *rewritten(world, value))))
 
 
-def _along(world: World, graph: Graph, value: Value) -> np.ndarray:
+def _along(world: World, value: Value) -> Along:
     found, size = np.full((2, len(world.language.edges)), float(value.const)), abs(value.const)
     for (root, lag), component in value.terms.items():
-        here = _component_along(world, graph, component, root)
+        here = _component_along(world, component, root)
         for _ in range(lag):
-            here = graph.before(here, (below(min(component.start)), above(max(component.start))))
+            here = world.language.graph.before(here, (below(min(component.start)), above(max(component.start))))
         found = found + here
         size += max(abs(component.lo), abs(component.hi))
     if size >= Fraction(2) ** (52 + value.unit):  # where float64 may round
@@ -120,9 +112,9 @@ def _along(world: World, graph: Graph, value: Value) -> np.ndarray:
     return found
 
 
-def _component_along(world: World, graph: Graph, component: Component, root: int) -> np.ndarray:
+def _component_along(world: World, component: Component, root: int) -> Along:
     if isinstance(component, Table):
-        return graph.of_letters(component.dense())
+        return world.language.graph.of_letters(component.dense())
     ends, at = world.roots[root].ends
     found = [component.between(lo, hi) for lo, hi in ends]
     return np.array([[below(lo), above(hi)] for lo, hi in found]).T[:, at]
@@ -131,8 +123,6 @@ def _component_along(world: World, graph: Graph, component: Component, root: int
 def bounds_where(world: World, value: Value, flag: Value, level: Fraction) -> tuple[Fraction, Fraction]:
     """Bounds of a value at the positions where `flag` is `level`: at the edges where it can be (lemma E)."""
     (lo, hi), here, by = bounds(world, value), along(world, value), along(world, flag)
-    if here is None or by is None:
-        return lo, hi
     can = (by[0] <= above(level)) & (below(level) <= by[1])
     lows, highs = here[0][can], here[1][can]
     return (max(lo, Fraction(lows.min())), min(hi, Fraction(highs.max()))) if can.any() else (lo, hi)
@@ -145,12 +135,9 @@ def corners(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.stack([(found - slack).min(axis=0), (found + slack).max(axis=0)])
 
 
+@kept
 def latched(world: World, value: Value) -> tuple[str | None, Value, Fraction]:
     """(flag, f, c): the value is f of when the flag was last 1, and c before, by latches of one flag; else no flag."""
-    return world.fact("latched", value.key, lambda: _latched(world, value))
-
-
-def _latched(world: World, value: Value) -> tuple[str | None, Value, Fraction]:
     slope, root = multiple(world, value)
     inner = combine([(slope, root.parts[0])]) if root is not None and root.kind == "form" else value
     flags, stored, level = set(), [], inner.const
@@ -222,16 +209,16 @@ def _elements(gate: Component, points: list[int]) -> tuple[Fraction, list[tuple[
     return gate.ys[0], [(y, [x]) for x, y in found if y != gate.ys[0]]
 
 
+@kept
 def tight(world: World, value: Value) -> tuple[Fraction, Fraction]:
     """Bounds that count what the last bends leave: see `_tight`. They cost more than `bounds`."""
-    return world.fact("tight", value.key, lambda: _tight(world, value, _MOST_BENDS))
+    return _tight(world, value, _MOST_BENDS)
 
 
 def _tight(world: World, value: Value, depth: int) -> tuple[Fraction, Fraction]:
     """Bounds, of the value and of what it is at each piece of its last bend (lemma X)."""
     (lo, hi), here = bounds(world, value), along(world, value)
-    if here is not None:
-        lo, hi = max(lo, Fraction(here[0].min())), min(hi, Fraction(here[1].max()))
+    lo, hi = max(lo, Fraction(here[0].min())), min(hi, Fraction(here[1].max()))
     bends = [(k, c) for k, c in value.ramps.items() if not k[1] and world.roots[k[0]].kind == "form" and _side(c)]
     if not bends or not depth:
         return lo, hi
@@ -294,12 +281,9 @@ def _sums_of_members(sets: list[tuple[Fraction, ...] | None]) -> tuple[Fraction,
     return tuple(Fraction(n, common) for n in sorted(total))
 
 
+@kept
 def values_of(world: World, value: Value) -> tuple[Fraction, ...] | None:
     """A finite set that holds every value, or None."""
-    return world.fact("values", value.key, lambda: _values_of(world, value))
-
-
-def _values_of(world: World, value: Value) -> tuple[Fraction, ...] | None:
     found = [_values_at(world, value, t) for t in _moments(value)]
     every = {v for some in found for v in some or ()}
     return None if None in found or len(every) > MOST_VALUES else tuple(sorted(every))

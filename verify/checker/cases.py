@@ -13,7 +13,7 @@ from verify.checker.bent import applied, product
 from verify.checker.language import Graph
 from verify.checker.memories import memory
 from verify.checker.tables import Table
-from verify.checker.values import TOKEN, ZERO, Component, Root, Value, World, combine, later, normal
+from verify.checker.values import TOKEN, ZERO, Component, Root, Value, World, combine, kept, later, normal
 
 ONE = Fraction(1)
 
@@ -21,30 +21,27 @@ ONE = Fraction(1)
 def zero_at_all_edges(world: World, value: Value, zero: Callable[[Value], bool]) -> bool:
     """Whether the value is shown to be 0 at the edges that take some letters, and so for each set of letters."""
     graph = world.language.graph
-    if graph is None:
-        return False
-    return all(zero(at_edges(world, graph, value, graph.kind == kind)) for kind in range(len(graph.kinds)))
+    return all(zero(at_edges(world, value, tuple(graph.kind == kind))) for kind in range(len(graph.kinds)))
 
 
-def at_edges(world: World, graph: Graph, value: Value, live: np.ndarray) -> Value:
+@kept
+def at_edges(world: World, value: Value, live: tuple[bool, ...]) -> Value:
     """A value that is this one at every position where a walk takes an edge of `live`; elsewhere it may be another."""
-    parts = lambda: [(ONE, _component(world, graph, key, c, live)) for key, c in value.terms.items()]
-    return world.fact(f"at {live.tobytes().hex()}", value.key, lambda: combine(parts(), value.const))
+    parts = [(ONE, _component(world, key, c, np.array(live))) for key, c in value.terms.items()]
+    return combine(parts, value.const)
 
 
-def _component(world: World, graph: Graph, key: tuple[int, int], component: Component, live: np.ndarray) -> Value:
+def _component(world: World, key: tuple[int, int], component: Component, live: np.ndarray) -> Value:
     """What it sees there: letters of the edges that can come so many steps before, and integers within their bounds."""
-    number, lag = key
+    (number, lag), graph = key, world.language.graph
     there = reduce(lambda found, _: graph.preceding(found), range(lag), live)
     if not there.any():  # it sees what stood before the sequence, and nothing else
         return Value(ZERO, {key: component})
     if isinstance(component, Table):
         return normal({(TOKEN, lag): _on_letters(component, graph, there)}, ZERO)
     root = world.roots[number]
-    if root.along is None:
-        raise TypeError("a root without bounds along the walks of its language")
     lo, hi = floor(root.along[0][there].min()), ceil(root.along[1][there].max())
-    ramp, inner = component.straight(max(lo, root.lo), min(hi, root.hi)), _inside(world, graph, root, there)
+    ramp, inner = component.straight(max(lo, root.lo), min(hi, root.hi)), _inside(world, root, there)
     if inner is None:
         return normal({key: ramp}, ZERO)
     before = normal({(TOKEN, lag): Table(np.zeros(world.language.tokens), component.start)}, ZERO)
@@ -59,9 +56,9 @@ def _on_letters(table: Table, graph: Graph, live: np.ndarray) -> Table:
     return Table(dense, table.start)
 
 
-def _inside(world: World, graph: Graph, root: Root, live: np.ndarray) -> Value | None:
+def _inside(world: World, root: Root, live: np.ndarray) -> Value | None:
     """What a form, a product or the queries of a memory are at these edges; None for what holds the past alone."""
-    at = lambda value: at_edges(world, graph, value, live)
+    at = lambda value: at_edges(world, value, tuple(live))
     if root.kind == "form":
         return at(root.parts[0])
     if root.kind == "product":

@@ -15,7 +15,7 @@ from verify.checker.files import Matrix
 from verify.checker.meaning import Meaning
 from verify.checker.quotient import quotient
 from verify.checker.rules import EACH, ONE, RULES, Lanes, Unproved, Unread, maps
-from verify.checker.values import Value, World, combine, constant
+from verify.checker.values import Value, World, combine, constant, kept
 from verify.checker.windows import is_window
 
 _MOST_LANES = 1 << 16
@@ -135,8 +135,7 @@ class Reader:
         """Whether the value is shown to be 0 throughout every sequence."""
         world, forms = self.world, self._forms
         if world.language.tokens > FEW_LETTERS:
-            key, whole = value.key, value
-            world, value = self.world.fact("quotient", key, lambda: quotient(self.world, whole))
+            world, value = quotient(self.world, value)
             forms = _forms_of(world)
         vanishes = lambda v: v.zero or any(m.zero(v) for m in forms if not m.walks)
         if vanishes(value) or self.walks and zero_at_all_edges(world, value, vanishes):
@@ -163,9 +162,10 @@ class Reader:
         return [function(a[i % len(a)], b[i % len(b)]) for i in range(width)]
 
 
+@kept
 def _forms_of(world: World) -> list[Meaning]:
     """The normal forms of a world, which all readings of a circuit share: what one of them found, none finds again."""
-    return world.fact("normal forms", "", lambda: normal_forms(world))
+    return normal_forms(world)
 
 
 def normal_forms(world: World) -> list[Meaning]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial, reduce
+from functools import reduce
 from heapq import heappop, heappush
 from math import prod
 
@@ -17,10 +17,10 @@ import numpy as np
 
 from verify.checker.bounds import along, bounds, corners, given, largest
 from verify.checker.language import Language
-from verify.checker.mass import given_letter, mass, over_edges, sorted_majorants, zero_where
+from verify.checker.mass import given_letter, majorants, mass, over_edges, zero_where
 from verify.checker.once import written
 from verify.checker.tables import Table
-from verify.checker.values import ZERO, Root, Value, World, above, combine, constant
+from verify.checker.values import ZERO, Root, Value, World, above, combine, constant, kept
 
 _SLACK = 1 + 2.0**-20  # float64 sums and products of numbers ≥ 0 are never too small by more
 _MOST_ENTRIES = 1 << 24
@@ -78,12 +78,13 @@ class Bounds:
     sums: list[tuple[int, Fraction, list[tuple[int, int]]]]
 
 
-def _bounds_of(world: World, columns: list[Value]) -> Bounds:
+@kept
+def _bounds_of(world: World, columns: tuple[Value, ...]) -> Bounds:
     found: dict[int, dict[tuple, tuple[int, Table, np.ndarray]]] = {}
     sums, entries = [], 0
     for n, b in enumerate(columns):
         size = _sizes(world, b)
-        for m in sorted_majorants(world, b):
+        for m in majorants(world, b):
             if m.const or any(t.base for t in m.letters.values()):
                 continue
             counts = {lag: _later(world, size, lag) > 0 for lag in m.letters}
@@ -120,23 +121,13 @@ def masses_of_products(world: World, columns: list[Value], x: Value) -> list[Fra
     for n, b in enumerate(columns):
         counted = _by_count(world, b, x)
         best[n] = best[n] if counted is None else min(best[n], counted)
-    by = along(world, x)
-    if by is None:
-        return best
-    at = np.stack([_known(along(world, b)) for b in columns], axis=1)
-    here = corners(at, by[:, None])
+    here = corners(np.stack([along(world, b) for b in columns], axis=1), along(world, x)[:, None])
     return [min(bound, over_edges(world, here[:, n])) for n, bound in enumerate(best)]
-
-
-def _known(here: np.ndarray | None) -> np.ndarray:
-    if here is None:
-        raise TypeError("a column without bounds along the walks of its language")
-    return here
 
 
 def _by_letters(world: World, columns: list[Value], x: Value) -> np.ndarray:
     """Lemma W for a product: (columns,), ∞ where there is no such bound."""
-    known: Bounds = world.fact("columns", "".join(b.key for b in columns), lambda: _bounds_of(world, columns))
+    known = _bounds_of(world, tuple(columns))
     top, seen, left, masses = above(largest(world, x)), given_letter(world, x), _sizes(world, x), {}
     for lag, stack in known.stacks.items():
         given = seen[lag][stack.ids] if lag in seen else np.full(len(stack.ids), top)
@@ -150,14 +141,12 @@ def _by_letters(world: World, columns: list[Value], x: Value) -> np.ndarray:
 
 def _sizes(world: World, value: Value) -> np.ndarray:
     """A bound on |value| at each edge."""
-    here = along(world, value)
-    return np.full(len(world.language.edges), np.inf) if here is None else np.abs(here).max(axis=0)
+    return np.abs(along(world, value)).max(axis=0)
 
 
 def _later(world: World, sizes: np.ndarray, lag: int) -> np.ndarray:
     """For each edge: the largest of `sizes` at the edges that a walk can take `lag` steps later; 0 where it ends."""
-    graph = world.language.graph
-    return reduce(lambda found, _: graph.following(found), range(lag), sizes) if graph is not None else sizes
+    return reduce(lambda found, _: world.language.graph.following(found), range(lag), sizes)
 
 
 def _by_count(world: World, b: Value, x: Value) -> Fraction | None:
@@ -178,11 +167,11 @@ def _by_count(world: World, b: Value, x: Value) -> Fraction | None:
         for own, often in (((clock,), times), *(((clock, s), 1) for s in sums)):
             seen = {root.id for root in _counts(world, x)} & {root.id for root in own}
             top, y = (Fraction(1), x) if seen else (largest(world, x), constant(1))
-            place = f"{[root.id for root in own]} {b.key} {y.key}"
-            found.append(often * top * world.fact("over all", place, partial(_over_all, world, b, y, own)))
+            found.append(often * top * _over_all(world, b, y, own))
     return min(found, default=None)
 
 
+@kept
 def _over_all(world: World, b: Value, x: Value, counts: tuple[Root, ...]) -> Fraction:
     """A bound on Σ b · x over all values of these counts, each once: their ranges are halved where most is added."""
     known = {root.id: (root.lo, root.hi) for root in counts}
@@ -228,9 +217,6 @@ def _grows(world: World, drive: Value, x: Value) -> bool:
 
 def _segments(world: World, reset: Value, x: Value) -> Fraction:
     """How often a count begins anew and x may still come: once at the start, and at the resets that x can follow."""
-    graph, here, when = world.language.graph, along(world, x), along(world, reset)
-    if graph is None or here is None or when is None:
-        return 1 + mass(world, reset)
-    live = np.abs(here).max(axis=0)
+    graph, live = world.language.graph, _sizes(world, x)
     left = reduce(lambda found, _: np.maximum(live, graph.following(found)), range(graph.states), live)
-    return 1 + over_edges(world, when * (left > 0))
+    return 1 + over_edges(world, along(world, reset) * (left > 0))

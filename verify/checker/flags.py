@@ -110,13 +110,13 @@ def straightened(world: World, a: Value, b: Value) -> tuple[Value, Value]:
 def _straight_behind(world: World, value: Value, flag: Value) -> Value:
     """The value, changed only where the flag, of roots of two values, is 0: at edges where it cannot be else (E)."""
     by = along(world, flag)
-    if by is None or any(_wide(world.roots[number]) for number, _ in flag.ramps):
+    if any(_wide(world.roots[number]) for number, _ in flag.ramps):
         return value
     live = by.any(axis=0)
     terms: dict[Key, Component] = dict(value.terms)
     for (number, lag), ramp in value.ramps.items():
         root = world.roots[number]
-        if live.any() and not lag and _wide(root) and root.along is not None:
+        if live.any() and not lag and _wide(root):
             lo, hi = floor(root.along[0][live].min()), ceil(root.along[1][live].max())
             terms[number, lag] = ramp.straight(max(lo, root.lo), min(hi, root.hi))
     return normal(terms, value.const)

@@ -35,11 +35,9 @@ class Language:
     length: int
 
     @cached_property
-    def graph(self) -> Graph | None:
-        """Where walks lead; None where there is one state only, so that nothing depends on where a walk is."""
+    def graph(self) -> Graph:
+        """Where walks lead."""
         states = sorted({self.start, *(s for e in self.edges for s in (e.source, e.target))})
-        if len(states) == 1:
-            return None
         place = {state: i for i, state in enumerate(states)}
         ends = np.array([(place[e.source], place[e.target]) for e in self.edges]).reshape(-1, 2)
         kinds = {e.letters.tobytes(): e.letters for e in self.edges}
@@ -61,22 +59,17 @@ class Language:
             found[edge.letters] += 1.0 if edge.distinct or not edge.repeats else float(self.length)
         return np.minimum(found, float(self.length))
 
-    def mass(
-        self, values: np.ndarray, factors: np.ndarray | None = None, letters: np.ndarray | slice = slice(None)
-    ) -> Fraction:
-        """A bound on the sum of a non-negative letter function over the positions of any sequence. letters: where its
-        values stand, if it is 0 elsewhere; factors: what it is multiplied by at each edge.
+    def mass(self, values: np.ndarray) -> Fraction:
+        """A bound on the sum of a non-negative letter function over the positions of any sequence.
 
         Lemma M. The positions that an edge takes add up to at most the sum over its letters if it is distinct, its
         largest value if it is taken once, and length times that in any case; and the whole to at most length times
         the largest value. `values` must be float64 numbers whose sums are exact or rounded up by no more than 2^-20.
         """
         total, largest = Fraction(0), Fraction(0)
-        for edge, factor in zip(self.edges, [1.0] * len(self.edges) if factors is None else factors, strict=True):
-            taken = values[edge.letters[letters]] * factor
+        for edge in self.edges:
+            taken = values[edge.letters]
             top = Fraction(float(taken.max(initial=0.0)))
-            if not top:
-                continue
             bound = top if not edge.repeats else top * self.length
             if edge.distinct:
                 bound = min(bound, _sum_above(taken))

@@ -12,7 +12,7 @@ import numpy as np
 from verify.checker.bent import single
 from verify.checker.bounds import along, bounds, largest
 from verify.checker.tables import Ramp, Table
-from verify.checker.values import ZERO, Component, Key, Value, World, below
+from verify.checker.values import ZERO, Component, Key, Value, World, below, kept
 
 Phi = Callable[[Fraction], Fraction]  # a non-decreasing function
 Number = Callable[[Table], Fraction]
@@ -26,20 +26,16 @@ class Majorant:
     letters: dict[int, Table]
 
 
+@kept
 def mass(world: World, value: Value) -> Fraction:
     """A bound on Σ_t |value(t)| over all sequences of the language."""
-    return world.fact("mass", value.key, lambda: _mass(world, value))
-
-
-def _mass(world: World, value: Value) -> Fraction:
     length, best = world.language.length, largest(world, value) * world.language.length
-    for m in sorted_majorants(world, value):
+    for m in majorants(world, value):
         total = m.const * length
         for table in m.letters.values():
             total += world.language.mass(table.dense()) + sum(table.start)
         best = min(best, total)
-    here = along(world, value)
-    return best if here is None else min(best, over_edges(world, here))
+    return min(best, over_edges(world, along(world, value)))
 
 
 def over_edges(world: World, here: np.ndarray) -> Fraction:
@@ -55,17 +51,9 @@ def _rounded_up(total: float, terms: np.ndarray) -> Fraction:
     return Fraction(total) if exact else Fraction(total) * (1 + Fraction(1, 1 << 20))
 
 
-def sorted_majorants(world: World, value: Value) -> list[Majorant]:
-    """`majorants`, once."""
-    return world.fact("majorants", value.key, lambda: list(majorants(world, value)))
-
-
+@kept
 def given_letter(world: World, value: Value) -> dict[int, np.ndarray]:
     """For some lags: a bound on |value| for each letter there."""
-    return world.fact("given", value.key, lambda: _find_given_letter(world, value))
-
-
-def _find_given_letter(world: World, value: Value) -> dict[int, np.ndarray]:
     if len(value.terms) != 1:
         return {}
     key, component = single(world, value)
@@ -101,11 +89,11 @@ def _monotone(ramp: Ramp) -> tuple[Phi | None, int]:
     return (lambda x: ramp.at(min(max(int(sign * x), ramp.xs[0]), ramp.xs[-1]))), sign
 
 
-def majorants(world: World, value: Value) -> Iterator[Majorant]:
+@kept
+def majorants(world: World, value: Value) -> list[Majorant]:
     """Upper bounds on |value| that are sums of functions of one letter each; at least one."""
     if len(value.terms) <= 1:
-        yield from _of_component(world, *single(world, value))
-        return
+        return list(_of_component(world, *single(world, value)))
     total, rest = ZERO, value.const
     letters: dict[int, Table] = {}
     for key, component in value.terms.items():
@@ -115,7 +103,7 @@ def majorants(world: World, value: Value) -> Iterator[Majorant]:
         total += part.const
         for lag, table in part.letters.items():
             letters[lag] = _added(letters.get(lag), table)
-    yield Majorant(total + abs(rest), letters)
+    return [Majorant(total + abs(rest), letters)]
 
 
 def _added(a: Table | None, b: Table) -> Table:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import reduce
 from itertools import chain
 from itertools import product as iterproduct
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from verify.checker.values import (
     World,
     combine,
     constant,
+    kept,
     later,
     multiple,
     normalised,
@@ -53,7 +55,8 @@ from verify.checker.windows import (
 ONE = Fraction(1)
 _MOST_COLUMNS = 8  # of a memory that is a factor
 _MOST_QUERIES = 64  # that are looked at together
-Terms = list[tuple[Fraction, Factors]]
+Term = tuple[Fraction, Factors]
+Terms = list[Term]
 
 
 class Meaning:
@@ -66,30 +69,19 @@ class Meaning:
     def __init__(self, world: World, bends: bool = False, walks: bool = False):
         self.world, self.bends, self.walks = world, bends, walks
         self._clock = Clock(world)
-        self._keys: dict[str, tuple] = {}
-        self._labels: dict[str, str] = {}
-        self._sums: dict[tuple, tuple[list[Letters], dict[str, Terms]]] = {}
-        self._opened: dict[str, Value] = {}
+        self.facts: dict[tuple, Any] = {}  # what `kept` methods found
         self._zeros: dict[str, bool] = {}
-        self._split_parts: dict[str, Terms] = {}
-        self._switched: dict[tuple, Value | None] = {}  # by what bends and how
-        self._multiplied_out: dict[int, list[tuple[Fraction, Value]]] = {}  # by product
-        self._gates: dict[str, list[tuple[Fraction, tuple | None]]] = {}
         self._queries: dict[tuple, tuple[Value, Fraction]] = {}  # by key: a window, and what it is divided by
-        self._written: dict[tuple[str, int], list[Letters]] = {}  # windows, by how many first positions are told apart
-        self._axes: dict[int, tuple[int, Fraction, str]] = {}
 
+    @kept
     def key(self, value: Value) -> tuple:
-        if value.key not in self._keys:
-            window, items = self._gathered(value)
-            self._keys[value.key] = self.name([(ONE, (window,))]), items.key()
-        return self._keys[value.key]
+        window, items = self._gathered(value)
+        return self.name([(ONE, (window,))]), items.key()
 
+    @kept
     def label(self, value: Value) -> str:
         """The key in short."""
-        if value.key not in self._labels:
-            self._labels[value.key] = digest(self.key(value))
-        return self._labels[value.key]
+        return digest(self.key(value))
 
     def zero(self, value: Value) -> bool:
         """Whether the normal form of the value is that of 0."""
@@ -112,13 +104,9 @@ class Meaning:
         rest = {k: c for k, c in value.ramps.items() if not is_window_root(self.world, self.world.roots[k[0]])}
         return Value(ZERO, {k: c for k, c in value.terms.items() if k not in rest}), rest
 
+    @kept
     def opened(self, value: Value) -> Value:
         """Bent sums that a flag switches as products, and others without the slope that their parts carry."""
-        if value.key not in self._opened:
-            self._opened[value.key] = self._open(value)
-        return self._opened[value.key]
-
-    def _open(self, value: Value) -> Value:
         terms = []
         value = delayed(self._clock, value)
         for (root, lag), ramp in value.ramps.items():
@@ -141,13 +129,12 @@ class Meaning:
                 terms += [(-ONE, Value(ZERO, {(root, lag): line})), (slope, shape)]
         return self.opened(combine([(ONE, value), *terms])) if terms else value
 
+    @kept
     def _monomials(self, root: Root) -> list[tuple[Fraction, Value]]:
         """A product as a sum of weight · product of components."""
-        if root.id not in self._multiplied_out:
-            scale, a, b = root.parts
-            whole = (scale, straightened(self.world, a, b) if self.walks else (a, b))
-            self._multiplied_out[root.id] = [(w, self._multiplied(f)) for w, f in self.expanded([whole])]
-        return self._multiplied_out[root.id]
+        scale, a, b = root.parts
+        whole = (scale, straightened(self.world, a, b) if self.walks else (a, b))
+        return [(w, self._multiplied(f)) for w, f in self.expanded([whole])]
 
     def _multiplied(self, factors: Factors) -> Value:
         """The product, windows and then others, each in the order of their normal forms."""
@@ -155,14 +142,9 @@ class Meaning:
         order = [f for k in kinds for f in (sorted(k, key=self.label) if len(k) > 1 else k)]
         return reduce(lambda a, b: product(self.world, a, b), order)
 
+    @kept
     def _gated(self, shape: Value, ramp: Ramp) -> Value | None:
         """φ of a sum as a product, where a part of the sum switches it."""
-        place = shape.key, ramp.key
-        if place not in self._switched:
-            self._switched[place] = self._find_gated(shape, ramp)
-        return self._switched[place]
-
-    def _find_gated(self, shape: Value, ramp: Ramp) -> Value | None:
         opened = self.opened(shape)
         together = behind_one_flag(self.world, opened) if self.walks else ()
         parts = [*together, *chain(*map(self._components, (shape, opened)))]
@@ -178,29 +160,28 @@ class Meaning:
         parts = [Value(ZERO, {place: c}) for place, c in rest.items()] + ([] if window.constant else [window])
         return [(v, combine([(ONE, shape), (-ONE, v)])) for v in parts] if len(parts) > 1 else []
 
+    @kept
     def axis(self, root: Root) -> tuple[int, Fraction, str]:
         """(sign, shift, key) of what bends: x of the root is sign · y + shift, and y has the key."""
-        if root.id not in self._axes:
-            value = root.parts[0] if root.kind == "form" else of_root(root, ONE)
-            window, _ = self._gathered(value)
-            far = letters_of(self.world, window, None)
-            shift = Fraction(float(far.table[tuple(far.axes[lag][0] for lag in sorted(far.axes))]))
-            up, down = (self.label(combine([(s, value)], -s * shift)) for s in (ONE, -ONE))
-            self._axes[root.id] = (1, shift, up) if up <= down else (-1, shift, down)
-        return self._axes[root.id]
+        value = root.parts[0] if root.kind == "form" else of_root(root, ONE)
+        window, _ = self._gathered(value)
+        far = letters_of(self.world, window, None)
+        shift = Fraction(float(far.table[tuple(far.axes[lag][0] for lag in sorted(far.axes))]))
+        up, down = (self.label(combine([(s, value)], -s * shift)) for s in (ONE, -ONE))
+        return (1, shift, up) if up <= down else (-1, shift, down)
 
     def slope(self, root: Root, ramp: Ramp) -> Fraction:
         """The slope of a ramp before its first bend."""
         return (ramp.slopes or [ZERO])[0 if ramp.linear or self.axis(root)[0] > 0 else -1]
 
-    def name(self, terms: Iterable[tuple[Fraction, Factors]]) -> tuple:
+    def name(self, terms: Iterable[Term]) -> tuple:
         """The normal form of a sum of products."""
-        window, products = self._sum(terms)
+        window, products = self._sum(tuple(terms), 0)
         return window_key(window), tuple(sorted((n, digest(self.name(self._pure(g)))) for n, g in products.items()))
 
-    def vanishes(self, terms: Iterable[tuple[Fraction, Factors]]) -> bool:
+    def vanishes(self, terms: Iterable[Term]) -> bool:
         """Whether the normal form of a sum of products is that of 0, or it is seen to be 0 by common factors."""
-        window, products = self._sum(terms)
+        window, products = self._sum(tuple(terms), 0)
         if any(piece.table.any() for piece in window):
             return False
         return self._cancel([term for group in products.values() for term in group])
@@ -228,17 +209,11 @@ class Meaning:
         at = next((i for i, f in enumerate(factors) if self.label(f) == self.label(g)), None)
         return None if at is None else factors[:at] + factors[at + 1 :]
 
-    def _sum(self, terms: Iterable[tuple[Fraction, Factors]], depth: int = 0) -> tuple[list[Letters], dict[str, Terms]]:
+    @kept
+    def _sum(self, terms: tuple[Term, ...], depth: int) -> tuple[list[Letters], dict[str, Terms]]:
         """A sum of products: that of windows as functions of letters, with `depth` first positions at least, and
         others.
         """
-        listed = list(terms)
-        place = depth, tuple((weight, tuple(f.key for f in factors)) for weight, factors in listed)
-        if place not in self._sums:
-            self._sums[place] = self._added(listed, depth)
-        return self._sums[place]
-
-    def _added(self, terms: Terms, depth: int) -> tuple[list[Letters], dict[str, Terms]]:
         windows: Terms = []
         others: Terms = []
         for weight, factors in self.expanded(terms):
@@ -251,12 +226,11 @@ class Meaning:
             total = plus(total, reduce(times, parts), weight)
         return total, self._products(others)
 
+    @kept
     def _pieces(self, window: Value, depth: int) -> list[Letters]:
-        if (window.key, depth) not in self._written:
-            self._written[window.key, depth] = pieces(self.world, window, depth)
-        return self._written[window.key, depth]
+        return pieces(self.world, window, depth)
 
-    def expanded(self, terms: list[tuple[Fraction, Factors]]) -> Iterator[tuple[Fraction, Factors]]:
+    def expanded(self, terms: Iterable[Term]) -> Iterator[Term]:
         """Products of sums as sums of products: each factor a window, or one component that is 0 where its root is."""
         for weight, factors in terms:
             split: list[Terms] = [[(weight, ())], *(self._parts(f) for f in factors)]
@@ -268,12 +242,9 @@ class Meaning:
                 joined = joined_factors(self.world, found)
                 yield from [(total, found)] if len(joined) == len(found) else self.expanded([(total, joined)])
 
+    @kept
     def _parts(self, value: Value) -> Terms:
-        if value.key not in self._split_parts:
-            self._split_parts[value.key] = self._split_up(value)
-        return self._split_parts[value.key]
-
-    def _split_up(self, value: Value) -> Terms:
+        """A value as a sum: each part a window, or one component that is 0 where its root is."""
         if is_window(self.world, value):
             return [(ONE, (value,))]
         value = self.opened(value)
@@ -323,13 +294,9 @@ class Meaning:
         flags = {key for key, flag in keys if flag}
         return sorted([*flags, *(key for key, flag in keys if not flag)])
 
+    @kept
     def gates(self, value: Value) -> list[tuple[Fraction, tuple | None]]:
         """(scale, key) of the parts of a gate or query, None for 1; a window of both signs is a difference of two."""
-        if value.key not in self._gates:
-            self._gates[value.key] = self._gates_of(value)
-        return self._gates[value.key]
-
-    def _gates_of(self, value: Value) -> list[tuple[Fraction, tuple | None]]:
         if value.constant:
             return [(value.const, None)] if value.const else []
         if not is_window(self.world, value):
@@ -373,6 +340,6 @@ class Meaning:
         """Whether a query is 0 wherever the running sum of these windows is not, which is a window (lemma Z)."""
         depth = max([reach(self.world, f) for _, factors in terms for f in factors] + [0])
         depth = max(depth, reach(self.world, self._queries[key][0]) if key else 0)
-        window, products = self._sum(terms, depth)
+        window, products = self._sum(tuple(terms), depth)
         total = None if products else ended(window)
         return total is not None and not any(p.table.any() for p in times(self._query(key, depth), total))

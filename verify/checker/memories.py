@@ -11,13 +11,14 @@ from verify.checker.bent import product
 from verify.checker.bounds import bounds, largest, latched, tight
 from verify.checker.columns import most_held
 from verify.checker.formats import exponent
-from verify.checker.mass import mass, sorted_majorants
+from verify.checker.mass import majorants, mass
 from verify.checker.running import running_sum, upright
 from verify.checker.sums import representable
-from verify.checker.tables import Ramp, digest, ramp_sum
-from verify.checker.values import ZERO, Key, Root, Value, World, combine, constant, of_root, scaled
+from verify.checker.tables import Ramp, ramp_sum
+from verify.checker.values import ZERO, Key, Root, Value, World, combine, constant, kept, of_root, scaled
 
 _MOST_TOGETHER = 64  # columns
+Columns = tuple[tuple[Value, Value], ...]  # B and C of each
 
 
 def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what: str | None) -> Value:
@@ -27,10 +28,8 @@ def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what:
     if drive.constant and not drive.const:
         return drive
     scale, shape = upright(world, drive)
-    as_given = digest([(b.key, c.key) for b, c in columns])
-    columns, b_size, c_size = world.fact("scaled columns", as_given, lambda: _common_scale(columns))
-    name = world.fact("name of columns", as_given, lambda: digest([(b.key, c.key) for b, c in columns]))
-    held: Held = world.fact("held", shape.key + name, lambda: _held(world, shape, columns))
+    alike, b_size, c_size = _common_scale(world, tuple(columns))
+    held = _held(world, shape, alike)
     for unit_b, most in held.tops.items() if what else ():
         unit_h = unit_b + drive.unit + exponent(b_size)
         representable(world, abs(scale) * b_size * most, unit_h, f"{what}: a column of its state")
@@ -39,7 +38,7 @@ def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what:
         representable(world, abs(scale) * held.read, exponent(scale) + held.unit, f"{what}: what it reads")
     top = int(held.read / unit)
     facts = (0 if held.positive else -top, top, None)
-    root = world.root("memory", facts, (unit, shape, tuple(columns)))
+    root = world.root("memory", facts, (unit, shape, alike))
     return of_root(root, scale * unit)
 
 
@@ -81,7 +80,8 @@ class Held:
     positive: bool
 
 
-def _held(world: World, shape: Value, columns: list[tuple[Value, Value]]) -> Held:
+@kept
+def _held(world: World, shape: Value, columns: Columns) -> Held:
     writes, queries = [b for b, _ in columns], [c for _, c in columns]
     most: dict[int, Fraction] = {}
     tops = most_held(world, writes, shape)
@@ -92,12 +92,13 @@ def _held(world: World, shape: Value, columns: list[tuple[Value, Value]]) -> Hel
     return Held(most, read, unit, all(bounds(world, v)[0] >= 0 for v in (shape, *writes, *queries)))
 
 
-def _common_scale(columns: list[tuple[Value, Value]]) -> tuple[list[tuple[Value, Value]], Fraction, Fraction]:
+@kept
+def _common_scale(world: World, columns: Columns) -> tuple[Columns, Fraction, Fraction]:
     """The columns divided by powers of two, the same for proportional columns, and these powers."""
     b_size, c_size = (
         Fraction(2) ** max((v.unit for v in side if not v.zero), default=0) for side in zip(*columns, strict=True)
     )
-    return [(scaled(b, 1 / b_size), scaled(c, 1 / c_size)) for b, c in columns], b_size, c_size
+    return tuple((scaled(b, 1 / b_size), scaled(c, 1 / c_size)) for b, c in columns), b_size, c_size
 
 
 def read_bound(world: World, queries: list[Value], tops: list[Fraction]) -> Fraction:
@@ -114,7 +115,7 @@ def read_bound(world: World, queries: list[Value], tops: list[Fraction]) -> Frac
             sign = 1 if bounds(world, query)[1] > 0 else -1
             lines.setdefault((since, place), []).append((top, ramp.affine(Fraction(sign), sign * query.const)))
             continue
-        m = sorted_majorants(world, query)[0]
+        m = majorants(world, query)[0]
         total += m.const * top
         for lag, table in m.letters.items():
             rounded_up = float(top * (1 + Fraction(1, 1 << 40)))

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from verify.checker.tables import Table
-from verify.checker.values import Component, Key, Value, World
+from verify.checker.values import Component, Key, Value, World, kept
 
 
+@kept
 def quotient(world: World, value: Value) -> tuple[World, Value]:
     """The value over classes of letters, each seen as its first letter, in a world of its own.
 

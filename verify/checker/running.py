@@ -71,12 +71,10 @@ def upright(world: World, drive: Value) -> tuple[Fraction, Value]:
     return (scale, shape) if bounds(world, shape)[1] > 0 else (-scale, scaled(shape, Fraction(-1)))
 
 
-def _summed(world: World, shape: Value, exact: int | None) -> Along:
+def _summed(world: World, shape: Value, exact: int | None) -> Along | None:
     """A running sum in units of the shape, at each edge."""
-    graph, here = world.language.graph, along(world, shape)
-    if graph is None or here is None or exact is not None:
-        return None
-    return graph.added(here / float(Fraction(2) ** shape.unit))
+    unit = float(Fraction(2) ** shape.unit)
+    return None if exact is not None else world.language.graph.added(along(world, shape) / unit)
 
 
 def latch(world: World, value: Value, flag: Value) -> Value:
@@ -89,12 +87,10 @@ def latch(world: World, value: Value, flag: Value) -> Value:
     found = values_of(world, shape)
     values = None if found is None else tuple(sorted({0} | {int(v / unit) for v in found}))
     facts = (min(0, int(lo / unit)), max(0, int(hi / unit)), values)
-    graph, here, when = world.language.graph, along(world, shape), along(world, flag)
-    kept = None
-    if graph is not None and here is not None and when is not None:
-        new = here / float(unit)
-        hull = lambda old: np.stack([np.minimum(old[0], new[0]), np.maximum(old[1], new[1])])
-        kept = graph.followed(lambda old: np.where(when[0] >= 1, new, np.where(when[1] < 1, old, hull(old))))
+    new, when = along(world, shape) / float(unit), along(world, flag)
+    hull = lambda old: np.stack([np.minimum(old[0], new[0]), np.maximum(old[1], new[1])])
+    after = lambda old: np.where(when[0] >= 1, new, np.where(when[1] < 1, old, hull(old)))
+    kept = world.language.graph.followed(after)
     root = world.root("latch", facts, (unit, shape, flag), along=kept)
     _difference_of_sums(world, root)
     return of_root(root, scale * unit)
@@ -127,10 +123,10 @@ def counted(world: World, drive: Value, reset: Value, what: str) -> Value:
     return of_root(root, scale * unit)
 
 
-def _since(world: World, shape: Value, reset: Value) -> Along:
+def _since(world: World, shape: Value, reset: Value) -> Along | None:
     """A count of what is never negative since a reset, in units of the shape, at each edge."""
-    graph, here, when = world.language.graph, along(world, shape), along(world, reset)
-    if graph is None or here is None or when is None or here[0].min() < 0:
+    here, when = along(world, shape), along(world, reset)
+    if here[0].min() < 0:
         return None
     added = here / float(Fraction(2) ** shape.unit)
     never, certain = when[1] <= 0, when[0] >= 1
@@ -138,4 +134,4 @@ def _since(world: World, shape: Value, reset: Value) -> Along:
     def after(before: np.ndarray) -> np.ndarray:
         return np.stack([np.where(never, before[0] + added[0], 0.0), np.where(certain, 0.0, before[1] + added[1])])
 
-    return graph.followed(after)
+    return world.language.graph.followed(after)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, wraps
 from math import ceil, floor, gcd
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -21,12 +21,31 @@ from verify.checker.language import Language
 from verify.checker.tables import Ramp, Table, digest, ramp_sum, table_sum
 
 Component = Table | Ramp
-Along = np.ndarray | None  # (2, edges): bounds of a number at the positions where a walk takes each edge
+Along = np.ndarray  # (2, edges): bounds of a number at the positions where a walk takes each edge
 Facts = tuple[int, int, tuple[int, ...] | None]  # lo, hi and the values, of a root
 
 TOKEN = -1
 Key = tuple[int, int]  # (root, lag)
 ZERO = Fraction(0)
+Function = TypeVar("Function", bound=Callable)
+
+
+def kept(function: Function) -> Function:
+    """The function, each answer of which is found once: it stands among the facts of the world, the first operand."""
+
+    @wraps(function)
+    def answer(world: Any, *operands: Any) -> Any:
+        place = function.__name__, named(operands)
+        if place not in world.facts:
+            world.facts[place] = function(world, *operands)
+        return world.facts[place]
+
+    return cast(Function, answer)
+
+
+def named(part: Any) -> Any:
+    """What tells an operand from others: the key of a value or a component, by itself or within tuples."""
+    return tuple(map(named, part)) if isinstance(part, tuple) else getattr(part, "key", part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +54,7 @@ class Root:
 
     kind and parts say what it is: "form" (a sum of components), or an operation on values. exact: up to this x the
     module's number is x itself; beyond it is only known to be at least `exact` (a count that outgrew its format).
-    along: bounds at each edge of the input language, None where nothing depends on that.
+    along: bounds at each edge of the input language.
     """
 
     id: int
@@ -44,14 +63,12 @@ class Root:
     hi: int
     values: tuple[int, ...] | None
     parts: tuple
-    exact: int | None = None
-    along: np.ndarray | None = None
+    exact: int | None
+    along: Along
 
     @cached_property
     def ends(self) -> tuple[list[tuple[int, int]], np.ndarray]:
         """(the distinct bounds along the edges, which of them each edge has)."""
-        if self.along is None:
-            raise TypeError("a root without bounds along the walks of its language")
         found, at = np.unique(self.along, axis=1, return_inverse=True)
         return [(floor(lo), ceil(hi)) for lo, hi in found.T.tolist()], at.reshape(-1)
 
@@ -67,7 +84,6 @@ class Value:
         self.const = const
         self.terms = dict(sorted(terms.items()))
         self.upto = upto
-        self.range: tuple[Fraction, Fraction] | None = None
 
     @cached_property
     def key(self) -> str:
@@ -106,40 +122,26 @@ class World:
     format: Format
     roots: list[Root] = field(default_factory=list)
     known: dict[tuple, Root] = field(default_factory=dict)
-    facts: dict[tuple, Any] = field(default_factory=dict)  # by name and the key of a value
+    facts: dict[tuple, Any] = field(default_factory=dict)  # what `kept` functions found
     zeros: dict[Key, tuple[Key, Value]] = field(default_factory=dict)  # by latch: (running sum, a value that is 0)
-
-    def fact(self, name: str, key: str, find: Callable[[], Any]) -> Any:
-        """What `find` finds out of the value or the values with this key, found once."""
-        place = (name, key)
-        if place not in self.facts:
-            self.facts[place] = find()
-        return self.facts[place]
 
     def met(self, kind: str, parts: tuple) -> Root | None:
         """The root with this kind and parts, if there is one, so that its facts need not be found again."""
-        return self.known.get(_definition(kind, parts, None))
+        return self.known.get((kind, named(parts), None))
 
-    def root(self, kind: str, facts: Facts, parts: tuple, exact: int | None = None, along: Along = None) -> Root:
+    def root(self, kind: str, facts: Facts, parts: tuple, exact: int | None = None, along: Along | None = None) -> Root:
         """The root with this kind, parts and limit; new ones get the next number."""
-        key = _definition(kind, parts, exact)
+        key = kind, named(parts), exact
         if key not in self.known:
             lo, hi, values = facts
-            if self.language.graph is not None:
-                everywhere = np.repeat([[below(lo)], [above(hi)]], len(self.language.edges), axis=1)
-                along = everywhere if along is None else tighter(along, everywhere)
-                lo, hi = max(lo, floor(along[0].min())), min(hi, ceil(along[1].max()))
+            everywhere = np.repeat([[below(lo)], [above(hi)]], len(self.language.edges), axis=1)
+            along = everywhere if along is None else tighter(along, everywhere)
+            lo, hi = max(lo, floor(along[0].min())), min(hi, ceil(along[1].max()))
             values = None if values is None else tuple(v for v in values if lo <= v <= hi)
             root = Root(len(self.roots), kind, lo, hi, values, parts, exact, along)
             self.roots.append(root)
             self.known[key] = root
         return self.known[key]
-
-
-def _definition(kind: str, parts: tuple, exact: int | None) -> tuple:
-    """What says which root it is: the same for equal ones."""
-    columns = lambda part: digest([(b.key, c.key) for b, c in part]) if isinstance(part, tuple) else part
-    return kind, *(p.key if isinstance(p, Value) else columns(p) for p in parts), exact
 
 
 def constant(x: Fraction | int) -> Value:

@@ -64,6 +64,13 @@ def _edges(**changed: bool) -> tuple:
     return files, "parse", parse
 
 
+def _one_state() -> property:
+    """Where walks lead, if every edge began and ended at one state."""
+    graph = language.Language.graph.func  # type: ignore[attr-defined]
+    alike = lambda edges: tuple(replace(e, source="", target="") for e in edges)
+    return property(lambda self: graph(replace(self, start="", edges=alike(self.edges))))
+
+
 def _unbent(world: object) -> list[meaning.Meaning]:
     return [meaning.Meaning(world, walks=walks) for walks in (False, True)]
 
@@ -74,7 +81,7 @@ def _of_memories(_world: object, root: Root) -> list[tuple]:
 
 NOTHING: Callable = lambda *_: None
 RULES: dict[str, tuple] = {
-    "E, bounds along walks": (language.Language, "graph", None),
+    "E, bounds along walks": (language.Language, "graph", _one_state()),
     "D, a sum less its latch is a count": (running, "_difference_of_sums", NOTHING),
     "D′, sums that are forms": (bounds, "_folded", lambda *_: iter(())),
     "M, distinct letters": _edges(distinct=False),

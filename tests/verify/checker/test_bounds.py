@@ -81,9 +81,8 @@ def test_every_bound_holds_on_sampled_sequences(name, params, tmp_path):
                 x = sequence.root(root.id, t)
                 assert x.denominator == 1 and root.lo <= x <= root.hi, (root.kind, root.id, x, root.lo, root.hi)
                 assert root.values is None or x in root.values, (root.kind, root.id, x)
-                if root.along is not None:
-                    here = [e.letters[word[t - 1]] for e in world.language.edges]
-                    assert any(lo <= x <= hi for lo, hi in root.along.T[here]), (root.kind, root.id, x)
+                here = [e.letters[word[t - 1]] for e in world.language.edges]
+                assert any(lo <= x <= hi for lo, hi in root.along.T[here]), (root.kind, root.id, x)
             for value, (lo, hi) in zip(asked, bounded, strict=True):
                 assert lo <= sequence.value(value, t) <= hi
 

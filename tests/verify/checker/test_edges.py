@@ -83,8 +83,7 @@ def test_bounds_hold_on_every_walk_and_sums_are_reached(seed):
         for name, value in here.items():
             low, high = bounds[name][:, walk[-1][0]]
             assert low <= value <= high, (name, walk)
-    graph = found.graph
-    assert graph is not None and graph.added(np.full((2, len(found.edges)), 2.0**51)) is None  # float64 might round
+    assert found.graph.added(np.full((2, len(found.edges)), 2.0**51)) is None  # float64 might round
     assert values["sum"].zero or bounds["sum"][1].max() >= largest
 
 

@@ -21,7 +21,7 @@ from verify.checker.cases import at_edges, zero_at_all_edges
 from verify.checker.check import check
 from verify.checker.flags import behind_one_flag, straightened, switched
 from verify.checker.formats import EXACT
-from verify.checker.language import Graph, parse
+from verify.checker.language import parse
 from verify.checker.meaning import Meaning
 from verify.checker.memories import memory
 from verify.checker.running import latch, running_sum
@@ -159,11 +159,6 @@ def test_proves_what_needs_the_walks(name, tmp_path):
     assert check(directory).accepted
 
 
-def _graph(world: World) -> Graph:
-    assert world.language.graph is not None
-    return world.language.graph
-
-
 def _edges_of(world: World, word: list[int]) -> list[int]:
     """The edge that each letter of a word takes."""
     state, taken = world.language.start, []
@@ -193,7 +188,7 @@ def test_a_value_at_some_edges_is_the_value_where_walks_take_them(seed):
         live = np.array([rng.random() < 0.4 for _ in world.language.edges])
         if not live.any():
             continue
-        found = at_edges(world, _graph(world), value, live)
+        found = at_edges(world, value, tuple(live))
         simpler += found.key != value.key
         for word in WORDS:
             s, taken = Sequence(world, word), _edges_of(world, word)
@@ -218,7 +213,7 @@ def test_no_value_that_some_walk_shows_is_0_at_all_edges(seed):
     world, rng = _world(), random.Random(seed)
     one, other = _some_value(world, rng), _some_value(world, random.Random(seed % 3))
     live = np.array([rng.random() < 0.5 for _ in world.language.edges])
-    changed = at_edges(world, _graph(world), one, live) if live.any() else other
+    changed = at_edges(world, one, tuple(live)) if live.any() else other
     left = combine([(ONE, one), (-ONE, changed)])
     assert not zero_at_all_edges(world, left, Meaning(world).zero) or _same(world, left, constant(0))
 
