@@ -5,7 +5,7 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when numpy is loaded, and by the processes that tests start
 
-import torch  # noqa: E402
+import torch
 
 torch.set_num_threads(1)
 
