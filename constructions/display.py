@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Table
 from rich.text import Text
 
+from compiler.artifact.card import error_lines
 from verify.check import Verification
 
 OWN = "a circuit of one's own"
@@ -134,13 +135,13 @@ def _promise_lines(report: dict) -> Iterator[str]:
         unit = "tokens" if promise["language"] is not None else "positions"
         yield f"promise: {promise['level']}"
         yield f"domain: {promise['description']}; up to {promise['length']} {unit}, {promise['dtype']}"
-        yield from _error_lines(promise)
+        yield from error_lines(promise)
         return
     promise = report.get("promise", {})
     untold = guarantee["answers"] == "untold"  # nobody said what a circuit of one's own should answer
     yield f"promise: {guarantee['level']}" + ("" if untold else f"; answers right: {guarantee['answers']}")
     yield f"domain: {guarantee['domain']}"
-    yield from _error_lines(promise)
+    yield from error_lines(promise)
     yield f"proof: {guarantee['proof']}"
     if guarantee["expected_failure"]:
         rate = f"{guarantee['expected_failure']:.4f}"
@@ -167,11 +168,6 @@ def _measured_lines(verification: dict) -> Iterator[str]:
     if verification.get("failure"):
         low, high = verification["failure"]["interval"]
         yield f"measured: {verification['failure']['rate']:.4f} wrong, between {low:.4f} and {high:.4f} (95 %)"
-
-
-def _error_lines(promise: dict) -> Iterator[str]:
-    for bound in promise.get("error_bounds", []):
-        yield f"real inputs of at most {bound['inputs']:.3g}: outputs within {bound['error']:.3g} of the circuit's"
 
 
 def _verification_table(verification: dict, packaged: bool) -> Table:

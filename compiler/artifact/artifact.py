@@ -128,13 +128,14 @@ def _over_numbers(compiled: Compiled, model: NumericModel) -> dict[str, Any]:
 
 
 def error_bounds(compiled: Compiled) -> list[tuple[float, float]]:
-    """(largest real input, largest error) for sizes from 1 to what is declared; [] where nothing is real or no bound
-    is known.
+    """(largest real input, largest error) for sizes from 1 to what is declared, 0 where no input is real; [] where
+    nothing is real or no bound is known.
     """
     if not compiled.error_bound:
         return []
     inputs = [s for s in compiled.core.streams if isinstance(s.operation, ops.Numbers)]
-    declared = max(float(compiled.domains.of(s).bound) for s in inputs if not compiled.domains.of(s).step)
+    reals = [float(compiled.domains.of(s).bound) for s in inputs if not compiled.domains.of(s).step]
+    declared = max(reals, default=0.0)
     sizes = sorted({size for size in REACHES if size < declared} | {declared})
     return [(size, bound) for size in sizes if (bound := compiled.error_bound_within(size)) is not None]
 

@@ -27,16 +27,22 @@ def model_card(manifest: Mapping[str, Any], config: Mapping[str, Any], example: 
     return "\n\n".join([*parts, _snippet(config, example), _warnings(manifest, config)]) + "\n"
 
 
+def error_lines(promise: Mapping[str, Any]) -> list[str]:
+    """How far outputs may be from the circuit's, for inputs of each size that the promise names."""
+    sizes = lambda reach: f"real inputs of at most {reach:.3g}" if reach else "all inputs"
+    return [
+        f"{sizes(bound['inputs'])}: every output is within {bound['error']:.3g} of the circuit's"
+        for bound in promise.get("error_bounds", [])
+    ]
+
+
 def numbers_card(manifest: Mapping[str, Any], config: Mapping[str, Any], example: str) -> str:
     """The card of a model over numbers, which no library loads but this one."""
     promise, sizes = manifest["promise"], manifest["sizes"]
     rows = "\n".join(f"| {name} | {sizes[name]} |" for name in ("d_model", "d_inner", "d_state", "layers"))
     exact = promise["level"] == "bit-exact"
     near = ["Every output equals the circuit's bit for bit."] if exact else []
-    near += [
-        f"Real inputs of at most {bound['inputs']:.3g}: every output is within {bound['error']:.3g} of the circuit's."
-        for bound in promise["error_bounds"]
-    ]
+    near += [f"{line[0].upper()}{line[1:]}." for line in error_lines(promise)]
     guarantee = manifest.get("guarantee")
     answers = f"\n\nAnswers right: {guarantee['answers']}. Proof: {guarantee['proof']}." if guarantee else ""
     warnings = ["Weights are frozen: a training step of any size can destroy the circuit."]

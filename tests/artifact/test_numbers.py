@@ -10,7 +10,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 import compiler
-from compiler import Circuit, CompileError, Int, OneHot, Real, concatenate, dot, latch_bank, numbers
+from compiler import Circuit, CompileError, Int, OneHot, Real, concatenate, dot, fading_sum, latch_bank, numbers
 from compiler.artifact import CheckpointError
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import differences
@@ -25,6 +25,7 @@ CIRCUITS = {
     "exact": N.cumsum() * N,
     "bank": latch_bank(concatenate(X, N), PLACE),
     "linear": 3 * X.shift(2) - 1,
+    "halved": fading_sum(N, 0.5),
 }
 
 
