@@ -83,13 +83,10 @@ def check(directory: str | Path) -> Verdict:
         return Verdict("none", str(reason), _UNKNOWN, _UNKNOWN)
     try:
         circuit = read_json(Path(directory) / "circuit.json")
-    except Rejected as reason:
-        return replace(prove(checkpoint, {}, None), meaning=str(reason))
-    try:
         check_written(circuit, checkpoint.manifest)
         check_text(Path(directory), circuit, checkpoint.config, checkpoint.manifest["promise"])
     except Rejected as reason:
-        return replace(prove(checkpoint, circuit, None), meaning=str(reason))
+        return replace(prove(checkpoint, {}, None), meaning=str(reason))
     return prove(checkpoint, circuit, checkpoint.manifest.get("task"))
 
 

@@ -25,9 +25,6 @@ class Machine:
 
     def __init__(self, data: dict, tokens: int):
         self.streams, self.output, self.tokens = data["streams"], data["output"], tokens
-        for i in range(len(self.streams)):
-            if not all(type(k) is int and 0 <= k < i for k in self.streams[i]["inputs"]):
-                raise Rejected(f"stream {i} reads streams that do not stand before it")
         self.needed = self._needed()
         self.tables: dict[int, list[np.ndarray]] = {}
 

@@ -1,8 +1,8 @@
 """How circuit.json and the promise are written: the entries that the checker knows, each of its kind, and no others.
 
 What is not known might change what a file means, so it is rejected, also where nothing reads it. A form is a kind, a
-text that stands there, a tuple of forms of which one fits, a list with the form of its entries, or an object with the
-form of each entry; a name that ends in ? may be missing.
+range of whole numbers, a text that stands there, a tuple of forms of which one fits, a list with the form of its
+entries, or an object with the form of each entry; a name that ends in ? may be missing.
 """
 
 from __future__ import annotations
@@ -14,34 +14,38 @@ from verify.checker.rules import RULES
 
 VERSION, FORMAT_VERSION = 1, 2  # of circuit.json and of construction.json
 _NUMBER = (int, str)
+_COUNT, _FROM_1 = range(1 << 53), range(1, 1 << 53)
 _ARRAY = {"bytes": int, "base64": str}
 _MATRIX = (
-    {"diagonal": _NUMBER, "size": int},
-    {"shape": [int], "rows": [[[_NUMBER]]]},
-    {"shape": [int], "exponent": int, "counts": _ARRAY, "columns": _ARRAY, "values": _ARRAY},
+    {"diagonal": _NUMBER, "size": _FROM_1},
+    {"shape": [_FROM_1], "rows": [[[_NUMBER]]]},
+    {"shape": [_FROM_1], "exponent": int, "counts": _ARRAY, "columns": _ARRAY, "values": _ARRAY},
 )
-_BOUNDS = {"lo": (*_NUMBER, None), "hi": (*_NUMBER, None), "width": int}
+_BOUNDS = {"lo": (*_NUMBER, None), "hi": (*_NUMBER, None), "width": _FROM_1}
 _TYPE = (
-    *({"kind": kind, "width": int} for kind in ("Bool", "Logits")),
+    *({"kind": kind, "width": _FROM_1} for kind in ("Bool", "Logits")),
     {"kind": "Int", **_BOUNDS},
     {"kind": "Real", **_BOUNDS, "gap?": _NUMBER},
-    {"kind": "OneHot", "n": int},
-    {"kind": "Code", "book": int},
+    {"kind": "OneHot", "n": _FROM_1},
+    {"kind": "Code", "book": _COUNT},
 )
 _EDGE = {"from": str, "to": str, "tokens": [[int]], "distinct": bool}
 _INPUTS = {"language": {"tokens": int, "start": str, "edges": [_EDGE]}, "length": int, "description": str}
 _PROMISE = _INPUTS | {"dtype": str, "stop?": (str, None), "level?": ("bit-exact", "bounded-error")}
 _PROMISE |= {"error_bound?": (int, float, None), "inputs?": [dict], "error_bounds?": [dict]}
 _CIRCUIT = {"version": int, "name": str, "alphabet": [str], "groups": [list], "promise": _INPUTS, "end": (str, None)}
-_CIRCUIT |= {"codebooks": [_MATRIX], "output": int, "streams": [dict]}
-_STREAM = {"operation": str, "attributes": dict, "inputs": [int], "type": _TYPE, "name": (str, None), "source": list}
+_CIRCUIT |= {"codebooks": [_MATRIX], "output": _COUNT, "streams": [dict]}
+_STREAM = {"operation": str, "attributes": dict, "inputs": [_COUNT], "type": _TYPE, "name": (str, None), "source": list}
 _LINEAR = {"matrices": [_MATRIX], "type": (*_TYPE, None)}
 _ATTRIBUTES: dict[str, Any] = {"Embed": {"table": _MATRIX, "type": _TYPE}, "Linear": _LINEAR, "Emit": _LINEAR}
-_ATTRIBUTES |= {"Constant": {"values": [_NUMBER]}, "Shift": {"k": int}, "Lti": {"kernel": [_NUMBER]}}
-_ATTRIBUTES |= {"Clip": {"lo": int, "hi": int}, "Compare": {"relation": str}, "OneHotOf": {"n": int}}
+_ATTRIBUTES |= {"Constant": {"values": [_NUMBER]}, "Shift": {"k": _COUNT}, "Lti": {"kernel": [_NUMBER]}}
+_ATTRIBUTES |= {"Clip": {"lo": int, "hi": int}, "Compare": {"relation": str}, "OneHotOf": {"n": _FROM_1}}
 _ATTRIBUTES |= {"Lookup": {"table": [_NUMBER], "symbols": bool}, "Decode": {"words": _MATRIX}}
-_ATTRIBUTES |= dict.fromkeys(("FloorDivide", "Modulo"), {"divisor": int})
-_ATTRIBUTES |= {"MemoryRead": {"policy": str, "writes": (int, None), "skip": _NUMBER}, "Decide": {"tokens": [int]}}
+_ATTRIBUTES |= dict.fromkeys(("FloorDivide", "Modulo"), {"divisor": _FROM_1})
+_ATTRIBUTES |= {
+    "MemoryRead": {"policy": str, "writes": (_FROM_1, None), "skip": _NUMBER},
+    "Decide": {"tokens": [_COUNT]},
+}
 _ATTRIBUTES |= dict.fromkeys(("FadingSum", "SelectiveSum", "FadingMemory"), {"decay": _NUMBER})
 
 
@@ -62,6 +66,9 @@ def check_written(circuit: dict, manifest: dict) -> None:
         _need(_STREAM, stream, where)
         known = _ATTRIBUTES.get(stream["operation"], {} if stream["operation"] in RULES else dict)
         _need(known, stream["attributes"], f"{where}: attributes")
+        for k in stream["inputs"]:
+            if k >= i:
+                raise Rejected(f"{where} reads stream {k}, which does not stand before it")
         if stream["attributes"].get("type") not in (None, stream["type"]):
             raise Rejected(f"{where} has two types")
     for name in _INPUTS:
@@ -87,4 +94,6 @@ def _misfit(form: Any, data: object, where: str) -> str | None:
         if odd:
             return f"{where}: {odd[0]}"
         return next((place for name in known if (place := _misfit(known[name], data[name], f"{where}: {name}"))), None)
+    if isinstance(form, range):
+        return None if type(data) is int and data in form else where
     return None if (data == form if isinstance(form, str | None) else type(data) is form) else where

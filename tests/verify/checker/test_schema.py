@@ -89,8 +89,16 @@ EDITS = {
         lambda c: _grow(_first(c["streams"][::-1], "rows"), 1),
         "lanes, by its type|another width",
     ),
+    "a stream from the end": (CIRCUIT, lambda c: _reads(c, -len(c["streams"])), r"inputs\[0\] is missing, or nothing"),
+    "a stream that comes later": (CIRCUIT, lambda c: _reads(c, 1), r"streams\[\d+\] reads stream \d+, which does not"),
+    "what is to come": (CIRCUIT, lambda c: _first(c["streams"], "k").update(k=-1), "attributes: k is missing, or"),
     "an operation that is a list": (CIRCUIT, lambda c: c["streams"][0].update(operation=[]), "operation is missing"),
 }
+
+
+def _reads(circuit, further):
+    """The output reads a stream that stands so many places further than it did."""
+    circuit["streams"][circuit["output"]]["inputs"][0] += further
 
 
 def _grow(matrix, axis):
