@@ -13,9 +13,11 @@ from fractions import Fraction
 from math import inf, isqrt
 
 import numpy as np
+from scipy import sparse
 
 from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import ONE, linear_form
+from compiler.analysis.units import array_units
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.exactness.levels import HALF, LEAST_STATE, SAFE_POSITIVE
@@ -159,6 +161,13 @@ def _out_of_range(plan: Schedule, bounds: np.ndarray, lanes: Lanes, context: Con
                 f"{format.smallest:g} to 0; scale it up"
             )
             found.append((stream, reason))
+    finest = _finest_term(head, lane_units(lanes, domains))
+    if finest < format.smallest:
+        reason = (
+            f"a score, or a term of it, is a multiple of {finest:g}, and {format.name} flushes what is below "
+            f"{format.smallest:g} to 0; scale it up"
+        )
+        found.append((output, reason))
     for stream, size in sizes.items():
         if size > format.largest:
             reason = f"it can reach {size:g}, and {format.name} ends at {format.largest:g}; declare smaller bounds"
@@ -186,6 +195,21 @@ def lane_bounds(plan: Schedule, lanes: Lanes, domains: Domains) -> np.ndarray:
         at = lanes.index[stream]
         bounds[at[at >= 0]] = domains.of(stream).bounds[at >= 0]
     return bounds
+
+
+def lane_units(lanes: Lanes, domains: Domains) -> np.ndarray:
+    """The power of two of which every lane is a multiple, 0 where it is real, infinity where it is 0: (lanes,)."""
+    units = np.ones(lanes.count)
+    for stream, at in lanes.index.items():
+        if stream is not ONE:
+            units[at[at >= 0]] = domains.of(stream).units[at >= 0]
+    return units
+
+
+def _finest_term(matrix: sparse.csr_array, units: np.ndarray) -> float:
+    """Of what all weight · lane are multiples, lanes that are real or 0 left out."""
+    terms = array_units(matrix.data) * units[matrix.indices]
+    return float(terms[terms > 0].min(initial=inf))
 
 
 def finest_lane(lanes: Lanes, domains: Domains, reals: bool = True) -> tuple[Stream, Fraction]:
