@@ -171,7 +171,7 @@ def prove_task(language: Language, circuit: dict, claim: object) -> Fraction | N
     """The least lead of the right letter's score at every position that asks, in every sequence of the language; None
     where there is no other letter.
 
-    Rejected, in one sentence, where it is not proved to be positive.
+    Rejected, in one sentence, where it is not proved to be positive, or where nothing is ever asked.
     """
     task = read_task(claim, language)
     try:
@@ -182,6 +182,8 @@ def prove_task(language: Language, circuit: dict, claim: object) -> Fraction | N
         raise Rejected(f"circuit.json is not a circuit: {reason!r}") from reason
     if margin <= 0:
         raise Rejected(f"the right letter is only proved to lead by {float(margin):g}")
+    if margin >= NOBODY and language.tokens > 1:
+        raise Rejected("no sequence of the language asks the task's question")
     return margin if margin < NOBODY else None
 
 

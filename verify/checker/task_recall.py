@@ -23,6 +23,8 @@ def prove_recall(reader: Reader, keys: np.ndarray, values: np.ndarray, keeps: st
     """The least lead of the right letter, for the task of the same arguments (`task.Recall`)."""
     scores = Scores.of(reader, "MemoryRead")
     stream, sets = reader.data["streams"][scores.state], Sets(reader.world.language, keys, values)
+    if not np.isin(keys, reader.world.language.used).any() or blank is None and not sets.most_pairs()[0].any():
+        raise Rejected("no sequence of the language asks for what stands after a key")
     policy = stream["attributes"]["policy"]
     if policy not in _POLICIES[keeps]:
         raise Rejected(f"the memory keeps the {policy!r} of a key's values, and the task asks for the {keeps!r} one")

@@ -116,6 +116,8 @@ def _integer(reader: Reader, scale_of: Callable[[Root], int], answers: np.ndarra
 def prove_keep(reader: Reader, n: int) -> Fraction:
     """`task.Keep`: a latch that is open exactly up to position n holds the letter of position n from then on."""
     world, scores = reader.world, Scores.of(reader, "Latch")
+    if n > world.language.length:
+        raise Rejected(f"the task keeps position {n}, and sequences have at most {world.language.length}")
     value, when = (reader.lanes(k) for k in reader.inputs(scores.state))
     if len(when) != 1 or any(not is_window(world, v) or reach(world, v) for v in value):
         raise Rejected("what is kept is no function of the present letter")

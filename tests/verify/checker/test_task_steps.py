@@ -190,3 +190,28 @@ def test_a_letter_that_neither_counts_nor_resets_breaks_no_run():
     tried.language = parse({"language": {"tokens": tried.language.tokens, "start": "any", "edges": edges}, "length": 9})
     tried.rows = [np.array([[1, 2, 1]])]
     assert tried.lead() < 0 and not tried.prove()
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "claimed", "said"),
+    [
+        ("shortest-path", {"nodes": 3, "lengths": 2}, {"nodes": 5}, "asks the task's question"),
+        ("copy", {"form": "delay", "n": 3, "vocab": 2}, {"form": "string"}, "asks the task's question"),
+        ("keep-nth", {"n": 3, "vocab": 4, "max_length": 6}, {"n": 7}, "sequences have at most 6"),
+    ],
+)
+def test_a_task_that_is_never_asked_is_not_proved(name, params, claimed, said):
+    """Nothing is wrong where nothing is asked, and a file that says "every answer right" would mislead."""
+    tried = Case(name, params, 0)
+    assert tried.prove()
+    with pytest.raises(Rejected, match=said):
+        prove_task(tried.language, tried.circuit, tried.claim | claimed)
+
+
+@pytest.mark.parametrize("held", [[0, 2], [3, 4]], ids=["no value", "no key"])
+def test_a_recall_of_what_never_comes_is_not_proved(held):
+    tried = Case("mqar", {"kappa": 2, "vocab": 2}, 0)
+    edges = [{"from": "a", "to": "a", "tokens": [held], "distinct": False}]
+    language = parse({"language": {"tokens": 5, "start": "a", "edges": edges}, "length": 9})
+    with pytest.raises(Rejected, match="asks for what stands after a key"):
+        prove_task(language, tried.circuit, tried.claim)
