@@ -3,12 +3,13 @@
 Each circuit reads the tokens of its own alphabet; any other token is to it a position that holds none of its tokens,
 as padding is. Letters of one name are one token, which every circuit that has it reads. The scores are
 
-    score(v) = Σ_i score_i(v)/u_i + W · [some circuit reads both v and the present token] − W · [that is the guest].
+    score(v) = Σ_i score_i(v)/u_i + W · [some circuit reads both v and the present token] − W · [that is the guest],
 
-u_i is the lattice step of circuit i's scores, a power of two: divided by it they are whole numbers, so that circuits
-whose scores differ in scale fit into one head. W is more than what two sums of scores can differ by, on the union's
-language. So after a token the letters of the circuits that read it are ahead of all others, and where one circuit alone
-reads it, its letters stand in its own order. The guest is one more token that no circuit reads: a host model's own text
+where circuits that do not read the present token say nothing of letters that they share (`shared_letters`). u_i is the
+lattice step of circuit i's scores, a power of two: divided by it they are whole numbers, so that circuits whose scores
+differ in scale fit into one head. W is more than what two sums of scores can differ by, on the union's language. So
+after a token the letters of the circuits that read it are ahead of all others, and where one circuit alone reads it,
+its letters stand in its own order. The guest is one more token that no circuit reads: a host model's own text
 (`compiler.graft.direct_sum`); it scores 0, and after it every letter is below 0, or at 0 where it is to be silent.
 
 The input language is the product of the languages: a token leads every circuit that has it one edge further and leaves
@@ -28,6 +29,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.domains import Domains
+from compiler.graft.shared_letters import at_own_tokens
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import instance
@@ -216,12 +218,28 @@ def _scores(alphabet: Alphabet, terms: Sequence[tuple[sparse.csr_array, Stream]]
 
 
 def _whole_scores(alphabet: Alphabet, circuits: Sequence[Circuit], language: InputLanguage) -> Stream:
-    """The sum of the circuits' scores, each in its own lattice steps."""
+    """The sum of the circuits' scores, each in its own lattice steps; of shared letters only who reads the token."""
     placed = [_placed(circuit, alphabet) for circuit in circuits]
     terms = [(_rows(circuit, alphabet), scores) for circuit, scores in zip(circuits, placed, strict=True)]
     domains = _domains(_scores(alphabet, terms), language)
-    steps = [float(domains.of(scores).step) or 1.0 for scores in placed]
-    return _scores(alphabet, [(rows / step, scores) for (rows, scores), step in zip(terms, steps, strict=True)])
+    found = []
+    for circuit, (rows, scores) in zip(circuits, terms, strict=True):
+        in_steps = rows / (float(domains.of(scores).step) or 1.0)
+        found += _heard(circuit, circuits, alphabet, in_steps, scores)
+    return _scores(alphabet, found)
+
+
+def _heard(
+    circuit: Circuit, circuits: Sequence[Circuit], alphabet: Alphabet, rows: sparse.csr_array, scores: Stream
+) -> list[tuple[sparse.csr_array, Stream]]:
+    """What one circuit scores, without what it would say of letters of another where only that one reads the token."""
+    own = set(circuit.token_alphabet.tokens)
+    others = [other.token_alphabet.tokens for other in circuits if not own.issuperset(other.token_alphabet.tokens)]
+    is_shared = np.array([token in own and any(token in other for other in others) for token in alphabet.tokens])
+    shared = sparse.csr_array(sparse.diags_array(is_shared.astype(float)) @ rows)
+    reads = Tokens(alphabet).is_in(circuit.token_alphabet.tokens, name=f"reads_{circuit.name}")
+    terms = at_own_tokens(scores, shared, reads)
+    return [(rows, scores)] if terms is None else [(sparse.csr_array(rows - shared), scores), *terms]
 
 
 def _spread(scores: Stream, language: InputLanguage) -> Fraction:

@@ -1,8 +1,9 @@
-"""Fuzzy in-context recall of the MAD suite: keys and values are words of one to three tokens.
+"""Fuzzy in-context recall of the MAD suite: keys are words of key_size tokens, values of one to value_size.
 
-Statement (beyond the papers). A key is a run of key tokens, so its digits are the last tokens that are keys, 0 where
-they are none; its number is latched at every key token. The i-th token of a value is kept under (number, i − 1), and
-the same two, with the count of value tokens since the last key, read it. One circuit for keys of any size up to three.
+Statement (beyond the papers). A key is a run of key_size key tokens, so its digits are the last tokens, 0 where they
+are no keys; its number is latched at every key token. The i-th token of a value is kept under (number, i − 1), and
+the same two, with the count of value tokens since the last key, read it. One circuit for each size of keys, up to
+three: the digits of a shorter key may be those of an earlier key.
 
 Condition. A key has one value in a sequence, as the suite has it; of others the first token at each place counts.
 """

@@ -1,12 +1,23 @@
 """Several circuits in one: exact, verified and proved, and each answers by plain Python what it did alone."""
 
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 import pytest
 import torch
 
-from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, load, readout_one_hot
+from compiler import (
+    Alphabet,
+    Circuit,
+    InputLanguage,
+    Tokens,
+    bare,
+    compile,
+    emit,
+    load,
+    readout_integer,
+    readout_one_hot,
+)
 from compiler.graft import union
 from constructions.registry import CONSTRUCTIONS
 from constructions.saved import verify_checkpoint
@@ -73,6 +84,46 @@ def test_a_shared_letter_is_read_by_both():
     assert scores[3].tolist() == [1, 0, 0]  # b is read by both: "one" says a, "two" nothing yet
     assert scores[4].tolist() == [0, bonus, bonus]  # c is read by "two" alone
     assert scores[5].tolist() == [0, 0, 1]  # what followed b last is no letter of "one"
+
+
+def _lock() -> Circuit:
+    """`open` at a 3 right after a 1; it scores every letter, by constants too."""
+    alphabet = Alphabet.of("1", "3", "x", "open", "shut")
+    x = Tokens(alphabet)
+    opened = x.is_in("3") & x.is_in("1").shift(1)
+    language = InputLanguage.of(alphabet, "s", [("s", "s", ("1", "3", "x"))], 20, "keys")
+    return Circuit("lock", emit(alphabet, (opened, "open"), otherwise="shut"), language)
+
+
+def _bank() -> Circuit:
+    """How many deposits were made, modulo 4, by what it remembers."""
+    alphabet = Alphabet.of("d", *(str(i) for i in range(4)))
+    deposits = Tokens(alphabet).is_in("d").cumsum() % 4
+    language = InputLanguage.of(alphabet, "s", [("s", "s", ("d",))], 20, "deposits")
+    return Circuit("bank", readout_integer(deposits, alphabet, {str(i): i for i in range(4)}), language)
+
+
+@pytest.mark.parametrize("target", ["mamba", "mamba2"])
+def test_who_does_not_read_a_token_says_nothing_of_shared_letters(target):
+    """1 and 3 are letters of both; d is the bank's alone, x the lock's."""
+    both = union(_lock(), _bank())
+    place = both.token_alphabet.index
+    words = list(product("1xd", repeat=5))
+    with torch.no_grad():
+        scores = bare(compile(both, target))(torch.tensor([[place(token) for token in word] for word in words]))
+    best = scores.argmax(-1).tolist()
+    for word, found in zip(words, best, strict=True):
+        for t, token in enumerate(word):
+            if token == "d":
+                assert found[t] == place(str(word[: t + 1].count("d") % 4))
+            if token == "x":
+                assert found[t] == place("shut")
+
+
+def test_a_memory_that_is_asked_nothing_needs_no_block_to_be_silent():
+    """v0 to v3 are letters of both, and the induction heads ask their memory nothing at a key of MQAR."""
+    circuits = [CONSTRUCTIONS["mqar"](kappa=2, vocab=4).circuit(), CONSTRUCTIONS["induction-heads"](vocab=4).circuit()]
+    assert len(compile(union(*circuits)).blocks) == 2
 
 
 def test_after_the_guest_letters_are_far_below_and_silent_ones_at_zero():
