@@ -80,7 +80,6 @@ def verify_checkpoint(
     complaints += [f"the checkpoint is not what its circuit compiles to: {sentence}" for sentence in differing]
     if stack is None or (built.over_numbers and not _takes(stack, built)):
         return Finding(built, None, complaints, damage, {}, proof)
-    stack = artifact.in_dtype(stack, built.compiled.dtype)
     model = artifact.hugging_face(directory, built.compiled.dtype) if transformers else stack
     tasks = None if data is None else [recorded(data, built)]
     results = artifact.verify(built, model, mode, samples, built.construction.seed + 1, progress, tasks=tasks)

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import torch
 
-from compiler.artifact.dtype import in_dtype
 from compiler.artifact.generate import transformers_model
 from compiler.artifact.load import load_over_tokens
 from compiler.runtime.generation import by_stepping, by_transformers
@@ -56,7 +55,7 @@ def check_generation(task: ChainTask, directory: Path, seed: int, every: bool = 
     hugging_face = transformers_model(directory, dtype)
     by_cache, by_none = (partial(by_transformers, hugging_face, cached=cached) for cached in (True, False))
     runs = [
-        ("step", partial(by_stepping, in_dtype(stack, dtype)), cases, _ROWS),
+        ("step", partial(by_stepping, stack), cases, _ROWS),
         ("transformers", by_cache, _spread(cases, _OF_EVERY), _ROWS_OF_TRANSFORMERS),
         ("transformers without cache", by_none, _soon_written(cases), _ROWS_OF_TRANSFORMERS),
     ]

@@ -1,8 +1,9 @@
 """A checkpoint that another library wrote again: what it lost comes from the original, if nothing else changed.
 
 `save_pretrained` of transformers writes weights, config and tokenizer, and neither construction.json nor circuit.json.
-Where the weights are the original's bit for bit and the config describes the same model, the directory becomes a
-checkpoint of ours again: every sealed file is written as the original has it, files that are nobody's stay.
+Where the weights are the original's numbers, in float32 or in the narrower dtype that a model was loaded in, and the
+config describes the same model, the directory becomes a checkpoint of ours again: every sealed file is written as the
+original has it, files that are nobody's stay.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from compiler.artifact.compare import weight_differences
+from compiler.artifact.compare import tensor_differences
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CONFIG, MANIFEST, WEIGHTS
 from compiler.artifact.json_files import read_json, same_json, shown
@@ -33,7 +34,8 @@ def adopt(directory: str | Path, original: str | Path) -> None:
     if not directory.is_dir():
         raise CheckpointError(f"{directory} is no directory.")
     _check_config(directory / CONFIG, original / CONFIG)
-    found = weight_differences(directory / WEIGHTS, read_tensors(original / WEIGHTS))
+    written = {name: tensor.float() for name, tensor in read_tensors(directory / WEIGHTS).items()}
+    found = tensor_differences(WEIGHTS, written, read_tensors(original / WEIGHTS))
     if found:
         raise CheckpointError(f"{directory} is not {original}: {found[0]}.")
     ours = {MANIFEST, *manifest.files}

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from compiler.artifact.dtype import in_dtype
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import MANIFEST
 from compiler.artifact.load import load_over_tokens
@@ -77,7 +76,7 @@ class Writer:
     def _run(self) -> Callable[..., list[list[int]]]:
         dtype = self.manifest.dtype
         if self.runtime == "mamba-ssm":
-            stack = in_dtype(load_over_tokens(self.directory), dtype)
+            stack = load_over_tokens(self.directory)
             return lambda *arguments: by_stepping(stack, *arguments)
         model = transformers_model(self.directory, dtype)
         return lambda *arguments: by_transformers(model, *arguments)

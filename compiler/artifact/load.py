@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from compiler.artifact.config import check_config
+from compiler.artifact.dtype import in_dtype
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CONFIG, WEIGHTS, check_shapes
 from compiler.artifact.json_files import read_json
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def load(directory: str | Path, sealed: bool = True) -> Stack | NumericStack:
-    """The language model saved in this directory, or the model over numbers, in float32 on the CPU.
+    """The language model saved in this directory, or the model over numbers, in the dtype of its promise, on the CPU.
 
     sealed: refuse files whose hashes differ from the manifest's; a diagnosis of a damaged checkpoint turns it off.
 
@@ -46,7 +47,7 @@ def load(directory: str | Path, sealed: bool = True) -> Stack | NumericStack:
         raise CheckpointError(f"{directory} has {len(tokens)} tokens for a vocabulary of {config['vocab_size']}.")
     weights = directory / WEIGHTS
     check_shapes(config, _shapes(weights))
-    stack = Stack.from_language_model(config, read_tensors(weights))
+    stack = in_dtype(Stack.from_language_model(config, read_tensors(weights)), manifest.dtype)
     stack.manifest, stack.config, stack.tokens = manifest, config, tokens
     return stack
 
@@ -65,7 +66,7 @@ def _over_numbers(directory: Path, manifest: Manifest, config: dict[str, Any]) -
     if not manifest.promise.over_numbers:
         raise CheckpointError(f"{directory / CONFIG} is of a model over numbers, and its promise is over tokens.")
     check_shapes(config, _shapes(directory / WEIGHTS))
-    stack = loaded_stack(config, read_tensors(directory / WEIGHTS))
+    stack = in_dtype(loaded_stack(config, read_tensors(directory / WEIGHTS)), manifest.dtype)
     stack.manifest, stack.config = manifest, config
     return stack
 

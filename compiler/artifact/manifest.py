@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import MANIFEST, NUMBERS_FILES, SEALED_FILES
@@ -37,6 +37,9 @@ class ErrorRecord:
     error: float
 
 
+Dtype: TypeAlias = Literal["float32", "bfloat16", "float16"]  # as `formats.FORMATS`
+
+
 @dataclass(frozen=True)
 class PromiseRecord:
     """What is promised, and for which inputs: `language` is the automaton as `language_to_data` writes it.
@@ -52,7 +55,7 @@ class PromiseRecord:
     length: int
     description: str
     stop: str | None
-    dtype: str
+    dtype: Dtype
     level: str
     error_bound: float | None = None
     inputs: list[NumberInput] = field(default_factory=list)
@@ -153,7 +156,7 @@ class Manifest:
     card: str
     circuit: str
     arch: str
-    dtype: str
+    dtype: Dtype
     promise: PromiseRecord
     sizes: SizesRecord
     lanes: list[str]

@@ -25,9 +25,9 @@ def original(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return place
 
 
-def written_again(original: Path, place: Path, change=lambda model: None) -> Path:
+def written_again(original: Path, place: Path, change=lambda model: None, **options: str) -> Path:
     """The checkpoint through transformers, weights, config and tokenizer."""
-    model = transformers.AutoModelForCausalLM.from_pretrained(original, dtype="float32")
+    model = transformers.AutoModelForCausalLM.from_pretrained(original, **options)
     change(model)
     model.save_pretrained(place)
     transformers.AutoTokenizer.from_pretrained(original).save_pretrained(place)
@@ -42,6 +42,16 @@ def test_a_model_that_transformers_saved_is_a_checkpoint_again(original: Path, t
     assert verify_checkpoint(place, samples=10).good
     assert (place / "notes.txt").read_text() == "mine"
     assert all((place / name).read_bytes() == (original / name).read_bytes() for name in (*SEALED_FILES, MANIFEST))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_narrow_model_is_adopted_in_the_dtype_in_which_it_was_loaded(dtype: str, tmp_path: Path) -> None:
+    """Its checkpoint holds float32 numbers, and what transformers saves of it has the same in the narrow dtype."""
+    command = ("absolute-time", "--horizon", "3", "--max-length", "100", "--dtype", dtype, "--samples", "10", "--json")
+    assert run(*command, "--out", str(tmp_path / "original")) == 0
+    place = written_again(tmp_path / "original", tmp_path / "other")
+    adopt(place, tmp_path / "original")
+    assert verify_checkpoint(place, samples=10).good
 
 
 def test_a_model_that_was_changed_is_not_adopted(original: Path, tmp_path: Path) -> None:

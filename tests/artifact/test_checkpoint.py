@@ -291,7 +291,7 @@ def save_changed(tmp_path, config=(), tensors=(), tokens=TOKENS, manifest=()):
         ({"manifest": {"oracle": object()}}, ("JSON",)),
         ({"manifest": {"oracle": 1}}, ("construction.json", "oracle")),
         ({"manifest": {"lanes": "x"}}, ("construction.json: lanes", "'x'", "a list")),
-        ({"manifest": {"dtype": 7}}, ("construction.json: dtype", "7", "a string")),
+        ({"manifest": {"dtype": 7}}, ("construction.json: dtype", "7", "one of float32")),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )

@@ -91,7 +91,7 @@ REFUSED = {
     "sizes is a list": (1, change(sizes=[]), "construction.json: sizes is [], expected an object"),
     "lanes of numbers": (1, change(lanes=[1]), "construction.json: lanes[0] is 1, expected a string"),
     "unknown entry": (1, change(magic=1), "construction.json has an entry 'magic'"),
-    "dtype": (1, change(dtype="int8"), "dtype 'int8' is unknown"),
+    "dtype": (1, change(dtype="int8"), "dtype is 'int8', expected one of float32"),
     "arch": (1, change(arch="gpt"), "'gpt' is no target"),
     "stop": (1, change(promise__stop="!"), "end is '!', and it must be a token"),
     "circuit is 7": (1, resealed(write("circuit.json", "7")), "circuit.json holds no circuit of ours"),
