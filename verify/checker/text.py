@@ -22,7 +22,8 @@ _PLAIN |= {"pre_tokenizer": {"type": "WhitespaceSplit"}}
 _ONE_TEXT = [{"Sequence": {"id": "A", "type_id": 0}}]
 _MARKS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
 _CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
-_SETTINGS = {"model_input_names", "padding_side", "transformers_version", "backend", "is_local", "local_files_only"}
+_SETTINGS = {"transformers_version", "backend", "is_local", "local_files_only"}
+_NAMES = {"input_ids", "attention_mask"}
 _GREEDY = {"do_sample": False, "bos_token_id": None}
 _IDLE = {"transformers_version", "use_cache", "_from_model_config"}
 
@@ -117,17 +118,22 @@ def _check_mark(mark: object, vocab: dict[str, int], letters: list[str], end: st
 
 
 def _check_settings(content: dict, vocab: dict[str, int], letters: int, end: str | None) -> None:
-    """tokenizer_config.json: the class that reads tokenizer.json as it is."""
+    """tokenizer_config.json: the class that reads tokenizer.json as it is, and pads in front, where a mask says so."""
     expected: dict[str, tuple] = {"tokenizer_class": _CLASSES, "clean_up_tokenization_spaces": (False, None)}
+    expected |= {"padding_side": ("left",)}
     expected |= {"extra_special_tokens": ({}, [], None)}
     for key, value in content.items():
         if key in ("eos_token", "pad_token", "unk_token"):
             known = isinstance(value, str) and vocab.get(value, -1) >= letters or key == "eos_token" and value == end
         elif key == "model_max_length":
             known = type(value) in (int, float) and value >= 1 << 40
+        elif key == "model_input_names":
+            known = type(value) is list and all(type(name) is str for name in value) and _NAMES.issubset(value)
         else:
             known = key in _SETTINGS or value in expected.get(key, ())
         if not known:
             raise Rejected(f"tokenizer_config.json has {key} = {value!r}, which may change how text is read")
     if content.get("tokenizer_class") not in _CLASSES:
         raise Rejected("tokenizer_config.json names no class that reads tokenizer.json as it is")
+    if "padding_side" not in content:
+        raise Rejected("tokenizer_config.json has no padding_side, which is then the right one")

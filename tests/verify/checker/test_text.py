@@ -149,12 +149,21 @@ SETTINGS = [
     {"extra_special_tokens": ["1"]},
     {"added_tokens_decoder": {"0": {"content": "b"}}},
     {"fast_tokenizer_files": ["tokenizer.4.0.0.json"]},
+    {"padding_side": "right"},
+    {"model_input_names": ["input_ids"]},
+    {"model_input_names": "input_ids"},
 ]
 
 
 @pytest.mark.parametrize("entry", SETTINGS, ids=str)
 def test_settings_that_change_the_tokenizer_are_rejected(saved, tmp_path, entry):
     assert not edited(saved, tmp_path, "tokenizer_config.json", lambda content: content.update(entry)).accepted
+
+
+def test_a_tokenizer_must_say_that_it_pads_in_front(saved, tmp_path):
+    unsaid = lambda content: {key: value for key, value in content.items() if key != "padding_side"}
+    verdict = edited(saved, tmp_path, "tokenizer_config.json", unsaid)
+    assert verdict.reason == "tokenizer_config.json has no padding_side, which is then the right one"
 
 
 FOREIGN = ["added_tokens.json", "special_tokens_map.json", "adapter_config.json", "adapter_model.safetensors"]
