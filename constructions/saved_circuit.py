@@ -40,6 +40,7 @@ class OneOwn(CircuitFamily):
 
     name: ClassVar[str] = "circuit"
     theorem: ClassVar[str] = OWN
+    registered: ClassVar[bool] = False
 
     source: Circuit = parameter("the circuit")
     arch: str = parameter("the compiler's target")

@@ -6,9 +6,10 @@ it (pass 7). Where an operation on real numbers has no rule here there is no bou
 
 Operands are linear maps of lanes, computed in one row: Σ_i m_i·v_i is off by Σ|m_i|·e_i + γ_n·Σ|m_i|·(|v_i| + e_i), n
 the number of its terms plus four (taps and bias). Every scale in between is a power of two and rounds nothing. Each of
-these numbers may also be flushed to 0 where it is below 2^-126, as may what an operation gives. Where a scale is below
-1, its numbers are so large that the relative errors, which are of the declared bounds, exceed what is flushed. What is
-taken for granted of a backend: sums and products round to nearest, exp, silu and softplus are within 2 ulp.
+these numbers may also be flushed to 0 where it is below 2^-126, as may a real input and what an operation gives. Where
+a scale is below 1, its numbers are so large that the relative errors, which are of the declared bounds, exceed what is
+flushed. What is taken for granted of a backend: sums and products round to nearest, exp, silu and softplus are within
+2 ulp.
 """
 
 from __future__ import annotations
@@ -103,6 +104,8 @@ class ErrorBound:
         if isinstance(stream.operation, (ops.Linear, ops.Shift, ops.Constant)):
             return
         self.beyond[stream] = self.errors[stream] = np.zeros(stream.width)
+        if isinstance(stream.operation, ops.Numbers):
+            self.errors[stream] = np.where(self.domains.of(stream).units > 0, 0.0, FLUSHED)
         exact = self.domains.of(stream).step and not any(self.error(s).any() for s in stream.inputs)
         if exact or not stream.inputs:
             return

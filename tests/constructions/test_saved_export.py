@@ -35,6 +35,14 @@ def exported(tmp_path_factory) -> Path:
     return place.with_name("recall-mamba-ssm-mlp")
 
 
+def test_a_circuit_of_ones_own_is_verified_too(tmp_path):
+    """Its record names no construction, as its checkpoint does not."""
+    compiler.compile(over_abc("thirds", (is_a.cumsum() % 3 == 1) & is_b), "mamba2").save(tmp_path / "own")
+    assert run("export", tmp_path / "own", "--format", "mamba-ssm-mlp").exit_code == 0
+    done = run("verify", tmp_path / "own-mamba-ssm-mlp", "--verify", "random", "--samples", 5)
+    assert done.exit_code == 0, done.output
+
+
 @pytest.fixture
 def copied(exported, tmp_path) -> Path:
     return Path(shutil.copytree(exported, tmp_path / "copy"))

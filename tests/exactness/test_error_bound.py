@@ -28,6 +28,7 @@ from compiler.language.words import (
     silu_product,
     sum_where,
 )
+from tests.flushed import flushed
 
 LENGTH, BATCH = 40, 64
 A, B, C = (numbers(Real(-8, 8, 2), name) for name in "abc")
@@ -224,3 +225,15 @@ def test_what_is_too_small_for_float32_is_in_the_bound(name: str):
     wanted = interpret(compiled.source, inputs=dict(zip((X, Y), drawn, strict=True)))[stream].astype(float)
     off = np.abs(found - wanted).max()
     assert 0 < off <= compiled.error_bound
+
+
+def test_an_input_that_is_flushed_is_in_the_bound():
+    """A float32 below the least normal one may be read as 0, and what scales it up scales that up as well."""
+    x = numbers(Real(-TINY, TINY), "x")
+    compiled = compile(Circuit("large", x * 2.0**30, length=1))
+    value = 2.0**-126 * (1 - 2.0**-22)
+    with flushed():
+        found = numeric_stack(compiled).run({x: np.full((1, 1, 1), value)})
+    off = abs(found.item() - value * 2.0**30)
+    assert off <= compiled.error_bound_within(2.0**-120) < 2.0**-90
+    assert compiled.error_bound_within(2.0**-120) >= value * 2.0**30
