@@ -242,7 +242,11 @@ def read_tensors(path: Path, expected: dict[str, tuple[int, ...]], dtype: Format
         found = set(header) - {"__metadata__"} if isinstance(header, dict) else set()
         raise Rejected(f"{path.name} lacks or adds the tensors {sorted(found ^ set(expected))[:3]}")
     raw = np.memmap(path, dtype=np.uint8, mode="r", offset=8 + length) if size > 8 + length else np.zeros(0, np.uint8)
-    return {name: _tensor(name, header[name], shape, raw, dtype) for name, shape in expected.items()}
+    tensors = {name: _tensor(name, header[name], shape, raw, dtype) for name, shape in expected.items()}
+    spans = sorted(header[name]["data_offsets"] for name in expected)
+    if [*(first for first, _ in spans), len(raw)] != [0, *(last for _, last in spans)]:
+        raise Rejected(f"the tensors of {path.name} overlap, or leave bytes between them that none holds")
+    return tensors
 
 
 def _tensor(name: str, entry: dict, shape: tuple[int, ...], raw: np.ndarray, dtype: Format) -> Matrix:

@@ -104,6 +104,24 @@ def test_what_it_accepts_of_mutants_is_exact(name, tmp_path):
     assert tally["accepted"] and tally["rejected"]
 
 
+@pytest.mark.parametrize("damage", ["overlap", "more"])
+def test_what_the_format_forbids_is_rejected(damage, tmp_path):
+    """Two norms that share their bytes, and bytes that no tensor holds: the library of the format reads neither."""
+    directory = counter(tmp_path)
+    path = directory / "model.safetensors"
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header, body = json.loads(content[8 : 8 + size]), content[8 + size :]
+    if damage == "more":
+        body += bytes(8)
+    else:
+        first, second = [name for name in header if "norm" in name][:2]
+        header[second]["data_offsets"] = header[first]["data_offsets"]
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + body)
+    assert "overlap, or leave bytes" in check(directory).reason
+
+
 def test_imports_neither_the_compiler_nor_torch():
     code = "import sys, verify.checker.check; print(sorted({m.split('.')[0] for m in sys.modules}))"
     names = eval(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
