@@ -60,7 +60,8 @@ def _rule_weight(reader: Reader, stream: dict, lanes: Lanes, head: Matrix) -> Fr
         least *= 2
     read = _score([(head, lanes)], tokens[0])
     added = tight(reader.world, combine([(ONE, read), (-ONE, _score(scores, tokens[0]))]))[1]
-    tried = [max(added / 2 ** (len(tokens) - 1), least), *(least * 2**i for i in range(_MOST_WEIGHTS))]
+    shares = [2**i for i, token in enumerate(reversed(tokens)) if token == tokens[0]]  # of W, where all its rules hold
+    tried = [max(added / n, least) for n in (shares[-1], sum(shares))] + [least * 2**i for i in range(_MOST_WEIGHTS)]
     for weight in dict.fromkeys(tried):
         asked = _score(reader.output(reader.data["output"], weight), tokens[0])
         if reader.zero(combine([(ONE, read), (-ONE, asked)])):

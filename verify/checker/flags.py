@@ -63,16 +63,6 @@ def _is(world: World, value: Value, values: tuple[Fraction, ...], v: Fraction, o
     return combine([(w / unit, relu(world, combine([(ONE, value)], at - v))) for w, at in bends])
 
 
-def by_cases(world: World, part: Value, others: Value, ramp: Ramp) -> Value | None:
-    """φ(u + v), u of one root and v of two values a and b, as φ(u + a) + [v is b] · (φ(u + b) − φ(u + a))."""
-    both = values_of(world, part)
-    if both is None or len(both) != 2 or len(others.terms) != 1:
-        return None
-    off, on = (applied(world, ramp, combine([(ONE, others)], v)) for v in both)
-    flag = divided(combine([(ONE, part)], -both[0]), both[1] - both[0])
-    return combine([(ONE, off), (ONE, product(world, combine([(ONE, on), (-ONE, off)]), flag))])
-
-
 def behind_one_flag(world: World, shape: Value) -> Iterator[tuple[Value, Value]]:
     """(v, the rest of the shape) with v all that one flag is a factor of, as one product with it."""
     for place, component in shape.ramps.items():

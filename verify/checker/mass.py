@@ -51,33 +51,10 @@ def _rounded_up(total: float, terms: np.ndarray) -> Fraction:
     return Fraction(total) if exact else Fraction(total) * (1 + Fraction(1, 1 << 20))
 
 
-@kept
-def given_letter(world: World, value: Value) -> dict[int, np.ndarray]:
-    """For some lags: a bound on |value| for each letter there."""
-    if len(value.terms) != 1:
-        return {}
-    key, component = single(world, value)
-    if isinstance(component, Table):
-        return {key[1]: np.abs(component.dense())}
-    root = world.roots[key[0]]
-    if key[1] or root.kind != "form" or component.lo < 0:
-        return {}
-    phi, sign = _monotone(component)
-    if phi is None:
-        return {}
-    shape: Value = root.parts[0]
-    top = sum((c.hi if sign > 0 else -c.lo for c in shape.terms.values()), ZERO)
-    found = {}
-    for lag, table in shape.tables.items():
-        others = top - (table.hi if sign > 0 else -table.lo)
-        found[lag] = _mapped(table, phi, sign, others)
-    return found
-
-
-def _mapped(table: Table, phi: Phi, sign: int, others: Fraction) -> np.ndarray:
-    """φ(sign · table + others) for each letter."""
+def _mapped(table: Table, phi: Phi, others: Fraction) -> np.ndarray:
+    """φ(table + others) for each letter."""
     values, which = table.classes()
-    return np.array([float(phi(sign * Fraction(v) + others)) for v in values.tolist()])[which]
+    return np.array([float(phi(Fraction(v) + others)) for v in values.tolist()])[which]
 
 
 def _monotone(ramp: Ramp) -> tuple[Phi | None, int]:
@@ -123,11 +100,11 @@ def _of_component(world: World, key: Key, component: Component) -> Iterator[Majo
     component = component if component.hi > 0 else component.affine(Fraction(-1), ZERO)  # |value| is bounded
     root = world.roots[key[0]]
     if key[1] == 0 and root.kind == "form" and component.lo >= 0:
-        yield from _of_form(world, root.parts[0], component)
+        yield from _of_form(root.parts[0], component)
     yield Majorant(max(abs(component.lo), abs(component.hi)), {})
 
 
-def _of_form(world: World, shape: Value, ramp: Ramp) -> Iterator[Majorant]:
+def _of_form(shape: Value, ramp: Ramp) -> Iterator[Majorant]:
     """Lemma W: φ monotone, f = Σ f_j.
 
     Letter by letter: either f_j is at most its base b_j, or φ(f_j + Σ max of the others).
@@ -153,7 +130,7 @@ def _split(order: tuple[int, ...], tables: dict[int, Table], base_of: Number, fi
     for i, lag in enumerate(order):
         table, others = tables[lag], done + sum((tables[k].hi for k in order[i + 1 :]), ZERO)
         base = base_of(table)
-        dense = _mapped(table, phi, 1, others) * (table.dense() > below(base))
+        dense = _mapped(table, phi, others) * (table.dense() > below(base))
         letters[lag] = Table(dense, tuple(phi(s + others) if s > base else ZERO for s in table.start))
         done += base
     return Majorant(phi(done), letters)

@@ -19,7 +19,7 @@ import numpy as np
 from verify.checker.bends import joined_factors, taken_apart
 from verify.checker.bent import product, relu
 from verify.checker.bounds import bounds, values_of
-from verify.checker.flags import behind_one_flag, by_cases, straightened, switched
+from verify.checker.flags import behind_one_flag, straightened, switched
 from verify.checker.items import Factors, Items
 from verify.checker.memories import columns_apart
 from verify.checker.rings import Clock, delayed
@@ -148,10 +148,7 @@ class Meaning:
         opened = self.opened(shape)
         together = behind_one_flag(self.world, opened) if self.walks else ()
         parts = [*together, *chain(*map(self._components, (shape, opened)))]
-        found = chain(
-            (switched(self.world, part, others, ramp, self.walks) for part, others in parts),
-            (by_cases(self.world, part, others, ramp) for part, others in parts if self.walks),
-        )
+        found = (switched(self.world, part, others, ramp, self.walks) for part, others in parts)
         return next((value for value in found if value is not None), None)
 
     def _components(self, shape: Value) -> list[tuple[Value, Value]]:

@@ -84,7 +84,7 @@ class Held:
 def _held(world: World, shape: Value, columns: Columns) -> Held:
     writes, queries = [b for b, _ in columns], [c for _, c in columns]
     most: dict[int, Fraction] = {}
-    tops = most_held(world, writes, shape)
+    tops = [most_held(world, b, shape) for b in writes]
     for b, top in zip(writes, tops, strict=True):
         most[b.unit] = max(top, most.get(b.unit, ZERO))
     read = min(read_bound(world, queries, tops), _read_together(world, shape, writes, queries))

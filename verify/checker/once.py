@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import permutations
-from math import ceil
 
-from verify.checker.bounds import bounds, given, largest, values_of
+from verify.checker.bounds import bounds, largest, values_of
 from verify.checker.tables import Ramp
 from verify.checker.values import ZERO, Root, Value, World, constant, multiple, normalised
 from verify.checker.windows import TooLarge, ends_of, is_window, join, letters_of, reach
@@ -93,34 +92,6 @@ def _memories(world: World, root: Root) -> Iterator[tuple[Fraction, Value, tuple
                 yield root.parts[0] * size / summed.parts[0] * times * driven.parts[0], w, ((b, gate),), constant(1)
 
 
-def stopped(world: World, drive: Value) -> Fraction | None:
-    """A bound on Σ_t drive(t), a drive ≥ 0 that falls with P = (a gate C) · (a running sum of v), or None.
-
-    It must be 0 wherever v ≥ 0 or C ≥ 0 is. So where it is positive for the j-th time, P is at least j·v_min·C_min.
-    """
-    if bounds(world, drive)[0] < 0:
-        return None
-    found = []
-    for held in _products_in(world, drive):
-        for total, gate in permutations(held.parts[1:]):
-            size, summed = multiple(world, total)
-            if summed is None or summed.kind != "sum" or summed.exact is not None or size < 0:
-                continue
-            v = summed.parts[1]
-            least = _least_positive(world, v), _least_positive(world, gate)
-            if None not in least and _only_where(world, drive, (v, gate)):
-                step = held.parts[0] * size / summed.parts[0] * least[0] * least[1]
-                found += _sum_of_falling(world, drive, held, step)
-    return min(found, default=None)
-
-
-def _products_in(world: World, value: Value) -> list[Root]:
-    """The products, at this position, that a value is a function of."""
-    roots = [world.roots[number] for number, lag in value.ramps if not lag]
-    inner = [root for form in roots if form.kind == "form" for root in _products_in(world, form.parts[0])]
-    return [*(root for root in roots if root.kind == "product"), *inner]
-
-
 def _only_where(world: World, drive: Value, flags: tuple[Value, ...]) -> bool:
     """Whether a drive is never above 0 where one of these functions of letters is 0 or less."""
     if not all(is_window(world, flag) for flag in flags):
@@ -135,18 +106,6 @@ def _only_where(world: World, drive: Value, flags: tuple[Value, ...]) -> bool:
     except TooLarge:
         return False
     return True
-
-
-def _sum_of_falling(world: World, drive: Value, held: Root, step: Fraction) -> list[Fraction]:
-    """[Σ_j of the most that a drive can be where a root is at least j · step], if few terms are positive."""
-    total = ZERO
-    for j in range(1, _MOST_WRITES):
-        low = ceil(j * step)
-        amount = given(world, drive, {held.id: (low, held.hi)})[1] if low <= held.hi else ZERO
-        if amount <= 0:
-            return [total]
-        total += amount
-    return []
 
 
 def _least_step(world: World, w: Value, columns: tuple, column: Value) -> Fraction | None:

@@ -11,7 +11,6 @@ from verify.checker.bounds import along, bounds, values_of
 from verify.checker.columns import most_held
 from verify.checker.formats import Rejected
 from verify.checker.mass import mass
-from verify.checker.once import stopped
 from verify.checker.sums import check_range, representable
 from verify.checker.values import (
     Along,
@@ -53,13 +52,12 @@ def running_sum(world: World, drive: Value, what: str) -> Value:
 
 def _added_up(world: World, drive: Value) -> Fraction:
     """A bound on Σ_t |drive(t)|, which may stop itself."""
-    found, own = [mass(world, drive)], stopped(world, drive)
-    found += [] if own is None else [own]
+    found = [mass(world, drive)]
     scale, root = multiple(world, drive)
     if root is not None and root.kind == "product":
         for x, b in permutations(root.parts[1:]):
             size, shape = upright(world, x)
-            found.append(abs(scale * size) * root.parts[0] * most_held(world, [b], shape)[0])
+            found.append(abs(scale * size) * root.parts[0] * most_held(world, b, shape))
     return min(found)
 
 

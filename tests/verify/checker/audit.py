@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from unittest.mock import patch
 
@@ -26,6 +27,7 @@ from verify.checker import (
     circuit,
     columns,
     files,
+    items,
     language,
     mamba,
     mass,
@@ -39,7 +41,7 @@ from verify.checker import (
 )
 from verify.checker.check import check
 from verify.checker.formats import Rejected
-from verify.checker.values import Root, constant
+from verify.checker.values import Root, Value, constant, of_root
 
 PAGE = Path(__file__).parents[3] / "docs" / "proofs.md"
 
@@ -79,6 +81,10 @@ def _of_memories(_world: object, root: Root) -> list[tuple]:
     return [(1 / root.parts[0], *root.parts[1:], constant(1))] if root.kind == "memory" else []
 
 
+def _behind_a_gate(self: items.Items, root: Root, slope: Fraction, gate: Value, lag: int) -> None:
+    self.products.setdefault((lag, None), []).append((slope, (gate, of_root(root, Fraction(1)))))
+
+
 NOTHING: Callable = lambda *_: None
 RULES: dict[str, tuple] = {
     "E, bounds along walks": (language.Language, "graph", _one_state()),
@@ -87,10 +93,8 @@ RULES: dict[str, tuple] = {
     "M, distinct letters": _edges(distinct=False),
     "M, edges that are taken once": _edges(repeats=True),
     "W, rectified forms of letters": (mass, "_of_form", lambda *_: iter(())),
-    "W, many columns": (columns, "_by_letters", lambda w, own, x: columns.np.full(len(own), columns.np.inf)),
     "F, writes that stop themselves": (once, "_one", NOTHING),
     "F, running sums that stop themselves": (once, "_memories", _of_memories),
-    "F, sums of forms that stop themselves": (running, "stopped", NOTHING),
     "K, counts that are reset": (states, "counted", _refused),
     "K, huge steps may round": (mamba, "_loose", _refused),
     "L, latches": (states, "latch", _refused),
@@ -110,6 +114,7 @@ RULES: dict[str, tuple] = {
     "E′, edges by themselves": (circuit, "zero_at_all_edges", lambda *_: False),
     "P′, what walks leave": (circuit, "normal_forms", lambda world: [meaning.Meaning(world, b) for b in (False, True)]),
     "Q, rings of places": (meaning, "delayed", lambda _, value: value),
+    "memories behind gates": (items.Items, "_gated_memory", _behind_a_gate),
     "common factors": (meaning.Meaning, "_cancel", lambda self, terms: not terms),
     "T, dependent queries": (meaning.Meaning, "queries", NOTHING),
     "Z, sums of differences": (meaning, "ended", NOTHING),

@@ -15,14 +15,13 @@ from tests.verify.checker.plants import plant
 from tests.verify.checker.values import Sequence
 from verify.checker.bent import product, relu, single
 from verify.checker.check import check
-from verify.checker.flags import by_cases
 from verify.checker.formats import EXACT
 from verify.checker.language import Language, parse
 from verify.checker.meaning import Meaning
 from verify.checker.memories import memory
 from verify.checker.running import counted, latch, running_sum
 from verify.checker.tables import Ramp
-from verify.checker.values import Value, World, combine, constant, later, of_letters
+from verify.checker.values import Value, World, combine, later, of_letters
 
 LETTERS, LENGTH = 3, 8
 ONE = Fraction(1)
@@ -121,27 +120,9 @@ def test_a_memory_that_is_a_factor_is_the_sum_of_its_columns(bends: bool, number
     assert Meaning(world, bends).zero(left) == _vanishes(world, left) == equal
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_a_part_of_two_values_is_told_by_cases(seed: int):
-    """φ(u + v) is what it is at one value of v, and behind a flag what it is more at the other."""
-    world, rng = _world(), random.Random(seed)
-    count, seen = counted(world, _letter(0), _letter(2), "a count"), latch(world, constant(1), _letter(1))
-    low, high = sorted(rng.sample(range(-3, 4), 2))
-    part = combine([(Fraction(high - low), seen)], Fraction(low))
-    ramp = Ramp(range(-20, 21), [Fraction(abs(x - 1) + abs(x + 2)) for x in range(-20, 21)])
-    found = by_cases(world, part, count, ramp)
-    assert found is not None
-    two = combine([(ONE, count), (ONE, running_sum(world, _letter(2), "a sum"))])
-    assert by_cases(world, part, two, ramp) is None and by_cases(world, count, part, ramp) is None
-    for word in _words(seed):
-        s = Sequence(world, word)
-        for t in range(1, LENGTH + 1):
-            assert s.value(found, t) == ramp.at(s.value(count, t) + s.value(part, t))
-
-
 SMALL = [
     ("lis", {"arch": "mamba2", "length": 1, "values": 1}, 1, 6),
-    ("viterbi", {"arch": "mamba", "length": 2}, 1, 2),  # told by cases or at its edges; a refusal takes ten seconds
+    ("viterbi", {"arch": "mamba", "length": 2}, 1, 2),  # a refusal takes ten seconds
     ("shortest-path", {"arch": "mamba2", "nodes": 3, "lengths": 2}, 2, 6),
     ("matrix-chain", {"arch": "mamba2", "matrices": 2, "largest": 2}, 2, 6),
 ]

@@ -142,6 +142,16 @@ def test_a_matrix_reads_every_lane(output, tmp_path):
     assert check(directory).meaning
 
 
+def test_rules_of_one_letter_may_hold_together(tmp_path):
+    """Where only one letter comes, both always do, and the lead that they need is less than over all letters."""
+    letters = Alphabet.of("a", "b", "c")
+    x = Tokens(letters)
+    scores, always = readout_integer(x.number({"c": 5}), letters, {"b": 5, "c": 1}), x.is_in(["c"])
+    words = InputLanguage.of(letters, "s", [("s", "s", ["c"], False)], 1000, "c only")
+    circuit = Circuit("twice", decide([(always, "b"), (always, "b")], otherwise=scores), words)
+    assert check(write(tmp_path / "c", circuit, "mamba")).accepted
+
+
 @pytest.mark.parametrize("target", ["mamba", "mamba2"])
 def test_rules_may_weigh_far_more_than_they_need(target, tmp_path):
     """All scores of a far number are low together, so their leads are small; the weights count with all or nothing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -18,8 +18,7 @@ from verify.checker.check import check
 from verify.checker.formats import EXACT
 from verify.checker.language import Edge, Language
 from verify.checker.memories import memory
-from verify.checker.once import stopped, written
-from verify.checker.running import running_sum
+from verify.checker.once import written
 from verify.checker.values import Value, World, combine, later, of_letters
 
 LETTERS = 4
@@ -29,62 +28,20 @@ def _table(world: World, values: list[int], lag: int) -> Value:
     return later(world, of_letters(np.array(values, dtype=float)), lag)
 
 
-def _drawn(rng: random.Random) -> tuple[World, Value, None]:
-    """A drive that falls with a gated running sum, which mostly grows with it."""
-    world = World(Language(LETTERS, "q", (Edge("q", "q", np.ones(LETTERS, dtype=bool), False, True),), 30), EXACT)
-    here, before = ([rng.choice([0, 0, 1, 2]) for _ in range(LETTERS)] for _ in range(2))
-    grown = relu(
-        world,
-        combine(
-            [(Fraction(1), _table(world, here, 0)), (Fraction(1), _table(world, before, 1))],
-            Fraction(-rng.randint(0, 2)),
-        ),
-    )
-    gate = _table(world, [b if rng.random() < 0.8 else rng.choice([0, 1]) for b in before], 1)
-    held = product(world, running_sum(world, grown, "a sum"), gate)
-    inner = relu(
-        world,
-        combine(
-            [(Fraction(3), _table(world, here, 0)), (Fraction(-rng.randint(1, 2)), held)], Fraction(rng.randint(-1, 1))
-        ),
-    )
-    mask = combine([(Fraction(8), _table(world, [min(b, 1) for b in before], 1)), (Fraction(1), inner)], Fraction(-8))
-    return world, rng.choice([inner, relu(world, mask)]), None
-
-
-def _claims(
-    seeds: range,
-    drawn: Callable[[random.Random], tuple[World, Value, Value | None]],
-    letters: int,
-    length: int,
-) -> Iterator[bool]:
-    """Whether some sequence exceeds it, of each bound that is claimed: of a drive, or of its product with a column."""
-    for seed in seeds:
-        rng = random.Random(seed)
-        world, drive, column = drawn(rng)
-        if drive.constant or (column is not None and column.constant):
-            continue
-        bound = stopped(world, drive) if column is None else written(world, drive, column)
+def _claims() -> Iterator[bool]:
+    """Whether some sequence exceeds it, of each bound that is claimed of the product of a drive with a column."""
+    for seed in range(120):
+        rng, length = random.Random(seed), 24
+        world, drive, column = _drawn_behind_a_gate(rng)
+        bound = None if drive.constant or column.constant else written(world, drive, column)
         if bound is None:
             continue
         wrong = False
         for _ in range(8):
-            some = rng.sample(range(LETTERS), letters)
-            sequence = Sequence(world, [rng.choice(some) for _ in range(length)])
-            of = lambda t: 1 if column is None else sequence.value(column, t)  # noqa: B023
-            wrong |= sum(sequence.value(drive, t) * of(t) for t in range(1, length + 1)) > bound
+            sequence = Sequence(world, [rng.randrange(LETTERS) for _ in range(length)])
+            held = [sequence.value(drive, t) * sequence.value(column, t) for t in range(1, length + 1)]
+            wrong |= sum(held) > bound
         yield wrong
-
-
-def test_no_sequence_adds_up_to_more():
-    wrong = [*_claims(range(60), _drawn, 2, 16)]
-    assert len(wrong) > 10 and not any(wrong)
-
-
-def test_what_grows_elsewhere_stops_nothing(monkeypatch):
-    """Without the side condition the same sequences show that the claims would be false."""
-    monkeypatch.setattr(once, "_only_where", lambda *_: True)
-    assert any(_claims(range(60), _drawn, 2, 16))
 
 
 def _drawn_behind_a_gate(rng: random.Random) -> tuple[World, Value, Value]:
@@ -102,17 +59,17 @@ def _drawn_behind_a_gate(rng: random.Random) -> tuple[World, Value, Value]:
 
 
 def test_what_falls_with_memories_behind_gates_adds_up_to_no_more():
-    wrong = [*_claims(range(120), _drawn_behind_a_gate, LETTERS, 24)]
+    wrong = [*_claims()]
     assert len(wrong) > 10 and not any(wrong)
 
 
 def test_a_gate_that_is_closed_stops_nothing(monkeypatch):
     monkeypatch.setattr(once, "_only_where", lambda *_: True)
-    assert any(_claims(range(120), _drawn_behind_a_gate, LETTERS, 24))
+    assert any(_claims())
 
 
 def test_first_writes_of_s4d_are_proved_and_no_changed_weight_is_believed(tmp_path):
-    """Its writes stop themselves by a form of what the sums hold; the sums are read behind gates."""
+    """Its writes fall with what the sums hold; the sums are read behind gates."""
     directory = write(tmp_path / "c", MQAR(kappa=3, vocab=6, write="first", arch="s4d").circuit(), "s4d")
     assert check(directory).accepted
     tally, wrong = plant(directory, 12, random.Random(0))

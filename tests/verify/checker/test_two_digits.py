@@ -13,11 +13,12 @@ import pytest
 import compiler
 from constructions.copy_dp.copy import Copy
 from constructions.selectivity.mqar import MQAR
+from tests.verify.checker.audit import without
 from tests.verify.checker.plants import plant
 from tests.verify.checker.values import Sequence
 from verify.checker.bent import product, relu
 from verify.checker.check import check
-from verify.checker.columns import masses_of_products
+from verify.checker.columns import most_held
 from verify.checker.formats import EXACT
 from verify.checker.language import Edge, Language
 from verify.checker.meaning import Meaning
@@ -40,6 +41,16 @@ def _saved(directory: Path, arch: str) -> Path:
 def test_recall_from_two_digits_is_proved(arch: str, tmp_path: Path):
     verdict = check(_saved(tmp_path / "c", arch))
     assert verdict.accepted, verdict.reason
+
+
+def test_digits_of_more_columns_than_are_taken_apart_are_proved(tmp_path: Path):
+    directory = tmp_path / "c"
+    compiler.compile(MQAR(kappa=81, vocab=2, max_d_state=9, arch="mamba2").circuit(), "mamba2", max_d_state=9).save(
+        directory
+    )
+    assert check(directory).accepted
+    with without("memories behind gates"):
+        assert check(directory).meaning
 
 
 def test_no_wrong_weight_is_accepted(tmp_path: Path):
@@ -98,5 +109,5 @@ def test_columns_and_what_they_store_are_bounded_at_each_count(letter: int):
     drive = relu(world, combine([(ONE, of_letters(np.eye(2)[0])), (ONE, at[1]), (ONE, at[2])], -ONE))
     held = running_sum(world, product(world, column, drive), "a sum")
     most = max(Sequence(world, list(word)).value(held, LENGTH) for word in WORDS)
-    (bound,) = masses_of_products(world, [column], drive)
+    bound = most_held(world, column, drive)
     assert bound == most == 1 if letter == 0 else bound >= most > 1
