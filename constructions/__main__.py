@@ -7,6 +7,7 @@ Exit codes: 0 done and verified, 1 verification failed, 2 bad usage, 130 interru
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 
@@ -68,8 +69,12 @@ def _refused(error: Exception) -> int:
         return 1
     if isinstance(error, OSError) and error.filename is not None:
         print(f"{error.filename}: {(error.strerror or str(error)).lower()}.", file=sys.stderr)
+    elif isinstance(error, MemoryError):
+        size = re.search(r"[\d.]+ \w*B\b", str(error))
+        at_once = f" ({size[0]} for one array)" if size else ""
+        print(f"there is not enough memory for this{at_once}; choose smaller sizes.", file=sys.stderr)
     else:
-        print(str(error) or f"there is not enough memory for this ({type(error).__name__}).", file=sys.stderr)
+        print(str(error) or f"this is refused without a reason ({type(error).__name__}).", file=sys.stderr)
     return 2
 
 

@@ -76,6 +76,7 @@ def union(
             terms.append((flag, _column(alphabet, heard, bonus)))
     name = name or "+".join(circuit.name for circuit in circuits)
     output = _scores(alphabet, [(matrix, stream) for stream, matrix in terms])
+    output.origin = circuits[0].output.origin
     return Circuit(name, output, language, end=_end(circuits))
 
 

@@ -43,10 +43,11 @@ class FuzzyRecall(WithMemory, Construction):
     max_length: int = parameter("longest sequence that the promise covers", default=4096, kw_only=True)
 
     def __post_init__(self) -> None:
-        at_least("vocab", self.vocab, 4, "a key, a value, the padding and the prefix are needed")
         for name, size in (("key_size", self.key_size), ("value_size", self.value_size)):
             at_least(name, size, 1, "a word has a token")
             at_most(name, size, 3, "a block's convolution sees three earlier tokens")
+        least = max(2 + 2 * self.key_size, 1 + 2 * self.value_size)
+        at_least("vocab", self.vocab, least, "the tokens of a key, and those of a value, are distinct")
 
     @property
     def target(self) -> str:

@@ -136,3 +136,13 @@ def test_the_public_benchmark_is_recall() -> None:
         recorded(Path("zoology"), build(KeepNth(n=1, vocab=2)))
     with pytest.raises(ValueError, match="the promise ends at 128"):
         recorded(Path("zoology"), build(MQAR(kappa=7, vocab=8, max_length=128)))
+
+
+@pytest.mark.parametrize("sizes", [{}, {"key_size": 3}, {"value_size": 1}, {"key_size": 1, "value_size": 2}], ids=str)
+def test_fuzzy_recall_names_the_smallest_vocabulary_that_works(sizes):
+    with pytest.raises(ValueError, match="the smallest vocab that works is") as refusal:
+        FuzzyRecall(vocab=2, **sizes)
+    least = int(str(refusal.value).rstrip(".").split()[-1])
+    assert FuzzyRecall(vocab=least, **sizes).tasks()
+    with pytest.raises(ValueError, match="vocab"):
+        FuzzyRecall(vocab=least - 1, **sizes)

@@ -277,3 +277,10 @@ def test_files_that_never_end_or_are_no_text(refused, tmp_path: Path, monkeypatc
     assert "it is no host" in refused("graft", "host", "same", "--out", "out")
     monkeypatch.setattr("compiler.artifact.json_files.LARGEST_FILE", 1 << 16)
     assert "/dev/zero goes on beyond 65536 bytes" in refused("generate", "same", "--file", "/dev/zero")
+
+
+def test_too_little_memory_is_one_sentence(capsys) -> None:
+    reason = "Unable to allocate 24.0 GiB for an array with shape (1024, 3072) and data type float64"
+    assert front._refused(MemoryError(reason)) == 2
+    said = "there is not enough memory for this (24.0 GiB for one array); choose smaller sizes.\n"
+    assert capsys.readouterr().err == said

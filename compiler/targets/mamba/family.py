@@ -26,6 +26,8 @@ class MambaFamily(Family):
     warnings = (
         "Continue a sequence token by token or compute it in one pass: continuing from a cache with several tokens "
         "at once is wrong for Mamba in transformers itself, whatever the weights.",
+        "Give cached steps of your own no attention mask: transformers multiplies the step by the mask of the whole "
+        "prompt, and padding in front then changes it. `generate()` gives none.",
     )
 
     def size(self, blocks, n_lanes):
