@@ -57,7 +57,7 @@ class Built:
         if self.model is None:
             return None
         if isinstance(self.model, NumericModel):
-            return loaded_stack(self.model.config, self.model.tensors)
+            return loaded_stack(self.model.config, self.model.tensors, self.compiled.source.max_length)
         return in_dtype(Stack.from_language_model(self.model.config, self.model.tensors), self.compiled.dtype)
 
     def bare_stack(self) -> Stack:

@@ -57,7 +57,9 @@ def _over_tokens(directory: Path) -> Verdict:
 
 
 def _over_numbers(directory: Path) -> Verdict:
-    """The certificate's, from the tensors as they are saved."""
+    """The certificate's, from the tensors as they are saved, of a circuit and a promise that the construction has."""
+    from compiler.artifact.artifact import Artifact
+    from compiler.artifact.compare import statement_differences
     from compiler.artifact.load import load
     from constructions.guarantee import numbers_proof
     from constructions.saved import rebuild
@@ -65,6 +67,8 @@ def _over_numbers(directory: Path) -> Verdict:
 
     built, stack = rebuild(directory), load(directory, sealed=False)
     try:
+        for sentence in statement_differences(directory, Artifact(built.compiled, built.model)):
+            raise Violated(sentence)
         certificate, said = numbers_proof(built, stack)
     except Violated as reason:
         certificate, said = None, f"not proved: {reason}"

@@ -50,15 +50,25 @@ HARMLESS_NAMES = {
 
 def differences(directory: str | Path, artifact: Artifact) -> list[str]:
     """One sentence for each thing in which a checkpoint is not what this artifact saves as; [] where it is the same."""
-    directory = Path(directory)
-    config, tokens = artifact.model.config, artifact.model.tokens
-    texts = checkpoint_texts(config, tokens, artifact.compiled.source.end, artifact.circuit)
+    directory, texts = Path(directory), _texts(artifact)
     found = text_differences(directory, texts)
     found += weight_differences(directory / WEIGHTS, artifact.model.tensors)
     found += entry_differences(
         MANIFEST, manifest_content(directory), artifact.manifest | {"format": FORMAT, "format_version": FORMAT_VERSION}
     )
     return found + foreign_files(directory, {MANIFEST, WEIGHTS, *texts})
+
+
+def statement_differences(directory: Path, artifact: Artifact) -> list[str]:
+    """The same of what the files say alone: the circuit, the sizes and the promise, not the weights."""
+    promised = manifest_content(directory)["promise"]
+    found = text_differences(directory, _texts(artifact))
+    return found + entry_differences(f"{MANIFEST}: promise", promised, artifact.promise)
+
+
+def _texts(artifact: Artifact) -> dict[str, str]:
+    config, tokens = artifact.model.config, artifact.model.tokens
+    return checkpoint_texts(config, tokens, artifact.compiled.source.end, artifact.circuit)
 
 
 def text_differences(directory: Path, texts: Mapping[str, str]) -> list[str]:

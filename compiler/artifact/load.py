@@ -66,7 +66,8 @@ def _over_numbers(directory: Path, manifest: Manifest, config: dict[str, Any]) -
     if not manifest.promise.over_numbers:
         raise CheckpointError(f"{directory / CONFIG} is of a model over numbers, and its promise is over tokens.")
     check_shapes(config, _shapes(directory / WEIGHTS))
-    stack = in_dtype(loaded_stack(config, read_tensors(directory / WEIGHTS)), manifest.dtype)
+    stack = loaded_stack(config, read_tensors(directory / WEIGHTS), manifest.promise.length)
+    stack = in_dtype(stack, manifest.dtype)
     stack.manifest, stack.config = manifest, config
     return stack
 

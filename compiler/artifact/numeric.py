@@ -38,16 +38,16 @@ Inputs = Mapping[Stream, np.ndarray] | Mapping[str, np.ndarray]  # for each nume
 class NumericStack(nn.Module):
     """Blocks and a linear head over float lanes: h ← [h +] block(h), then head(h).
 
-    inputs: the input streams, in the circuit's order; constant: (d_model,) what every position starts from (`one` = 1).
-    `manifest` and `config` are there where it was loaded.
+    inputs: the input streams, in the circuit's order; constant: (d_model,) what every position starts from (`one` = 1);
+    length: most positions of the promise. `manifest` and `config` are there where it was loaded.
     """
 
     manifest: Manifest
     config: dict[str, Any]
 
-    def __init__(self, stack: Stack, inputs: Sequence[NumberInput], streams: Sequence[Stream] = ()):
+    def __init__(self, stack: Stack, inputs: Sequence[NumberInput], length: int, streams: Sequence[Stream] = ()):
         super().__init__()
-        self.stack = stack
+        self.stack, self.length = stack, length
         self.inputs = tuple(inputs)
         self._streams = tuple(streams) or (None,) * len(self.inputs)
 
@@ -67,7 +67,8 @@ class NumericStack(nn.Module):
         """(batch, time, d_model) lanes from the values of the input streams, by stream or by name.
 
         An input called "position" may be left out: it is then 1, 2, 3, … (or the one-hot of it). shape: (batch, time),
-        where nothing else tells it. ValueError where another input is missing or unknown, or a value outside its type.
+        where nothing else tells it. ValueError where another input is missing or unknown, a value outside its type, or
+        a sequence longer than the promise.
         """
         known = {*self._streams, *(i.name for i in self.inputs)}
         by_key: dict[object, np.ndarray] = dict(inputs.items())
@@ -78,6 +79,8 @@ class NumericStack(nn.Module):
         if not inputs and shape is None:
             raise ValueError(f"no numeric input has values; the inputs are {', '.join(i.name for i in self.inputs)}.")
         shape = shape or np.shape(next(iter(inputs.values())))[:2]
+        if len(shape) > 1 and shape[1] > self.length:
+            raise ValueError(f"the inputs have {shape[1]} positions, and the promise is for at most {self.length}.")
         lanes = self.constant.expand(*shape, -1).clone()
         for stream, record in zip(self._streams, self.inputs, strict=True):
             values = by_key.get(stream, by_key.get(record.name))
@@ -117,7 +120,7 @@ def numeric_stack(compiled: Compiled) -> NumericStack:
     if compiled.source.alphabet is not None:
         raise ValueError("the circuit reads tokens; `package.bare` runs it.")
     records = _inputs(compiled)
-    return NumericStack(bare(compiled), list(records.values()), list(records))
+    return NumericStack(bare(compiled), list(records.values()), compiled.source.max_length, list(records))
 
 
 def numeric_model(compiled: Compiled) -> NumericModel:
@@ -141,8 +144,8 @@ def numeric_model(compiled: Compiled) -> NumericModel:
     raise CompileError([(compiled.source.output, reason)])
 
 
-def loaded_stack(config: Mapping, tensors: Mapping[str, Tensor]) -> NumericStack:
-    """The modules that a checked config.json asks for, with these tensors."""
+def loaded_stack(config: Mapping, tensors: Mapping[str, Tensor], length: int) -> NumericStack:
+    """The modules that a checked config.json asks for, with these tensors; length: most positions of the promise."""
     target = target_of(config["mixer"])
     modules = [target.module(target.sizes_of(block), i) for i, block in enumerate(config["blocks"])]
     parts: list[dict[str, Tensor]] = [{} for _ in modules]
@@ -153,7 +156,7 @@ def loaded_stack(config: Mapping, tensors: Mapping[str, Tensor]) -> NumericStack
     stack = Stack.without_norms(
         tensors["embedding.weight"], modules, parts, tensors["head.weight"], bool(config["residual"])
     )
-    return NumericStack(stack, [NumberInput(**record) for record in config["inputs"]])
+    return NumericStack(stack, [NumberInput(**record) for record in config["inputs"]], length)
 
 
 def reference(compiled: Compiled, inputs: Mapping[Stream, np.ndarray]) -> np.ndarray:

@@ -57,6 +57,14 @@ def test_a_saved_model_gives_the_same_numbers(name: str, tmp_path: Path) -> None
     assert differences(tmp_path / "out", Artifact.of(made)) == []
 
 
+def test_more_positions_than_promised_are_refused(tmp_path: Path) -> None:
+    made = compiled("exact")
+    made.save(tmp_path / "out")
+    for model in (compiler.load(tmp_path / "out"), numeric_stack(made)):
+        with pytest.raises(ValueError, match="the inputs have 5 positions, and the promise is for at most 4"):
+            model.run({"n": np.zeros((1, 5, 1))})
+
+
 def test_an_exact_circuit_on_mamba2_lives_on(tmp_path: Path) -> None:
     made = compiler.compile(Circuit("sum", N.cumsum(), length=4), "mamba2")
     made.save(tmp_path / "out")

@@ -25,6 +25,7 @@ from constructions.artifact import build
 from constructions.guarantee import proof_of
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.with_position import AbsoluteTimePosition, KeepNthPosition
+from tests.artifact.test_numbers import reseal
 from tests.constructions.test_construct import run
 from verify.tasks.keep import Keep, keep_oracle
 from verify.tasks.positions import clock_scores, kept_scores
@@ -218,6 +219,24 @@ def test_a_changed_weight_is_not_proved(tmp_path, capsys):
     assert run("prove", str(directory)) == 1
     assert "not proved: the scores at position 1 are others" in capsys.readouterr().out
     assert run("verify", str(directory), "--samples", "8") == 1
+
+
+@pytest.mark.parametrize("file", ["circuit.json", "construction.json"])
+def test_another_circuit_and_a_longer_promise_are_not_proved(file, tmp_path, capsys):
+    """The certificate is of the construction: files that say something else are not what it speaks of."""
+    directory = tmp_path / "m"
+    assert run("keep-nth-position", "--n", "2", "--vocab", "3", "--samples", "8", "--out", str(directory)) == 0
+    content = json.loads((directory / file).read_text())
+    if file == "circuit.json":
+        scale = content["streams"][content["output"]]["attributes"]["matrices"][0]
+        scale["diagonal"] *= 2
+    else:
+        content["promise"]["length"] = 2**50
+    (directory / file).write_text(json.dumps(content))
+    reseal(directory)
+    capsys.readouterr()
+    assert run("prove", str(directory)) == 1
+    assert f"not proved: {file}" in capsys.readouterr().out
 
 
 def test_what_is_not_proved_is_not_said_to_be(tmp_path, capsys):

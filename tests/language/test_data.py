@@ -238,6 +238,7 @@ def _first(operation: str) -> int:
     return next(i for i, s in enumerate(_example()["streams"]) if s["operation"] == operation)
 
 
+_COMPARED = {"operation": "Compare", "attributes": {"relation": "~"}}
 MALFORMED = {
     "a list": ([], "it is a list, and an object with an entry 'version' is needed"),
     "version": (_set(["version"], 7), "the circuit has version 7, and this program reads version 1"),
@@ -258,6 +259,10 @@ MALFORMED = {
     "half": (
         _set(["streams", _first("Shift"), "attributes", "k"], "1/2"),
         "attribute 'k': it is '1/2', and an integer",
+    ),
+    "relation": (
+        _set(["streams", _first("And")], _example()["streams"][_first("And")] | _COMPARED),
+        "it is no Compare: relation '~' is unknown; it must be one of >, >=",
     ),
     "zero": (_set(["streams", _first("Constant"), "attributes", "values"], ["1/0"]), '"p/q" in lowest terms is needed'),
     "power": (_set(["streams", _first("Constant"), "attributes", "values"], ["1e999999999"]), '"p/q" in lowest terms'),

@@ -39,6 +39,10 @@ class Compare(Operation):
 
     relation: str
 
+    def __post_init__(self) -> None:
+        if self.relation not in _COMPARISONS:
+            raise ValueError(f"relation {self.relation!r:.60} is unknown; it must be one of {', '.join(_COMPARISONS)}")
+
     @property
     def symbol(self) -> str:
         return f"compare[{self.relation}]"
