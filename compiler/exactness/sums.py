@@ -177,7 +177,7 @@ def _out_of_range(plan: Schedule, bounds: np.ndarray, lanes: Lanes, context: Con
 
 def _refusal(claim: Claim, limit: int, fits: int, format: Format) -> str:
     """fits: a length at which all sums would be exact; 0 where there is none."""
-    advice = f"a max_length of {fits} would fit" if fits else "no max_length would do, so make numbers smaller"
+    advice = f"a max_length of {fits} would fit" if fits else "no shorter max_length would do, so make numbers smaller"
     wider = " or use float32" if format is not FLOAT32 else ""
     return (
         f"{claim.what} can reach {int(claim.steps)} lattice steps, and {format.name} adds exactly up to {limit}; "

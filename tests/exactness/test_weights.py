@@ -112,7 +112,7 @@ def test_the_length_that_a_refusal_names_is_the_longest_that_works():
 
 @pytest.mark.parametrize("output", [abc.number({"a": 2**40, "b": 1}), abc.number({"a": 1}).cumsum() + 2**40])
 def test_where_no_length_works_the_refusal_names_none(output):
-    with pytest.raises(CompileError, match="no max_length would do, so make numbers smaller"):
+    with pytest.raises(CompileError, match="no shorter max_length would do, so make numbers smaller"):
         compile(_circuit(output, 4))
 
 
