@@ -136,8 +136,9 @@ def emit(alphabet: Alphabet, *rules: tuple[Stream, str], otherwise: str) -> Stre
 def decide(rules: Sequence[tuple[Stream, str]], otherwise: Stream) -> Stream:
     """The token of the first rule (flag, token) whose flag holds; where none does, what `otherwise` scores highest.
 
-    otherwise: the scores of any readout. A rule costs no block: its weight exceeds whatever the scores are proved to
-        be.
+    otherwise: the scores of any readout. Real scores are right within the error bound, so which is the highest is only
+        promised where it leads by twice that. A rule costs no block: its weight exceeds whatever the scores are
+        proved to be.
     """
     instance(otherwise, Stream, "'otherwise' of decide", "the scores of a readout")
     if not isinstance(otherwise.type, Logits):

@@ -72,7 +72,7 @@ def need_gap(domains: Domains, stream: Stream) -> Fraction:
     if domains.of(stream).bound / within > _WIDEST:
         raise NotImplementedError(
             f"it compares real numbers: {_held(domains, stream)}, more than {_WIDEST} times its gap of {within}; "
-            f"a gap of {power_of_two(domains.of(stream).bound / _WIDEST)} works"
+            f"in float32 a gap of {power_of_two(domains.of(stream).bound / _WIDEST)} works"
         )
     return within
 
