@@ -9,13 +9,12 @@ by the flag that it reads the token, one block more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from scipy import sparse
 
 from compiler.analysis.linear_form import ONE, linear_form
 from compiler.language import operations as ops
+from compiler.language.lanes import place_matrix
 from compiler.language.operations import Sees
 from compiler.language.stream import Stream
 
@@ -29,26 +28,31 @@ def at_own_tokens(scores: Stream, shared: sparse.csr_array, reads: Stream) -> Te
 
     shared: (letters of the union × scores), with rows of letters that other circuits score too.
     """
-    parts = [(shared @ matrix, atom, lag) for (atom, lag), matrix in linear_form(scores).items()]
-    parts = [part for part in parts if part[0].nnz]
+    silent: Terms = []
+    constants: Terms = []
+    loud: Terms = []
     known: dict[Stream, bool] = {}
-    silent = [(matrix, atom) for matrix, atom, lag in parts if not lag and _is_silent(atom, known)]
-    constants = [(matrix, reads) for matrix, atom, lag in parts if not lag and atom is ONE]
-    loud = [(m, a, lag) for m, a, lag in parts if lag or a is not ONE and not _is_silent(a, known)]
-    if not constants and not loud:
-        return None
-    return [*silent, *constants, *_gated(loud, reads)]
+    for (atom, lag), weights in linear_form(scores).items():
+        matrix = shared @ weights
+        if not matrix.nnz:
+            continue
+        if lag:
+            loud.append((matrix, atom.shift(lag)))
+        elif atom is ONE:
+            constants.append((matrix, reads))
+        else:
+            (silent if _is_silent(atom, known) else loud).append((matrix, atom))
+    return [*silent, *constants, *_gated(loud, reads)] if constants or loud else None
 
 
-def _gated(parts: Sequence[tuple[sparse.csr_array, Stream, int]], reads: Stream) -> Terms:
-    """Σ matrix · what an atom was some positions before, as one product of the flag and the rows that are not 0."""
+def _gated(parts: Terms, reads: Stream) -> Terms:
+    """Σ matrix · stream as one product of the flag and the rows that are not 0."""
     if not parts:
         return []
-    rows = np.flatnonzero(sum(abs(matrix).sum(axis=1) for matrix, _, _ in parts))
-    operation = ops.Linear(tuple(ops.exact_matrix(matrix[rows]) for matrix, _, _ in parts))
-    heard = Stream(operation, [atom.shift(lag) if lag else atom for _, atom, lag in parts], "scores") * reads
-    height = parts[0][0].shape[0]
-    return [(sparse.csr_array((np.ones(len(rows)), (rows, range(len(rows)))), (height, len(rows))), heard)]
+    rows = np.flatnonzero(sum(abs(matrix).sum(axis=1) for matrix, _ in parts))
+    operation = ops.Linear(tuple(ops.exact_matrix(matrix[rows]) for matrix, _ in parts))
+    heard = Stream(operation, [stream for _, stream in parts], "scores") * reads
+    return [(place_matrix(rows, parts[0][0].shape[0]), heard)]
 
 
 def _is_silent(stream: Stream, known: dict[Stream, bool]) -> bool:

@@ -36,6 +36,7 @@ from compiler.language.arguments import instance
 from compiler.language.circuit import Circuit
 from compiler.language.graph import operation_of
 from compiler.language.input_language import Edge, InputLanguage
+from compiler.language.lanes import place_matrix
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.types import Logits
@@ -178,13 +179,12 @@ def _taken(tokens: frozenset[int], moves: list[_Move]):
 
 def _placed(circuit: Circuit, alphabet: Alphabet) -> Stream:
     """The circuit's output over the union's tokens; what it reads of tokens that are not its own is zeros."""
-    ids = np.array([alphabet.index(token) for token in circuit.token_alphabet.tokens])
     kept: dict[Stream, Stream] = {}
+    place = _rows(circuit, alphabet)
     for stream in circuit.streams:
         inputs = [kept[source] for source in stream.inputs]
         operation = stream.operation
         if isinstance(operation, ops.Embed):
-            place = sparse.csr_array((np.ones(len(ids)), (ids, np.arange(len(ids)))), (alphabet.size, len(ids)))
             operation = replace(operation, alphabet=alphabet, table=ops.exact_matrix(place @ operation.table))
         new = Stream(operation, inputs, stream.name)
         new.origin = stream.origin
@@ -195,7 +195,7 @@ def _placed(circuit: Circuit, alphabet: Alphabet) -> Stream:
 def _rows(circuit: Circuit, alphabet: Alphabet) -> sparse.csr_array:
     """(union × circuit): each of its scores at the token's place in the union."""
     ids = np.array([alphabet.index(token) for token in circuit.token_alphabet.tokens])
-    return sparse.csr_array((np.ones(len(ids)), (ids, np.arange(len(ids)))), (alphabet.size, len(ids)))
+    return place_matrix(ids, alphabet.size)
 
 
 def _gated(scores: Stream, guest: Stream) -> Stream:

@@ -35,7 +35,7 @@ def kept(function: Function) -> Function:
 
     @wraps(function)
     def answer(world: Any, *operands: Any) -> Any:
-        place = function.__name__, named(operands)
+        place = function, named(operands)
         if place not in world.facts:
             world.facts[place] = function(world, *operands)
         return world.facts[place]
@@ -169,13 +169,13 @@ def multiple(world: World, value: Value) -> tuple[Fraction, Root | None]:
 
 def normal(terms: Mapping[Key, Component], const: Fraction) -> Value:
     """Components that are 0 at the first letter or the least integer, and none that is 0 throughout."""
-    kept: dict[Key, Component] = {}
+    found: dict[Key, Component] = {}
     for key, component in _positions_at_one_lag(terms).items():
         const += component.first
         moved = component.affine(Fraction(1), -component.first)
         if not moved.zero:
-            kept[key] = moved
-    return Value(const, kept)
+            found[key] = moved
+    return Value(const, found)
 
 
 def _positions_at_one_lag(terms: Mapping[Key, Component]) -> Mapping[Key, Component]:
