@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from compiler.artifact.json_files import shown
-from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from verify.arguments import at_least
 from verify.certificates.certificate import Certificate
@@ -22,12 +21,6 @@ if TYPE_CHECKING:
 
 LARGEST_PARAMETER = 1 << 53  # of any number that is no size
 LARGEST_ALPHABET = 1 << 20
-
-
-def ids_of(alphabet: Alphabet, group: str) -> list[int]:
-    """[first, last] of a group's ids, as a task names letters."""
-    ids = alphabet.ids(group)
-    return [ids[0], ids[-1]]
 
 
 def parameter(help: str, most: int = LARGEST_PARAMETER, option: str | None = None, **options: Any):
@@ -128,9 +121,9 @@ class CircuitFamily(ABC):
         """Of random codes: how they were drawn, what was measured of them, and how often these fail; else None."""
         return None
 
-    def asks(self, alphabet: Alphabet) -> dict[str, Any] | None:
-        """The task as the checker knows it (`verify/checker/task.py`): its name and parameters, letters as ids. None
-        where the checker has no proof of answers."""
+    def asks(self) -> dict[str, Any] | None:
+        """The task as the checker knows it (`verify/checker/task.py`): its name and parameters. The checker finds the
+        letters by their names. None where it has no proof of answers."""
         return None
 
     def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:

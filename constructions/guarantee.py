@@ -32,7 +32,7 @@ def stated_task(built: Built, proof: Proof) -> dict[str, Any] | None:
     told = built.construction.promise() == "all" or proved
     if built.over_numbers:
         return None
-    return built.construction.asks(built.compiled.source.alphabet) if told else None
+    return built.construction.asks() if told else None
 
 
 def proof_of(built: Built) -> Proof:
@@ -81,12 +81,13 @@ def numbers_proof(built: Built, stack: NumericStack) -> Proof:
 def verdict_of(built: Built) -> Verdict:
     """The checker's verdict, from the very numbers that are saved."""
     source = built.compiled.source
-    asked = built.construction.asks(source.alphabet)
+    asked = built.construction.asks()
     circuit = json.loads(json.dumps(to_data(source)))
     promise = language_to_data(source.token_language) | {"dtype": built.compiled.dtype}
     if built.model is None:
-        task, margin = prove_answers(parse(promise), circuit, asked)
-        return Verdict("the circuit alone", _NO_CHECKPOINT, _NO_CHECKPOINT, _NO_CHECKPOINT, task, margin)
+        said = prove_answers(parse(promise), circuit, asked)
+        stopped = (_NO_CHECKPOINT,) * 3
+        return Verdict("the circuit alone", *stopped, said.reason, said.margin, said.says)
     tensors = {name: tensor.numpy() for name, tensor in built.model.tensors.items()}
     try:
         return prove(in_memory(dict(built.model.config), tensors, promise), circuit, asked)

@@ -27,7 +27,7 @@ from compiler.language.output import _logits
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream, constant
 from compiler.language.words import count, present
-from constructions.construction import Construction, WithMemory, ids_of, parameter
+from constructions.construction import Construction, WithMemory, parameter
 from constructions.copy_dp.chains import END, leaving, repeated
 from constructions.copy_dp.places import FORGETS, Arch, by_hand, copied_by_sums
 from constructions.papers import FREE_LUNCH, TOKEN_SELECTION
@@ -143,10 +143,8 @@ class Copy(WithMemory, Construction):
         lanes = np.vstack([2 * np.eye(self.vocab), np.zeros((1, self.vocab))])
         return _logits(self.alphabet(), ids, (lanes, copied), (np.eye(self.vocab + 1)[:, [-1]], constant(1)))
 
-    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
-        claim = {"name": self.name, "form": self.form, "n": self.n, "copied": ids_of(alphabet, "x")}
-        claim |= {"end": alphabet.index(END), "bar": alphabet.index(BAR)}
-        return claim | ({"asking": ids_of(alphabet, "ask")} if self.form in ("pointer", "place") else {})
+    def asks(self) -> dict[str, Any]:
+        return {"name": self.name, "form": self.form} | ({"n": self.n} if self.form == "delay" else {})
 
     def tasks(self) -> list[Task]:
         if self.form == "string":

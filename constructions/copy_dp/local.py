@@ -19,7 +19,7 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.words import count, latch, minimum, present
-from constructions.construction import ids_of, parameter
+from constructions.construction import parameter
 from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, numbers, repeated, written
 from constructions.papers import FREE_LUNCH
 from verify.arguments import at_least
@@ -115,9 +115,8 @@ class Fibonacci(Recurrence):
         total = value + value.shift(1) + first.shift(1) - self.modulus * first
         return total.relu() - self.modulus * (total >= self.modulus)
 
-    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
-        marks = {"ask": alphabet.index(ASK), "end": alphabet.index(END)}
-        return {"name": self.name, "modulus": self.modulus, "numbers": ids_of(alphabet, "number"), **marks}
+    def asks(self) -> dict[str, Any]:
+        return {"name": self.name, "modulus": self.modulus}
 
     def solver(self) -> Solver:
         return FibonacciSolver(self.length, self.modulus)
@@ -162,10 +161,8 @@ class CoinChange(Recurrence):
             fewest = minimum(value.shift(coin - 1) + none * (index < coin), fewest)
         return fewest + 1 - none * first
 
-    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
-        first, none = ids_of(alphabet, "number")
-        marks = {"ask": alphabet.index(ASK), "end": alphabet.index(END), "none": none}
-        return {"name": self.name, "coins": self.values(), "most": self.most(), "numbers": [first, none - 1], **marks}
+    def asks(self) -> dict[str, Any]:
+        return {"name": self.name, "coins": self.values(), "most": self.most()}
 
     def solver(self) -> Solver:
         return CoinChangeSolver(self.amount, self.values())

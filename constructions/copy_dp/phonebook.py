@@ -23,7 +23,7 @@ from compiler.language.output import readout_one_hot
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream, constant
 from compiler.language.words import count, latch, present
-from constructions.construction import WithMemory, ids_of, parameter
+from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, repeated
 from constructions.papers import FREE_LUNCH
 from verify.arguments import at_least
@@ -100,10 +100,8 @@ class Phonebook(ChainConstruction, WithMemory):
         ends[0, alphabet.index(END)] = 1
         return readout_one_hot(lanes @ digit + ends.T @ constant(1), alphabet)
 
-    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
-        letters = {"mark": alphabet.index(ASK), "end": alphabet.index(END)}
-        letters |= {"entries": self.entries}
-        return {"name": self.name, "names": ids_of(alphabet, "n"), "text": ids_of(alphabet, "digit"), **letters}
+    def asks(self) -> dict[str, Any]:
+        return {"name": self.name, "entries": self.entries}
 
     def solver(self) -> Solver:
         return PhonebookSolver(self.names, self.entries, self.digits)

@@ -19,7 +19,7 @@ from compiler.language.output import readout_one_hot
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream, constant
 from compiler.language.words import count, present
-from constructions.construction import WithMemory, ids_of, parameter
+from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, repeated
 from constructions.copy_dp.places import FORGETS, Arch, by_hand, copied_by_sums
 from constructions.papers import FREE_LUNCH, TOKEN_SELECTION
@@ -78,9 +78,8 @@ class SelectiveCopy(ChainConstruction, WithMemory):
         end[x.alphabet.index(END)] = 1
         return readout_one_hot(lanes @ text.read(place.one_hot(self.n)) + end @ constant(1), x.alphabet)
 
-    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
-        letters = {"bar": alphabet.index(BAR), "end": alphabet.index(END)}
-        return {"name": self.name, "n": self.n, "copied": ids_of(alphabet, "x"), **letters}
+    def asks(self) -> dict[str, Any]:
+        return {"name": self.name}
 
     def solver(self) -> Solver:
         return SelectiveCopySolver(self.length, self.n, [f"x{v}" for v in range(self.vocab)])

@@ -14,14 +14,12 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, ClassVar, Literal
 
-from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream
 from compiler.language.words import minimum
-from constructions.construction import Construction, WithMemory, ids_of, parameter
-from constructions.copy_dp.chains import END
-from constructions.copy_dp.problem import ASK, Cell, DPProblem
+from constructions.construction import Construction, WithMemory, parameter
+from constructions.copy_dp.problem import Cell, DPProblem
 from constructions.papers import FREE_LUNCH
 from verify.arguments import at_least
 from verify.tasks.chain import ChainTask, Solver
@@ -114,10 +112,8 @@ class ShortestPath(FixedTable):
         """The letter's length, `far` where there is no edge."""
         return letter + far * (letter <= 0)
 
-    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
-        marks = {"ask": alphabet.index(ASK), "end": alphabet.index(END)}
-        edges, numbers = ids_of(alphabet, "letter"), ids_of(alphabet, "number")
-        return {"name": self.name, "nodes": self.nodes, "edges": edges, "numbers": numbers, **marks}
+    def asks(self) -> dict[str, Any]:
+        return {"name": self.name, "nodes": self.nodes}
 
     def solver(self) -> Solver:
         return DagSolver(self.nodes, self.lengths)

@@ -25,7 +25,7 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.words import concatenate, count, latch, maximum, minimum, present, select
-from constructions.construction import WithMemory, ids_of, parameter
+from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, numbers, repeated, written
 from constructions.papers import FREE_LUNCH
 from verify.arguments import at_least
@@ -109,14 +109,8 @@ class TwoWords(ChainConstruction, WithMemory):
         letters = memory.write(key, signed, when=letter, policy="once", name="letters")
         return letters.read(concatenate(self._place(row), self._place(column)))
 
-    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
-        marks = {"bar": alphabet.index(BAR), "row": alphabet.index(ROW), "end": alphabet.index(END)}
-        return {
-            "name": self.name,
-            "letters": ids_of(alphabet, "letter"),
-            "numbers": ids_of(alphabet, "number"),
-            **marks,
-        }
+    def asks(self) -> dict[str, Any]:
+        return {"name": self.name}
 
     def solver(self) -> Solver:
         return self.textbook(self.length, ascii_lowercase[: self.distinct_letters])

@@ -21,7 +21,7 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout_integer
 from compiler.language.source import Tokens
 from compiler.language.words import count
-from constructions.construction import Construction, ids_of, parameter
+from constructions.construction import Construction, parameter
 from verify.arguments import at_least
 from verify.tasks.count_in_row import CountInRow as Task
 
@@ -76,8 +76,8 @@ class CountInRow(Construction):
     def tasks(self) -> list[Task]:
         return [Task(self.length, self.largest), Task(self.length, self.largest, ones=0.5)]
 
-    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
-        return {"name": self.name, "one": alphabet.index("1"), "counts": ids_of(alphabet, "c")}
+    def asks(self) -> dict[str, Any]:
+        return {"name": self.name}
 
     def bound_source(self) -> str:
         return "none stated: ours, one state a channel; Definition 1 is of the task"

@@ -19,7 +19,7 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout_integer
 from compiler.language.stream import constant
 from compiler.language.words import minimum
-from constructions.construction import Construction, ids_of, parameter
+from constructions.construction import Construction, parameter
 from constructions.papers import SELECTIVITY
 from verify.arguments import at_least
 from verify.tasks.clock import Clock
@@ -70,8 +70,8 @@ class AbsoluteTime(Construction):
     def tasks(self) -> list[Task]:
         return [Clock(self.vocab, self.horizon, self.length)]
 
-    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
-        return {"name": self.name, "times": ids_of(alphabet, "t")}
+    def asks(self) -> dict[str, Any]:
+        return {"name": self.name}
 
     def bound_source(self) -> str:
         return "none stated: ours, a count, a ramp and a constant"

@@ -19,7 +19,7 @@ from compiler.language.codebook import balanced
 from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout
 from compiler.language.source import Tokens
-from constructions.construction import Construction, WithMemory, ids_of, parameter
+from constructions.construction import Construction, WithMemory, parameter
 from constructions.papers import SELECTIVITY
 from verify.arguments import at_least
 from verify.tasks.mad import InContextRecall as RecallTask
@@ -76,8 +76,8 @@ class InContextRecall(WithMemory, Construction):
     def tasks(self) -> list[Task]:
         return [RecallTask(self.keys, self.values, self.noise, self.length, self.share, self.every)]
 
-    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
-        return {"name": "mqar", "keys": ids_of(alphabet, "k"), "values": ids_of(alphabet, "v"), "write": "first"}
+    def asks(self) -> dict[str, Any]:
+        return {"name": "mqar", "write": "first"}
 
     def bound_source(self) -> str:
         return "none stated: ours, a column for each key"

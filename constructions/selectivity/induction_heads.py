@@ -24,7 +24,7 @@ from compiler.language.output import readout_nearest, readout_or_blank
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.words import decode
-from constructions.construction import Construction, ids_of, parameter
+from constructions.construction import Construction, parameter
 from constructions.papers import SELECTIVITY
 from verify.arguments import at_least
 from verify.bounds import induction_heads_bound, induction_heads_information_bits
@@ -93,8 +93,8 @@ class InductionHeads(Construction):
     def tasks(self) -> list[Task]:
         return [Induction(self.vocab, self.length)]
 
-    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
-        return {"name": self.name, "letters": ids_of(alphabet, "v"), "blank": alphabet.index(BLANK)}
+    def asks(self) -> dict[str, Any]:
+        return {"name": self.name}
 
     def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
         """Every answer of Lemma 3 as printed, at every length, from the weights of its own mixer."""

@@ -79,7 +79,7 @@ class KeepNth(Construction):
     def tasks(self) -> list[Task]:
         return [Keep(self.n, self.vocab, self.length or max(50, self.n))]
 
-    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
+    def asks(self) -> dict[str, Any]:
         return {"name": self.name, "n": self.n}
 
     def information_bits(self) -> float:

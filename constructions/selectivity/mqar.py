@@ -31,7 +31,7 @@ from compiler.language.output import readout
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.targets.target import KERNEL_COLUMNS
-from constructions.construction import LARGEST_PARAMETER, Construction, WithMemory, ids_of, parameter
+from constructions.construction import LARGEST_PARAMETER, Construction, WithMemory, parameter
 from constructions.papers import SELECTIVITY
 from verify.arguments import at_least
 from verify.bounds import (
@@ -223,10 +223,9 @@ class MQAR(WithMemory, Construction):
             )
         ]
 
-    def asks(self, alphabet: Alphabet) -> dict[str, Any]:
+    def asks(self) -> dict[str, Any]:
         """The value stored under the key; written "sum": where exactly one pair was."""
-        keys, values = ids_of(alphabet, "k"), ids_of(alphabet, "v")
-        return {"name": "mqar", "keys": keys, "values": values, "write": self.write}
+        return {"name": "mqar", "write": self.write}
 
     def bound(self) -> dict[str, int]:
         """The theorems' sizes; for what goes beyond the paper, those of theorems-input-selectivity A7."""

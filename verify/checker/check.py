@@ -12,7 +12,7 @@ from verify.checker.files import Checkpoint, read, read_json
 from verify.checker.formats import Rejected
 from verify.checker.language import Language
 from verify.checker.schema import check_written
-from verify.checker.task import prove_task
+from verify.checker.task import Answers, prove_task
 from verify.checker.text import check_text
 
 RESTS_ON = (
@@ -33,7 +33,8 @@ class Verdict:
 
     arithmetic: every float operation gives the exact value. meaning: the exact values are the scores of circuit.json.
     specials: no special token ever scores highest. task: these scores answer the task that the manifest names, each
-    right letter ahead by `margin` at least; `UNSTATED` where it names none, which is no reason to reject.
+    right letter ahead by `margin` at least; `UNSTATED` where it names none, which is no reason to reject. asks: what
+    that task asks, in words with the names of its letters.
     """
 
     domain: str
@@ -42,6 +43,7 @@ class Verdict:
     specials: str | None
     task: str | None = UNSTATED
     margin: Fraction | None = None
+    asks: str | None = None
 
     @property
     def weights(self) -> str | None:
@@ -65,13 +67,15 @@ class Verdict:
         told = [f"  {part}: {'proved' if why is None else f'not proved: {why}'}" for part, why in self.parts().items()]
         if self.margin is not None:
             told[-1] += f": every right letter leads by {float(self.margin):g} or more"
+        if self.asks is not None:
+            told.append(f"  the task is {self.asks}")
         return [f"{'accepted' if self.accepted else 'not accepted'} for {self.domain}", *told]
 
     def to_json(self) -> dict:
         proved: dict[str, dict] = {
             name: {"proved": reason is None, "reason": reason} for name, reason in self.parts().items()
         }
-        proved["task"]["margin"] = None if self.margin is None else float(self.margin)
+        proved["task"] |= {"margin": None if self.margin is None else float(self.margin), "asks": self.asks}
         return {"version": 1, "accepted": self.accepted, "domain": self.domain, **proved, "rests_on": list(RESTS_ON)}
 
 
@@ -94,21 +98,16 @@ def prove(checkpoint: Checkpoint, circuit: dict, claim: object) -> Verdict:
     """What can be proved of a checkpoint, its circuit.json and the task that its manifest names (None: none)."""
     language = checkpoint.language
     domain = f"every sequence of the input language of at most {language.length} tokens, in {checkpoint.format.name}"
-    task, margin = prove_answers(language, circuit, claim)
+    answers = prove_answers(language, circuit, claim)
+    found = Verdict(domain, None, None, None, answers.reason, answers.margin, answers.says)
     try:
         model = prove_arithmetic(checkpoint)
     except (Rejected, ArithmeticError, ValueError, IndexError) as reason:
-        return Verdict(domain, str(reason), _UNKNOWN, _UNKNOWN, task, margin)
+        return replace(found, arithmetic=str(reason), meaning=_UNKNOWN, specials=_UNKNOWN)
     specials = None if model.silent else "a special token may score as high as every letter"
-    meaning = compare(model.world, circuit, model.lanes, model.head)
-    return Verdict(domain, None, meaning, specials, task, margin)
+    return replace(found, meaning=compare(model.world, circuit, model.lanes, model.head), specials=specials)
 
 
-def prove_answers(language: Language, circuit: dict, claim: object) -> tuple[str | None, Fraction | None]:
-    """(None, margin) where every answer of the circuit is proved right; else (why not, None)."""
-    if claim is None:
-        return UNSTATED, None
-    try:
-        return None, prove_task(language, circuit, claim)
-    except (Rejected, ArithmeticError) as reason:
-        return str(reason), None
+def prove_answers(language: Language, circuit: dict, claim: object) -> Answers:
+    """`prove_task`, or that no task is claimed."""
+    return Answers(UNSTATED) if claim is None else prove_task(language, circuit, claim)

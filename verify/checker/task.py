@@ -14,42 +14,40 @@ import numpy as np
 from verify.checker.circuit import Reader
 from verify.checker.formats import EXACT, Rejected
 from verify.checker.language import Language
+from verify.checker.names import Names, Stated
 from verify.checker.readout import NOBODY
 from verify.checker.rules import Unproved
 from verify.checker.task_chains import read_coin_change, read_fibonacci, read_shortest_path, read_two_words
 from verify.checker.task_copies import answers as machine_answers
-from verify.checker.task_copies import read_copy, read_phonebook, read_selective_copy
+from verify.checker.task_copies import number, read_copy, read_phonebook, read_selective_copy
 from verify.checker.task_recall import prove_recall
 from verify.checker.task_steps import prove_clock, prove_keep, prove_runs
 from verify.checker.values import World
 from verify.checker.walks import Asking, prove_walks
 from verify.checker.windows import TooLarge
 
-Range = tuple[int, int]
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recall:
     """At a key: the value that stood right after an earlier occurrence of it.
 
     A pair is a value right after a key (a letter may be both). keeps: "first" and "last" ask for that pair's value
     among the pairs of the key up to here, the present letter included; "only" asks where there is exactly one.
-    blank: the answer where there is none; None if nothing is asked there.
+    keys, values: ids; blank: the answer where there is none; None if nothing is asked there.
     """
 
-    keys: Range
-    values: Range
+    keys: np.ndarray
+    values: np.ndarray
     keeps: str
     blank: int | None = None
 
     def answers(self, letters: Sequence[int]) -> list[int | None]:
         """The right letter at each position, None where nothing is asked."""
+        keys, values = set(self.keys.tolist()), set(self.values.tolist())
         found: list[int | None] = []
         for t, asked in enumerate(letters):
-            pairs = [
-                b for a, b in zip(letters[:t], letters[1 : t + 1], strict=True) if a == asked and _in(b, self.values)
-            ]
-            if not _in(asked, self.keys):
+            pairs = [b for a, b in zip(letters[:t], letters[1 : t + 1], strict=True) if a == asked and b in values]
+            if asked not in keys:
                 found.append(None)
             elif not pairs:
                 found.append(self.blank)
@@ -60,7 +58,7 @@ class Recall:
         return found
 
     def prove(self, reader: Reader) -> Fraction:
-        return prove_recall(reader, _ids(self.keys), _ids(self.values), self.keeps, self.blank)
+        return prove_recall(reader, self.keys, self.values, self.keeps, self.blank)
 
 
 @dataclass(frozen=True)
@@ -76,36 +74,35 @@ class Keep:
         return prove_keep(reader, self.n)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Clock:
     """The position (the first is 1), as one of the letters `times` in this order; the last one also from there on."""
 
-    times: Range
+    times: np.ndarray
 
     def answers(self, letters: Sequence[int]) -> list[int | None]:
-        last = self.times[1] - self.times[0]
-        return [self.times[0] + min(t, last) for t in range(len(letters))]
+        return [int(self.times[min(t, len(self.times) - 1)]) for t in range(len(letters))]
 
     def prove(self, reader: Reader) -> Fraction:
-        return prove_clock(reader, _ids(self.times))
+        return prove_clock(reader, self.times)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Runs:
     """How many letters `one` end here without a break, as one of `counts` (from 0 on); the last one for all longer."""
 
     one: int
-    counts: Range
+    counts: np.ndarray
 
     def answers(self, letters: Sequence[int]) -> list[int | None]:
         found: list[int | None] = []
         for t in range(1, len(letters) + 1):
             run = next((i for i in range(t) if letters[t - 1 - i] != self.one), t)
-            found.append(min(self.counts[0] + run, self.counts[1]))
+            found.append(int(self.counts[min(run, len(self.counts) - 1)]))
         return found
 
     def prove(self, reader: Reader) -> Fraction:
-        return prove_runs(reader, self.one, _ids(self.counts))
+        return prove_runs(reader, self.one, self.counts)
 
 
 @dataclass(frozen=True)
@@ -124,34 +121,84 @@ class Walked:
 Task = Recall | Keep | Clock | Runs | Walked
 
 
-def read_task(claim: object, language: Language) -> Task:
-    """The task that a claim names, {"name": …, its parameters}; Rejected where there is none."""
+def read_task(claim: object, letters: Sequence[str]) -> Stated[Task]:
+    """The task that a claim names, {"name": …, its parameters}, over these letters; Rejected where there is none.
+
+    A claim names no letters: a task finds them by the names that stand in its table (`Names`).
+    """
     if not isinstance(claim, dict) or not isinstance(claim.get("name"), str):
         raise Rejected("the task is no object with a name")
-    if claim["name"] not in _TASKS and claim["name"] not in _MACHINES:
-        raise Rejected(f"no proof is known for the task {claim['name']!r}")
+    name, read = claim["name"], _Read(claim)
     try:
-        task = _TASKS[claim["name"]](claim) if claim["name"] in _TASKS else _walked(claim, language.tokens)
-    except (KeyError, TypeError, ValueError, IndexError) as wrong:
-        raise Rejected(f"the task {claim['name']} has other parameters than it needs: {wrong}") from wrong
-    ids = [i for v in vars(task).values() if isinstance(v, tuple) for i in v] + [
-        v for k, v in vars(task).items() if k in ("blank", "one") and v is not None
-    ]
-    if not all(0 <= i < language.tokens for i in ids):
-        raise Rejected(f"the task {claim['name']} names a letter beyond {language.tokens - 1}")
-    return task
+        if name in _TASKS:
+            stated: Stated = _TASKS[name](read, Names(letters))
+        elif name in _MACHINES:
+            machine = _MACHINES[name](read, Names(letters))
+            stated = Stated(Walked(machine.task), machine.says, machine.end)
+        else:
+            raise Rejected(f"no proof is known for the task {name!r}")
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as wrong:
+        raise Rejected(f"the task {name} has other parameters than it needs: {wrong}") from wrong
+    odd = set(claim) - {"name"} - read.taken
+    if odd:
+        raise Rejected(f"the task {name} has an entry {min(map(str, odd))!r} that the checker does not know")
+    return stated
+
+
+class _Read(dict):
+    """A claim that remembers which of its entries were read: what is not read would mislead who reads the file."""
+
+    def __init__(self, claim: dict):
+        super().__init__(claim)
+        self.taken: set[str] = set()
+
+    def __getitem__(self, name: str):
+        self.taken.add(name)
+        return super().__getitem__(name)
 
 
 _KEEPS = {"first": "first", "last": "last", "sum": "only"}
-_TASKS: dict[str, Callable[[dict], Task]] = {
-    "mqar": lambda c: Recall(_range(c, "keys"), _range(c, "values"), _KEEPS[c["write"]]),
-    "induction-heads": lambda c: Recall(_range(c, "letters"), _range(c, "letters"), "last", _letter(c, "blank")),
-    "keep-nth": lambda c: Keep(_number(c, "n")),
-    "absolute-time": lambda c: Clock(_range(c, "times")),
-    "count-in-row": lambda c: Runs(_letter(c, "one"), _range(c, "counts")),
+_OF_PAIRS = {"first": "first value", "last": "last value", "only": "value"}
+
+
+def _read_mqar(claim: dict, names: Names) -> Stated[Task]:
+    keys, values, keeps = names.numbered("k"), names.numbered("v"), _KEEPS[claim["write"]]
+    once = ", where there is exactly one" if keeps == "only" else ""
+    what = f"the {_OF_PAIRS[keeps]} of {names.shown(values)} that stood right after it before{once}"
+    return Stated(Recall(keys, values, keeps), f"at each of {names.shown(keys)}: {what}")
+
+
+def _read_induction(claim: dict, names: Names) -> Stated[Task]:
+    letters, blank = names.numbered("v"), names.one("×")
+    says = f"at each of {names.shown(letters)}: the letter that stood right after it the last time; {'×'!r} before that"
+    return Stated(Recall(letters, letters, "last", blank), says)
+
+
+def _read_keep(claim: dict, names: Names) -> Stated[Task]:
+    n = number(claim["n"])
+    return Stated(Keep(n), f"from position {n} on: the letter that stood at it")
+
+
+def _read_clock(claim: dict, names: Names) -> Stated[Task]:
+    times = names.numbered("t", 1)
+    return Stated(Clock(times), f"the position as {names.shown(times)}, the last one also from there on")
+
+
+def _read_runs(claim: dict, names: Names) -> Stated[Task]:
+    counts = names.numbered("c")
+    says = f"how many letters {'1'!r} end here without a break, as {names.shown(counts)}, the last one for all longer"
+    return Stated(Runs(names.one("1"), counts), says)
+
+
+_TASKS: dict[str, Callable[[dict, Names], Stated[Task]]] = {
+    "mqar": _read_mqar,
+    "induction-heads": _read_induction,
+    "keep-nth": _read_keep,
+    "absolute-time": _read_clock,
+    "count-in-row": _read_runs,
 }
 
-_MACHINES: dict[str, Callable[[dict, int], Asking]] = {
+_MACHINES: dict[str, Callable[[dict, Names], Stated[Asking]]] = {
     "copy": read_copy,
     "selective-copy": read_selective_copy,
     "phonebook": read_phonebook,
@@ -163,17 +210,44 @@ _MACHINES: dict[str, Callable[[dict, int], Asking]] = {
 }
 
 
-def _walked(claim: dict, tokens: int) -> Walked:
-    return Walked(_MACHINES[claim["name"]](claim, tokens))
+@dataclass(frozen=True)
+class Answers:
+    """What is proved of the answers. reason: None where every one is right, else why that is not proved.
 
-
-def prove_task(language: Language, circuit: dict, claim: object) -> Fraction | None:
-    """The least lead of the right letter's score at every position that asks, in every sequence of the language; None
-    where there is no other letter.
-
-    Rejected, in one sentence, where it is not proved to be positive, or where nothing is ever asked.
+    margin: the least lead of the right letter's score at every position that asks, in every sequence of the language;
+    None where there is no other letter. says: what is asked, in words; None where the task could not be read.
     """
-    task = read_task(claim, language)
+
+    reason: str | None
+    margin: Fraction | None = None
+    says: str | None = None
+
+
+def prove_task(language: Language, circuit: dict, claim: object) -> Answers:
+    """Hold the circuit of circuit.json to the task that a manifest claims."""
+    says = None
+    try:
+        letters = _letters(circuit, language)
+        stated = read_task(claim, letters)
+        says = stated.says
+        if circuit.get("end") != stated.end:
+            raise Rejected(f"circuit.json ends a text with {circuit.get('end')!r}, and the task with {stated.end!r}")
+        return Answers(None, _margin(language, circuit, stated.task), says)
+    except (Rejected, ArithmeticError) as reason:
+        return Answers(str(reason), None, says)
+
+
+def _letters(circuit: dict, language: Language) -> list[str]:
+    letters = circuit.get("alphabet")
+    if not isinstance(letters, list) or not all(isinstance(name, str) for name in letters):
+        raise Rejected("circuit.json names no letters")
+    if len(letters) != language.tokens:
+        raise Rejected(f"circuit.json names {len(letters)} letters, and the language has {language.tokens}")
+    return letters
+
+
+def _margin(language: Language, circuit: dict, task: Task) -> Fraction | None:
+    """`Answers.margin`; Rejected, in one sentence, where it is not proved to be positive, or nothing is ever asked."""
     try:
         margin = task.prove(Reader(World(language, EXACT), circuit))
     except (Unproved, TooLarge) as reason:
@@ -185,30 +259,3 @@ def prove_task(language: Language, circuit: dict, claim: object) -> Fraction | N
     if margin >= NOBODY and language.tokens > 1:
         raise Rejected("no sequence of the language asks the task's question")
     return margin if margin < NOBODY else None
-
-
-def _in(letter: int, held: Range) -> bool:
-    return held[0] <= letter <= held[1]
-
-
-def _ids(held: Range) -> np.ndarray:
-    return np.arange(held[0], held[1] + 1)
-
-
-def _number(claim: dict, name: str) -> int:
-    if type(claim[name]) is not int or claim[name] < 1:
-        raise ValueError(f"{name} = {claim[name]!r}")
-    return claim[name]
-
-
-def _letter(claim: dict, name: str) -> int:
-    if type(claim[name]) is not int:
-        raise ValueError(f"{name} = {claim[name]!r}")
-    return claim[name]
-
-
-def _range(claim: dict, name: str) -> Range:
-    first, last = claim[name]
-    if type(first) is not int or type(last) is not int or not first <= last:
-        raise ValueError(f"{name} = {claim[name]!r}")
-    return first, last

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from string import ascii_lowercase
 
 import numpy as np
 
 from verify.checker.letters import Ids
-from verify.checker.task_copies import BAR, END, OTHER, TEXT, Choices, Members, _id, _ids, _kinds, always, nothing
-from verify.checker.walks import OVER, Asked, Known
+from verify.checker.names import Names, Stated
+from verify.checker.task_copies import BAR, END, OTHER, TEXT, TEXT_BAR, Choices, always, kinds_of, nothing, number
+from verify.checker.walks import OVER, Asked, Asking, Known
 
 ROW, NUMBER = 6, 7
 
@@ -183,32 +185,42 @@ class Paths:
 
 # From the claim of a manifest -----------------------------------------------------------------------------------
 
+ASK, CHAIN_END, NOTHING = ";", ".", "-"
+_MOST = 1 << 12
 
-def read_two_words(claim: dict, tokens: int) -> TwoWords:
-    """{"letters", "numbers": 0, 1, …, "bar", "row", "end"}."""
-    letters, row, end = _ids(claim["letters"], tokens), _id(claim["row"], tokens), _id(claim["end"], tokens)
-    numbers = _ids(claim["numbers"], tokens)
-    kinds: Members = {TEXT: letters, NUMBER: numbers, BAR: [_id(claim["bar"], tokens)], ROW: [row], END: [end]}
-    of = _numbers(tokens, numbers)
+
+def read_two_words(claim: dict, names: Names) -> Stated[Asking]:
+    """{}: words of a, b, c, … with | between, then ; before each row, numbers 0, 1, …, and . as end."""
+    letters, numbers = names.present(ascii_lowercase), names.numbered("")
+    bar, row, end = (names.one(name) for name in (TEXT_BAR, ASK, CHAIN_END))
+    of = _numbers(names, numbers)
     of[letters] = np.arange(len(letters))
-    return TwoWords(_kinds(tokens, kinds), Numbers(of, numbers), row, end, claim["name"] == "edit-distance")
+    kinds = kinds_of(names, {TEXT: letters, NUMBER: numbers, BAR: [bar], ROW: [row], END: [end]})
+    edit = claim["name"] == "edit-distance"
+    what = "least number of letters put in, dropped or changed" if edit else "length of the longest common subsequence"
+    says = (
+        f"behind two words of {names.shown(letters)} with {TEXT_BAR!r} between: the table of the {what}, row by row, "
+        f"{ASK!r} before each row, then {CHAIN_END!r}"
+    )
+    return Stated(TwoWords(kinds, Numbers(of, numbers), row, end, edit), says, CHAIN_END)
 
 
-def read_fibonacci(claim: dict, tokens: int) -> Recurrence:
-    """{"modulus", "numbers": 0, 1, …, "ask", "end"}: 0, one more than it, then the sum of the last two, modulo that."""
-    modulus = _count(claim["modulus"])
+def read_fibonacci(claim: dict, names: Names) -> Stated[Asking]:
+    """{"modulus"}: 0, one more than it, then the sum of the last two, modulo that."""
+    modulus = number(claim["modulus"], _MOST)
 
     def rule(i: int, *x: np.ndarray) -> np.ndarray | int:
         return (x[0] + x[1] if i > 1 else x[0] + 1) % modulus if i else 0
 
-    return _recurrence(claim, tokens, _ids(claim["numbers"], tokens), 2, rule)
+    numbers = names.numbered("")
+    says = f"behind `n {ASK}`: the Fibonacci numbers 0 … n modulo {modulus}, then {CHAIN_END!r}"
+    return Stated(_recurrence(names, numbers, 2, rule), says, CHAIN_END)
 
 
-def read_coin_change(claim: dict, tokens: int) -> Recurrence:
-    """{"coins", "most", "numbers": 0, 1, …, "none", "ask", "end"}: the fewest coins of each amount; the number of
-    `none` is most + 1, and no entry is more."""
-    coins, most = sorted({_count(c) for c in claim["coins"]}), _count(claim["most"])
-    none, numbers = _id(claim["none"], tokens), _ids(claim["numbers"], tokens)
+def read_coin_change(claim: dict, names: Names) -> Stated[Asking]:
+    """{"coins", "most"}: the fewest coins of each amount; the number of `-` is most + 1, and no entry is more."""
+    coins, most = sorted({number(c, _MOST) for c in claim["coins"]}), number(claim["most"], _MOST)
+    none, numbers = names.one(NOTHING), names.numbered("")
 
     def rule(i: int, *x: np.ndarray) -> np.ndarray | int:
         found: np.ndarray | int = most + 1
@@ -217,36 +229,40 @@ def read_coin_change(claim: dict, tokens: int) -> Recurrence:
                 found = np.minimum(found, x[coin - 1] + 1)
         return found if i else 0
 
-    made = _recurrence(claim, tokens, numbers, coins[-1], rule, none)
+    made = _recurrence(names, numbers, coins[-1], rule, none)
     made.numbers.of[none] = most + 1
-    return Recurrence(
-        made.kinds, Numbers(made.numbers.of, np.append(numbers[: most + 1], none)), made.end, coins[-1], rule
+    tokens = Numbers(made.numbers.of, np.append(numbers[: most + 1], none))
+    says = (
+        f"behind `n {ASK}`: the fewest of the coins {', '.join(map(str, coins))} for each amount 0 … n, {NOTHING!r} "
+        f"where none make it, then {CHAIN_END!r}"
     )
+    return Stated(Recurrence(made.kinds, tokens, made.end, coins[-1], rule), says, CHAIN_END)
 
 
-def read_shortest_path(claim: dict, tokens: int) -> Paths:
-    """{"nodes", "edges": none, 1, 2, …, "numbers": 0, 1, …, "ask", "end"}."""
-    edges, numbers = (_ids(claim[what], tokens) for what in ("edges", "numbers"))
-    ask, end, nodes = _id(claim["ask"], tokens), _id(claim["end"], tokens), _count(claim["nodes"])
-    of = _numbers(tokens, numbers)
+def read_shortest_path(claim: dict, names: Names) -> Stated[Asking]:
+    """{"nodes"}: the letter - for no edge, e1, e2, … for one of this length; a node that is not reached has the
+    distance (nodes − 1) · (largest length) + 1."""
+    lengths, numbers = names.numbered("e", 1), names.numbered("")
+    edges = np.append(names.one(NOTHING), lengths)
+    ask, end, nodes = names.one(ASK), names.one(CHAIN_END), number(claim["nodes"], _MOST)
+    of = _numbers(names, numbers)
     of[edges] = np.arange(len(edges))
-    kinds = _kinds(tokens, {TEXT: edges, NUMBER: numbers, ROW: [ask], END: [end]})
-    return Paths(kinds, Numbers(of, numbers), end, nodes, (nodes - 1) * (len(edges) - 1) + 1)
+    far = (nodes - 1) * len(lengths) + 1
+    kinds = kinds_of(names, {TEXT: edges, NUMBER: numbers, ROW: [ask], END: [end]})
+    says = (
+        f"behind the edges 01 02 12 03 … of {nodes} nodes, {names.shown(edges)}, and {ASK!r}: the least distance of "
+        f"each node from node 0, {far} where none leads there, then {CHAIN_END!r}"
+    )
+    return Stated(Paths(kinds, Numbers(of, numbers), end, nodes, far), says, CHAIN_END)
 
 
-def _recurrence(claim: dict, tokens: int, numbers: np.ndarray, reach: int, rule, *more: int) -> Recurrence:
-    end = _id(claim["end"], tokens)
-    kinds: Members = {NUMBER: np.append(numbers, more).astype(int), ROW: [_id(claim["ask"], tokens)], END: [end]}
-    return Recurrence(_kinds(tokens, kinds), Numbers(_numbers(tokens, numbers), numbers), end, reach, rule)
+def _recurrence(names: Names, numbers: np.ndarray, reach: int, rule, *more: int) -> Recurrence:
+    ask, end = names.one(ASK), names.one(CHAIN_END)
+    kinds = kinds_of(names, {NUMBER: np.append(numbers, more).astype(int), ROW: [ask], END: [end]})
+    return Recurrence(kinds, Numbers(_numbers(names, numbers), numbers), end, reach, rule)
 
 
-def _numbers(tokens: int, numbers: np.ndarray) -> np.ndarray:
-    of = np.full(tokens, OTHER)
+def _numbers(names: Names, numbers: np.ndarray) -> np.ndarray:
+    of = np.full(names.count, OTHER)
     of[numbers] = np.arange(len(numbers))
     return of
-
-
-def _count(value: object) -> int:
-    if type(value) is not int or not 1 <= value <= 1 << 12:
-        raise ValueError(f"the number {value!r}")
-    return value

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from verify.checker.formats import Rejected
 from verify.checker.letters import Held, Ids
+from verify.checker.names import Names, Stated
 from verify.checker.walks import OVER, Asked, Asking, Known
 
 OTHER, TEXT, BAR, END, ENTRY = range(5)
@@ -185,42 +187,74 @@ class Entries:
 
 # From the claim of a manifest -----------------------------------------------------------------------------------
 
+TEXT_BAR, TEXT_END = "|", "."
 
-def read_copy(claim: dict, tokens: int) -> Written | Back | Places:
-    """{"form": "string" | "delay" | "pointer" | "place", "copied", "end", …}: what the construction `copy` asks."""
-    form, copied, end = claim["form"], _ids(claim["copied"], tokens), _id(claim["end"], tokens)
+
+def read_copy(claim: dict, names: Names) -> Stated[Asking]:
+    """{"form": "string" | "pointer" | "place"}, or "delay" with "n": what the construction `copy` asks.
+
+    x0, x1, … are copied; | stands before a copy and . behind it; @1, @2, … name places, x0@1 one with its own letter.
+    """
+    form, copied, end = claim["form"], names.numbered("x"), names.one(TEXT_END)
+    text = names.shown(copied)
     if form == "string":
-        return Written(_kinds(tokens, {TEXT: copied, BAR: [_id(claim["bar"], tokens)], END: [end]}), end)
-    n = claim["n"]
-    if type(n) is not int or n < 1:
-        raise ValueError(f"n = {n!r}")
+        return _written(names, copied)
     if form == "delay":
-        return Back(_kinds(tokens, {}), n, end)
-    asking, says, place = _ids(claim["asking"], tokens), np.arange(tokens), np.zeros(tokens, dtype=np.int64)
-    place[asking] = np.arange(len(asking)) % n
-    if form == "place":
-        says[asking] = copied[np.arange(len(asking)) // n]
-    elif form != "pointer":
+        n = number(claim["n"])
+        says = f"the letter that stood {n} positions back; {TEXT_END!r} where there is none"
+        return Stated(Back(kinds_of(names, {}), n, end), says)
+    says_as, place = np.arange(names.count), np.zeros(names.count, dtype=np.int64)
+    if form == "pointer":
+        asking = names.numbered("@", 1)
+        place[asking] = np.arange(len(asking))
+        said = f"at each of {names.shown(asking)}: the letter of {text} at this place, from 1 on"
+    elif form == "place":
+        asking = _with_places(names, copied, says_as, place)
+        said = f"at each of {names.shown(asking)}, which are {text} with a place: the letter at this place, from 1 on"
+    else:
         raise ValueError(f"form = {form!r}")
-    return Places(_kinds(tokens, {TEXT: copied, POINTER: asking}), place, says, end, form == "place")
+    kinds = kinds_of(names, {TEXT: copied, POINTER: asking})
+    task = Places(kinds, place, says_as, end, form == "place")
+    return Stated(task, f"{said}; {TEXT_END!r} where there is none")
 
 
-def read_selective_copy(claim: dict, tokens: int) -> Written:
-    """{"copied", "bar", "end"}; every other letter is noise."""
-    return read_copy(claim | {"form": "string"}, tokens)  # type: ignore[return-value]
+def _with_places(names: Names, copied: np.ndarray, says_as: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """The letters x0@1, x0@2, …, x1@1, …: says_as and place are filled in."""
+    places = len(names.numbered("x0@", 1))
+    for v, letter in enumerate(copied.tolist()):
+        own = names.numbered(f"x{v}@", 1)
+        if len(own) != places:
+            raise Rejected(f"x{v}@… names {len(own)} places, and x0@… {places}")
+        says_as[own], place[own] = letter, np.arange(places)
+    return names.these([f"x{v}@{p}" for v in range(len(copied)) for p in range(1, places + 1)])
 
 
-def read_phonebook(claim: dict, tokens: int) -> Entries:
-    """{"names", "text", "mark", "end", "entries"}."""
-    names, text = (_ids(claim[what], tokens) for what in ("names", "text"))
-    end, mark = (_id(claim[what], tokens) for what in ("end", "mark"))
-    if type(claim["entries"]) is not int:
-        raise ValueError(f"entries = {claim['entries']!r}")
-    return Entries(_kinds(tokens, {ENTRY: names, TEXT: text, BAR: [mark], END: [end]}), end, claim["entries"])
+def read_selective_copy(claim: dict, names: Names) -> Stated[Asking]:
+    """{}: of the letters before the bar x0, x1, … are copied, and every other one is noise."""
+    return _written(names, names.numbered("x"))
 
 
-def _kinds(tokens: int, members: Members) -> np.ndarray:
-    kinds = np.full(tokens, OTHER)
+def _written(names: Names, copied: np.ndarray) -> Stated[Asking]:
+    end, bar = names.one(TEXT_END), names.one(TEXT_BAR)
+    says = f"behind {TEXT_BAR!r}: the letters of {names.shown(copied)} before it in their order, then {TEXT_END!r}"
+    return Stated(Written(kinds_of(names, {TEXT: copied, BAR: [bar], END: [end]}), end), says, TEXT_END)
+
+
+def read_phonebook(claim: dict, names: Names) -> Stated[Asking]:
+    """{"entries"}: names n0, n1, …, the digits as text, ? before the name that is asked for, . as end."""
+    people, text = names.numbered("n"), names.numbered("")
+    mark, end, entries = names.one("?"), names.one(TEXT_END), number(claim["entries"])
+    kinds = kinds_of(names, {ENTRY: people, TEXT: text, BAR: [mark], END: [end]})
+    says = (
+        f"behind '?' and one of {names.shown(people)}: the digits of {names.shown(text)} behind this name in a book of "
+        f"at most {entries} entries, then {TEXT_END!r}"
+    )
+    return Stated(Entries(kinds, end, entries), says, TEXT_END)
+
+
+def kinds_of(names: Names, members: Members) -> np.ndarray:
+    """For each letter which kind it is, OTHER where none names it."""
+    kinds = np.full(names.count, OTHER)
     for kind, ids in members.items():
         if (kinds[ids] != OTHER).any():
             raise ValueError("a letter is of two kinds")
@@ -228,14 +262,8 @@ def _kinds(tokens: int, members: Members) -> np.ndarray:
     return kinds
 
 
-def _id(value: object, tokens: int) -> int:
-    if type(value) is not int or not 0 <= value < tokens:
-        raise ValueError(f"the letter {value!r}")
+def number(value: object, most: int = 1 << 53) -> int:
+    """A whole number from 1 on; ValueError for anything else."""
+    if type(value) is not int or not 1 <= value <= most:
+        raise ValueError(f"the number {value!r}")
     return value
-
-
-def _ids(value: object, tokens: int) -> np.ndarray:
-    """[first, last]"""
-    if not isinstance(value, list) or len(value) != 2 or not _id(value[0], tokens) <= _id(value[1], tokens):
-        raise ValueError(f"the letters {value!r}")
-    return np.arange(value[0], value[1] + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 
 Edit = tuple[str, dict[str, Any], dict[str, Any]]  # what was done, the circuit, the claim
@@ -19,8 +20,10 @@ def edits(circuit: dict[str, Any], claim: dict[str, Any]) -> Iterator[Edit]:
     for path, value in [*_leaves(claim, ())]:
         for changed in _changes(path, value):
             yield f"claim {_spelled(path)}: {value!r} → {changed!r}", circuit, _with(claim, path, changed)
-    if "keys" in claim:
-        yield "claim: keys are values", circuit, claim | {"keys": claim["values"], "values": claim["keys"]}
+    for i, j in combinations(range(len(circuit["alphabet"])), 2):
+        letters = list(circuit["alphabet"])
+        letters[i], letters[j] = letters[j], letters[i]
+        yield f"{letters[j]} and {letters[i]} change names", circuit | {"alphabet": letters}, claim
     for i, stream in enumerate(circuit["streams"]):
         inputs = stream["inputs"]
         for k in range(len(inputs)):

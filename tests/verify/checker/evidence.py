@@ -55,7 +55,7 @@ SMALL: dict[str, list[dict]] = {
     "shortest-path": [{"nodes": 3, "lengths": 2}],
     "matrix-chain": [{"matrices": 2, "largest": 2}],
     "in-context-recall": [{"vocab": 4, "length": 8, "max_length": 16}],
-    "fuzzy-recall": [{"vocab": 4, "key_size": 2, "value_size": 2, "length": 12, "max_length": 24}],
+    "fuzzy-recall": [{"vocab": 6, "key_size": 2, "value_size": 2, "length": 12, "max_length": 24}],
     "mad-copying": [{"n": 3, "vocab": 3, "length": 10, "max_length": 20}],
     "mad-compression": [{"n": 2, "vocab": 3, "questions": 2, "max_length": 16}],
     "mad-memorization": [{"vocab": 6, "length": 6, "max_length": 12}],

@@ -13,7 +13,7 @@ PARTS = {
     "arithmetic": "arithmetic bent bounds columns language mamba mamba2 mass memories norms once running states"
     " sums tables values",
     "meaning": "bends cases circuit compare entries flags items meaning packed quotient relations rings rules windows",
-    "tasks": "readout scores task task_pairs task_recall task_steps",
+    "tasks": "names readout scores task task_pairs task_recall task_steps",
     "tasks with open letters (V)": "letters machine task_chains task_copies walks",
     "files and the verdict": "__init__ __main__ check files formats schema text",
 }

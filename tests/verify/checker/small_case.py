@@ -12,7 +12,7 @@ from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.evaluator import evaluate
 from verify.checker.formats import Rejected
 from verify.checker.language import parse
-from verify.checker.task import prove_task, read_task
+from verify.checker.task import Answers, prove_task, read_task
 from verify.tasks.task import IGNORED
 
 
@@ -24,30 +24,34 @@ class Case:
         construction = CONSTRUCTIONS[name](**params)
         circuit = construction.circuit()
         self.circuit = json.loads(json.dumps(to_data(circuit)))
-        self.claim = construction.asks(circuit.alphabet)
+        self.claim = construction.asks()
         self.language = parse(language_to_data(circuit.language))
         lengths = range(1 if any(e.distinct for e in self.language.edges) else length, length + 1)
         self.rows = [np.array(list(circuit.language.strings(n))) for n in lengths]
 
     def prove(self, circuit: dict | None = None, claim: dict | None = None) -> float:
         """The proved margin; 0 where none is."""
-        try:
-            return float(prove_task(self.language, circuit or self.circuit, claim or self.claim))
-        except Rejected:
-            return 0.0
+        return float(self.answers(circuit, claim).margin or 0)
+
+    def answers(self, circuit: dict | None = None, claim: dict | None = None) -> Answers:
+        """What the checker says of a circuit, with this one's letters and end where it names none."""
+        named = {name: self.circuit[name] for name in ("alphabet", "end")} | (circuit or self.circuit)
+        return prove_task(self.language, named, claim or self.claim)
 
     def lead(self, circuit: dict | None = None, claim: dict | None = None) -> float | None:
         """The least lead of a right letter over all these sequences, by `evaluate`; None if this is no circuit."""
         try:
-            right = self._right(json.dumps(claim or self.claim))
+            right = self._right(
+                json.dumps(claim or self.claim), tuple((circuit or {}).get("alphabet", self.circuit["alphabet"]))
+            )
             pairs = zip(self.rows, right, strict=True)
             return min(self._lead(circuit or self.circuit, rows, labels) for rows, labels in pairs if rows.size)
         except (Rejected, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError):
             return None
 
     @cache  # noqa: B019 - cases live as long as the tests
-    def _right(self, claim: str) -> list[np.ndarray]:
-        task = read_task(json.loads(claim), self.language)
+    def _right(self, claim: str, letters: tuple[str, ...]) -> list[np.ndarray]:
+        task = read_task(json.loads(claim), letters).task
         answers = [[task.answers(row) for row in rows.tolist()] for rows in self.rows]
         return [np.array([[IGNORED if a is None else a for a in row] for row in rows]) for rows in answers]
 

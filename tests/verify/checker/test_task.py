@@ -13,7 +13,7 @@ from tests.verify.checker.edits import some
 from tests.verify.checker.small_case import Case
 from verify.checker import letters, readout
 from verify.checker.formats import Rejected
-from verify.checker.language import Language, parse
+from verify.checker.language import parse
 from verify.checker.readout import Heard, Readout
 from verify.checker.task import read_task
 from verify.tasks.clock import Clock
@@ -81,7 +81,7 @@ def test_what_is_proved_of_an_edited_circuit_is_true(i, monkeypatch):
     """Of all instances together, hundreds of the edits make some answer wrong."""
     monkeypatch.setattr(letters, "MOST_WORK", 1 << 23)  # an edited circuit may have no end of situations
     wrong = 0
-    for what, circuit, claim in some(case(i).circuit, case(i).claim, 70 if i < WALKED else 30, seed=i):
+    for what, circuit, claim in some(case(i).circuit, case(i).claim, 90 if i < WALKED else 40, seed=i):
         proved, found = case(i).prove(circuit, claim), case(i).lead(circuit, claim)
         if found is not None:
             wrong += found <= 0
@@ -121,44 +121,39 @@ def test_others_may_be_heard_up_to_the_own_weight(low, others, holds):
 def test_the_definitions_are_those_of_the_tests():
     """Each task's plain definition against the oracle of `verify/tasks`, which shares no code with it."""
 
-    def anything(length: int) -> Language:
-        edge = {"from": "s", "to": "s", "tokens": [[0, 8]], "distinct": False}
-        return parse({"language": {"tokens": 9, "start": "s", "edges": [edge]}, "length": length})
-
-    def same(claim: dict, tokens: int, length: int, oracle) -> None:
-        task = read_task(claim, anything(length))
+    def same(claim: dict, letters: str, tokens: int, length: int, oracle) -> None:
+        task = read_task(claim, letters.split()).task
         for row in np.ndindex(*[tokens] * length):
             assert [IGNORED if a is None else a for a in task.answers(row)] == list(oracle(list(row))), (claim, row)
 
     for write in ("first", "last", "sum"):
-        claim = {"name": "mqar", "keys": [1, 2], "values": [3, 4], "write": write}
-        same(claim, 5, 6, lambda row, w=write: [IGNORED if a is None else a for a in mqar_oracle(row, 2, 2, w)])
-    same({"name": "induction-heads", "letters": [0, 2], "blank": 3}, 3, 6, lambda row: _moved(row))
-    same({"name": "keep-nth", "n": 3}, 3, 5, lambda row: keep_oracle(row, 3))
+        claim = {"name": "mqar", "write": write}
+        same(
+            claim,
+            "_ k0 k1 v0 v1",
+            5,
+            6,
+            lambda row, w=write: [IGNORED if a is None else a for a in mqar_oracle(row, 2, 2, w)],
+        )
+    same({"name": "induction-heads"}, "v0 v1 v2 ×", 3, 6, lambda row: _moved(row))
+    same({"name": "keep-nth", "n": 3}, "a b c", 3, 5, lambda row: keep_oracle(row, 3))
     clock = Clock(2, 3, 5)
-    same({"name": "absolute-time", "times": [2, 4]}, 2, 5, lambda row: clock.answers(5))
-    runs = {"name": "count-in-row", "one": 1, "counts": [ANSWERS, ANSWERS + 3]}
+    same({"name": "absolute-time"}, "v0 v1 t1 t2 t3", 2, 5, lambda row: clock.answers(5))
     for form in ("delay", "pointer", "place"):
         copied = CopyAt(form, 2, 2, 4)
-        claim = {
-            "name": "copy",
-            "form": form,
-            "n": 2,
-            "copied": [2, 3],
-            "asking": [4, 5 + 2 * (form == "place")],
-            "end": 1,
-        }
+        claim = {"name": "copy", "form": form} | ({"n": 2} if form == "delay" else {})
+        asking = {"delay": "", "pointer": "@1 @2", "place": "x0@1 x0@2 x1@1 x1@2"}[form]
+        task = read_task(claim, f"| . x0 x1 {asking}".split()).task
         for row in product(*(range(c.start, c.stop) for c in copied._choices())):
-            task = read_task(claim, anything(4))
             assert [IGNORED if a is None else a for a in task.answers(row)] == copied.answers(row), (form, row)
-    same(runs, 2, 6, lambda row: [ANSWERS + min(n, 3) for n in run_lengths(row)])
+    same({"name": "count-in-row"}, "0 1 c0 c1 c2 c3", 2, 6, lambda row: [ANSWERS + min(n, 3) for n in run_lengths(row)])
 
 
 @pytest.mark.parametrize("name, params", CHAINS, ids=str)
 def test_the_definitions_of_chains_are_those_of_their_solvers(name, params):
     construction = CONSTRUCTIONS[name](**params)
     alphabet, made = construction.circuit().alphabet, Case(name, params, 1)
-    task, (chains,) = read_task(made.claim, made.language), construction.tasks()
+    task, (chains,) = read_task(made.claim, alphabet.tokens).task, construction.tasks()
     for prompt in list(chains.solver.prompts())[:2000]:
         chain = chains.solver.chain(prompt)
         ids = [alphabet.index(token) for token in (*prompt, *chain)]

@@ -93,8 +93,7 @@ def test_what_a_recall_cannot_be_read_from_is_named():
         ([flag, memory(2, 3, 0, 12), stream("Linear", [13, 4], matrices=[HEAD, HEAD])], "the present letter"),
     ]:
         circuit = {"streams": [*PARTS, *wrong], "output": len(PARTS) + len(wrong) - 1}
-        with pytest.raises(Rejected, match=words):
-            prove_task(tried.language, circuit, tried.claim)
+        assert words in tried.answers(circuit).reason
 
 
 @pytest.mark.parametrize("distinct, most", [(True, 1.0), (False, 9.0)])
@@ -113,12 +112,11 @@ def test_a_latch_must_close_at_once():
     clock = [stream("Position", []), stream("Constant", [], values=[1.25])]
     falling = stream("Linear", [1, 2], matrices=[rows([-0.25]), rows([1])])
     latch = [stream("Relu", [3]), stream("Latch", [0, 4]), stream("Linear", [5], matrices=[diagonal(1)])]
-    circuit = {"streams": [code, *clock, falling, *latch], "output": 6}
+    circuit = {"streams": [code, *clock, falling, *latch], "output": 6, "alphabet": ["a", "b"], "end": None}
     edges = [{"from": "a", "to": "a", "tokens": [[0, 1]], "distinct": False}]
     language = parse({"language": {"tokens": 2, "start": "a", "edges": edges}, "length": 9})
     for n in range(1, 6):
-        with pytest.raises(Rejected, match="not open exactly"):
-            prove_task(language, circuit, {"name": "keep-nth", "n": n})
+        assert "not open exactly" in prove_task(language, circuit, {"name": "keep-nth", "n": n}).reason
 
 
 def test_a_blank_needs_silence():
@@ -131,7 +129,7 @@ def test_a_blank_needs_silence():
     made["streams"][12]["inputs"][2] = 0
     edges = [{"from": "a", "to": "a", "tokens": [[0, 4]], "distinct": False}]
     language = parse({"language": {"tokens": 5, "start": "a", "edges": edges}, "length": 6})
-    task = Recall((1, 2), (3, 4), "only", 0)
+    task = Recall(np.array([1, 2]), np.array([3, 4]), "only", 0)
     assert task.prove(Reader(World(language, EXACT), made)) > 0
     with pytest.raises(Rejected, match="other pairs are read"):
         task.prove(Reader(World(language, EXACT), heard))
@@ -195,17 +193,21 @@ def test_a_letter_that_neither_counts_nor_resets_breaks_no_run():
 @pytest.mark.parametrize(
     ("name", "params", "claimed", "said"),
     [
-        ("shortest-path", {"nodes": 3, "lengths": 2}, {"nodes": 5}, "asks the task's question"),
-        ("copy", {"form": "delay", "n": 3, "vocab": 2}, {"form": "string"}, "asks the task's question"),
-        ("keep-nth", {"n": 3, "vocab": 4, "max_length": 6}, {"n": 7}, "sequences have at most 6"),
+        (
+            "shortest-path",
+            {"nodes": 3, "lengths": 2},
+            {"name": "shortest-path", "nodes": 5},
+            "asks the task's question",
+        ),
+        ("copy", {"form": "delay", "n": 3, "vocab": 2}, {"name": "copy", "form": "pointer"}, "task needs letters @1"),
+        ("keep-nth", {"n": 3, "vocab": 4, "max_length": 6}, {"name": "keep-nth", "n": 7}, "sequences have at most 6"),
     ],
 )
 def test_a_task_that_is_never_asked_is_not_proved(name, params, claimed, said):
     """Nothing is wrong where nothing is asked, and a file that says "every answer right" would mislead."""
     tried = Case(name, params, 0)
     assert tried.prove()
-    with pytest.raises(Rejected, match=said):
-        prove_task(tried.language, tried.circuit, tried.claim | claimed)
+    assert said in tried.answers(claim=claimed).reason
 
 
 @pytest.mark.parametrize("held", [[0, 2], [3, 4]], ids=["no value", "no key"])
@@ -213,5 +215,4 @@ def test_a_recall_of_what_never_comes_is_not_proved(held):
     tried = Case("mqar", {"kappa": 2, "vocab": 2}, 0)
     edges = [{"from": "a", "to": "a", "tokens": [held], "distinct": False}]
     language = parse({"language": {"tokens": 5, "start": "a", "edges": edges}, "length": 9})
-    with pytest.raises(Rejected, match="asks for what stands after a key"):
-        prove_task(language, tried.circuit, tried.claim)
+    assert "asks for what stands after a key" in prove_task(language, tried.circuit, tried.claim).reason

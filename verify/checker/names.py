@@ -1,0 +1,77 @@
+"""Letters by name: which ids a task speaks of is read off the names that a person reads and writes.
+
+A proof over ids says nothing of the text if the names may be dealt out anew. So no task is told ids: it finds its keys,
+values, digits, separators and end by their names in circuit.json, which are those of the tokenizer (`text`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from verify.checker.formats import Rejected
+
+_SHOWN = 6
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Stated(Generic[T]):
+    """A task, in words with the names of its letters, and the letter that ends a text that is generated, if any."""
+
+    task: T
+    says: str
+    end: str | None = None
+
+
+class Names:
+    """The letters of a circuit, by name; Rejected where two have one name."""
+
+    def __init__(self, letters: Sequence[str]):
+        self.letters = letters
+        self._ids = {name: i for i, name in enumerate(letters)}
+        if len(self._ids) < len(letters):
+            raise Rejected("two letters of circuit.json have one name")
+
+    @property
+    def count(self) -> int:
+        return len(self.letters)
+
+    def one(self, name: str) -> int:
+        """The id of a letter; Rejected where there is none of this name."""
+        if name not in self._ids:
+            raise Rejected(f"the task needs the letter {name!r}, and circuit.json has none of this name")
+        return self._ids[name]
+
+    def these(self, names: Sequence[str]) -> np.ndarray:
+        return np.array([self.one(name) for name in names], dtype=np.int64)
+
+    def present(self, names: Sequence[str]) -> np.ndarray:
+        """The ids of those of the names that letters have; Rejected where none has."""
+        found = [self._ids[name] for name in names if name in self._ids]
+        if not found:
+            raise Rejected(f"the task needs one of the letters {names[0]} … {names[-1]}, and circuit.json has none")
+        return np.array(found, dtype=np.int64)
+
+    def numbered(self, prefix: str, first: int = 0) -> np.ndarray:
+        """The ids of prefix0, prefix1, … in this order; Rejected where there are none, or one is left out."""
+        count = first
+        while f"{prefix}{count}" in self._ids:
+            count += 1
+        found = self.these([f"{prefix}{i}" for i in range(first, count)])
+        if not len(found):
+            raise Rejected(f"the task needs letters {prefix}{first}, {prefix}{first + 1}, …, and circuit.json has none")
+        like = re.compile(re.escape(prefix) + "(0|[1-9][0-9]*)")
+        named = sum(1 for name in self.letters if like.fullmatch(name))
+        if named != len(found):
+            raise Rejected(f"of the letters {prefix}{first}, {prefix}{first + 1}, … of circuit.json some are left out")
+        return found
+
+    def shown(self, ids: Sequence[int] | np.ndarray) -> str:
+        """These letters for people: `a b c`, or `k0 … k15` where there are many."""
+        names = [self.letters[i] for i in ids]
+        return f"`{' '.join(names)}`" if len(names) <= _SHOWN else f"`{names[0]}` … `{names[-1]}`"
