@@ -126,18 +126,28 @@ class Compiled:
         """A bound on |value| of every lane at every position: (lanes,)."""
         return lane_bounds(self.schedule, self.lanes, self.domains)
 
-    def save(self, directory: str | Path, overwrite: bool = False, format: str = HUGGING_FACE) -> None:
+    def save(
+        self,
+        directory: str | Path,
+        overwrite: bool = False,
+        format: str = HUGGING_FACE,
+        task: Callable[[list[str]], str | None] | str | Path | None = None,
+    ) -> None:
         """Write the language model: by default as a checkpoint that Hugging Face loads and `construct verify` verifies.
 
         It holds the circuit as data, its promise and the names in the weights. CompileError where there is no
         language model of the circuit, CheckpointError where it must not be written there, ExportError where another
         format has no place for it.
+
+        task: what the circuit should answer, a function from the tokens so far to the token that must come next (None:
+        nobody asks) or "FILE.py:function"; by default the circuit's own. It is asked about many sequences; where the
+        circuit answers otherwise nothing is written (CheckpointError), and `construct verify` asks the model the same.
         """
         from compiler.artifact.artifact import Artifact  # they stand above this module
 
         truth(overwrite, "overwrite of save")
         write, target = writer_of(format), path(directory, "the directory")
-        write(Artifact.of(self), target, overwrite)
+        write(Artifact.of(self, task), target, overwrite)
 
 
 @overload

@@ -22,7 +22,7 @@ from constructions.artifact import Built, build, claims, promised_level, report
 from constructions.construction import CircuitFamily, NumericConstruction
 from constructions.guarantee import NOT_ASKED, Proof, proof_of
 from constructions.registry import families
-from constructions.saved_circuit import read_circuit
+from constructions.saved_circuit import SavedCircuit, read_circuit
 from constructions.selectivity.mqar import MQAR
 from verify.check import Verification
 from verify.tasks.recorded import Recorded
@@ -172,11 +172,12 @@ def _asked(directory: Path) -> bool:
 def compare(directory: str | Path, built: Built, proof: Proof) -> list[str]:
     """Where a checkpoint is not what its own circuit compiles to: every file and every claim, `proof` among them."""
     manifest = read_manifest(directory)
-    told: dict = {}
+    told: dict = {} if manifest.task is None else {"task": manifest.task}  # the author's word, which the checker judges
     if manifest.construction is not None and manifest.guarantee is not None:
         told = claims(report(built, {}, None, None, proof))
         if manifest.guarantee.level == promised_level(built):  # a claim of what was run, which is run again
             told["guarantee"]["level"] = manifest.guarantee.level
         if not manifest.obstructions and not manifest.needed:  # of an earlier version, which told of none
             told = {name: value for name, value in told.items() if name not in ("obstructions", "needed")}
-    return differences(directory, Artifact(built.compiled, built.model, told))
+    answers = built.construction.answers if isinstance(built.construction, SavedCircuit) else None
+    return differences(directory, Artifact(built.compiled, built.model, told, answers))

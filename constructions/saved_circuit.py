@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from compiler.artifact import CheckpointError, Manifest
-from compiler.artifact.files import CIRCUIT
+from compiler.artifact.answers import Answers, read_answers
+from compiler.artifact.files import ANSWERS, CIRCUIT
 from compiler.artifact.json_files import read_json
 from compiler.export.record import ExportRecord
 from compiler.language.circuit import Circuit
 from compiler.language.data import DataError, from_data
 from constructions.construction import CircuitFamily, Construction, parameter
 from constructions.display import OWN
+from verify.tasks.answers import AuthorsAnswers
 from verify.tasks.numbers import AnyNumbers
 from verify.tasks.task import Task
 from verify.tasks.walks import Walks
@@ -31,6 +33,9 @@ def read_circuit(directory: Path, manifest: Manifest | ExportRecord) -> SavedCir
         return SavedNumbers(circuit, manifest.arch, manifest.dtype, **asked)
     if circuit.language is None:
         raise CheckpointError(f"{directory / CIRCUIT} has no input language, and a language model needs one.")
+    if isinstance(manifest, Manifest):  # an export has neither
+        answers = None if manifest.answers is None else read_answers(directory / ANSWERS, circuit.alphabet.tokens)
+        asked |= {"stated": manifest.task, "answers": answers}
     return SavedCircuit(circuit, manifest.arch, dtype=manifest.dtype, **asked)
 
 
@@ -82,13 +87,25 @@ class OneOwn(CircuitFamily):
 
 @dataclass(frozen=True)
 class SavedCircuit(OneOwn, Construction):
-    """Its tasks run the short strings of its input language and random walks, against the interpreter."""
+    """Its tasks run the short strings of its input language and random walks, against the interpreter; and the
+    questions that its author's function was asked, where there is one.
+    """
+
+    stated: dict[str, Any] | None = parameter("the task that its manifest states for the checker", default=None)
+    answers: Answers | None = parameter("what its author says that it should answer", default=None)
 
     def letters(self) -> int:
         return self.source.alphabet.size
 
+    def promise(self) -> str:
+        return super().promise() if self.answers is None else "all"
+
+    def asks(self) -> dict[str, Any] | None:
+        return self.stated
+
     def tasks(self) -> list[Task]:
-        return [Walks(self.source.language)]
+        told = [] if self.answers is None else [AuthorsAnswers(self.answers, self.source.alphabet.tokens)]
+        return [Walks(self.source.language), *told]
 
 
 @dataclass(frozen=True)

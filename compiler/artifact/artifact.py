@@ -9,8 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
+from compiler.artifact.answers import Answers, Task, record, task_function
 from compiler.artifact.config import cuda_limits
 from compiler.artifact.numbers_config import NumberInput, numbers_example
 from compiler.artifact.numeric import NumericModel, numeric_model
@@ -37,17 +39,29 @@ class Artifact:
     """What `save` writes and what a saved checkpoint is compared with.
 
     claims: entries of the manifest beyond those of every circuit (a construction's theorem, bounds, proof, runs).
+    answers: of a circuit whose author says what it should answer.
     """
 
     compiled: Compiled
     model: LanguageModel | NumericModel
     claims: Mapping[str, Any] = field(default_factory=dict)
+    answers: Answers | None = None
 
     @classmethod
-    def of(cls, compiled: Compiled, claims: Mapping[str, Any] | None = None) -> Artifact:
-        """Package a compiled circuit; CompileError where there is no model of it that could be saved."""
+    def of(cls, compiled: Compiled, task: Task | str | Path | None = None) -> Artifact:
+        """Package a compiled circuit; CompileError where there is no model of it that could be saved.
+
+        task: what it should answer, by default the circuit's own; CheckpointError where it answers otherwise.
+        """
+        asked = compiled.source.task if task is None else task
+        if asked is None:
+            compiled = savable(compiled)
+            return cls(compiled, packaged(compiled))
+        function = task_function(asked)
+        answers, claim = record(compiled, function), getattr(function, "claim", None)
         compiled = savable(compiled)
-        return cls(compiled, packaged(compiled), claims or {})
+        stated = {} if claim is None else {"task": dict(claim) | {"end": compiled.source.end}}
+        return cls(compiled, packaged(compiled), stated, answers)
 
     @cached_property
     def circuit(self) -> dict[str, Any]:
@@ -96,7 +110,15 @@ class Artifact:
             "meanings": meanings(self.compiled, self.model),
             "cuda_limits": cuda_limits(self.model.config),
             "versions": {"compiler": compiler_version()},
-        } | (dict(self.claims) | self._asked)
+        } | (dict(self.claims) | self._asked | self._answers)
+
+    @property
+    def _answers(self) -> dict[str, Any]:
+        said = self.answers
+        if said is None:
+            return {}
+        counted = {"sequences": len(said.sequences), "questions": said.questions}
+        return {"answers": {"function": said.function, "says": said.says} | counted}
 
     @property
     def _asked(self) -> dict[str, Any]:

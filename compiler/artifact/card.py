@@ -122,7 +122,23 @@ def promise_sentences(manifest: Mapping[str, Any]) -> str:
         f"Beyond that nothing is promised. {stop}"
     )
     guarantee = manifest.get("guarantee")
-    return f"{said}\n\nAnswers right: {guarantee['answers']}. Proof: {guarantee['proof']}." if guarantee else said
+    if guarantee:
+        return f"{said}\n\nAnswers right: {guarantee['answers']}. Proof: {guarantee['proof']}."
+    return f"{said}{_answers(manifest)}"
+
+
+def _answers(manifest: Mapping[str, Any]) -> str:
+    """Against what the answers of a circuit of one's own are tested."""
+    answers = manifest.get("answers")
+    if not answers:
+        return ""
+    says = f" ({answers['says'].rstrip('.')})" if answers["says"] else ""
+    proved = " The manifest states the task for `construct prove DIRECTORY`, too." * ("task" in manifest)
+    return (
+        f"\n\nIts answers are tested against the author's function `{answers['function']}`{says}: "
+        f"{answers['questions']:,} questions in {answers['sequences']:,} sequences (`answers.json`), which "
+        f"`construct verify DIRECTORY` asks again.{proved}"
+    )
 
 
 def _sizes(manifest: Mapping[str, Any]) -> str:

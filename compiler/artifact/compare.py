@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import CARD, CIRCUIT, CONFIG, GENERATION, MANIFEST, WEIGHTS
+from compiler.artifact.files import ANSWERS, CARD, CIRCUIT, CONFIG, GENERATION, MANIFEST, WEIGHTS
 from compiler.artifact.json_files import read_json, same_json, shown
 from compiler.artifact.load import read_tensors
 from compiler.artifact.manifest import FORMAT, FORMAT_VERSION, manifest_content
@@ -56,7 +56,8 @@ def differences(directory: str | Path, artifact: Artifact) -> list[str]:
     found += entry_differences(
         MANIFEST, manifest_content(directory), artifact.manifest | {"format": FORMAT, "format_version": FORMAT_VERSION}
     )
-    return found + foreign_files(directory, {MANIFEST, WEIGHTS, *texts})
+    answers = set() if artifact.answers is None else {ANSWERS}  # the author's word, against which the model is run
+    return found + foreign_files(directory, {MANIFEST, WEIGHTS, *texts, *answers})
 
 
 def statement_differences(directory: Path, artifact: Artifact) -> list[str]:

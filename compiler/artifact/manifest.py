@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import MANIFEST, NUMBERS_FILES, SEALED_FILES
+from compiler.artifact.files import ANSWERS, MANIFEST, NUMBERS_FILES, SEALED_FILES
 from compiler.artifact.json_files import canonical_json, read_json, shown
 from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.place import recover
@@ -137,6 +137,16 @@ class VerificationRecord(FormRecord):
 
 
 @dataclass(frozen=True)
+class AnswersRecord:
+    """What answers.json holds: answers of the author's function to so many questions, in so many sequences."""
+
+    function: str
+    says: str
+    sequences: int
+    questions: int
+
+
+@dataclass(frozen=True)
 class Manifest:
     """The typed content of construction.json.
 
@@ -146,6 +156,7 @@ class Manifest:
     max_d_state, n_groups: what was asked of its state, where that is not the default: `compile` is given them again.
     The entries from `construction` on are those of a construction of a paper, and absent for any other circuit.
     task: which function the answers are, by the name and parameters that the checker knows (`verify/checker/task.py`).
+    answers: of a circuit of one's own, what its author's function was asked.
     obstructions: lower bounds for any exact model of the task, beside what this one has; needed: the largest of them.
     """
 
@@ -173,6 +184,7 @@ class Manifest:
     guarantee: GuaranteeRecord | None = None
     verification: VerificationRecord | None = None
     task: dict[str, Any] | None = None
+    answers: AnswersRecord | None = None
     obstructions: list[str] = field(default_factory=list)
     needed: str = ""
 
@@ -182,16 +194,17 @@ def sealed(manifest: Mapping[str, Any], directory: Path) -> dict[str, Any]:
 
     Entries that are ours (`format`, `format_version`, `files`, `sha256`) replace those of the same name.
     """
-    files = {name: vars(_fingerprint(directory / name)) for name in _sealed_names(manifest)}
+    promise = manifest.get("promise")
+    over_numbers = isinstance(promise, Mapping) and promise.get("language", promise) is None
+    names = _sealed_names(over_numbers, manifest.get("answers") is not None)
+    files = {name: vars(_fingerprint(directory / name)) for name in names}
     content = dict(manifest) | {"files": files, "format": FORMAT, "format_version": FORMAT_VERSION}
     content.pop("sha256", None)
     return content | {"sha256": _self_hash(content)}
 
 
-def _sealed_names(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    promise = manifest.get("promise")
-    over_numbers = isinstance(promise, Mapping) and promise.get("language", promise) is None
-    return NUMBERS_FILES if over_numbers else SEALED_FILES
+def _sealed_names(over_numbers: bool, answers: bool) -> tuple[str, ...]:
+    return NUMBERS_FILES if over_numbers else (*SEALED_FILES, *([ANSWERS] if answers else []))
 
 
 def manifest_content(directory: str | Path) -> dict[str, Any]:
@@ -222,7 +235,7 @@ def read_manifest(directory: str | Path) -> Manifest:
 
 def check_files(directory: str | Path, manifest: Manifest) -> None:
     """Raise CheckpointError unless every file beside this manifest is the one that was saved."""
-    for name in NUMBERS_FILES if manifest.promise.over_numbers else SEALED_FILES:
+    for name in _sealed_names(manifest.promise.over_numbers, manifest.answers is not None):
         path, expected = Path(directory) / name, manifest.files.get(name)
         if expected is None:
             raise CheckpointError(f"{MANIFEST} has no hash of {name}.")

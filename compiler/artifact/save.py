@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -12,11 +13,22 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
+from compiler.artifact.answers import answers_text
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.card import model_card
 from compiler.artifact.config import check_config
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import CARD, CIRCUIT, CONFIG, GENERATION, MANIFEST, SEALED_FILES, WEIGHTS, check_shapes
+from compiler.artifact.files import (
+    ANSWERS,
+    CARD,
+    CIRCUIT,
+    CONFIG,
+    GENERATION,
+    MANIFEST,
+    SEALED_FILES,
+    WEIGHTS,
+    check_shapes,
+)
 from compiler.artifact.json_files import canonical_json, read_json
 from compiler.artifact.manifest import FORMAT, Manifest, file_hash, sealed, text_hash
 from compiler.artifact.numbers_config import is_numbers
@@ -39,7 +51,8 @@ def save(artifact: Artifact, directory: str | Path, overwrite: bool = False) -> 
     model = artifact.model
     card = model_card(artifact.manifest, model.config, artifact.example)
     contents = (model.config, model.tensors, model.tokens, artifact.manifest, artifact.circuit, card)
-    write(directory, *contents, overwrite=overwrite)
+    beside = {} if artifact.answers is None else {ANSWERS: answers_text(artifact.answers)}
+    write(directory, *contents, overwrite=overwrite, beside=beside)
 
 
 def write(
@@ -51,11 +64,12 @@ def write(
     circuit: Mapping[str, Any],
     card: str,
     overwrite: bool = False,
+    beside: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Write the files of a checkpoint from their contents; errors as for `save`, and where they do not fit together.
 
     `tensors` has Hugging Face's names, `tokens` names every id and ends with the special tokens; entries of the
-    manifest that are made here (hashes, format) replace those of the same name.
+    manifest that are made here (hashes, format) replace those of the same name. beside: other text files, by name.
     """
     target = Path(os.path.abspath(path_of(directory, "the directory")))
     if "\0" in str(target):
@@ -65,7 +79,7 @@ def write(
     _check_values(tensors)
     if not is_numbers(config) and len(tokens) != config["vocab_size"]:
         raise CheckpointError(f"there are {len(tokens)} token names for a vocabulary of {config['vocab_size']}.")
-    texts = checkpoint_texts(config, tokens, manifest["promise"]["stop"], circuit)
+    texts = checkpoint_texts(config, tokens, manifest["promise"]["stop"], circuit) | dict(beside)
     check_target(target, overwrite)
     try:
         with staging(target) as place:
@@ -123,7 +137,7 @@ def _keep_what_is_not_ours(target: Path, place: Path) -> bool:
         return False
     card = target / CARD
     mine = card.is_file() and file_hash(card) == read_json(target / MANIFEST).get("card")
-    copy_others(target, place, {MANIFEST, *SEALED_FILES, *([CARD] if mine else [])})
+    copy_others(target, place, {MANIFEST, ANSWERS, *SEALED_FILES, *([CARD] if mine else [])})
     return (place / CARD).exists()
 
 

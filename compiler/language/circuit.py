@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compiler.language.alphabet import Alphabet
@@ -26,6 +28,8 @@ class Circuit:
     language: the token sequences that every promise is made for; None for numeric inputs.
     length:   the most positions of a circuit over numbers.
     end:      the letter with which a generation ends; None where none does.
+    task:     what it should answer, for who saves and verifies it: a function from the tokens so far to the token that
+              must score highest (None: nobody asks), or "FILE.py:function". The compiler does not look at it.
     """
 
     name: str
@@ -33,6 +37,7 @@ class Circuit:
     language: InputLanguage | None = None
     length: int = 0
     end: str | None = None
+    task: Callable[[list[str]], str | None] | str | Path | None = None
 
     def __post_init__(self) -> None:
         instance(self.name, str, "the name of a circuit", "a text")
@@ -40,6 +45,8 @@ class Circuit:
         if self.language is not None:
             instance(self.language, InputLanguage, f"the language of circuit {self.name!r}", "an InputLanguage or None")
         integer(self.length, f"the length of circuit {self.name!r}", 0)
+        if self.task is not None and not callable(self.task):
+            instance(self.task, (str, Path), f"the task of circuit {self.name!r}", 'a function or "FILE.py:function"')
         letters = self.language.alphabet.tokens if self.language else ()
         if self.end is not None and not (isinstance(self.end, str) and self.end in letters):
             raise ValueError(

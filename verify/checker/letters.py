@@ -90,15 +90,22 @@ class Situation:
         return Situation(self.choices, (*self.held, *(_rising(own, mask) for own, mask in more)), self.work)
 
     def possible(self, ids: Ids) -> np.ndarray:
-        """A mask over the choices of these letters; what other letters rule out may still be in it."""
+        """A mask over the choices of these letters; what chains of other letters rule out may still be in it."""
         mask = np.ones([len(self.choices[i]) for i in ids], dtype=bool)
         for own, held in self.held:
             if set(own) & set(ids):
                 gone = tuple(k for k, i in enumerate(own) if i not in ids)
                 left = tuple(i for i in own if i in ids)
-                known = np.asarray(held.any(axis=gone)) if gone else held
+                known = np.asarray(self._narrowed(own, held).any(axis=gone)) if gone else held
                 mask &= spread(Open(left, known[None]), ids)[0]
         return mask
+
+    def _narrowed(self, own: Ids, held: np.ndarray) -> np.ndarray:
+        """A set without what is ruled out of it by those of some of its letters."""
+        for some, more in self.held:
+            if len(some) < len(own) and set(some) <= set(own):
+                held = held & spread(Open(some, more[None]), own)[0]
+        return held
 
     def union(self, *values: Open, most: int = MOST_ENTRIES) -> Ids | None:
         """The letters that some of the values depend on; None where a table over them is too large."""

@@ -65,12 +65,32 @@ class Scores:
 
 
 def readout_parts(reader: Reader) -> list[tuple[np.ndarray, int]]:
-    """The scores as a sum of matrix · stream, the matrices (letters, width); Rejected for other outputs."""
-    output = reader.data["streams"][reader.data["output"]]
-    if output["operation"] not in ("Linear", "Emit"):
-        raise Rejected(f"the scores are the operation {output['operation']}, and the proof reads linear readouts")
-    matrices = [dense(read_matrix(m), reader.world.language.tokens) for m in output["attributes"]["matrices"]]
-    return list(zip(matrices, reader.inputs(reader.data["output"]), strict=True))
+    """The scores as a sum of matrix · stream, the matrices (letters, width); Rejected for other outputs.
+
+    Linear maps of linear maps are multiplied out, from the last stream to the first, so that each is met once.
+    """
+    output, streams, letters = reader.data["output"], reader.data["streams"], reader.world.language.tokens
+    if streams[output]["operation"] not in ("Linear", "Emit"):
+        raise Rejected(f"the scores are the operation {streams[output]['operation']}, and the proof reads linear ones")
+    found: dict[int, np.ndarray] = {}
+    _add_parts(found, reader, output, None, letters)
+    while inner := [k for k in found if streams[k]["operation"] == "Linear"]:
+        k = max(inner)
+        outer = found.pop(k)
+        _add_parts(found, reader, k, outer, outer.shape[1])
+    return [(matrix, k) for k, matrix in found.items()]
+
+
+def _add_parts(found: dict[int, np.ndarray], reader: Reader, k: int, outer: np.ndarray | None, rows: int) -> None:
+    """Add what a linear map reads, seen through the matrix `outer` (None: the identity)."""
+    matrices = reader.data["streams"][k]["attributes"]["matrices"]
+    for entry, source in zip(matrices, reader.inputs(k), strict=True):
+        read = read_matrix(entry)
+        if outer is not None and read.shape[0] != rows:
+            raise Rejected(f"a matrix of {rows} columns is multiplied by {read.shape[0]} lanes")
+        matrix = dense(read, rows)
+        part = matrix if outer is None else times(outer, matrix)
+        found[source] = plus(found[source], part) if source in found else part
 
 
 def _at(part, ids: np.ndarray) -> np.ndarray:

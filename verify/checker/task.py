@@ -20,8 +20,9 @@ from verify.checker.rules import Unproved
 from verify.checker.task_chains import read_coin_change, read_fibonacci, read_shortest_path, read_two_words
 from verify.checker.task_copies import answers as machine_answers
 from verify.checker.task_copies import number, read_copy, read_phonebook, read_selective_copy
+from verify.checker.task_forms import Tally, ends, read_automaton, read_count, read_lookup
 from verify.checker.task_recall import prove_recall
-from verify.checker.task_steps import prove_clock, prove_keep, prove_runs
+from verify.checker.task_steps import prove_clock, prove_count, prove_keep
 from verify.checker.values import World
 from verify.checker.walks import Asking, prove_walks
 from verify.checker.windows import TooLarge
@@ -102,7 +103,26 @@ class Runs:
         return found
 
     def prove(self, reader: Reader) -> Fraction:
-        return prove_runs(reader, self.one, self.counts)
+        used = reader.world.language.used
+        return prove_count(reader, np.array([self.one]), used[used != self.one], self.counts)
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How many letters of one set there were since the last letter of another, as one of the answers (`Tally`)."""
+
+    tally: Tally
+
+    def answers(self, letters: Sequence[int]) -> list[int | None]:
+        of, since, count = set(self.tally.of.tolist()), set(self.tally.since.tolist()), 0
+        found: list[int | None] = []
+        for here in letters:
+            count = 0 if here in since else count + (here in of)
+            found.append(int(self.tally.answers[min(count, len(self.tally.answers) - 1)]))
+        return found
+
+    def prove(self, reader: Reader) -> Fraction:
+        return prove_count(reader, self.tally.of, self.tally.since, self.tally.answers)
 
 
 @dataclass(frozen=True)
@@ -118,7 +138,31 @@ class Walked:
         return prove_walks(reader.world.language, reader.data, self.machine)
 
 
-Task = Recall | Keep | Clock | Runs | Walked
+@dataclass(frozen=True, eq=False)
+class Either:
+    """One task that two proofs are known for: by its own rule, or else by going through every situation (lemma V)."""
+
+    rule: Recall | Counts
+    walked: Walked
+
+    def answers(self, letters: Sequence[int]) -> list[int | None]:
+        return self.rule.answers(letters)
+
+    def prove(self, reader: Reader) -> Fraction:
+        try:
+            margin = self.rule.prove(reader)
+            if margin > 0:
+                return margin
+            reason = f"the right letter is only proved to lead by {float(margin):g}"
+        except (Rejected, Unproved, TooLarge) as refused:
+            reason = str(refused)
+        try:
+            return self.walked.prove(reader)
+        except (Rejected, Unproved, TooLarge) as refused:
+            raise Rejected(f"{reason}; nor by every situation, one by one: {refused}") from refused
+
+
+Task = Recall | Keep | Clock | Runs | Walked | Counts | Either
 
 
 def read_task(claim: object, letters: Sequence[str]) -> Stated[Task]:
@@ -190,12 +234,33 @@ def _read_runs(claim: dict, names: Names) -> Stated[Task]:
     return Stated(Runs(names.one("1"), counts), says)
 
 
+def _read_automaton(claim: dict, names: Names) -> Stated[Task]:
+    machine, says = read_automaton(claim, names)
+    return ends(claim, names, says, Walked(machine))
+
+
+def _read_lookup(claim: dict, names: Names) -> Stated[Task]:
+    found, says = read_lookup(claim, names)
+    walked = Walked(found.machine(names.count))
+    if isinstance(found.which, int):
+        return ends(claim, names, says, walked)
+    return ends(claim, names, says, Either(Recall(found.keys, found.values, found.which, found.blank), walked))
+
+
+def _read_count(claim: dict, names: Names) -> Stated[Task]:
+    tally, says = read_count(claim, names)
+    return ends(claim, names, says, Either(Counts(tally), Walked(tally.machine(names.count))))
+
+
 _TASKS: dict[str, Callable[[dict, Names], Stated[Task]]] = {
     "mqar": _read_mqar,
     "induction-heads": _read_induction,
     "keep-nth": _read_keep,
     "absolute-time": _read_clock,
     "count-in-row": _read_runs,
+    "automaton": _read_automaton,
+    "lookup": _read_lookup,
+    "count": _read_count,
 }
 
 _MACHINES: dict[str, Callable[[dict, Names], Stated[Asking]]] = {

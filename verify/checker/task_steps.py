@@ -73,21 +73,28 @@ def prove_clock(reader: Reader, times_: np.ndarray) -> Fraction:
     return _integer(reader, _position, times_, 1)
 
 
-def prove_runs(reader: Reader, one: int, counts: np.ndarray) -> Fraction:
-    """`task.Runs`: a count since the last reset, which every other letter of the language is."""
+def prove_count(reader: Reader, of: np.ndarray, since: np.ndarray, answers: np.ndarray) -> Fraction:
+    """How many letters of one set there were since the last letter of another: a count that these start again, or a sum
+    over the whole text where there are none of these.
+    """
     world = reader.world
+    used = world.language.used
+    counts, starts = np.isin(used, of), np.isin(used, since)
+    if not counts.any():
+        raise Rejected("no sequence of the language holds a letter that counts")
 
-    def run(root: Root) -> int:
-        if root.kind != "count" or any(not is_window(world, v) or reach(world, v) for v in root.parts[1:]):
-            raise Rejected(f"the readout reads a {root.kind} where a count of the present letter's run is needed")
-        unit, shape, step = root.parts
-        driven, reset = (_by_letter(world, v) for v in (shape, step))
-        others = world.language.used[world.language.used != one]
-        if driven[others].any() or not (reset[others] > 0).all() or reset[one] != 0:
-            raise Rejected("the count does not start again at exactly the other letters")
-        return _whole(Fraction(float(driven[one])) / unit)
+    def steps(root: Root) -> int:
+        if root.kind not in ("count", "sum") or any(not is_window(world, v) or reach(world, v) for v in root.parts[1:]):
+            raise Rejected(f"the readout reads a {root.kind} where a count of present letters is needed")
+        unit, driven = root.parts[0], _by_letter(world, root.parts[1])[used]
+        reset = _by_letter(world, root.parts[2])[used] if root.kind == "count" else np.zeros(len(used))
+        if driven[~counts].any() or (driven[counts] != driven[counts][0]).any():
+            raise Rejected("the count grows at other letters than those that it is of, or by different steps")
+        if not (reset[starts] > 0).all() or reset[~starts].any():
+            raise Rejected("the count does not start again at exactly the letters that the task names")
+        return _whole(Fraction(float(driven[counts][0])) / unit)
 
-    return _integer(reader, run, counts, 0)
+    return _integer(reader, steps, answers, 0)
 
 
 def _by_letter(world: World, value: Value) -> np.ndarray:

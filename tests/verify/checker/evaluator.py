@@ -163,4 +163,6 @@ _OPERATIONS = {
     "Latch": _latch,
     "Count": _count,
     "Decode": _decode,
+    "Modulo": lambda rows, a, x: np.mod(x, a["divisor"]),
+    "FloorDivide": lambda rows, a, x: np.floor_divide(x, a["divisor"]),
 }

@@ -1,0 +1,179 @@
+"""A task of one's own: asked when a checkpoint is written, and of the model by `construct verify`; proved where it can."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file, save_file
+from typer.testing import CliRunner
+
+from compiler import Alphabet, CheckpointError, Circuit, InputLanguage, Tokens, compile, count, readout_integer
+from compiler.artifact.answers import read_answers, task_function
+from compiler.artifact.manifest import manifest_content, sealed
+from constructions.cli import app
+from verify import Counted
+
+LETTERS = Alphabet.of("a", "b", "c", *(str(n) for n in range(9)))
+
+
+def plain(tokens: list[str]) -> str:
+    """How many a's since the last b.
+
+    A second paragraph, which no card needs.
+    """
+    return str("".join(tokens).rpartition("b")[2].count("a"))
+
+
+def made(task=None) -> Circuit:
+    x = Tokens(LETTERS)
+    answer = readout_integer(count(x.is_in("a"), reset=x.is_in("b")), LETTERS, {str(n): n for n in range(9)})
+    language = InputLanguage.of(LETTERS, "any", [("any", "any", ("a", "b", "c"))], 8, "strings of a, b, c")
+    return Circuit("count-since", answer, language, task=task)
+
+
+FORM = Counted(["a"], [str(n) for n in range(9)], ["b"])
+
+
+def run(*arguments: object) -> tuple[int, dict]:
+    done = CliRunner().invoke(app, [str(a) for a in (*arguments, "--json")])
+    return done.exit_code, json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("given", ["circuit", "save", "file"])
+def test_a_function_s_answers_are_kept_and_asked_again(given, tmp_path):
+    file = tmp_path / "oracle.py"
+    file.write_text(
+        'def right(tokens):\n    """Since b."""\n    return str("".join(tokens).rpartition("b")[2].count("a"))\n'
+    )
+    task = f"{file}:right" if given == "file" else plain
+    circuit = made(plain) if given == "circuit" else made()
+    compile(circuit).save(tmp_path / "c", task=None if given == "circuit" else task)
+    manifest = manifest_content(tmp_path / "c")
+    kept = read_answers(tmp_path / "c" / "answers.json", LETTERS.tokens)
+    assert manifest["answers"]["questions"] == kept.questions == sum(len(s.tokens) for s in kept.sequences) > 3000
+    assert manifest["answers"]["function"] == ("right" if given == "file" else "plain") and "task" not in manifest
+    for asked in kept.sequences:
+        assert asked.answers == [plain(asked.tokens[: t + 1]) for t in range(len(asked.tokens))]
+    card = (tmp_path / "c" / "README.md").read_text("utf-8")
+    assert f"{kept.questions:,} questions" in card and ("Since b" if given == "file" else "How many a's since") in card
+    code, said = run("verify", tmp_path / "c")
+    assert code == 0 and said["verification"]["queries"] == kept.questions and said["verification"]["accuracy"] == 1
+
+
+def test_the_same_task_gives_the_same_bytes(tmp_path):
+    for name in ("one", "two"):
+        compile(made(plain)).save(tmp_path / name)
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+
+
+def test_a_form_is_proved_by_the_command(tmp_path):
+    compile(made(FORM)).save(tmp_path / "c")
+    assert manifest_content(tmp_path / "c")["task"] == FORM.claim | {"end": None}
+    code, said = run("prove", tmp_path / "c")
+    assert code == 0 and said["task"]["proved"] and "since the last of `b`" in said["task"]["asks"]
+    code, said = run("verify", tmp_path / "c")
+    assert code == 0 and said["guarantee"]["proof"].startswith("proved from the weights: every answer is right")
+
+
+@pytest.mark.parametrize(
+    "task, said",
+    [
+        (lambda tokens: str(tokens.count("a")), "on a b: the circuit answers '0', the task '1'; nothing is saved"),
+        (lambda tokens: "nine", "the task answers 'nine' on a; a token"),
+        (lambda tokens: 1, "the task answers 1 on a"),
+        (lambda tokens: None, "answers None on all"),
+    ],
+    ids=["wrong", "no token", "a number", "never"],
+)
+def test_nothing_is_written_where_the_circuit_answers_otherwise(task, said, tmp_path):
+    with pytest.raises(CheckpointError, match=said):
+        compile(made()).save(tmp_path / "c", task=task)
+    assert not (tmp_path / "c").exists()
+
+
+def test_an_error_of_the_function_names_the_sequence(tmp_path):
+    def fails(tokens):
+        return plain(tokens) if len(tokens) < 2 else str(1 // 0)
+
+    with pytest.raises(ZeroDivisionError) as raised:
+        compile(made()).save(tmp_path / "c", task=fails)
+    assert any("on the sequence: a a" in note for note in raised.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    "task, said",
+    [
+        (3, "a function of tokens"),
+        ("oracle", "FILE.py:function"),
+        ("none.py:f", "does not exist"),
+        ("{file}:wright", "no function 'wright'.*right"),
+    ],
+)
+def test_what_is_no_function_is_refused(task, said, tmp_path):
+    file = tmp_path / "oracle.py"
+    file.write_text("def right(tokens):\n    return None\n")
+    with pytest.raises((TypeError, ValueError), match=said):
+        task_function(task.format(file=file) if isinstance(task, str) else task)
+    with pytest.raises(TypeError, match="the task of circuit"):
+        made(task=3)
+
+
+def _resealed(directory: Path) -> None:
+    content = manifest_content_unchecked(directory)
+    (directory / "construction.json").write_text(json.dumps(sealed(content, directory)), "utf-8")
+
+
+def manifest_content_unchecked(directory: Path) -> dict:
+    return json.loads((directory / "construction.json").read_text("utf-8"))
+
+
+def test_a_model_that_answers_otherwise_fails_although_every_hash_fits(tmp_path):
+    compile(made(plain)).save(tmp_path / "c")
+    weights = tmp_path / "c" / "model.safetensors"
+    tensors = load_file(weights)
+    tensors["lm_head.weight" if "lm_head.weight" in tensors else "backbone.embeddings.weight"] *= -1
+    save_file({k: v.contiguous() for k, v in tensors.items()}, weights, metadata={"format": "pt"})
+    _resealed(tmp_path / "c")
+    code, said = run("verify", tmp_path / "c")
+    assert code == 1
+
+
+def test_answers_that_are_not_the_circuit_s_fail(tmp_path):
+    compile(made(plain)).save(tmp_path / "c")
+    path = tmp_path / "c" / "answers.json"
+    path.write_text(path.read_text("utf-8").replace('["a"], "answers": ["1"]', '["a"], "answers": ["2"]'), "utf-8")
+    code, said = run("verify", tmp_path / "c")
+    assert code == 1 and "answers.json is damaged" in said["damage"]
+    _resealed(tmp_path / "c")
+    code, said = run("verify", tmp_path / "c")
+    assert code == 1 and said["verification"]["accuracy"] < 1
+
+
+@pytest.mark.parametrize(
+    "old, new, said",
+    [
+        ('"version": 1', '"version": 2', "version 2"),
+        ('["a"], "answers": ["1"]', '["a"], "answers": []', "1 tokens and 0 answers"),
+        ('["a"], "answers": ["1"]', '["z"], "answers": ["1"]', "'z'"),
+        ('["a"], "answers": ["1"]', '["a"], "answers": [1]', "answers"),
+    ],
+)
+def test_a_damaged_answers_json_is_one_sentence(old, new, said, tmp_path):
+    compile(made(plain)).save(tmp_path / "c")
+    path = tmp_path / "c" / "answers.json"
+    path.write_text(path.read_text("utf-8").replace(old, new, 1), "utf-8")
+    with pytest.raises(CheckpointError, match=said):
+        read_answers(path, LETTERS.tokens)
+    _resealed(tmp_path / "c")
+    assert CliRunner().invoke(app, ["verify", str(tmp_path / "c")]).exit_code in (1, 2)
+
+
+def test_a_circuit_over_numbers_takes_no_task(tmp_path):
+    from compiler import Real, numbers
+
+    circuit = Circuit("twice", 2 * numbers(Real(-1, 1), "x"), length=4)
+    with pytest.raises(CheckpointError, match="reads numbers"):
+        compile(circuit).save(tmp_path / "c", task=plain)

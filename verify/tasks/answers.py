@@ -1,0 +1,57 @@
+"""What the author of a circuit says that it should answer (answers.json), as a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
+
+import numpy as np
+
+from compiler.artifact.answers import Answers
+from verify.tasks.task import IGNORED, Batch, Task
+
+
+class AuthorsAnswers(Task):
+    """The sequences that the author's function was asked about, shortest first; nothing is drawn."""
+
+    name = "the author's answers"
+
+    def __init__(self, answers: Answers, letters: Sequence[str]):
+        self.answers = answers
+        ids = {name: i for i, name in enumerate(letters)}
+        self._rows = [
+            ([ids[name] for name in asked.tokens], [IGNORED if a is None else ids[a] for a in asked.answers])
+            for asked in answers.sequences
+        ]
+        self._rows.sort(key=lambda row: len(row[0]))
+        self.length = len(self._rows[-1][0])
+        self.most_random = len(self._rows)
+
+    def describe(self) -> str:
+        return f"the answers of {self.answers.function} to {self.answers.questions:,} questions"
+
+    def draw(self, rng: np.random.Generator, count: int) -> Batch:
+        """The first longest sequences: nothing is drawn."""
+        return Batch.of([row for row in self._rows if len(row[0]) == self.length][:count])
+
+    def random(self, count: int, seed: int, batch_size: int = 1024) -> Iterator[Batch]:
+        return _batches(self._rows[:count], batch_size)
+
+    def rows(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
+        return iter(self._rows)
+
+    def exhaustive(self, batch_size: int = 1024) -> Iterator[Batch]:
+        return _batches(self._rows, batch_size)
+
+    def exhaustive_count(self) -> int:
+        return len(self._rows)
+
+    def adversarial(self) -> Iterator[Batch]:
+        return iter(())
+
+
+def _batches(rows: Sequence[tuple[Sequence[int], Sequence[int]]], size: int) -> Iterator[Batch]:
+    """Sequences of one length together, at most `size` of them."""
+    for _, same in groupby(rows, key=lambda row: len(row[0])):
+        while chunk := list(islice(same, size)):
+            yield Batch.of(chunk)
