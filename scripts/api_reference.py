@@ -12,6 +12,7 @@ import conformance
 from compiler import graft
 from compiler.language import memory
 from verify.function import verify
+from verify.tasks.forms import Automaton, Counted, Lookup
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 CHAPTERS = {
@@ -51,6 +52,9 @@ def page() -> str:
             for name in ("write", "outer_sum", "Memory"):
                 lines += _entry(f"memory.{name}", getattr(memory, name))
     lines += ["", "## Verifying", *_entry("verify.function.verify", verify)]
+    lines += ["", "Tasks of one's own that are proved (`from verify import …`):"]
+    for task in (Automaton, Lookup, Counted):
+        lines += _entry(task.__name__, task)
     for title, package in (("Into other models", graft), ("Vectors for kernels", conformance)):
         lines += ["", f"## {title}: `{package.__name__}`"]
         for name in package.__all__:

@@ -20,7 +20,7 @@ def test_the_tutorial_runs_as_printed(tmp_path: Path, monkeypatch: pytest.Monkey
     claimed = re.search(r"# (right on all .*)", PAGE)[1]
     assert claimed in capsys.readouterr().out
     commands = re.findall(r"^construct (.*)$", PAGE, re.MULTILINE)
-    assert len(commands) == 5
+    assert len(commands) == 6
     for command in commands:
         words = re.findall(r'"[^"]*"|\S+', command)
         code = run(*(word.strip('"') for word in words))

@@ -1,4 +1,4 @@
-"""A task of one's own: asked when a checkpoint is written, and of the model by `construct verify`; proved where it can."""
+"""A task of one's own: asked when a checkpoint is written, and of the model by `construct verify`; proved if it can."""
 
 from __future__ import annotations
 

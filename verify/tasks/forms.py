@@ -48,6 +48,7 @@ class Automaton:
 
     @property
     def claim(self) -> dict[str, Any]:
+        """The same as the manifest states it, in the words that the checker reads."""
         transitions = {state: dict(by) for state, by in self.transitions.items()}
         return {"name": "automaton", "start": self.start, "transitions": transitions, "classes": dict(self.answers)}
 
@@ -87,6 +88,7 @@ class Lookup:
 
     @property
     def claim(self) -> dict[str, Any]:
+        """The same as the manifest states it, in the words that the checker reads."""
         said = {"name": "lookup", "keys": list(self.keys), "values": list(self.values), "which": self.which}
         return said | {"blank": self.blank}
 
@@ -129,5 +131,6 @@ class Counted:
 
     @property
     def claim(self) -> dict[str, Any]:
+        """The same as the manifest states it, in the words that the checker reads."""
         said = {"of": list(self.of), "since": list(self.since), "answers": list(self.answers)}
         return {"name": "count"} | said

@@ -14,7 +14,7 @@ PARTS = {
     " sums tables values",
     "meaning": "bends cases circuit compare entries flags items meaning packed quotient relations rings rules windows",
     "tasks": "names readout scores task task_pairs task_recall task_steps",
-    "tasks with open letters (V)": "letters machine task_chains task_copies walks",
+    "tasks with open letters (V)": "letters machine task_chains task_copies task_forms walks",
     "files and the verdict": "__init__ __main__ check files formats schema text",
 }
 """Every file of the folder, in one part."""
