@@ -24,6 +24,7 @@ from constructions import (
     generation,
     grafting,
     look,
+    panels,
     prove,
     requests,
     sensitivity,
@@ -383,6 +384,7 @@ generation.register(app)
 exporting.register(app)
 grafting.register(app)
 conformance.register(app)
+panels.group(app)
 
 
 @cache

@@ -15,14 +15,23 @@ from constructions.selectivity import commands as commands_selectivity
 from tests.constructions.test_construct import run
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text()
+README = (ROOT / "README.md").read_text("utf-8")
+MOST_WORDS = 900
+PANELS = ("Build", "Inspect and check", "Use elsewhere", "Papers", "Kernels and runtimes")
+
+
+def blocks(kind: str = "") -> list[str]:
+    """What stands between the fences of this kind."""
+    return [
+        text for found, text in re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE) if found == kind
+    ]
 
 
 def test_the_main_job_prints_the_readmes_table_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """The whole main job: 10,000 random sequences and the adversarial cases, bare and packaged."""
     assert run("mqar", "--kappa", "16", "--vocab", "512", "--out", str(tmp_path / "c")) == 0
     shown = capsys.readouterr().out
-    (table,) = (block for block in re.findall(r"```\n(.*?)```", README, re.DOTALL) if "theorem's bound" in block)
+    (table,) = (block for block in blocks() if "theorem's bound" in block)
     assert table in shown
     counts = re.search(r"([\d,]+) sequences with\s+([\d,]+) queries", README)
     assert shown.count(counts[1]) == 2 and shown.count(counts[2]) == 2
@@ -42,23 +51,44 @@ def test_examples_run(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     runpy.run_path(str(ROOT / "examples" / example), run_name="__main__")
 
 
-def test_the_readmes_circuit_compiles_and_is_verified(capsys: pytest.CaptureFixture) -> None:
-    programs = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+def test_the_readmes_circuit_compiles_and_is_verified(tmp_path, monkeypatch, capsys: pytest.CaptureFixture) -> None:
+    monkeypatch.chdir(tmp_path)
+    programs = blocks("python")
     (program,) = (block for block in programs if "count-since" in block)
     (check,) = (block for block in programs if "from verify import verify" in block)
     scope: dict = {}
     exec(program, scope)  # the README's own text
-    assert len(scope["model"].blocks) >= 1
     exec(check, scope)
-    assert capsys.readouterr().out == "right on all 1,092 sequences of up to 6 tokens\n"
+    said = "right on all 1,092 sequences of up to 6 tokens"
+    assert capsys.readouterr().out == f"{said}\n" and f"`{said}`" in README
+    assert run("inspect", "count-since") == 0
+    (lanes,) = (block for block in blocks() if "is_a" in block)
+    assert lanes in capsys.readouterr().out
 
 
-def test_the_readme_names_every_pass_of_the_driver() -> None:
+def test_the_readme_is_a_front_door() -> None:
+    assert len(README.split()) <= MOST_WORDS
+
+
+def test_every_page_is_in_the_index() -> None:
+    listed = set(re.findall(r"\]\(([^)]+\.md)\)", (ROOT / "docs" / "index.md").read_text("utf-8")))
+    assert listed == {"../examples/gallery/README.md", *(p.name for p in (ROOT / "docs").glob("*.md"))} - {"index.md"}
+
+
+def test_every_command_stands_in_a_panel_of_the_help() -> None:
+    from constructions.cli import app
+
+    listed = [*app.registered_commands, *app.registered_groups]
+    assert {entry.rich_help_panel for entry in listed} == set(PANELS)
+
+
+def test_the_page_names_every_pass_of_the_driver() -> None:
     driver = (ROOT / "compiler" / "driver.py").read_text("utf-8")
     passes = re.findall(r"^from compiler\.passes\.(\w+) import", driver, re.MULTILINE)
+    page = (ROOT / "docs" / "how_it_works.md").read_text("utf-8")
     assert len(passes) >= 10
     for name in (*passes, "saturation", "check_exact", "compare"):
-        assert f"**{name.replace('_', ' ')}**" in README, name
+        assert f"**{name.replace('_', ' ')}**" in page, name
 
 
 def test_the_pages_that_the_readme_links_exist() -> None:
@@ -66,6 +96,7 @@ def test_the_pages_that_the_readme_links_exist() -> None:
     assert len(links) >= 5 and all((ROOT / link).is_file() for link in links)
 
 
-def test_every_construction_of_the_command_is_in_the_readme() -> None:
+def test_every_construction_of_the_command_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "constructions.md").read_text("utf-8")
     for name in [*CONSTRUCTIONS, *commands_selectivity.COMMANDS, *commands_polynomial.COMMANDS]:
-        assert f"`{name}`" in README
+        assert f"`{name}`" in page
