@@ -1,1 +1,1 @@
-"""What the theorems do not say: statements that fail as printed, each with a counterexample and with what does hold."""
+"""Where the papers' statements fail as printed, leave a condition unsaid, or hold on paper and not on floats."""

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from constructions.truths import polynomials, recall, sensitivity
+from constructions.truths import copying, polynomials, recall, selection, states
 from constructions.truths.truth import Truth
 
-TRUTHS: tuple[Truth, ...] = (*sensitivity.TRUTHS, *recall.TRUTHS, *polynomials.TRUTHS)
+TRUTHS: tuple[Truth, ...] = (
+    *states.TRUTHS,
+    *recall.TRUTHS,
+    *copying.TRUTHS,
+    *polynomials.TRUTHS,
+    *selection.TRUTHS,
+)
 
 
 def chosen(name: str) -> tuple[Truth, ...]:

@@ -1,4 +1,4 @@
-"""`construct truths`: statements that fail as printed, run: the counterexample, and what holds instead."""
+"""`construct truths`: what is the matter with statements of the papers, run: the counterexample, and what holds instead."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from constructions.display import console, working
@@ -26,7 +27,9 @@ def truths_command(
     name: Annotated[str, typer.Argument(help="one of them [default: run all]")] = "",
     as_json: Json = False,
 ) -> None:
-    """What the theorems do not say: a counterexample to each statement that fails, and what does hold."""
+    """What the theorems do not say: statements that fail as printed, leave a condition unsaid, or fail on floats, each with
+    a counterexample and with what does hold.
+    """
     from constructions.truths import collection
 
     chosen, rows = collection.chosen(name), []
@@ -48,21 +51,37 @@ def truths_command(
 
 def as_data(truth: Truth, finding: Finding) -> dict:
     """Plain values."""
-    told = {key: getattr(truth, key) for key in ("name", "paper", "place", "says", "but", "holds")}
+    told = {key: getattr(truth, key) for key in ("name", "paper", "place", "says", "but", "holds", "constants")}
     measured = {"against": dict(finding.against), "instead": dict(finding.instead)}
-    return told | measured | {"statement_fails": bool(finding.fails), "instead_holds": bool(finding.holds)}
+    judged = {"statement_fails": bool(finding.fails), "instead_holds": bool(finding.holds)}
+    return {"kind": truth.kind.value} | told | measured | judged
 
 
 def _table(truth: Truth, finding: Finding) -> Table:
-    table = Table("", "measured", title=f"{truth.name}: {truth.place}", title_justify="left")
+    table = Table("", "measured", title=f"{truth.name}: {truth.place} ({truth.kind.value})", title_justify="left")
     for label, text, numbers in (
-        ("printed", f"{truth.says} {truth.but}", finding.against),
+        ("printed", truth.says, {}),
+        ("but", truth.but, finding.against),
         ("holds", truth.holds, finding.instead),
+        ("constants", constants(truth), {}),
     ):
-        table.add_row(f"[bold]{label}[/bold]  {text}", "")
+        table.add_row(f"[bold]{label}[/bold]  {escape(text)}", "")
         for what, value in told(numbers):
-            table.add_row(what, value)
+            table.add_row(escape(what), value)
     return table
+
+
+def constants(truth: Truth) -> str:
+    """The constants of the counterexample in one line: a = 1, b = (2, 3)."""
+    return ", ".join(f"{name} = {_plain(value)}" for name, value in truth.constants.items())
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_plain, value))})"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def told(numbers: Mapping[str, float]) -> Iterator[tuple[str, str]]:
@@ -79,6 +98,12 @@ def section(truth: Truth, finding: Finding) -> str:
         for part in (finding.against, finding.instead)
         for what, value in told(part)
     )
-    paragraphs = (f"**Printed** ({truth.place}): {truth.says}", f"**But** {truth.but}", f"**Holds:** {truth.holds}")
+    paragraphs = (
+        f"*{truth.kind.value}* · {truth.place}",
+        f"**Printed:** {truth.says}",
+        f"**But** {truth.but}",
+        f"**Holds:** {truth.holds}",
+        f"Constants: {constants(truth)}.",
+    )
     text = "\n\n".join(textwrap.fill(p, 120, break_long_words=False, break_on_hyphens=False) for p in paragraphs)
     return f"## {truth.name}\n\n{text}\n\n    construct truths {truth.name}\n\n| measured | |\n| --- | --- |\n{rows}"

@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
-from constructions.papers import SELECTIVITY
+from constructions.papers import EXPRESSIVITY, FREE_LUNCH, SELECTIVITY, TOKEN_SELECTION
 from constructions.truths.collection import TRUTHS
 from constructions.truths.commands import section
-from constructions.truths.truth import Finding, Truth
+from constructions.truths.truth import Finding, Kind, Truth
 
 PAGE = Path(__file__).parents[2] / "docs" / "truths.md"
+LOST = "\nThe text that we read has lost its formulas. Only its words are quoted.\n"
+PAPERS = ((SELECTIVITY, "A", ""), (FREE_LUNCH, "B", ""), (EXPRESSIVITY, "C", LOST), (TOKEN_SELECTION, "D", LOST))
 HEAD = """# What the theorems do not say
 
-Statements of two papers that fail as they are printed, each with a counterexample that a command runs, and with what
-does hold. `construct truths` runs them all; each is a test. None of them breaks a theorem's idea: they are
-conditions, constants and roundings that a proof may leave out and that weights may not. This page is
+Statements of four papers that do not stand as they are, each with a counterexample that a command runs, and with what
+does hold. Each says what is the matter:
+
+{kinds}
+
+What only limits a construction of ours is on the page of that construction. `construct truths` runs all; each is a
+test, and so is that another constant of a counterexample gives another result. None of them breaks a theorem's idea:
+they are conditions, constants and roundings that a proof may leave out and that weights may not. This page is
 written by `python -m constructions.truths.page`.
 """
+MEANS = {
+    Kind.FAILS: "the statement is quoted with its label, and is false with the constants that it has",
+    Kind.UNSAID: "it holds under a condition that it does not name",
+    Kind.FLOATS: "rounding breaks it",
+}
 
 
 def page(found: list[tuple[Truth, Finding]]) -> str:
     """The whole page."""
-    parts = [HEAD]
-    for ours, title in ((True, f"# Paper A: *{SELECTIVITY}*"), (False, f"# Paper C: *{TRUTHS[-1].paper}*")):
-        parts.append(title + "\n")
-        parts += [section(t, f) for t, f in found if (t.paper == SELECTIVITY) is ours]
+    count = Counter(truth.kind for truth, _ in found)
+    parts = [HEAD.format(kinds="\n".join(f"- *{k.value}* ({count[k]}): {means}." for k, means in MEANS.items()))]
+    for paper, letter, lost in PAPERS:
+        parts.append(f"# Paper {letter}: *{paper}*\n{lost}")
+        parts += [section(t, f) for t, f in found if t.paper == paper]
     return "\n".join(parts)
 
 

@@ -1,229 +1,217 @@
-"""Paper A on recall: Theorems 2, 3 and 4, Appendices C and D, and the public benchmark's data."""
+"""Paper A on recall: Theorems 3 and 4, and Appendix D.3."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from math import ceil, log, sqrt
 
 import numpy as np
 
 from constructions.papers import SELECTIVITY
-from constructions.truths.truth import Finding, Truth
-from verify.tasks.mqar import BenchmarkLayout, PaperLayout, mqar_oracle
-from verify.tasks.task import IGNORED, Batch
+from constructions.truths.answers import answered, one_batch
+from constructions.truths.truth import Finding, Kind, Truth
+
+PASSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "linear": lambda x: x,
+    "relu": lambda x: np.maximum(x, 0),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+}
 
 
-def answered(construction, batch: Batch) -> float:
-    """The share of labels that the bare real module answers."""
-    from compiler.artifact.package import bare
-    from constructions.artifact import module_scores
-
-    compiled = construction.compiled()
-    scores = module_scores(bare(compiled))(batch.tokens)
-    asked = batch.labels != IGNORED
-    rows = np.arange(int(asked.sum()))
-    labels, of = batch.labels[asked], scores[asked]
-    right = of[rows, labels].copy()
-    of[rows, labels] = -np.inf
-    return float((right > of.max(axis=1)).mean())
-
-
-def _one(task) -> Batch:
-    return next(iter(task.random(100, 0, batch_size=100)))
-
-
-def independent_keys() -> Finding:
+def independent_keys(
+    kappa: int = 8, vocab: int = 64, length: int = 60, independent: bool = True, write: str = "last"
+) -> Finding:
+    """independent: keys as D.3 draws them, with repetitions, or distinct ones; write: the policy that answers them."""
     from constructions.selectivity.mqar import MQAR
+    from verify.tasks.mqar import PaperLayout
 
-    circuit = MQAR(kappa=16, vocab=64, length=100)
-    options = {"filler": "neutral", "pairs": 16, "rebind": True, "write": "last"}
-    asked_often = _one(PaperLayout(16, 64, 100, repeat_queries=True, **options))
-    often, latch = answered(circuit, asked_often), answered(replace(circuit, write="last"), asked_often)
-    once = answered(circuit, _one(PaperLayout(16, 64, 100, **options)))
-    distinct = answered(circuit, _one(PaperLayout(16, 64, 100, "neutral", 16)))
+    circuit = MQAR(kappa=kappa, vocab=vocab, length=length)
+    options = {"filler": "neutral", "pairs": kappa, "rebind": independent, "write": "last"}
+    drawn = one_batch(PaperLayout(kappa, vocab, length, **options), 50)
+    often = answered(circuit, drawn)
+    latch = answered(replace(circuit, write=write), drawn)
+    distinct = answered(circuit, one_batch(PaperLayout(kappa, vocab, length, "neutral", kappa), 50))
     return Finding(
-        {"queries right, keys and queries drawn independently": often, "each key asked at most once": once},
-        often < 0.5 and once < 0.75,
-        {"queries right with distinct keys": distinct, "with --write last on the first data": latch},
+        {f"queries right, κ = {kappa}, V = {vocab}, T = {length}": often},
+        often < 1,
+        {"queries right with distinct keys": distinct, f"with --write {write} on the first data": latch},
         distinct == latch == 1,
     )
 
 
-def repeated_query() -> Finding:
-    """k0 v1 k0 v2 k0: the second pair is a query and the noise after it."""
-    from constructions.selectivity.mqar import MQAR
+def overlapping(kappa: int, vocab: int, entries: int, passes: tuple[Callable, ...], seed: int) -> tuple[int, float]:
+    """One sequence of Theorem 3, step 2: (right answers of κ, mean product of two keys over that of one with itself).
 
-    tokens = [1, 4, 1, 5, 1]
-    found = {}
-    for write in ("sum", "first", "last"):
-        wanted = 5 if write == "last" else 4
-        batch = Batch(np.array([tokens]), np.array([[IGNORED] * 4 + [wanted]]))
-        found[write] = answered(MQAR(kappa=2, vocab=4, write=write), batch)
+    Keys and values have `entries` entries ±1/√p (48) and pass `passes` on their way into B, C and x̂; the state is the
+    sum of (77), and the answer its largest product with a value (76).
+    """
+    rng = np.random.default_rng(seed)
+    keys = rng.choice([-1, 1], (kappa, entries)) / sqrt(entries)
+    values = rng.choice([-1, 1], (vocab, entries)) / sqrt(entries)
+    bound = rng.integers(vocab, size=kappa)
+    write, ask, keep = passes
+    products = ask(keys) @ write(keys).T
+    read = products @ keep(values[bound])
+    own = products.diagonal().sum()
+    return int(((read @ values.T).argmax(axis=1) == bound).sum()), float((products.sum() - own) / (kappa - 1) / own)
+
+
+def codes_through_relu(
+    kappa: int = 8, vocab: int = 64, entries: int = 64, sequences: int = 200, sigma: str = "relu", halves: bool = True
+) -> Finding:
+    """halves: whether the difference of two halves takes the place of σ, or σ itself."""
+    linear, passed = PASSES["linear"], PASSES[sigma]
+    both = (lambda x: passed(x) - passed(-x)) if halves else passed
+
+    def share(*passes: Callable) -> tuple[float, float]:
+        found = [overlapping(kappa, vocab, entries, passes, seed) for seed in range(sequences)]
+        return sum(right for right, _ in found) / kappa / sequences, float(np.mean([product for _, product in found]))
+
+    (right, product), (wanted, _) = share(passed, passed, passed), share(linear, linear, linear)
+    (alone, _), (difference, _) = share(passed, linear, linear), share(both, both, both)
     return Finding(
-        {"second query right": found["sum"]},
-        found["sum"] == 0,
-        {"right with --write first": found["first"], "with --write last": found["last"]},
-        found["first"] == found["last"] == 1,
+        {f"queries right with σ = {sigma}, κ = {kappa}, V = {vocab}, {entries} entries": right}
+        | {"mean product of two keys, over that of a key with itself": product}
+        | {"queries right without σ": wanted},
+        right < 0.9 * wanted,
+        {"queries right with σ(x) − σ(−x)": difference, "with σ on B alone": alone},
+        difference == wanted,
     )
 
 
-def filler_rebinds() -> Finding:
-    from constructions.selectivity.mqar import MQAR
-
-    batch = _one(BenchmarkLayout(32, 32, 64, 4, filler="vocabulary"))
-    contradicted = np.mean([_rebound(*row) for row in zip(batch.tokens.tolist(), batch.labels.tolist(), strict=True)])
-    answers = {w: answered(MQAR(kappa=32, vocab=32, write=w), batch) for w in ("sum", "last", "first")}
-    return Finding(
-        {"share of labels that a later pair contradicts": float(contradicted)}
-        | {f"queries right with --write {w}": answers[w] for w in ("sum", "last")},
-        contradicted > 0 and answers["sum"] < 1 and answers["last"] < 1,
-        {"queries right with --write first": answers["first"]},
-        answers["first"] == 1,
-    )
-
-
-def _rebound(tokens: list[int], labels: list[int]) -> float:
-    """The share of a sequence's labels that are not the last value of their key."""
-    last = mqar_oracle(tokens, 32, 32, "last")
-    return float(np.mean([last[t] != label for t, label in enumerate(labels) if label != IGNORED]))
-
-
-def adjacent_keys() -> Finding:
-    """k0 v0, then k1 v1 over and over, then k1 k0: how often k1 may have been written."""
-    from constructions.selectivity.mqar import MQAR
-
-    def right(times: int, arch: str) -> float:
-        tokens = [1, 3, *([2, 4] * times), 2, 1]
-        batch = Batch(np.array([tokens]), np.array([[IGNORED] * (len(tokens) - 1) + [3]]))
-        return answered(MQAR(kappa=2, vocab=2, arch=arch), batch)
-
-    printed = {times: right(times, "mamba") for times in (95, 96, 97)}
-    return Finding(
-        {f"right after {times} writes of the neighbour": value for times, value in printed.items()},
-        list(printed.values()) == [1, 0, 0],
-        {"after 200, on channels of their own (Mamba-2)": right(200, "mamba2")},
-        right(200, "mamba2") == 1,
-    )
-
-
-def signs_pass_silu() -> Finding:
-    rng = np.random.default_rng(0)
-    codes = np.float32(rng.choice([-1, 1], (16, 64)))
-    one_sided = codes > 0
-    scale = np.float32(128)
-    silu = lambda x: x / (1 + np.exp(-np.maximum(x, -80)))
-    write = np.concatenate([silu(scale * codes), silu(-scale * codes)], axis=1)
-    read, swapped = write, np.roll(write, 64, axis=1)
-    difference = (write @ read.T - write @ swapped.T) / scale**2
-    off_diagonal = ~np.eye(16, dtype=bool)
-    crossing = (one_sided @ one_sided.T.astype(np.float32))[off_diagonal]
-    return Finding(
-        {"mean product of two other keys behind SiLU, over that of a key with itself": float(crossing.mean() / 32)},
-        crossing.mean() > 8,
-        {"largest error of the difference of two halves": float(np.abs(difference - codes @ codes.T).max())},
-        bool(np.array_equal(difference, codes @ codes.T)),
-    )
-
-
-def logarithmic_codes() -> Finding:
+def logarithmic_codes(
+    kappas: tuple[int, ...] = (8, 16, 32), value_code: int = 12, entries: int = 8, wanted: float = 0.01
+) -> Finding:
+    """entries: of a key code, for each ⌈log₂ κ⌉; value_code: p of balanced words, 924 of them for 12."""
     from compiler.language.codebook import least_coherence
     from verify.random_codes import failure_rate, key_code_for
 
-    at_log = min(least_coherence(kappa, max(1, (kappa - 1).bit_length())) for kappa in range(2, 1000))
-    eight = {kappa: failure_rate(12, 8 * (kappa - 1).bit_length(), kappa) for kappa in (8, 16, 32)}
-    per_key = {kappa: key_code_for(0.01, 12, kappa) / kappa for kappa in (8, 16, 32)}
+    digits = {kappa: (kappa - 1).bit_length() for kappa in kappas}
+    at_log = min(least_coherence(kappa, digits[kappa]) for kappa in kappas)
+    wrong = {kappa: failure_rate(value_code, entries * digits[kappa], kappa) for kappa in kappas}
+    per_key = {kappa: key_code_for(wanted, value_code, kappa) / kappa for kappa in kappas}
+    rates, shares = list(wrong.values()), list(per_key.values())
+    rising = all(earlier < later for earlier, later in zip(rates, rates[1:], strict=False))
     return Finding(
-        {"least coherence of ⌈log₂ κ⌉ entries, κ = 2 … 999": at_log}
-        | {f"wrong with 8⌈log₂ κ⌉ entries, κ = {kappa}, V = 512": rate for kappa, rate in eight.items()},
-        at_log == 1 and 0.1 < eight[8] < eight[16] < eight[32],
-        {f"entries per key for 1 % wrong, κ = {kappa}": share for kappa, share in per_key.items()},
-        all(5 < share < 9 for share in per_key.values()),
+        {f"least coherence of ⌈log₂ κ⌉ entries, κ in {kappas}": at_log}
+        | {f"wrong with {entries}⌈log₂ κ⌉ entries, κ = {kappa}, {value_code} value entries": r for kappa, r in wrong.items()},
+        at_log >= 0.5 and rising and rates[-1] > wanted,
+        {f"entries per key for {wanted:g} wrong, κ = {kappa}": share for kappa, share in per_key.items()},
+        max(shares) < 1.25 * min(shares),
     )
 
 
-def printed_constants() -> Finding:
-    from constructions.selectivity.mqar import MQAR
+def signs_of_lemma_4(vocab: int, epsilon: float, delta: float) -> np.ndarray:
+    """M√p of Theorem 4's step 2: V + 1 columns of ±1 with |<Me_i, Me_j>| ≤ ε, measured, the last one all ones.
 
-    silu = lambda x: x / (1 + np.exp(-x))
-    hits = np.array([1.0, 3.0])  # c0·k + c1·v − b with k = 2, c0 = 10, b = c0·k and codes of 1 and 3
-    missed = np.array([-1.0, -3.0])
-    batch = _one(PaperLayout(4, 8, 40, "values", 4))
-    right = answered(MQAR(kappa=4, vocab=8, arch="s4d"), batch)
+    p is Lemma 4's. Rows are multiplied by ±1, the rotation that makes the last column parallel to 1 and keeps the
+    entries ±1 and the products.
+    """
+    p = ceil(4 / epsilon**2 * log((vocab + 1) / delta))
+    for seed in range(100):
+        signs = np.random.default_rng(seed).choice([-1, 1], (p, vocab + 1))
+        if np.abs(signs.T @ signs - p * np.eye(vocab + 1)).max() <= epsilon * p:
+            return signs * signs[:, -1:]
+    raise ValueError(f"no code of {p} signs for {vocab + 1} words has a coherence of {epsilon}")
+
+
+def theorem_4(signs: np.ndarray, k: float, c0: float, c1: float, beta: float, sigma: str) -> float:
+    """The share of values that (92)–(99) answer rightly from the chunk of their key; columns of `signs` are √p·Me_i.
+
+    Chunks do not meet: the others are 0 behind the gate. So the answer for a value is that of one chunk.
+    """
+    code = signs / sqrt(len(signs))
+    held = PASSES[sigma](c0 * k + c1 * (code + beta) - k * c0)  # (95): a column for each value
+    scores = code.T @ (k * held)  # (98), (99): row i is the score of value i
+    own = scores.diagonal().copy()
+    np.fill_diagonal(scores, -np.inf)
+    return float((own > scores.max(axis=0)).mean())
+
+
+def ones_and_codes(
+    vocab: int = 64,
+    epsilon: float = 0.49,
+    delta: float = 0.5,
+    k: float = 10.0,
+    c0: float = 10.0,
+    c1: float = 1.0,
+    beta: float = 1.0,
+    sigma: str = "relu",
+    balance: bool = True,
+) -> Finding:
+    """k, c0, c1, beta: the constants of (94), b = k·c0; balance: whether the other code is balanced."""
+    from compiler.language.codebook import balanced
+
+    signs = signs_of_lemma_4(vocab, epsilon, delta)[:, :-1]
+    ones = np.abs(signs.sum(axis=0)).max() / sqrt(len(signs))
+    other = balanced(vocab).words.T.astype(float) if balance else signs
+    right, even = theorem_4(signs, k, c0, c1, beta, sigma), theorem_4(other, k, c0, c1, beta, sigma)
+    with_silu = theorem_4(other, k, c0, c1, beta, "silu")
+    least = 1.05 / sqrt(len(signs))  # (93) asks for more than 1/√p
     return Finding(
-        {
-            "relative error of SiLU for ReLU at 1": float(1 - silu(hits[0])),
-            "what a miss of −1 leaves": float(silu(missed[0])),
-        },
-        abs(silu(hits[0]) - 1) > 0.2 and abs(silu(missed[0])) > 0.2,
-        {"queries right with hits from 32 on and misses below −104": right},
-        right == 1,
+        {f"p of Lemma 4 for ε = {epsilon:g}, δ = {delta:g}, {vocab + 1} words": len(signs), "ε": epsilon}
+        | {"largest |(Me_i)ᵀ1|": float(ones), "ε√p": epsilon * sqrt(len(signs))}
+        | {f"values right, k = {k:g}, c₀ = {c0:g}, c₁ = {c1:g}, b = {k * c0:g}, β = {beta:g}": right},
+        ones > epsilon and right < 1,
+        {f"values right with β = {least:.2g}, 1.05 of 1/√p": theorem_4(signs, k, c0, c1, least, sigma)}
+        | {f"with {len(other)} balanced signs, β = {beta:g}": even, "with SiLU for ReLU": with_silu},
+        even == with_silu == 1,
     )
 
 
 TRUTHS = (
     Truth(
         "independent-keys",
+        Kind.UNSAID,
         SELECTIVITY,
         "Appendix D.3",
-        "Keys are drawn independently and the model of Theorem 2 answers every query.",
-        "A key that is drawn twice holds the sum of two values. κ = 16, T = 100, neutral noise, on the real module.",
-        "With distinct keys, each asked at most once, every query is right; `--write last` answers all of it.",
+        "“We generate the data described in App. C.1 as follows … we draw the key token k_i i.i.d. ∼ Unif({1, …, κ})”; "
+        "Theorem 2 solves MQAR with κ pairs.",
+        "The columns of (52) hold one value for each key, so the κ keys have to be distinct. Drawn like this, some key "
+        "comes twice and its column holds a sum. The answer asked for is the last value; neutral noise, each key asked "
+        "once, on the real module.",
+        "With distinct keys every query is right. `--write last` answers the i.i.d. data too.",
         independent_keys,
     ),
     Truth(
-        "repeated-query",
+        "codes-through-relu",
+        Kind.FAILS,
         SELECTIVITY,
-        "Theorems 2–4, Appendix C.1",
-        "Every query is answered.",
-        "A query and the noise value after it are stored as if they were a pair: in k0 v1 k0 v2 k0 the second query "
-        "reads two values.",
-        "Each key may be asked once; `--write first` and `--write last` have no such condition.",
-        repeated_query,
-    ),
-    Truth(
-        "filler-rebinds",
-        SELECTIVITY,
-        "the public benchmark (Zoology)",
-        "The label is the value that the key has.",
-        "The default filler is drawn from the whole vocabulary, keys and values included, and rebinds keys.",
-        "The label is the first value of the key: `--write first` is right.",
-        filler_rebinds,
-    ),
-    Truth(
-        "adjacent-keys",
-        SELECTIVITY,
-        "Theorem 2",
-        "The size-2 convolution keeps the present key alone.",
-        "At adjacent keys k' q the read sees h[q] + h[k']/96 with these constants, and a share of it with any.",
-        "It is right while k' was written at most 95 times; separate channels do not leak.",
-        adjacent_keys,
-    ),
-    Truth(
-        "signs-pass-silu",
-        SELECTIVITY,
-        "Theorem 3",
-        "B and C carry ±1 codes, so that other keys cancel.",
-        "In Mamba-2 both pass SiLU, which leaves one sign: products are then never negative, and nothing cancels.",
-        "[silu(Sc), silu(−Sc)] against its halves swapped gives S²<c, q> exactly.",
-        signs_pass_silu,
+        "Proof of Theorem 3, (74) and step 2",
+        "x̂_B = σ(c₀ ⊙ x_{t−1} + c₁ ⊙ x_t − b) := x_{t−1}; with embeddings Me_i of entries ±1/√p “the action of the "
+        "convolution layer … is the same as in step 1”.",
+        "σ = ReLU (footnote 1) keeps one-hot keys and not signs. By (14b), (14d) and (14e) it stands behind all three "
+        "convolutions; then no product of two keys is negative, and other keys do not cancel. SiLU passes signs of the "
+        "size 1/√p nearly unharmed; scaled up, as footnote 1 says, it is ReLU.",
+        "σ(x) − σ(−x) passes them: two groups of B and C with their halves swapped give it. On B alone, as (74) writes it, "
+        "σ does little harm.",
+        codes_through_relu,
     ),
     Truth(
         "logarithmic-codes",
+        Kind.FAILS,
         SELECTIVITY,
-        "Theorem 3",
-        "N = O(log κ) columns hold κ values.",
-        "⌈log₂ κ⌉ signs force a word and its negative, whose values cancel; with 8⌈log₂ κ⌉ a fifth of the answers is "
-        "wrong at κ = 8, more with more keys.",
-        "The length that keeps 1 % wrong grows with κ, not log κ: κ values are κ·log₂ V bits. One-hot keys (N = κ) "
-        "answer everything.",
+        "Theorem 3, proof, step 2, and Remark 7",
+        "M_k ∈ R^(log κ × κ) with |<Me_i, Me_j>| ≤ ε, ε in (0, 0.5); “the above construction with N = log κ works for "
+        "generic inputs where the values are drawn randomly from the vocabulary with sufficient size” (Remark 7).",
+        "κ words of ⌈log₂ κ⌉ signs hold a word and its negative: ε = 1. And with a constant times log κ entries the sum "
+        "over κ − 1 other keys outgrows the answer, for values that are drawn randomly too.",
+        "For a fixed value code the length that keeps few answers wrong grows with κ and not with log κ. One-hot keys "
+        "(N = κ) answer everything.",
         logarithmic_codes,
     ),
     Truth(
-        "printed-constants",
+        "ones-and-codes",
+        Kind.FAILS,
         SELECTIVITY,
-        "Theorem 4",
-        "c₀ = 10, c₁ = 1 and b = k·c₀ single out the key's chunk.",
-        "Behind ReLU they do; the module has SiLU, and ±1 is not far enough from 0.",
-        "k = 8, c₀ = 128, c₁ = 32, b = 1024 put every hit at 32 or more and every miss below −104.",
-        printed_constants,
+        "Proof of Theorem 4, (93)–(99)",
+        "“(Me_i)ᵀ·1 ≤ ε per the assumption that Me_{|V|+1} is parallel to 1_p”, so that the scores (99) are ε + εβ and "
+        "1 + εβ.",
+        "Me_{|V|+1} has the length 1, and 1_p the length √p: parallel to it, it is 1_p/√p, and what follows is (Me_i)ᵀ1 ≤ "
+        "ε√p. With the β = 1 of (94) it outweighs the 1 of the right value.",
+        "Balanced signs have (Me_i)ᵀ1 = 0. With them the constants of (94) answer all, with SiLU in place of ReLU as well. "
+        "So does, on these signs, a β just above the 1/√p that (93) asks for: then β√p is near 1.",
+        ones_and_codes,
     ),
 )

@@ -1,0 +1,275 @@
+"""Paper B: Theorems 1, 2 and 3, Lemmas 1 and 5."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import permutations, product
+from math import log2
+
+import numpy as np
+
+from constructions.papers import FREE_LUNCH
+from constructions.truths.answers import answered, one_batch
+from constructions.truths.truth import Finding, Kind, Truth
+from verify.copy_bound import CopyReport, copy_report
+
+
+def copied(decays: tuple[float, ...], scores: tuple[float, ...], pos: int, delta: float, window: int) -> CopyReport:
+    """Theorem 1 on one sequence with d_state 1, Δ = 1, M = 1: x = −1 before pos(i) and 1 from there on, ρ = c·b_pos(i)."""
+    x = np.where(np.arange(1, len(decays) + 1) < pos, -1.0, 1.0)[None, :, None]
+    return copy_report(
+        np.array([decays]),
+        np.array(scores)[None, :, None],
+        np.ones((1, 1)),
+        x,
+        np.ones_like(x),
+        np.array([pos]),
+        scores[pos - 1],
+        delta,
+        window,
+    )
+
+
+def copy_index(
+    decays: tuple[float, ...] = (0.01, 0.01, 0.9),
+    scores: tuple[float, ...] = (0.0999, 0.0999, 0.999),
+    pos: int = 3,
+    delta: float = 0.1,
+    window: int = 1,
+    included: bool = True,
+) -> Finding:
+    """included: whether the maximum of the corrected bound takes in a_pos(i)."""
+    found = copied(decays, scores, pos, delta, window)
+    met, error, promised = bool(found.holds[0]), float(found.error[0]), float(found.paper[0])
+    corrected = float((found.theorem if included else found.paper)[0])
+    return Finding(
+        {"|y − o|": error, "ε for which (7) is met": promised, "Assumption 1 holds (1: yes)": int(met)},
+        met and error > promised,
+        {"ε with a_pos(i) among the maximum": corrected},
+        error <= corrected,
+    )
+
+
+def copy_clause(
+    decay: float = 0.1, window: int = 5, delta: float = 0.15, epsilon: float = 0.2, reached: float = 0.9999
+) -> Finding:
+    """A copy from the far end of the window over equal decays; reached: α_pos·ρ, below 1 by Assumption 1."""
+    kept = decay ** (window - 1)  # α_pos(i)
+    scores = (0.0, reached / kept, *(0.0,) * (window - 1))
+    found = copied((decay,) * (window + 1), scores, 2, delta, window)
+    met = bool(found.holds[0]) and float(found.paper[0]) <= epsilon
+    clause = epsilon / (window - 1)
+    quotients = decay / (1 - decay) + (decay ** -(window - 1) - 1) / (1 - decay)
+    corrected = epsilon / (kept * quotients)
+    return Finding(
+        {"δ": delta, "ε/((L − 1)M‖Δ‖)": clause, "ε for which (7) is met": float(found.paper[0]), "ε": epsilon}
+        | {"|y − o|": float(found.error[0]), "Assumption 1 and (7) hold (1: yes)": int(met)},
+        met and delta > clause,
+        {"(27) with the factor 1/α_pos(i)": corrected},
+        delta <= corrected and met,
+    )
+
+
+def silu(x: np.ndarray, dtype: str) -> np.ndarray:
+    """Rounded to the dtype from float64, so that no library's own exp decides the last digit."""
+    wide = x.astype(np.float64)
+    return (wide / (1 + np.exp(-wide))).astype(dtype)
+
+
+def product_of_silus(a: np.ndarray, b: np.ndarray, scale: float, dtype: str) -> np.ndarray:
+    """(30), each operation rounded to the dtype."""
+    number = np.dtype(dtype).type
+    a, b, scale = a.astype(dtype), b.astype(dtype), number(scale)
+    total, apart = (a + b) / scale, (a - b) / scale
+    terms = silu(total, dtype) + silu(-total, dtype) - silu(apart, dtype) - silu(-apart, dtype)
+    return scale * scale / number(2) * terms
+
+
+def product_scale(largest: float = 1.0, epsilon: float = 1e-3, dtype: str = "float32", better: float = 190.0) -> Finding:
+    a, b = (side.ravel() for side in np.meshgrid(*[np.linspace(-largest, largest, 201)] * 2))
+
+    def error(scale: float, kind: str) -> float:
+        return float(np.abs(product_of_silus(a, b, scale, kind) - a * b).max())
+
+    printed = 216 * largest**3 / (2 * epsilon)
+    at, near = error(printed, dtype), error(better * largest, dtype)
+    return Finding(
+        {f"λ = 216M³/(2ε), M = {largest:g}, ε = {epsilon:g}": printed}
+        | {f"largest error of (30) in {dtype}": at, "in float64": error(printed, "float64")},
+        at > epsilon,
+        {f"largest error with λ = {better:g}M in {dtype}": near},
+        near <= epsilon,
+    )
+
+
+def step_of_two(difference: np.ndarray, scale: float) -> np.ndarray:
+    """Lemma 2's network for 1[t > 0]: relu(λt) − relu(λt − 1) by SiLU, as Lemmas 4 and 5 use it."""
+    wide = np.clip(scale * difference, -700, 700 + scale)
+    return wide / (1 + np.exp(-wide)) - (wide - 1) / (1 + np.exp(1 - wide))
+
+
+def indicators_jump(
+    scales: tuple[float, ...] = (1e2, 1e4, 1e6), nearest: float = 1e-12, gap: float = 1 / 64, epsilon: float = 0.01
+) -> Finding:
+    """1[a > b] for |a − b| from `nearest` to 1; gap: α."""
+    away = np.geomspace(nearest, 1, 2001)
+    errors = {}
+    for scale in scales:
+        off = np.concatenate([1 - step_of_two(away, scale), step_of_two(-away, scale)])
+        errors[scale] = float(np.abs(off).max())
+    beyond = np.geomspace(gap, 1, 2001)
+    worst = max(
+        float(np.abs(1 - step_of_two(beyond, scales[-1])).max()), float(np.abs(step_of_two(-beyond, scales[-1])).max())
+    )
+    return Finding(
+        {f"largest error for 1[a > b], λ = {scale:,.0f}": error for scale, error in errors.items()} | {"ε": epsilon},
+        min(errors.values()) > epsilon,
+        {f"for |a − b| ≥ {gap:g}, λ = {scales[-1]:,.0f}": worst},
+        worst <= epsilon,
+    )
+
+
+def copy_state(
+    places: tuple[int, ...] = (8, 16, 32), arch: str = "mamba", other: str = "mamba2", vocab: int = 2
+) -> Finding:
+    """Numbers in the largest state of a block of `copy --form place`."""
+    from compiler.artifact.package import bare_sizes
+    from compiler.driver import compile
+    from constructions.copy_dp.copy import Copy
+
+    def held(mixer: str) -> list[int]:
+        sizes = [bare_sizes(compile(Copy(form="place", n=n, vocab=vocab, arch=mixer).circuit(), mixer)) for n in places]
+        return [max(size.d_inner * size.d_state for size in blocks) for blocks in sizes]
+
+    def power(counts: list[int]) -> float:
+        return log2(counts[-1] / counts[0]) / log2(places[-1] / places[0])
+
+    first, second = held(arch), held(other)
+    return Finding(
+        {f"numbers in the state on {arch}, N = {n}": count for n, count in zip(places, first, strict=True)}
+        | {"power of N": power(first)},
+        power(first) > 1.5,
+        {f"on {other}, N = {n}": count for n, count in zip(places, second, strict=True)} | {"its power": power(second)},
+        power(second) < 1.1,
+    )
+
+
+def lis_reads(n: int) -> tuple[int, int]:
+    """The most entries that one entry needs, and that the answer needs: dp(i) = 1 + max of dp(j), j < i, s_j < s_i."""
+    needs = [sum(s[j] < s[i] for j in range(i)) for s in permutations(range(n)) for i in range(n)]
+    return max(needs), n
+
+
+def knapsack_reads(n: int) -> tuple[int, int]:
+    """The same for n items and capacity n: (r, c) needs (r − 1, c) and (r − 1, c − w); an entry counts that some w
+    makes needed, since I_dp sees n and the state and not w."""
+    needs = [{(r - 1, c)} | {(r - 1, c - w) for w in range(1, c + 1)} for r, c in product(range(1, n + 1), range(n + 1))]
+    return max(map(len, needs)), 1
+
+
+def edit_distance_reads(n: int) -> tuple[int, int]:
+    """The same for two words of n letters."""
+    needs = [{(r - 1, c), (r, c - 1), (r - 1, c - 1)} for r, c in product(range(1, n + 1), repeat=2)]
+    return max(map(len, needs)), 1
+
+
+READS: dict[str, Callable[[int], tuple[int, int]]] = {
+    "LIS": lis_reads,
+    "knapsack": knapsack_reads,
+    "edit distance": edit_distance_reads,
+}
+
+
+def needed_entries(
+    sizes: tuple[int, int] = (3, 6), outside: tuple[str, ...] = ("LIS", "knapsack"), within: str = "edit distance"
+) -> Finding:
+    """The largest of |V_dp(i)| and |A(n)| at two sizes of a problem."""
+    from constructions.copy_dp.lists import LongestIncreasingSubsequence
+
+    counts = {name: [max(READS[name](n)) for n in sizes] for name in (*outside, within)}
+    lists = LongestIncreasingSubsequence(length=3, values=3)
+    right = answered(lists, one_batch(lists.tasks()[0], 20))
+
+    def rows(names: tuple[str, ...]) -> dict[str, float]:
+        return {f"{name} of size {n}": count for name in names for n, count in zip(sizes, counts[name], strict=True)}
+
+    return Finding(
+        rows(outside),
+        all(counts[name][1] > counts[name][0] for name in outside),
+        rows((within,)) | {"tokens of LIS chains right, queries that depend on data": right},
+        counts[within][0] == counts[within][1] and right == 1,
+    )
+
+
+TRUTHS = (
+    Truth(
+        "copy-index",
+        Kind.FAILS,
+        FREE_LUNCH,
+        "Theorem 1, (7)",
+        "‖y_i − o_i‖ ≤ ε if ρ ≥ (1 − ε/(2M‖Δ‖))/α_pos(i) + (δ/2)·(a_max/(1 − a_max) + …), where a_max is the maximum of "
+        "a_j over 1 ≤ j < pos(i).",
+        "By (14) the weight of each earlier token holds a_pos(i), which that maximum leaves out; a_1, which it takes in, "
+        "no weight holds. x = −1 before pos(i) and 1 there, M‖Δ‖ = 1, ρ = c·b_pos(i).",
+        "The maximum over 2 ≤ j ≤ pos(i) gives a bound.",
+        copy_index,
+    ),
+    Truth(
+        "copy-clause",
+        Kind.FAILS,
+        FREE_LUNCH,
+        "Theorem 1, last sentence, (26)–(29)",
+        "“Moreover, in such cases, there exists δ ≤ ε/((L − 1)M‖Δ‖) when L ≥ 2”: (7) and Assumption 1 force it.",
+        "From (26) to (27) a factor 1/α_pos(i) is lost. A copy from the far end of the window over equal decays, all other "
+        "scores 0, M‖Δ‖ = 1.",
+        "δ ≤ ε/(α_pos(i)·M‖Δ‖)·(…)^(−1), with the sum of quotients of (7).",
+        copy_clause,
+    ),
+    Truth(
+        "product-scale",
+        Kind.FLOATS,
+        FREE_LUNCH,
+        "Lemma 1, (30)",
+        "“If we set λ ≥ 216M³/(2ε) we will have |g(a, b) − ab| ≤ … ≤ ε”, for |a|, |b| ≤ M.",
+        "In float32 the four values of silu cancel, and what rounding leaves grows with λ.",
+        "The error on paper is at most M⁴/(3λ²), so a small λ is enough; near 190M both errors are least. A gate "
+        "multiplies without an error, silu(z) − silu(−z) = z.",
+        product_scale,
+    ),
+    Truth(
+        "indicators-jump",
+        Kind.FAILS,
+        FREE_LUNCH,
+        "Lemma 5",
+        "For any ε > 0 there are parameters with |f(a, b) − 𝕀(a, b, ∘)| ≤ ε for all a, b in [−M, M] and ∘ in {≠, >, <}.",
+        "The indicator jumps at a = b and a block is continuous in a and b, so the error comes to 1/2 or more near it. "
+        "Lemma 4, which the proof uses, asks for |t| ≥ α.",
+        "For |a − b| ≥ α it holds, and on integers without an error.",
+        indicators_jump,
+    ),
+    Truth(
+        "copy-state",
+        Kind.UNSAID,
+        FREE_LUNCH,
+        "Theorem 2, proof",
+        "A Mamba block of size O(N): x̃_i = [x_i, e_i, e_pos(i)] has d + 2N entries, b_i and c_i are W_b x̃_i and W_c x̃_i, "
+        "and the state is [v_1, …, v_N], d × N.",
+        "By (1) and (3) b, c and the state come from one input, and every channel of it has a row of N columns in the "
+        "state. The 2N that hold e_i and e_pos(i) make it (d + 2N)·N. So it is on a real Mamba block.",
+        "Where b and c pass the channels by, as in Mamba-2, the state is d·N. On Mamba places of two digits keep O(N) "
+        "(`--max-d-state`).",
+        copy_state,
+    ),
+    Truth(
+        "needed-entries",
+        Kind.UNSAID,
+        FREE_LUNCH,
+        "Theorem 3 and Assumption 2",
+        "“Theorem 3 states that for any DP problem …”; by Assumption 2 |D_i| ≤ N_s, |V_dp(i)| ≤ N_dp and |A(n)| ≤ N_A, and "
+        "in the proof (block 2) the needed places are functions of n and the state.",
+        "That leaves out the longest increasing subsequence as it is usually written, whose entries and whose answer need "
+        "as many entries as there are, and the knapsack, where the needed entry c − w depends on the input.",
+        "Edit distance is within. The other two compile because a query may depend on data (`construct dp lis`).",
+        needed_entries,
+    ),
+)

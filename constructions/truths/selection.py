@@ -1,0 +1,85 @@
+"""Paper D: Theorem D.2, selective copying. The text that we read has lost its formulas."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import ceil, log
+
+import numpy as np
+
+from constructions.papers import TOKEN_SELECTION
+from constructions.truths.answers import answered, one_batch
+from constructions.truths.truth import Finding, Kind, Truth
+
+PAD = -1
+
+
+def words_in_order(
+    words: int = 600,
+    length: int = 64,
+    pad: float = 0.3,
+    known: int = 3,
+    failure: float = 0.1,
+    strings: int = 40,
+    ordered: int = 3,
+) -> Finding:
+    """known: n, the last words that are looked up; failure: ε; ordered: how many last words are looked up in order."""
+    from constructions.copy_dp.selective_copy import SelectiveCopy
+
+    run = ceil(log(2 * length / failure) / log(1 / pad)) if pad else 1  # of PADs, reached with probability ε/2
+    rng = np.random.default_rng(0)
+    drawn = [np.where(rng.random(length) < pad, PAD, rng.integers(words, size=length)).tolist() for _ in range(strings)]
+    by_sets = [several_windows(x, known, known * run) for x in drawn]
+    by_order = [several_contexts(x, ordered) for x in drawn]
+    copy = SelectiveCopy(n=4, vocab=4, length=12)
+    right = answered(copy, one_batch(copy.tasks()[0], 20))
+    return Finding(
+        {"tokens of a window, n·r": known * run, "share of steps where several windows hold the last n words": mean(by_sets)},
+        mean(by_sets) > failure,
+        {f"where the last {ordered} words in order stand twice": mean(by_order), "selective-copy, tokens right": right},
+        mean(by_order) <= failure and right == 1,
+    )
+
+
+def mean(shares: list[float]) -> float:
+    return float(np.mean(shares))
+
+
+def several_windows(x: list[int], known: int, window: int) -> float:
+    """The share of the last `known` words of a prefix that windows at two places hold, in any order, with different
+    words behind them.
+    """
+    held = [Counter(t for t in x[max(0, end - window) : end] if t != PAD) for end in range(len(x) + 1)]
+    following = [next((t for t in x[end:] if t != PAD), PAD) for end in range(len(x) + 1)]
+    kept = [t for t in x if t != PAD]
+    steps = [Counter(kept[i - known : i]) for i in range(known, len(kept))]
+    several = [len({following[end] for end, has in enumerate(held) if wanted <= has}) > 1 for wanted in steps]
+    return float(np.mean(several)) if several else 0.0
+
+
+def several_contexts(x: list[int], known: int) -> float:
+    """The share of contexts of `known` words, in order and without PADs, that have two different words behind them."""
+    kept = [t for t in x if t != PAD]
+    behind: dict[tuple[int, ...], set[int]] = {}
+    contexts = [tuple(kept[i - known : i]) for i in range(known, len(kept))]
+    for context, word in zip(contexts, kept[known:], strict=True):
+        behind.setdefault(context, set()).add(word)
+    return float(np.mean([len(behind[context]) > 1 for context in contexts])) if contexts else 0.0
+
+
+TRUTHS = (
+    Truth(
+        "words-in-order",
+        Kind.UNSAID,
+        TOKEN_SELECTION,
+        "Proof of Theorem D.2",
+        "The model finds the place whose partial sequence and the present one “have the same elements that are not "
+        "⟨PAD⟩” (“common elements (including duplicates)”); the probability that two have is bounded by a count of "
+        "elements, positions and indices.",
+        "The match has to be the only one. Windows that hold n words in spite of PADs hold the n words of their "
+        "neighbours too, in whatever order, so almost every step has several matches with different words behind them. "
+        "Which pairs of windows the bound counts is not legible in the text we read.",
+        "The last n words in their order repeat as rarely as n-grams. `selective-copy` counts words and needs no match.",
+        words_in_order,
+    ),
+)
