@@ -5,8 +5,8 @@ For a scalar input and one softmax head, with q·k = W_Q W_K, v = W_V, scores s_
     ∂y_t/∂x_j = e^(s_j)/Σ_r e^(s_r) · (v + x_t (q·k)(v x_j − y_t)),   j < t,
     |∂y_t/∂x_j| ≤ C/t · e^(max_r s_r − min_r s_r),   C = |v| (1 + 2|q·k| |x|²_max),
 
-so attention loses an early token like 1/t, not exponentially. Equation (45) is printed with
-(min_r e^(s_r))⁻¹ alone; the numerator e^(s_j) has to be bounded as well, as here, or counted in C.
+so attention loses an early token like 1/t, not exponentially. Equation (45) has (min_r e^(s_r))⁻¹ alone; so
+its C has to bound the numerator e^(s_j) as well, and not only the second factor, as the text before it says.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ an equality, not a bound (Lemma 1): c̃_j does not depend on t. For S4D Δ and B
 only the exponential is left. In Mamba-2 (Remark 1) Δ has a projection of its own, beside the convolution, and B is
 shared by the channels of a group: the inputs are then x̂, B̂, Ĉ and the numbers that Δ is made of, λ is a head's, and
 the same equality holds. If λ Σ_r Δ(x̂_r) ≤ c at every t, then |∂h_t/∂x̂_j| ≥ e^(−c) |c̃_j| for ever
-(Lemma 2). The lemma is printed without the second term of c̃_j, which is where Δ's own
-dependence on x̂_j enters; without it the bound is wrong in general, see `printed_bound`.
+(Lemma 2). Its bound, (13), is printed without the second term of c̃_j, which (38) has, and
+where Δ's own dependence on x̂_j enters; without it the bound is wrong in general, see `printed_bound`.
 
 The left side is computed by autograd through the recurrence, the right side in closed form; both
 in float64 from the layer's own weights.

@@ -4,9 +4,9 @@ Statement. The last output of one S6 channel with state 1, Ā = a x_t, B = b x_t
 
     f_L(x) = b c Σ_j a^{L−j} x_L (Π_{k>j} x_k) x_j²                                        (Eq 7, 8)
 
-has L monomials and degree exactly L + 2 (the paper: at least L); N stacked layers of causal linear
-attention have degree at most 3^N, with a multiplicative gate 4^N. So equality on R^L needs
-N ≥ ⌈log3(L + 2)⌉ layers.
+has L monomials and degree exactly L + 2 (the paper's count is lost in the text that we read); N
+stacked layers of causal linear attention have degree at most 3^N, with a multiplicative gate 4^N. So
+equality on R^L needs N ≥ ⌈log3(L + 2)⌉ layers.
 
 What the paper leaves unsaid. This is about exact equality on an open set. On {0, 1}^L, where x² = x, the
 multilinear degree is L and the bound ⌈log3 L⌉; approximation and thresholding need fewer layers.
@@ -42,7 +42,7 @@ def last_output(network: PolynomialNetwork, x: list) -> object:
 
 
 def f(x: list, a=1, b=1, c=1) -> object:
-    """Eq 7/8 as printed, term by term."""
+    """Eq 7/8 as restored above, term by term."""
     total = 0
     for j in range(len(x)):
         term = b * c * a ** (len(x) - 1 - j) * x[-1] * x[j] ** 2

@@ -8,8 +8,8 @@ What the paper leaves unsaid. P must be affine and free in sign: Ā takes the va
 any real number, so neither the Taylor variants nor the true exponential are such models
 (`compiler/machines/polynomial_transition.py` refuses them). B = C = 1 needs a constant: the sum
 of the one-hot positions. No SiLU and no convolution. The weights depend on the length.
-Corrected: windows of copies END where the power is read (the printed prose starts them at the
-variable), the powers must be gated to their one position, and factors are sorted by variable.
+The powers must be gated to their one position. Ours: windows of copies END where the power is read (the
+text that we read has lost where the paper's stand), and factors are sorted by variable, which saves padding.
 
 Forms: "paper" (four blocks, powers and products by telescoping sums), "cancellation-free"
 (four blocks; a channel that starts with the first copy and is multiplied by the others, so

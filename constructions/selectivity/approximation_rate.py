@@ -1,8 +1,9 @@
 """How fast N bases approach a piecewise-constant function (paper A, Corollary 1).
 
-Statement. For m jumps, the best N Mamba bases reach an error O(2^(−N/(3m))), N S4D bases (they make
-Fourier series) O(1/N). What is plotted and asserted here is the *squared* L² error on [0, 1], for
-which both rates hold; the paper is loose about the square. Three Mamba bases make one Haar
+Statement. For m jumps there are N Mamba bases with an L² error of O(2^(−N/(3m))); N S4D bases (they make
+Fourier series) reach O(1/N). What is plotted and asserted here is the route of the proof, over Haar
+wavelets, and the *squared* L² error on [0, 1], for which both rates hold: (28) writes the norm where its
+square stands. By slope alone m + 1 Heaviside bases reach any error. Three Mamba bases make one Haar
 wavelet (Theorem 1) and one makes the mean, so N bases give the mean and ⌊(N − 1)/3⌋ wavelets, the
 best ones. At every scale at most m wavelets (one a jump) have a nonzero coefficient, whence the rate.
 A jump at a dyadic point ends the series: then the error is 0 from some N on.

@@ -6,8 +6,8 @@ the paper: one *unmodified* Mamba layer does it with d_inner = V⌈log2(V+1)⌉ 
 and two Mamba-2 layers do.
 
 Conditions that the paper leaves unsaid. Before the first position there is no previous token,
-and nothing may be written there; softplus(0) = log 2 ≠ 0 would fade the keys that must be kept,
-so Δ needs a shift; the blank must win where nothing is stored.
+and nothing may be written there; the blank must win where nothing is stored. Its (109) has
+softplus(0) = 0; log 2 would fade the keys that must be kept, so Δ needs a shift.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ paired with its key: Mamba with d = O(κ + log V) and N = κ (Theorem 2), Mamba-
 d = O(log κ + log V) and N = O(log κ) (Theorem 3), and, with the gate, an S4D mixer with
 d = O(κ log V) and N = 1 (Theorem 4).
 
-Conditions that the paper leaves unsaid. The κ pairs carry distinct keys, and each key is
-queried at most once, because (query, noise value) is stored as if it were a pair: the
-additive memory would then read the sum of two values. Write policy "first" lifts both
-conditions for any input, "last" rebinds. Theorem 3's key codes answer most queries, not
-all: guarantee "random" reports how many.
+Conditions. The κ pairs carry distinct keys, which the paper leaves unsaid, and each key is
+queried at most once, as its (46) has it, because (query, noise value) is stored as if it
+were a pair: the additive memory would then read the sum of two values. Write policy "first"
+lifts both conditions for any input, "last" rebinds. Theorem 3's key codes answer most
+queries, not all: guarantee "random" reports how many.
 """
 
 from __future__ import annotations
@@ -128,8 +128,10 @@ class MQAR(WithMemory, Construction):
 
     @property
     def printed(self) -> bool:
-        """Whether this is the circuit of Theorem 2 as printed (its scores need the 24 bits of float32); otherwise the
-        memory of the language is used, whose keys and queries stand on channels of their own."""
+        """Whether this is the circuit of Theorem 2, with one set of channels for keys and queries (its scores need the
+        24 bits of float32); otherwise the memory of the language is used, whose keys and queries stand on channels of
+        their own.
+        """
         split = 0 < self.max_d_state < self.kappa
         return (self.arch, self.write, self.guarantee, self.dtype, split) == ("mamba", "sum", "all", "float32", False)
 
@@ -293,12 +295,12 @@ def _sizes(bound: SizeBound) -> dict[str, int]:
 
 
 def printed_theorem2(alphabet: Alphabet, x: Tokens) -> Stream:
-    """Theorem 2 as printed: u = relu(8 x(t−1) + 160 x(t) − 128), y = Σ u_values <u_keys, u_keys>.
+    """Theorem 2 with constants of ours: u = relu(8 x(t−1) + 160 x(t) − 128), y = Σ u_values <u_keys, u_keys>.
 
     Key lanes hold 20 for the present key, value lanes the code shifted to {1, 3}: the
     previous key and the present value come out at 32 and {32, 352}, a previous value not
-    at all. Its limit: at adjacent keys (k', q) the read also sees h[k']/96, so k' must
-    not have been written 96 times.
+    at all. At adjacent keys (k', q) the read also sees h[k']/96, the share (c₀k − b)/(c₁k − b)
+    of the paper's (65), so k' must not have been written 96 times.
     """
     keys = x.rows("k", 20 * sparse.eye_array(len(alphabet.ids("k"))), "key")
     values = x.rows("v", balanced(len(alphabet.ids("v"))).words + 2, "value")

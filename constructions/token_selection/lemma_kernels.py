@@ -1,6 +1,6 @@
 """Lemmas F.1, F.5, F.6, H.1 and H.3 of paper D: soft maxima, kernels as sums of products, words as signs, contexts.
 
-What fails as it is printed, or as its prose reads, is measured too: `counterexamples`.
+What a reader might fill in for lost formulas, and is wrong, is measured too: `counterexamples`.
 """
 
 from __future__ import annotations

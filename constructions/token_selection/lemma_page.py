@@ -60,9 +60,11 @@ V = 4, n = 3, ε' = 0.05. Three rows: how far a number of the answer is from its
 probability of 10⁻⁶, by Bernstein); the strings without a repeated context that go wrong (ε'); and those of all strings
 (N²V^−n/2 + ε'). Nothing is divided, and every network is exact.
 
-## What fails as it stands
+## What the words leave open
 
-| statement | what happens |
+The text of the paper that we read has lost its formulas. What a reader might fill in, and what comes of it:
+
+| filled in | what happens |
 | --- | --- |
 """
 FAILS = {

@@ -1,4 +1,4 @@
-"""`construct truths`: what is the matter with statements of the papers, run: the counterexample, and what holds instead."""
+"""`construct truths`: statements of the papers that do not stand as they are, each with a counterexample to run."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def truths_command(
     name: Annotated[str, typer.Argument(help="one of them [default: run all]")] = "",
     as_json: Json = False,
 ) -> None:
-    """What the theorems do not say: statements that fail as printed, leave a condition unsaid, or fail on floats, each with
-    a counterexample and with what does hold.
+    """What the theorems do not say: statements that fail as printed, leave a condition unsaid or fail on floats, with a
+    counterexample to each, and with what does hold.
     """
     from constructions.truths import collection
 

@@ -15,35 +15,36 @@ from verify.copy_bound import CopyReport, copy_report
 
 
 def copied(decays: tuple[float, ...], scores: tuple[float, ...], pos: int, delta: float, window: int) -> CopyReport:
-    """Theorem 1 on one sequence with d_state 1, Δ = 1, M = 1: x = −1 before pos(i) and 1 from there on, ρ = c·b_pos(i)."""
-    x = np.where(np.arange(1, len(decays) + 1) < pos, -1.0, 1.0)[None, :, None]
-    return copy_report(
-        np.array([decays]),
-        np.array(scores)[None, :, None],
-        np.ones((1, 1)),
-        x,
-        np.ones_like(x),
-        np.array([pos]),
-        scores[pos - 1],
-        delta,
-        window,
-    )
+    """Theorem 1 at the last position, for one sequence with b_j = e_j, Δ = 1 and M = 1.
+
+    x is −1 before pos(i) and 1 from there on; ρ = c·b_pos(i).
+    """
+    length = len(decays)
+    x = np.where(np.arange(1, length + 1) < pos, -1.0, 1.0)[None, :, None]
+    sequence = (np.array([decays]), np.eye(length)[None], np.array([scores]), x, np.ones_like(x))
+    return copy_report(*sequence, np.array([pos]), scores[pos - 1], delta, window)
 
 
 def copy_index(
     decays: tuple[float, ...] = (0.01, 0.01, 0.9),
-    scores: tuple[float, ...] = (0.0999, 0.0999, 0.999),
-    pos: int = 3,
+    mismatch: float = 0.0999,
+    rho: float = 0.999,
     delta: float = 0.1,
-    window: int = 1,
     included: bool = True,
 ) -> Finding:
-    """included: whether the maximum of the corrected bound takes in a_pos(i)."""
-    found = copied(decays, scores, pos, delta, window)
-    met, error, promised = bool(found.holds[0]), float(found.error[0]), float(found.paper[0])
-    corrected = float((found.theorem if included else found.paper)[0])
+    """pos(i) = i and L = 1. The last position reads the earlier ones by `mismatch` as well, every other only itself.
+
+    included: whether the maximum of the corrected bound takes in a_pos(i).
+    """
+    length = len(decays)
+    seen = [0.0] * (length - 1) + [mismatch]
+    reports = [copied(decays[:i], ((seen[i - 1],) * (i - 1)) + (rho,), i, delta, 1) for i in range(1, length + 1)]
+    met, promised = all(report.holds[0] for report in reports), max(float(report.paper[0]) for report in reports)
+    error = float(reports[-1].error[0])
+    corrected = float((reports[-1].theorem if included else reports[-1].paper)[0])
     return Finding(
-        {"|y − o|": error, "ε for which (7) is met": promised, "Assumption 1 holds (1: yes)": int(met)},
+        {"|y − o| at the last position": error, "ε for which (7) is met at all": promised}
+        | {"Assumption 1 holds at all (1: yes)": int(met)},
         met and error > promised,
         {"ε with a_pos(i) among the maximum": corrected},
         error <= corrected,
@@ -55,18 +56,16 @@ def copy_clause(
 ) -> Finding:
     """A copy from the far end of the window over equal decays; reached: α_pos·ρ, below 1 by Assumption 1."""
     kept = decay ** (window - 1)  # α_pos(i)
-    scores = (0.0, reached / kept, *(0.0,) * (window - 1))
-    found = copied((decay,) * (window + 1), scores, 2, delta, window)
+    found = copied((decay,) * (window + 1), (0.0, reached / kept, *(0.0,) * (window - 1)), 2, delta, window)
     met = bool(found.holds[0]) and float(found.paper[0]) <= epsilon
-    clause = epsilon / (window - 1)
     quotients = decay / (1 - decay) + (decay ** -(window - 1) - 1) / (1 - decay)
-    corrected = epsilon / (kept * quotients)
     return Finding(
-        {"δ": delta, "ε/((L − 1)M‖Δ‖)": clause, "ε for which (7) is met": float(found.paper[0]), "ε": epsilon}
-        | {"|y − o|": float(found.error[0]), "Assumption 1 and (7) hold (1: yes)": int(met)},
-        met and delta > clause,
-        {"(27) with the factor 1/α_pos(i)": corrected},
-        delta <= corrected and met,
+        {"δ": delta, "right side of (27)": epsilon / quotients, "of (29)": epsilon / (window - 1)}
+        | {"ε": epsilon, "ε for which (7) is met": float(found.paper[0])}
+        | {"|y − o|": float(found.error[0]), "Assumption 1 and (7) hold at i (1: yes)": int(met)},
+        met and delta > epsilon / (window - 1),
+        {"right side of (27) with the factor 1/α_pos(i)": epsilon / (kept * quotients)},
+        met and delta <= epsilon / (kept * quotients),
     )
 
 
@@ -85,7 +84,9 @@ def product_of_silus(a: np.ndarray, b: np.ndarray, scale: float, dtype: str) -> 
     return scale * scale / number(2) * terms
 
 
-def product_scale(largest: float = 1.0, epsilon: float = 1e-3, dtype: str = "float32", better: float = 190.0) -> Finding:
+def product_scale(
+    largest: float = 1.0, epsilon: float = 1e-3, dtype: str = "float32", better: float = 190.0
+) -> Finding:
     a, b = (side.ravel() for side in np.meshgrid(*[np.linspace(-largest, largest, 201)] * 2))
 
     def error(scale: float, kind: str) -> float:
@@ -163,7 +164,9 @@ def lis_reads(n: int) -> tuple[int, int]:
 def knapsack_reads(n: int) -> tuple[int, int]:
     """The same for n items and capacity n: (r, c) needs (r − 1, c) and (r − 1, c − w); an entry counts that some w
     makes needed, since I_dp sees n and the state and not w."""
-    needs = [{(r - 1, c)} | {(r - 1, c - w) for w in range(1, c + 1)} for r, c in product(range(1, n + 1), range(n + 1))]
+    needs = [
+        {(r - 1, c)} | {(r - 1, c - w) for w in range(1, c + 1)} for r, c in product(range(1, n + 1), range(n + 1))
+    ]
     return max(map(len, needs)), 1
 
 
@@ -207,10 +210,11 @@ TRUTHS = (
         Kind.FAILS,
         FREE_LUNCH,
         "Theorem 1, (7)",
-        "‖y_i − o_i‖ ≤ ε if ρ ≥ (1 − ε/(2M‖Δ‖))/α_pos(i) + (δ/2)·(a_max/(1 − a_max) + …), where a_max is the maximum of "
-        "a_j over 1 ≤ j < pos(i).",
-        "By (14) the weight of each earlier token holds a_pos(i), which that maximum leaves out; a_1, which it takes in, "
-        "no weight holds. x = −1 before pos(i) and 1 there, M‖Δ‖ = 1, ρ = c·b_pos(i).",
+        "‖y_i − o_i‖ ≤ ε if ρ ≥ (1 − ε/(2M‖Δ‖))/α_pos(i) + (δ/2)·(a_max/(1 − a_max) + …), where a_max is the maximum "
+        "of a_j over 1 ≤ j < pos(i).",
+        "By (14) the weight of each earlier token holds a_pos(i), which that maximum leaves out; a_1, which it takes "
+        "in, no weight holds. b_j = e_j, M‖Δ‖ = 1, L = 1 and pos(i) = i; the last position reads the earlier ones by "
+        "less than δ.",
         "The maximum over 2 ≤ j ≤ pos(i) gives a bound.",
         copy_index,
     ),
@@ -218,11 +222,13 @@ TRUTHS = (
         "copy-clause",
         Kind.FAILS,
         FREE_LUNCH,
-        "Theorem 1, last sentence, (26)–(29)",
-        "“Moreover, in such cases, there exists δ ≤ ε/((L − 1)M‖Δ‖) when L ≥ 2”: (7) and Assumption 1 force it.",
-        "From (26) to (27) a factor 1/α_pos(i) is lost. A copy from the far end of the window over equal decays, all other "
-        "scores 0, M‖Δ‖ = 1.",
-        "δ ≤ ε/(α_pos(i)·M‖Δ‖)·(…)^(−1), with the sum of quotients of (7).",
+        "Proof of Theorem 1, (26)–(29)",
+        "“By reformulating” (26), 1/α_pos(i) ≥ (1 − ε/(2M‖Δ‖))/α_pos(i) + (δ/2)·(…), δ ≤ ε/(M‖Δ‖)·(…)^(−1) (27), and "
+        "so “there exists δ ≤ ε/((L − 1)M‖Δ‖) when L ≥ 2”, the last sentence of the theorem.",
+        "A factor 1/α_pos(i) is lost. One position i copies from the far end of its window over equal decays, all "
+        "other scores are 0, M‖Δ‖ = 1: (7) and Assumption 1 hold there, and δ is larger.",
+        "δ ≤ ε/(α_pos(i)·M‖Δ‖)·(…)^(−1). If one ρ serves all positions, the first one too, which can only copy "
+        "itself, then ρ < 1, and the theorem’s sentence holds, for ε ≤ 2M‖Δ‖.",
         copy_clause,
     ),
     Truth(
@@ -241,9 +247,10 @@ TRUTHS = (
         Kind.FAILS,
         FREE_LUNCH,
         "Lemma 5",
-        "For any ε > 0 there are parameters with |f(a, b) − 𝕀(a, b, ∘)| ≤ ε for all a, b in [−M, M] and ∘ in {≠, >, <}.",
-        "The indicator jumps at a = b and a block is continuous in a and b, so the error comes to 1/2 or more near it. "
-        "Lemma 4, which the proof uses, asks for |t| ≥ α.",
+        "For any ε > 0 there are parameters with |f(a, b) − 𝕀(a, b, ∘)| ≤ ε for all a, b in [−M, M] and ∘ in {≠, >, "
+        "<}.",
+        "The indicator jumps at a = b and a block is continuous in a and b, so the error comes to 1/2 or more near "
+        "it. Lemma 4, which the proof uses, asks for |t| ≥ α.",
         "For |a − b| ≥ α it holds, and on integers without an error.",
         indicators_jump,
     ),
@@ -252,8 +259,8 @@ TRUTHS = (
         Kind.UNSAID,
         FREE_LUNCH,
         "Theorem 2, proof",
-        "A Mamba block of size O(N): x̃_i = [x_i, e_i, e_pos(i)] has d + 2N entries, b_i and c_i are W_b x̃_i and W_c x̃_i, "
-        "and the state is [v_1, …, v_N], d × N.",
+        "A Mamba block of size O(N): x̃_i = [x_i, e_i, e_pos(i)] has d + 2N entries, b_i and c_i are W_b x̃_i and W_c "
+        "x̃_i, and the state is [v_1, …, v_N], d × N: “the model size we need is O(Nd)”.",
         "By (1) and (3) b, c and the state come from one input, and every channel of it has a row of N columns in the "
         "state. The 2N that hold e_i and e_pos(i) make it (d + 2N)·N. So it is on a real Mamba block.",
         "Where b and c pass the channels by, as in Mamba-2, the state is d·N. On Mamba places of two digits keep O(N) "
@@ -265,10 +272,10 @@ TRUTHS = (
         Kind.UNSAID,
         FREE_LUNCH,
         "Theorem 3 and Assumption 2",
-        "“Theorem 3 states that for any DP problem …”; by Assumption 2 |D_i| ≤ N_s, |V_dp(i)| ≤ N_dp and |A(n)| ≤ N_A, and "
-        "in the proof (block 2) the needed places are functions of n and the state.",
-        "That leaves out the longest increasing subsequence as it is usually written, whose entries and whose answer need "
-        "as many entries as there are, and the knapsack, where the needed entry c − w depends on the input.",
+        "“Theorem 3 states that for any DP problem …”; by Assumption 2 |D_i| ≤ N_s, |V_dp(i)| ≤ N_dp and |A(n)| ≤ "
+        "N_A, and in the proof (block 2) the needed places are functions of n and the state.",
+        "That leaves out the longest increasing subsequence as it is usually written, whose entries and whose answer "
+        "need as many entries as there are, and the knapsack, where the needed entry c − w depends on the input.",
         "Edit distance is within. The other two compile because a query may depend on data (`construct dp lis`).",
         needed_entries,
     ),

@@ -48,7 +48,6 @@ def powers_are_gated(x: int = 2, exponent: int = 3, length: int = 6, kept: int =
 def transitions_reach(
     degree: int = 2,
     reach: float = 50.0,
-    polynomial: str = "x1**2",
     affine: str = "linear",
     others: tuple[str, ...] = ("squashed", "taylor", "exponential"),
 ) -> Finding:
@@ -58,13 +57,12 @@ def transitions_reach(
     z = np.linspace(-reach, reach, 200_001)
     least = float(sum(z**n / factorial(n) for n in range(degree + 1)).min())
     least_step = float((log(2) + z / 2 + (z**2 / 8 if degree > 1 else 0)).min())
-    p = parse_polynomial(polynomial, 1)
+    p = parse_polynomial("x1**2", 1)
     refused, equal = [name for name in others if not _proved(p, name)], _proved(p, affine)
     return Finding(
         {f"least Ā by Taylor of degree {degree}, |z| ≤ {reach:g}": least, "least Δ": least_step},
         least > 0,
-        {f"{polynomial} is proved with a {affine} P (1: yes)": int(equal)}
-        | {f"refused, of {', '.join(others)}": len(refused)},
+        {f"x1² is proved with a {affine} P (1: yes)": int(equal)} | {f"refused, of {', '.join(others)}": len(refused)},
         equal and len(refused) == len(others),
     )
 
@@ -100,12 +98,12 @@ def approximation_needs_less(length: int = 64, tolerance: float = 1 / 3) -> Find
     )
 
 
-def one_channel(d: int = 3, columns: int = 2, length: int = 6, seed: int = 0, compared: int = 0) -> Finding:
-    """seed: of the head; compared: of the head that d channels are built for."""
+def one_channel(d: int = 3, length: int = 6, seed: int = 0, compared: int = 0) -> Finding:
+    """seed: of a head with d_k = 2; compared: of the head that d channels are built for."""
     from constructions.polynomials.linear_attention import on_polynomial_s6, random_head, tokens_of
 
-    head = random_head(d, columns, d, seed)
-    network = on_polynomial_s6([random_head(d, columns, d, compared)])
+    head = random_head(d, 2, d, seed)
+    network = on_polynomial_s6([random_head(d, 2, d, compared)])
     x = np.array(np.random.default_rng(0).integers(-5, 6, (1, length, d)).tolist(), dtype=object)
     answers = head(x[0])
     rank = int(np.linalg.matrix_rank(answers.astype(float)))
@@ -114,7 +112,7 @@ def one_channel(d: int = 3, columns: int = 2, length: int = 6, seed: int = 0, co
     return Finding(
         {f"rank of a head's outputs, d = {d}, {length} tokens": rank},
         rank > 1,
-        {"channels that share B and C": channels, f"equal to the head, N = {columns} (1: yes)": int(right)},
+        {"channels that share B and C": channels, "equal to the head, N = d_k = 2 (1: yes)": int(right)},
         right and rank <= channels,
     )
 
@@ -162,8 +160,8 @@ TRUTHS = (
         Kind.UNSAID,
         EXPRESSIVITY,
         "Proof of Theorem 2",
-        "“it is evident that … the univariate polynomial can be represented by the 3rd Mamba block”; two sequences made "
-        "of these go into the fourth block, and their difference is the monomial.",
+        "“it is evident that … the univariate polynomial can be represented by the 3rd Mamba block”; two sequences "
+        "made of these go into the fourth block, and their difference is the monomial.",
         "Block 3 as described (Lemma 3, step 3) leaves x, x², …, x^P one after the other, and names no gate. Block 4 "
         "would take all of them in. The two sequences are not legible in the text we read.",
         "A gate that is 1 at one position alone has to follow block 3.",
@@ -174,12 +172,12 @@ TRUTHS = (
         Kind.UNSAID,
         EXPRESSIVITY,
         "Section 4.1, Theorem 2",
-        "The layer has polynomials, “for instance, a second-degree Taylor approximation for softplus and exponent”, with "
-        "stabilizers for values “which must be positive”.",
-        "The proof of Lemma 3 needs a layer that is the identity (a transition of 0), a running sum (1), and a product "
-        "of the inputs (any real number). 1 + z + z²/2 is never below 1/2.",
-        "The linear polynomial of Lemma 1’s proof (“we can assume that … is linear”) has them; the other variants refuse the "
-        "circuit with that reason.",
+        "The layer has polynomials, “for instance, a second-degree Taylor approximation for softplus and exponent”, "
+        "with stabilizers for values “which must be positive”.",
+        "The proof of Lemma 3 needs a layer that is the identity (a transition of 0), a running sum (1), and a "
+        "product of the inputs (any real number). 1 + z + z²/2 is never below 1/2.",
+        "The linear polynomial of Lemma 1’s proof (“we can assume that … is linear”) has them; the other variants "
+        "refuse the circuit with that reason.",
         transitions_reach,
     ),
     Truth(
@@ -187,8 +185,8 @@ TRUTHS = (
         Kind.UNSAID,
         EXPRESSIVITY,
         "Lemma 1, Section 5.2",
-        "A linear attention head needs at least so many layers “to express this function”; on labels of a classification "
-        "S6 beats attention with double the layers “as suggested by Thm 1”.",
+        "A linear attention head needs at least so many layers “to express this function”; on labels of a "
+        "classification S6 beats attention with double the layers “as suggested by Thm 1”.",
         "The argument counts degrees, so it is about equality. A label needs a threshold only: a polynomial of degree "
         "about √(2L) is within 1/3 of AND.",
         "For answers by a threshold the argument leaves about half of the layers.",

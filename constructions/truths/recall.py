@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from math import ceil, log, sqrt
+from dataclasses import dataclass, replace
+from math import ceil, comb, log, sqrt
 
 import numpy as np
 
@@ -19,13 +19,12 @@ PASSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def independent_keys(
-    kappa: int = 8, vocab: int = 64, length: int = 60, independent: bool = True, write: str = "last"
-) -> Finding:
+def independent_keys(kappa: int = 8, vocab: int = 64, independent: bool = True, write: str = "last") -> Finding:
     """independent: keys as D.3 draws them, with repetitions, or distinct ones; write: the policy that answers them."""
     from constructions.selectivity.mqar import MQAR
     from verify.tasks.mqar import PaperLayout
 
+    length = 8 * kappa
     circuit = MQAR(kappa=kappa, vocab=vocab, length=length)
     options = {"filler": "neutral", "pairs": kappa, "rebind": independent, "write": "last"}
     drawn = one_batch(PaperLayout(kappa, vocab, length, **options), 50)
@@ -83,7 +82,7 @@ def codes_through_relu(
 def logarithmic_codes(
     kappas: tuple[int, ...] = (8, 16, 32), value_code: int = 12, entries: int = 8, wanted: float = 0.01
 ) -> Finding:
-    """entries: of a key code, for each ⌈log₂ κ⌉; value_code: p of balanced words, 924 of them for 12."""
+    """entries: of a key code, for each ⌈log₂ κ⌉; value_code: p of balanced words."""
     from compiler.language.codebook import least_coherence
     from verify.random_codes import failure_rate, key_code_for
 
@@ -91,12 +90,15 @@ def logarithmic_codes(
     at_log = min(least_coherence(kappa, digits[kappa]) for kappa in kappas)
     wrong = {kappa: failure_rate(value_code, entries * digits[kappa], kappa) for kappa in kappas}
     per_key = {kappa: key_code_for(wanted, value_code, kappa) / kappa for kappa in kappas}
+    longer = failure_rate(2 * value_code, entries * digits[kappas[-1]], kappas[-1])
     rates, shares = list(wrong.values()), list(per_key.values())
+    few = comb(value_code, value_code // 2)
     rising = all(earlier < later for earlier, later in zip(rates, rates[1:], strict=False))
     return Finding(
         {f"least coherence of ⌈log₂ κ⌉ entries, κ in {kappas}": at_log}
-        | {f"wrong with {entries}⌈log₂ κ⌉ entries, κ = {kappa}, {value_code} value entries": r for kappa, r in wrong.items()},
-        at_log >= 0.5 and rising and rates[-1] > wanted,
+        | {f"wrong with {entries}⌈log₂ κ⌉ entries, κ = {kappa}": rate for kappa, rate in wrong.items()}
+        | {f"the same with {comb(2 * value_code, value_code):,} values, not {few:,}": longer},
+        at_log >= 0.5 and rising and min(rates[-1], longer) > wanted,
         {f"entries per key for {wanted:g} wrong, κ = {kappa}": share for kappa, share in per_key.items()},
         max(shares) < 1.25 * min(shares),
     )
@@ -116,17 +118,34 @@ def signs_of_lemma_4(vocab: int, epsilon: float, delta: float) -> np.ndarray:
     raise ValueError(f"no code of {p} signs for {vocab + 1} words has a coherence of {epsilon}")
 
 
-def theorem_4(signs: np.ndarray, k: float, c0: float, c1: float, beta: float, sigma: str) -> float:
-    """The share of values that (92)–(99) answer rightly from the chunk of their key; columns of `signs` are √p·Me_i.
+@dataclass(frozen=True)
+class Theorem4:
+    """Theorem 4's model for one chunk with the constants of (94); the other chunks are 0 behind the gate."""
 
-    Chunks do not meet: the others are 0 behind the gate. So the answer for a value is that of one chunk.
-    """
-    code = signs / sqrt(len(signs))
-    held = PASSES[sigma](c0 * k + c1 * (code + beta) - k * c0)  # (95): a column for each value
-    scores = code.T @ (k * held)  # (98), (99): row i is the score of value i
-    own = scores.diagonal().copy()
-    np.fill_diagonal(scores, -np.inf)
-    return float((own > scores.max(axis=0)).mean())
+    k: float
+    c0: float
+    c1: float
+    b: float
+    beta: float
+    sigma: str
+
+    def hits(self, signs: np.ndarray) -> np.ndarray:
+        """c₀k + c₁v − b, what (95) has before σ: a column for each value. Columns of `signs` are √p·Me_i."""
+        return self.c0 * self.k + self.c1 * (signs / sqrt(len(signs)) + self.beta) - self.b
+
+    def largest_miss(self, signs: np.ndarray) -> float:
+        """The largest number before σ that (96) asks to be 0: pairs (v, k), (k, k'), (v, v), and (k, v) elsewhere."""
+        v = signs.max() / sqrt(len(signs)) + self.beta
+        c0, c1 = self.c0, self.c1
+        return float(max(c0 * v + c1 * self.k, c0 * self.k, c1 * self.k, (c0 + c1) * v, c1 * v) - self.b)
+
+    def right(self, signs: np.ndarray) -> float:
+        """The share of values that (95)–(99) answer rightly."""
+        code = signs / sqrt(len(signs))
+        scores = code.T @ (self.k * PASSES[self.sigma](self.hits(signs)))  # row i is the score of value i
+        own = scores.diagonal().copy()
+        np.fill_diagonal(scores, -np.inf)
+        return float((own > scores.max(axis=0)).mean())
 
 
 def ones_and_codes(
@@ -136,26 +155,28 @@ def ones_and_codes(
     k: float = 10.0,
     c0: float = 10.0,
     c1: float = 1.0,
+    b: float = 100.0,
     beta: float = 1.0,
     sigma: str = "relu",
     balance: bool = True,
 ) -> Finding:
-    """k, c0, c1, beta: the constants of (94), b = k·c0; balance: whether the other code is balanced."""
+    """k, c0, c1, b, beta: the constants of (94); balance: whether the other code is balanced."""
     from compiler.language.codebook import balanced
 
     signs = signs_of_lemma_4(vocab, epsilon, delta)[:, :-1]
     ones = np.abs(signs.sum(axis=0)).max() / sqrt(len(signs))
     other = balanced(vocab).words.T.astype(float) if balance else signs
-    right, even = theorem_4(signs, k, c0, c1, beta, sigma), theorem_4(other, k, c0, c1, beta, sigma)
-    with_silu = theorem_4(other, k, c0, c1, beta, "silu")
-    least = 1.05 / sqrt(len(signs))  # (93) asks for more than 1/√p
+    model, least = Theorem4(k, c0, c1, b, beta, sigma), 1.05 / sqrt(len(signs))  # (93) asks for more than 1/√p
+    right, even = model.right(signs), model.right(other)
+    with_silu = replace(model, sigma="silu").right(other)
     return Finding(
         {f"p of Lemma 4 for ε = {epsilon:g}, δ = {delta:g}, {vocab + 1} words": len(signs), "ε": epsilon}
         | {"largest |(Me_i)ᵀ1|": float(ones), "ε√p": epsilon * sqrt(len(signs))}
-        | {f"values right, k = {k:g}, c₀ = {c0:g}, c₁ = {c1:g}, b = {k * c0:g}, β = {beta:g}": right},
+        | {"values right": right, "largest entry of a hit": float(model.hits(signs).max())}
+        | {"largest number before σ of what should become 0": model.largest_miss(signs)},
         ones > epsilon and right < 1,
-        {f"values right with β = {least:.2g}, 1.05 of 1/√p": theorem_4(signs, k, c0, c1, least, sigma)}
-        | {f"with {len(other)} balanced signs, β = {beta:g}": even, "with SiLU for ReLU": with_silu},
+        {f"values right with β = {least:.2g}, 1.05 of 1/√p": replace(model, beta=least).right(signs)}
+        | {f"with {len(other)} balanced signs": even, "with these and SiLU": with_silu},
         even == with_silu == 1,
     )
 
@@ -166,11 +187,11 @@ TRUTHS = (
         Kind.UNSAID,
         SELECTIVITY,
         "Appendix D.3",
-        "“We generate the data described in App. C.1 as follows … we draw the key token k_i i.i.d. ∼ Unif({1, …, κ})”; "
-        "Theorem 2 solves MQAR with κ pairs.",
-        "The columns of (52) hold one value for each key, so the κ keys have to be distinct. Drawn like this, some key "
-        "comes twice and its column holds a sum. The answer asked for is the last value; neutral noise, each key asked "
-        "once, on the real module.",
+        "“We generate the data described in App. C.1 as follows … we draw the key token k_i i.i.d. ∼ Unif({1, …, "
+        "κ})”; Theorem 2 solves MQAR with κ pairs.",
+        "The columns of (52) hold one value for each key, so the κ keys have to be distinct. Drawn like this, some "
+        "key comes twice and its column holds a sum. The answer asked for is the last value; neutral noise, each key "
+        "asked once, on the real module.",
         "With distinct keys every query is right. `--write last` answers the i.i.d. data too.",
         independent_keys,
     ),
@@ -179,13 +200,13 @@ TRUTHS = (
         Kind.FAILS,
         SELECTIVITY,
         "Proof of Theorem 3, (74) and step 2",
-        "x̂_B = σ(c₀ ⊙ x_{t−1} + c₁ ⊙ x_t − b) := x_{t−1}; with embeddings Me_i of entries ±1/√p “the action of the "
+        "x̂_B = σ(c₀ ⊙ x_{t−1} + c₁ ⊙ x_t − b) := x_{t−1}; with embeddings Me_i of entries ±1/√p “The action of the "
         "convolution layer … is the same as in step 1”.",
         "σ = ReLU (footnote 1) keeps one-hot keys and not signs. By (14b), (14d) and (14e) it stands behind all three "
-        "convolutions; then no product of two keys is negative, and other keys do not cancel. SiLU passes signs of the "
-        "size 1/√p nearly unharmed; scaled up, as footnote 1 says, it is ReLU.",
-        "σ(x) − σ(−x) passes them: two groups of B and C with their halves swapped give it. On B alone, as (74) writes it, "
-        "σ does little harm.",
+        "convolutions; then no product of two keys is negative, and other keys do not cancel. SiLU passes signs of "
+        "the size 1/√p nearly unharmed; scaled up, as footnote 1 says, it is ReLU.",
+        "σ(x) − σ(−x) passes them: two groups of B and C with their halves swapped give it. On B alone, as (74) "
+        "writes it, σ does little harm.",
         codes_through_relu,
     ),
     Truth(
@@ -195,8 +216,8 @@ TRUTHS = (
         "Theorem 3, proof, step 2, and Remark 7",
         "M_k ∈ R^(log κ × κ) with |<Me_i, Me_j>| ≤ ε, ε in (0, 0.5); “the above construction with N = log κ works for "
         "generic inputs where the values are drawn randomly from the vocabulary with sufficient size” (Remark 7).",
-        "κ words of ⌈log₂ κ⌉ signs hold a word and its negative: ε = 1. And with a constant times log κ entries the sum "
-        "over κ − 1 other keys outgrows the answer, for values that are drawn randomly too.",
+        "κ words of ⌈log₂ κ⌉ signs hold a word and its negative: ε = 1. And with a constant times log κ entries the "
+        "sum over κ − 1 other keys outgrows the answer, for random values of a large vocabulary too.",
         "For a fixed value code the length that keeps few answers wrong grows with κ and not with log κ. One-hot keys "
         "(N = κ) answer everything.",
         logarithmic_codes,
@@ -206,12 +227,12 @@ TRUTHS = (
         Kind.FAILS,
         SELECTIVITY,
         "Proof of Theorem 4, (93)–(99)",
-        "“(Me_i)ᵀ·1 ≤ ε per the assumption that Me_{|V|+1} is parallel to 1_p”, so that the scores (99) are ε + εβ and "
-        "1 + εβ.",
-        "Me_{|V|+1} has the length 1, and 1_p the length √p: parallel to it, it is 1_p/√p, and what follows is (Me_i)ᵀ1 ≤ "
-        "ε√p. With the β = 1 of (94) it outweighs the 1 of the right value.",
-        "Balanced signs have (Me_i)ᵀ1 = 0. With them the constants of (94) answer all, with SiLU in place of ReLU as well. "
-        "So does, on these signs, a β just above the 1/√p that (93) asks for: then β√p is near 1.",
+        "“(Me_i)ᵀ·1 ≤ ε per the assumption that Me_{|V|+1} is parallel to 1_p”, so that the scores (99) are ε + εβ "
+        "and 1 + εβ.",
+        "Me_{|V|+1} has the length 1, and 1_p the length √p: parallel to it, it is 1_p/√p, and what follows is "
+        "(Me_i)ᵀ1 ≤ ε√p. With the β = 1 of (94) it outweighs the 1 of the right value.",
+        "Balanced signs have (Me_i)ᵀ1 = 0. With them the constants of (94) answer all, with SiLU in place of ReLU as "
+        "well. So does, on these signs, a β just above the 1/√p that (93) asks for: then β√p is near 1.",
         ones_and_codes,
     ),
 )

@@ -132,14 +132,9 @@ def haar_neighbourhood(
 
 
 def haar_discrete_step(
-    length: int = 64,
-    middle: float = 0.5,
-    slope: float = 208.0,
-    in_front: bool = True,
-    levels: int = 2,
-    orthonormal: bool = False,
+    length: int = 64, middle: float = 0.5, slope: float = 208.0, in_front: bool = True, orthonormal: bool = False
 ) -> Finding:
-    """in_front: whether Δ stands in front of B, as in (14f), or not, as in (8)."""
+    """in_front: whether Δ stands in front of B, as in (14f), or not, as in (8); orthonormal: with factors √2."""
     from constructions.selectivity.haar import build_haar, haar_matrix
 
     centres = (np.arange(length) + 0.5) / length
@@ -147,10 +142,10 @@ def haar_discrete_step(
     for step in np.logaddexp(0, -slope * length * (centres - middle)):
         state = np.exp(-step) * state + (step if in_front else 1.0)
     promised = float((centres > middle).sum())
-    layer, matrix = build_haar(levels, orthonormal=orthonormal), haar_matrix(levels).astype(float)
+    layer, matrix = build_haar(2, orthonormal=orthonormal), haar_matrix(2).astype(float)
     if orthonormal:
         matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
-    samples = np.random.default_rng(0).integers(-1000, 1000, (64, 2**levels))
+    samples = np.random.default_rng(0).integers(-1000, 1000, (64, 4))
     wrong = layer(samples) != samples @ matrix.T
     return Finding(
         {f"h for x = 1 on {length} bins": float(state), "the inner product with the step, ± one bin": promised},
@@ -191,14 +186,14 @@ def _heaviside_error(at: float, slope: float) -> float:
     return sqrt(float((np.diff(s) * (off[1:] + off[:-1]) / 2).sum()))
 
 
-def count_stops(stop: int = 2**24, dtype: str = "float32", horizon: int = 4, length: int = 2**25) -> Finding:
+def count_stops(stop: int = 2**24, dtype: str = "float32", length: int = 2**25) -> Finding:
     from compiler.driver import compile
     from compiler.errors import CompileError
     from constructions.selectivity.absolute_time import AbsoluteTime
 
     number = np.dtype(dtype).type
     later = number(number(stop) + number(1))
-    promised = compile(AbsoluteTime(horizon=horizon, vocab=1).circuit()).source.max_length
+    promised = compile(AbsoluteTime(horizon=4, vocab=1).circuit()).source.max_length
     try:
         compile(_count_as_it_is(length))
         refused = 0
@@ -207,7 +202,7 @@ def count_stops(stop: int = 2**24, dtype: str = "float32", horizon: int = 4, len
     return Finding(
         {f"h after {stop} steps": int(number(stop)), "h one step later": int(later)},
         int(later) != stop + 1,
-        {f"tokens for which min(t, {horizon}) is promised": promised}
+        {"tokens for which min(t, 4) is promised": promised}
         | {f"t itself is refused for {length} tokens (1: yes)": refused},
         promised > stop and refused == 1,
     )
@@ -269,7 +264,8 @@ TRUTHS = (
         "Lemma 2, (13)",
         "If the limit of λΣΔ(x_r) is at most c (12), that of |∂h_t/∂x_j| is at least e^(−c)·|∂(B(x)Δ(x)x)/∂x_j|.",
         "Δ depends on x_j as well: the second term of (38), what that takes from the state before j, can cancel the "
-        "first. So it does for Δ = softplus(x), B = 1 and x = (first, second, tail, tail − 1, tail − 2, …); ΣΔ converges.",
+        "first. So it does for Δ = softplus(x), B = 1 and x = (first, second, tail, tail − 1, tail − 2, …); ΣΔ "
+        "converges.",
         "Lemma 1 with both terms of (38) is an equality.",
         sensitivity_bound,
     ),
@@ -278,7 +274,7 @@ TRUTHS = (
         Kind.UNSAID,
         SELECTIVITY,
         "Appendix B, (45)",
-        "“The second term can be bound by a constant C in terms of ‖W_Q‖, ‖W_K‖, ‖W_V‖ and ‖x‖”, and |∂h_t/∂x_j| ≤ "
+        "“the second term can be bound by a constant C in terms of ‖W_Q‖, ‖W_K‖, ‖W_V‖ and ‖x‖”, and |∂h_t/∂x_j| ≤ "
         "C·(t·min_r e^(s_r))^(−1).",
         "The first factor of (44) has the numerator e^(s_j), and (45) has none. So a C that bounds the second factor "
         "alone is too small, as for x₁ and x_t far from 0 and all between them near 0.",
@@ -291,8 +287,8 @@ TRUTHS = (
         SELECTIVITY,
         "Theorem 1, (23)",
         "For any ε > 0 three Mamba bases come within ε of a Haar wavelet, for all s in [0, 1].",
-        "The bases are continuous and the wavelet jumps. At a distance of near/√|w| before a jump no slope w makes the "
-        "error smaller.",
+        "The bases are continuous and the wavelet jumps. At a distance of near/√|w| before a jump no slope w makes "
+        "the error smaller.",
         "A basis is below ε but within √(2 ln(1/ε)/|w|) before its step; behind it, it is within π²/(12|w|) of 1.",
         haar_neighbourhood,
     ),
@@ -300,10 +296,12 @@ TRUTHS = (
         "haar-discrete-step",
         Kind.UNSAID,
         SELECTIVITY,
-        "Theorem 1, (8)",
-        "The state of the S6 layer is <g, x> with g = e^(−λ∫Δ)·B (8).",
-        "The discrete layer writes Δ·B·x (14f). With the Δ of (20) that is 0 where the step is 1, and nothing of x is "
-        "added there: what stands in the state is the last Δ before the step.",
+        "Section 4.1, (8), Theorem 1",
+        "“The S6 layer of Mamba can represent projections onto Haar wavelets”; its state is <g, x> with g = "
+        "e^(−λ∫Δ)·B (8), for “a simplified version of S6 where the input-dependence only affects the state matrix via "
+        "∆(x)”.",
+        "The layer itself has Δ in front of B too, and writes Δ·B·x (14f). With the Δ of (20) that is 0 where the "
+        "step is 1, and nothing of x is added there: what stands in the state is the last Δ before the step.",
         "A = 0 and Δ in {0, 32} give the inner products exactly (`construct haar`).",
         haar_discrete_step,
     ),
@@ -313,10 +311,10 @@ TRUTHS = (
         SELECTIVITY,
         "Proof of Corollary 1, (28)–(31)",
         "‖ρ − proj(ρ)‖ in L² is Σ<ρ, ψ_{j,k}>² less the sum over the N wavelets that are taken, which is O(2^(−N)).",
-        "That is its square, as the text below (31) says. By this route the norm is halved by every second wavelet, so "
-        "by every sixth basis and not, as Corollary 1 has it, by every third.",
-        "Corollary 1 only says that bases exist, and Heaviside bases do better: one for each jump and one for the mean "
-        "come as near as one likes, by their slope. Here ρ has one jump of 1.",
+        "That is its square, as the text below (31) says. By this route the norm is halved by every second wavelet, "
+        "so by every sixth basis and not, as Corollary 1 has it, by every third.",
+        "Corollary 1 only says that bases exist, and Heaviside bases do better: one for each jump and one for the "
+        "mean come as near as one likes, by their slope. Here ρ has one jump of 1.",
         rate_squared,
     ),
     Truth(

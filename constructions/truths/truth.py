@@ -40,7 +40,7 @@ class Truth:
     """says: the statement, quoted; but: what is the matter; holds: what does hold; measure: runs both.
 
     The parameters of `measure` are the constants of the counterexample, and their defaults the ones on the page. No
-    number on the page comes from elsewhere, so another constant gives other numbers (tests/constructions/test_truths.py).
+    number on the page comes from elsewhere: another constant gives other numbers (tests/constructions/test_truths.py).
     """
 
     name: str

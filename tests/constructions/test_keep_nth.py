@@ -121,6 +121,17 @@ def test_a_million_tokens():
     assert len(answers) == total and (answers[4:] == tokens[0, 4]).all()
 
 
+@pytest.mark.parametrize(("dtype", "first"), [(torch.bfloat16, 262), (torch.float32, 16_777_222)])
+def test_a_bump_of_three_ramps_opens_the_latch_again(dtype, first):
+    """The numbers of docs/keep-nth.md, n = 5. The two falling ramps of the construction are right at every position."""
+    places = torch.tensor([*range(1, 2000), *range(2**24 - 64, 2**24 + 64)], dtype=torch.int64)
+    t, relu = places.double().to(dtype), torch.relu
+    bump = relu(t - 4) - 2 * relu(t - 5) + relu(t - 6)
+    assert int(places[(bump != (places == 5)).nonzero()[0]]) == first
+    falling = relu(6 - t) - relu(5 - t)
+    assert torch.equal(falling, (places <= 5).to(dtype))
+
+
 def counted(build, max_length):
     alphabet = Alphabet.of("a", "b")
     count, token = constant(1).cumsum().named("count"), Tokens(alphabet).one_hot()

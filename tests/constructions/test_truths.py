@@ -1,5 +1,5 @@
-"""What the theorems do not say: each statement fails on its counterexample, what is told to hold does, and the page
-shows the measured numbers.
+"""What the theorems do not say: each statement fails on its counterexample, what is told to hold does, the page shows
+the measured numbers, and these come from the counterexample: other constants give other ones.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from constructions.reporting import strict_json
 from constructions.truths.collection import TRUTHS, chosen
 from constructions.truths.commands import as_data
 from constructions.truths.page import PAGE, page
-from constructions.truths.truth import Finding, Truth
+from constructions.truths.truth import Finding, Kind, Truth
 from tests.constructions.test_construct import run
+from tests.constructions.truths_constants import OTHERS
 
 
 @cache
@@ -31,6 +32,30 @@ def test_the_statement_fails_and_what_holds_holds(truth: Truth) -> None:
     assert json.loads(strict_json(as_data(truth, finding)))["statement_fails"] is True
 
 
+def numbers(finding: Finding) -> list[float]:
+    return [*finding.against.values(), *finding.instead.values()]
+
+
+@pytest.mark.parametrize("truth", TRUTHS, ids=lambda truth: truth.name)
+def test_every_constant_of_the_counterexample_moves_some_number(truth: Truth) -> None:
+    others = OTHERS[truth.name].other
+    assert others.keys() == truth.constants.keys(), "a constant of `measure` has no other value in truths_constants.py"
+    for name, value in others.items():
+        assert value != truth.constants[name]
+        assert numbers(truth.measure(**{name: value})) != numbers(measured(truth)), name
+
+
+@pytest.mark.parametrize("truth", TRUTHS, ids=lambda truth: truth.name)
+def test_each_judgement_can_come_out_the_other_way(truth: Truth) -> None:
+    assert not truth.measure(**OTHERS[truth.name].stands).fails
+    assert not truth.measure(**OTHERS[truth.name].breaks).holds
+
+
+def test_the_constants_belong_to_statements() -> None:
+    assert OTHERS.keys() == {truth.name for truth in TRUTHS}
+    assert {truth.kind for truth in TRUTHS} == set(Kind)
+
+
 def test_the_page_shows_what_is_measured() -> None:
     found = page([(truth, measured(truth)) for truth in TRUTHS])
     assert PAGE.read_text() == found, "run `python -m constructions.truths.page`"
@@ -43,12 +68,16 @@ def test_names_are_distinct_and_others_refused() -> None:
 
 
 def test_the_command(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run("truths", "windows-end", "--json") == 0
+    assert run("truths", "keep-sign", "--json") == 0
     (told,) = json.loads(capsys.readouterr().out)
-    assert told["against"] == {"last token for 3³, copies from x₂ on, T = 6": 0, "promised": 27}
+    assert told["against"] == {"<x, h₁ − h₂>": -7, "x_n": 7} and told["kind"] == "fails as printed"
+    assert told["constants"] == {"n": 3, "x": [5, -2, 7, 4], "order": [0, 1]}
     assert told["statement_fails"] and told["instead_holds"]
+    assert run("truths", "keep-sign") == 0
+    shown = capsys.readouterr().out
+    assert "(fails as printed)" in shown and "= 1[s > n]" in shown and "n = 3" in shown
     assert run("truths", "no-such-thing") == 2
-    turned = replace(chosen("windows-end")[0], measure=lambda: Finding({}, False, {}, True))
+    turned = replace(chosen("keep-sign")[0], measure=lambda: Finding({}, False, {}, True))
     monkeypatch.setattr("constructions.truths.collection.chosen", lambda name: (turned,))
-    assert run("truths", "windows-end") == 1
-    assert "not as the page says: windows-end" in capsys.readouterr().err
+    assert run("truths", "keep-sign") == 1
+    assert "not as the page says: keep-sign" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The table of lemmas: errors within proved bounds, sizes within the stated ones, and what fails as printed."""
+"""The table of lemmas: errors within proved bounds, sizes within the stated ones, and what is wrongly filled in."""
 
 import numpy as np
 import pytest
