@@ -81,7 +81,7 @@ def _plain(value: object) -> str:
         return f"({', '.join(map(_plain, value))})"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 def told(numbers: Mapping[str, float]) -> Iterator[tuple[str, str]]:

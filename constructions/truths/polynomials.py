@@ -134,21 +134,21 @@ def differences_cancel(x: float = 0.9, exponent: int = 40, dtype: str = "float32
     )
 
 
-def gates_multiply(gate: int = 1, length: int = 30) -> Finding:
-    """A gate of degree `gate` behind a head of degree 3 (degrees by differences on a ray)."""
+def gates_multiply(gate: int = 1, values: int = 1, length: int = 30) -> Finding:
+    """A gate of degree `gate` behind a head whose values have the degree `values` (by differences on a ray)."""
     from verify.polynomial_degree import attention_layers, degree
 
     def head(x: list) -> int:
-        return sum((2 * x[-1]) * (3 * s) * s for s in x)
+        return sum((2 * x[-1]) * (3 * s) * s**values for s in x)
 
     def gated(x: list) -> int:
         return head(x) * (x[-1] - 2 * x[0]) ** gate
 
-    found, needed = degree(gated, 3, 3 + gate), length + 2
+    found, needed = degree(gated, 3, 2 + values + gate), length + 2
     with_gates, without = attention_layers(needed, gated=True), attention_layers(needed)
     return Finding(
-        {"degree of a layer without gates": degree(head, 3, 3), f"with a gate of degree {gate}": found},
-        found > 3,
+        {"degree of a layer without gates": degree(head, 3, 2 + values), f"with a gate of degree {gate}": found},
+        found > degree(head, 3, 2 + values),
         {f"layers for degree {needed}, gates of degree 1": with_gates, "without gates": without},
         found**with_gates >= needed > found ** (with_gates - 1) and with_gates <= without,
     )

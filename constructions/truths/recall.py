@@ -11,6 +11,7 @@ import numpy as np
 from constructions.papers import SELECTIVITY
 from constructions.truths.answers import answered, one_batch
 from constructions.truths.truth import Finding, Kind, Truth
+from verify.tasks.task import Batch
 
 PASSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "linear": lambda x: x,
@@ -19,23 +20,29 @@ PASSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def independent_keys(kappa: int = 8, vocab: int = 64, independent: bool = True, write: str = "last") -> Finding:
-    """independent: keys as D.3 draws them, with repetitions, or distinct ones; write: the policy that answers them."""
+def independent_keys(
+    kappa: int = 8, vocab: int = 64, independent: bool = True, distinct: bool = True, write: str = "last"
+) -> Finding:
+    """independent: keys as D.3 draws them; distinct: those of the other data; write: the policy for the first data."""
     from constructions.selectivity.mqar import MQAR
     from verify.tasks.mqar import PaperLayout
 
     length = 8 * kappa
     circuit = MQAR(kappa=kappa, vocab=vocab, length=length)
-    options = {"filler": "neutral", "pairs": kappa, "rebind": independent, "write": "last"}
-    drawn = one_batch(PaperLayout(kappa, vocab, length, **options), 50)
+
+    def data(again: bool) -> Batch:
+        options = {"filler": "neutral", "pairs": kappa, "rebind": again, "write": "last"}
+        return one_batch(PaperLayout(kappa, vocab, length, **options), 50)
+
+    drawn = data(independent)
     often = answered(circuit, drawn)
     latch = answered(replace(circuit, write=write), drawn)
-    distinct = answered(circuit, one_batch(PaperLayout(kappa, vocab, length, "neutral", kappa), 50))
+    once = answered(circuit, data(not distinct))
     return Finding(
         {f"queries right, κ = {kappa}, V = {vocab}, T = {length}": often},
         often < 1,
-        {"queries right with distinct keys": distinct, f"with --write {write} on the first data": latch},
-        distinct == latch == 1,
+        {"queries right with distinct keys": once, f"with --write {write} on the first data": latch},
+        once == latch == 1,
     )
 
 
@@ -80,14 +87,14 @@ def codes_through_relu(
 
 
 def logarithmic_codes(
-    kappas: tuple[int, ...] = (8, 16, 32), value_code: int = 12, entries: int = 8, wanted: float = 0.01
+    kappas: tuple[int, ...] = (8, 16, 32), value_code: int = 12, entries: int = 8, least: int = 1, wanted: float = 0.01
 ) -> Finding:
-    """entries: of a key code, for each ⌈log₂ κ⌉; value_code: p of balanced words."""
+    """entries, least: of a key code, for each ⌈log₂ κ⌉; value_code: p of balanced words."""
     from compiler.language.codebook import least_coherence
     from verify.random_codes import failure_rate, key_code_for
 
     digits = {kappa: (kappa - 1).bit_length() for kappa in kappas}
-    at_log = min(least_coherence(kappa, digits[kappa]) for kappa in kappas)
+    at_log = min(least_coherence(kappa, least * digits[kappa]) for kappa in kappas)
     wrong = {kappa: failure_rate(value_code, entries * digits[kappa], kappa) for kappa in kappas}
     per_key = {kappa: key_code_for(wanted, value_code, kappa) / kappa for kappa in kappas}
     longer = failure_rate(2 * value_code, entries * digits[kappas[-1]], kappas[-1])
@@ -95,7 +102,7 @@ def logarithmic_codes(
     few = comb(value_code, value_code // 2)
     rising = all(earlier < later for earlier, later in zip(rates, rates[1:], strict=False))
     return Finding(
-        {f"least coherence of ⌈log₂ κ⌉ entries, κ in {kappas}": at_log}
+        {f"least coherence of {least}⌈log₂ κ⌉ entries, κ in {kappas}": at_log}
         | {f"wrong with {entries}⌈log₂ κ⌉ entries, κ = {kappa}": rate for kappa, rate in wrong.items()}
         | {f"the same with {comb(2 * value_code, value_code):,} values, not {few:,}": longer},
         at_log >= 0.5 and rising and min(rates[-1], longer) > wanted,

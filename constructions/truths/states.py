@@ -186,14 +186,14 @@ def _heaviside_error(at: float, slope: float) -> float:
     return sqrt(float((np.diff(s) * (off[1:] + off[:-1]) / 2).sum()))
 
 
-def count_stops(stop: int = 2**24, dtype: str = "float32", length: int = 2**25) -> Finding:
+def count_stops(stop: int = 2**24, dtype: str = "float32", longest: int = 2**40, length: int = 2**25) -> Finding:
     from compiler.driver import compile
     from compiler.errors import CompileError
     from constructions.selectivity.absolute_time import AbsoluteTime
 
     number = np.dtype(dtype).type
     later = number(number(stop) + number(1))
-    promised = compile(AbsoluteTime(horizon=4, vocab=1).circuit()).source.max_length
+    promised = compile(AbsoluteTime(horizon=4, vocab=1, max_length=longest).circuit()).source.max_length
     try:
         compile(_count_as_it_is(length))
         refused = 0
@@ -237,18 +237,20 @@ def keep_sign(n: int = 3, x: tuple[int, ...] = (5, -2, 7, 4), order: tuple[int, 
     )
 
 
-def step_needs_a_shift(weight: float = 256.0, shift: float = 0.5, tokens: int = 20) -> Finding:
-    def step(present: int, shifted: float) -> np.float32:
+def step_needs_a_shift(weight: float = 256.0, shift: float = 0.5, tokens: int = 20, absent: float = 0.0) -> Finding:
+    """absent: the entry of [I|0]x̂ at a key that is not written."""
+
+    def step(present: float, shifted: float) -> np.float32:
         return np.float32(softplus(weight * present - weight * shifted).real)
 
     def left(shifted: float) -> float:
         kept = np.float32(1)
         for _ in range(tokens):
-            kept = np.float32(kept * np.float32(real_exp(-step(0, shifted))))
+            kept = np.float32(kept * np.float32(real_exp(-step(absent, shifted))))
         return float(kept)
 
     return Finding(
-        {"Δ of the key that is written": float(step(1, 0)), "Δ of another key": float(step(0, 0))}
+        {"Δ of the key that is written": float(step(1, 0)), "Δ of another key": float(step(absent, 0))}
         | {f"left of 1 under another key after {tokens} tokens": left(0)},
         left(0) < 1,
         {f"left with Δ = softplus(w·1[key] − {shift:g}w)": left(shift), "Δ of the written key": float(step(1, shift))},

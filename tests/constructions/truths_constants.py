@@ -29,7 +29,7 @@ OTHERS: dict[str, Others] = {
         {"numerator": 0.0},
     ),
     "haar-neighbourhood": Others(
-        {"j": 1, "k": 2, "near": 2.0, "epsilon": 0.01, "width": 3.0, "slopes": (1e3, 1e4)},
+        {"j": 1, "k": 2, "near": 2.0, "epsilon": 0.01, "width": 3.0, "slopes": (1e4, 1e5)},
         {"near": 6.0},
         {"width": 1.0},
     ),
@@ -39,23 +39,27 @@ OTHERS: dict[str, Others] = {
         {"orthonormal": True},
     ),
     "rate-squared": Others(
-        {"jump": "1/5", "wavelets": 8, "slopes": (10.0, 100.0)}, {"jump": "1/2"}, {"slopes": (1e5, 1e4)}
+        {"jump": "1/5", "wavelets": 8, "slopes": (1e1, 1e2, 1e3, 1e4, 1e5)}, {"jump": "1/2"}, {"slopes": (1e5, 1e4)}
     ),
-    "count-stops": Others({"stop": 2**24 + 2, "dtype": "float64", "length": 2**20}, {"stop": 2**23}, {"length": 2**20}),
+    "count-stops": Others(
+        {"stop": 2**24 + 2, "dtype": "float64", "longest": 2**30, "length": 2**20}, {"stop": 2**23}, {"length": 2**20}
+    ),
     "keep-sign": Others({"n": 2, "x": (5, -2, 8, 4), "order": (0, 2)}, {"order": (1, 0)}, {"order": (0, 2)}),
-    "step-needs-a-shift": Others({"weight": 128.0, "shift": 0.1, "tokens": 10}, {"tokens": 0}, {"shift": 0.01}),
+    "step-needs-a-shift": Others(
+        {"weight": 128.0, "shift": 0.1, "tokens": 10, "absent": 0.1}, {"absent": -1.0}, {"shift": 0.01}
+    ),
     "independent-keys": Others(
-        {"kappa": 4, "vocab": 16, "independent": False, "write": "first"},
+        {"kappa": 4, "vocab": 16, "independent": False, "distinct": False, "write": "first"},
         {"independent": False},
         {"write": "first"},
     ),
     "codes-through-relu": Others(
-        {"kappa": 4, "vocab": 16, "entries": 32, "sequences": 100, "sigma": "silu", "halves": False},
+        {"kappa": 48, "vocab": 16, "entries": 32, "sequences": 100, "sigma": "silu", "halves": False},
         {"sigma": "silu"},
         {"halves": False},
     ),
     "logarithmic-codes": Others(
-        {"kappas": (4, 8), "value_code": 6, "entries": 10, "wanted": 0.1},
+        {"kappas": (4, 8), "value_code": 6, "entries": 10, "least": 3, "wanted": 0.1},
         {"kappas": (2, 4), "value_code": 2, "entries": 200},
         {"kappas": (2, 8)},
     ),
@@ -76,7 +80,7 @@ OTHERS: dict[str, Others] = {
         {"balance": False},
     ),
     "copy-index": Others(
-        {"decays": (0.01, 0.01, 0.5), "mismatch": 0.05, "rho": 0.99, "delta": 0.2, "included": False},
+        {"decays": (0.01, 0.01, 0.5), "mismatch": 0.05, "rho": 0.99, "delta": 0.05, "included": False},
         {"decays": (0.9, 0.9, 0.01)},
         {"included": False},
     ),
@@ -108,7 +112,7 @@ OTHERS: dict[str, Others] = {
     "differences-cancel": Others(
         {"x": 0.8, "exponent": 20, "dtype": "float64", "bits": 20}, {"dtype": "float64"}, {"bits": 40}
     ),
-    "gates-multiply": Others({"gate": 2, "length": 100}, {"gate": 0}, {"gate": 0}),
+    "gates-multiply": Others({"gate": 2, "values": 2, "length": 100}, {"gate": 0}, {"gate": 0}),
     "words-in-order": Others(
         {"words": 5, "length": 32, "pad": 0.0, "known": 4, "failure": 0.5, "strings": 10, "ordered": 0},
         {"pad": 0.0},
