@@ -26,7 +26,7 @@ they are conditions, constants and roundings that a proof may leave out and that
 written by `python -m constructions.truths.page`.
 """
 MEANS = {
-    Kind.FAILS: "the statement is quoted with its label, and is false with the constants that it has",
+    Kind.FAILS: "the statement is given with its label, and is false with the constants that it has",
     Kind.UNSAID: "it holds under a condition that it does not name",
     Kind.FLOATS: "rounding breaks it",
 }
