@@ -142,6 +142,9 @@ def _promise_lines(report: dict) -> Iterator[str]:
     yield f"promise: {guarantee['level']}" + ("" if untold else f"; answers right: {guarantee['answers']}")
     yield f"domain: {guarantee['domain']}"
     yield from error_lines(promise)
+    asks = (guarantee["certificate"] or {}).get("asks")
+    if asks:
+        yield f"task: {asks.replace('`', '')}"
     yield f"proof: {guarantee['proof']}"
     if guarantee["expected_failure"]:
         rate = f"{guarantee['expected_failure']:.4f}"

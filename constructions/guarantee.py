@@ -51,6 +51,7 @@ def proof_of(built: Built) -> Proof:
         "margin": None if verdict.margin is None else float(verdict.margin),
         "domain": verdict.domain,
         "parts": {name: why is None for name, why in verdict.parts().items()},
+        "asks": verdict.asks,
         "rests_on": list(RESTS_ON),
     }
     if built.model is None:

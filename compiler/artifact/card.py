@@ -123,7 +123,9 @@ def promise_sentences(manifest: Mapping[str, Any]) -> str:
     )
     guarantee = manifest.get("guarantee")
     if guarantee:
-        return f"{said}\n\nAnswers right: {guarantee['answers']}. Proof: {guarantee['proof']}."
+        asks = (guarantee["certificate"] or {}).get("asks")
+        task = f" The task: {asks}." if asks else ""
+        return f"{said}\n\nAnswers right: {guarantee['answers']}.{task} Proof: {guarantee['proof']}."
     return f"{said}{_answers(manifest)}"
 
 

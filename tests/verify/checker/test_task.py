@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from itertools import product
 
 import numpy as np
 import pytest
 
+from compiler.language.data import to_data
 from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.edits import some
 from tests.verify.checker.small_case import Case
@@ -196,11 +198,27 @@ FULL = [
     ("coin-change", {"amount": 8}, 1.0),
     ("shortest-path", {}, 1.0),
 ]
+SAVED = [
+    ("fibonacci", {}),
+    ("coin-change", {}),
+    ("shortest-path", {}),
+    ("edit-distance", {"length": 5}),
+    ("lcs", {"length": 6}),
+    ("phonebook", {"names": 6, "entries": 2, "digits": 3}),
+]  # the largest sizes that docs/proofs.md names
 
 
 @pytest.mark.parametrize("name, params, margin", FULL, ids=str)
 def test_proves_every_construction(name, params, margin):
     assert Case(name, params, 0).prove() == margin
+
+
+@pytest.mark.parametrize("name, params", SAVED, ids=str)
+def test_the_circuit_that_is_saved_is_proved_too(name, params):
+    """Its rules have weights, where those of the circuit as written decide: its scores depend on more letters."""
+    made = Case(name, params, 0)
+    saved = to_data(CONSTRUCTIONS[name](**params).compiled().source)
+    assert made.answers(json.loads(json.dumps(saved))).reason is None
 
 
 def test_key_codes_that_can_fail_are_not_proved():
