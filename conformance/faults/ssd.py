@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 
 from conformance.faults import numerics
+from conformance.faults.reported import reportable
 from conformance.faults.scan import _keeps
 
 
+@reportable("ssd")
 def ssd(
     x, dt, A, B, C, chunk_size, D=None, z=None, dt_bias=None, dt_softplus=False, dt_limit=(0.0, float("inf")),
     initial_states=None, seq_idx=None, bug="",
