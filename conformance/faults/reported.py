@@ -246,13 +246,13 @@ def gate_read_as_dense(right: Right, given: Given) -> Any:
 _SCAN, _SSD, _STEP, _CONV, _NORM = "selective_scan", "ssd", "step", "conv", "norm"
 REPORTED: dict[tuple[str, str], Reported] = {
     (_SCAN, "D u once more, not gated, beyond 128"): Reported("crossing", "", ungated_skip),
-    (_SCAN, "softplus overflows in half"): Reported("dtype", "apple/coremltools#2725", softplus_overflows_in_half),
+    (_SCAN, "softplus overflows in half"): Reported("crossing", "apple/coremltools#2725", softplus_overflows_in_half),
     (_SCAN, "softplus of less than -2^23"): Reported("step", "tenstorrent/tt-metal#55798", softplus_of_far_below),
     (_SCAN, "bias twice for one token"): Reported("crossing", "ml-explore/mlx-lm#1153", bias_twice_for_one),
     (_SCAN, "columns beyond 128 left out"): Reported("occupancy", "vllm-project/vllm#28295", columns_beyond_128),
     (_SCAN, "a view of z read as if it were dense"): Reported("crossing", "ROCm/aiter#5292", gate_read_as_dense),
     (_SSD, "state decayed from each block on"): Reported(
-        "initial state", "vllm-project/vllm#21783", decayed_from_blocks
+        "crossing", "vllm-project/vllm#21783", decayed_from_blocks
     ),
     (_SSD, "states of documents from the grid of chunks"): Reported(
         "packed", "sgl-project/sglang#31833", states_on_the_grid, OFFSETS
