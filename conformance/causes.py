@@ -47,9 +47,9 @@ def likely(wrong: Sequence[Seen], right: Sequence[Case]) -> str:
     # The first that explains a case, then the first that explains one of those that are left, and so on.
     chosen: list[str] = []
     left = list(few)
-    while left and (name := next((n for n, explained in explaining.items() if left[0] in explained), None)):
-        chosen.append(name)
-        left = [each for each in left if each not in explaining[name]]
+    while left and (names := [name for name, explained in explaining.items() if left[0] in explained]):
+        chosen.append(names[0])
+        left = [each for each in left if each not in explaining[names[0]]]
     together = [known[name] for name in chosen]
     if len(chosen) > 1 and _explains_all(by_size, right, together):
         return " and ".join(chosen)

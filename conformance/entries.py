@@ -65,8 +65,9 @@ def indices(axis: str, places: list[int], size: int) -> str:
             return f"{axis}s ≡ {first % modulus} mod {modulus}{behind}"
     if count <= _LISTED:
         return f"{axis}s {', '.join(map(str, places))}"
-    ends = "on" if last == size - 1 else f"to {last}"
-    return f"{count} of the {axis}s from {first} {ends}"
+    if first == 0 and last == size - 1:
+        return f"{count} of {size} {axis}s"
+    return f"{count} of the {axis}s from {first} " + ("on" if last == size - 1 else f"to {last}")
 
 
 def _instead(axes: Sequence[str], case: Case, name: str, mask: Tensor, result: Tensor) -> Iterator[str]:
@@ -85,13 +86,16 @@ def _instead(axes: Sequence[str], case: Case, name: str, mask: Tensor, result: T
 
 
 def _of_others(axes: Sequence[str], found: Tensor, expected: Tensor, mask: Tensor) -> Iterator[str]:
-    """Indices of an axis whose result is that of another: "row 1 has that of row 0"."""
+    """Where every wrong index of an axis has the result of another: "row 1 has that of row 0"."""
     for i, axis in enumerate(axes):
         others = [k for k in range(mask.dim()) if k != i]
+        pairs = []
         for place in torch.nonzero(mask.amax(others)).flatten().tolist():
-            own, here = expected.select(i, place), found.select(i, place)
+            here = found.select(i, place)
             same = (expected.movedim(i, 0) == here).flatten(1).all(1)
             matches = [j for j in torch.nonzero(same).flatten().tolist() if j != place]
-            if matches and not torch.equal(here, own) and bool(here.any()):
-                nearest = min(matches, key=lambda j: (abs(j - place), j))
-                yield f"{axis} {place} has that of {axis} {nearest}"
+            if not matches or not here.any():
+                break
+            pairs.append((place, min(matches, key=lambda j: (abs(j - place), j))))
+        else:
+            yield from (f"{axis} {place} has that of {axis} {other}" for place, other in pairs)

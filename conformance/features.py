@@ -50,7 +50,6 @@ def features(case: Case) -> dict[str, Any]:
         B = case.inputs["B"]
         found["groups"] = B.shape[2] if case.op == "ssd" else B.shape[1] if B.dim() == 4 else 1
         found["state columns"] = B.shape[-1] if case.op == "ssd" else B.shape[-2]
-        found["as the largest step"] = float(case.inputs["delta" if case.op == "selective_scan" else "dt"].abs().max())
         if case.op == "ssd" and "D" in case.inputs and case.inputs["D"].dim() == 2:
             found["D of each channel"] = True
     if case.op == "norm":

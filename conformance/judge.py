@@ -18,12 +18,12 @@ from conformance.kernel import TIME_AXIS, Kernel, Lacks, Overwritten
 from conformance.loader import Case
 from conformance.stages import STAGES
 
-Status = Literal["passed", "failed", "refused", "skipped"]
+Status = Literal["passed", "failed", "failed to run", "skipped"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """How a case came out; refused: the kernel failed to run.
+    """How a case came out.
 
     position: the first wrong position, None where none or where the last state alone is wrong; near: that position
     against known borders; wrong, of: how many entries; entries: which they are; asks: what the case asks for that no
@@ -84,7 +84,7 @@ def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
 def untaken(op: str, found: Sequence[Ran]) -> frozenset[tuple[str, Any]]:
     """The options of an operation that a kernel does not take: cases with them there are, and none could be run."""
     with_option = {option: [r.finding.status for r in found if option in options_of(r.case)] for option in varied(op)}
-    none = {"refused", "skipped"}
+    none = {"failed to run", "skipped"}
     return frozenset(option for option, statuses in with_option.items() if statuses and none.issuperset(statuses))
 
 
@@ -109,7 +109,8 @@ def why(found: Sequence[Ran]) -> Why:
     cause = likely(seen, [each.case for each in right])
     wrong_cases, right_cases = [each.case for each in wrong], [each.case for each in right]
     both = tuple(apart(wrong_cases, right_cases))
-    return Why(cause, both, () if both else tuple(first_use(wrong_cases, right_cases)))
+    began_right = found[0].finding.status == "passed"
+    return Why(cause, both, tuple(first_use(wrong_cases, right_cases)) if began_right and not both else ())
 
 
 def with_cause(found: Sequence[Ran], known: Why) -> list[Finding]:
@@ -131,23 +132,20 @@ def run(kernel: Kernel, case: Case) -> Ran:
     except Overwritten as error:
         return Ran(case, replace(finding, says=str(error)))
     except (Exception, SystemExit) as error:  # a kernel of others may raise anything
-        return Ran(case, replace(finding, status="refused", says=sentence(error)))
+        return Ran(case, replace(finding, status="failed to run", says=sentence(error)))
     try:
         wrong = {name: case.wrong(name, results[name]) for name in case.expected if name in results}
     except ValueError as error:
         return Ran(case, replace(finding, says=str(error)))
-    finding = replace(
-        finding, wrong=sum(int(m.sum()) for m in wrong.values()), of=sum(m.numel() for m in wrong.values())
-    )
+    count, of = sum(int(m.sum()) for m in wrong.values()), sum(m.numel() for m in wrong.values())
+    finding = replace(finding, wrong=count, of=of)
     if not finding.wrong:
         if case.stage == "last state" and "last_state" not in results:
             return Ran(case, replace(finding, status="skipped", says="it returns no last state", of=0))
         return Ran(case, replace(finding, status="passed"), results)
     position, says = _first(case, wrong, results)
-    entries = described(case, wrong, results)
-    return Ran(
-        case, replace(finding, says=says, position=position, near=near(case, position), entries=entries), results
-    )
+    finding = replace(finding, says=says, position=position, near=near(case, position))
+    return Ran(case, replace(finding, entries=described(case, wrong, results)), results)
 
 
 def sentence(error: BaseException) -> str:
@@ -196,5 +194,5 @@ def by_stage(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
 def verdict(rows: Iterable[Finding]) -> Status:
     """A stage failed where a case did; it passed where one passed and none was refused."""
     statuses = {row.status for row in rows}
-    order: tuple[Status, ...] = ("failed", "refused", "passed", "skipped")
+    order: tuple[Status, ...] = ("failed", "failed to run", "passed", "skipped")
     return next(status for status in order if status in statuses)

@@ -16,10 +16,10 @@ def junit(tested: Sequence[Tested]) -> str:
     """The whole document. A wrong case is a failure, one that failed to run an error; no times, for they differ."""
     root = ET.Element("testsuites", name="conformance")
     for each in tested:
-        counts = {status: sum(f.status == status for f in each.findings) for status in ("failed", "refused", "skipped")}
+        counts = {status: sum(f.status == status for f in each.findings) for status in ("failed", "failed to run", "skipped")}
         suite = ET.SubElement(
             root, "testsuite", name=_text(f"{each.name} ({each.kind})"), tests=str(len(each.findings)),
-            failures=str(counts["failed"]), errors=str(counts["refused"]), skipped=str(counts["skipped"]),
+            failures=str(counts["failed"]), errors=str(counts["failed to run"]), skipped=str(counts["skipped"]),
         )  # fmt: skip
         for finding in each.findings:
             _case(suite, each, finding)
@@ -30,7 +30,7 @@ def junit(tested: Sequence[Tested]) -> str:
 def _case(suite: ET.Element, tested: Tested, finding: Finding) -> None:
     where = _text(f"{tested.name}.{tested.kind}.{finding.stage}")
     case = ET.SubElement(suite, "testcase", classname=where, name=_text(finding.case))
-    said = {"failed": "failure", "refused": "error", "skipped": "skipped"}.get(finding.status)
+    said = {"failed": "failure", "failed to run": "error", "skipped": "skipped"}.get(finding.status)
     if said is not None:
         ET.SubElement(case, said, message=_text(finding.says)).text = _text("\n".join(details(finding)))
 
@@ -40,10 +40,8 @@ def details(finding: Finding) -> list[str]:
     if finding.status != "failed":
         return []
     known = [f"wrong: {finding.entries}"] if finding.entries else []
-    if finding.near:
-        known.append(
-            f"first: {finding.near}" if finding.position is None else f"position {finding.position}, {finding.near}"
-        )
+    if finding.position is not None:
+        known.append(f"first at position {finding.position}{finding.near and ', '}{finding.near}")
     return [*known, f"likely: {finding.cause}" if finding.cause else f"asked there: {finding.asks}"]
 
 

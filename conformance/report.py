@@ -51,7 +51,7 @@ class Tested:
         """(what was raised, where), most cases first; the numbers of a message do not make it another."""
         found: dict[str, list[Finding]] = {}
         for finding in self.findings:
-            if finding.status == "refused":
+            if finding.status == "failed to run":
                 found.setdefault(re.sub(r"\d+", "0", finding.says), []).append(finding)
         return [(each[0].says, each) for each in sorted(found.values(), key=len, reverse=True)]
 
@@ -62,7 +62,7 @@ class Tested:
         Random cases have every operand, so a kernel that takes fewer may skip them all: its exact cases were run.
         """
         statuses = {finding.status for finding in self.findings}
-        if statuses & {"failed", "refused"}:
+        if statuses & {"failed", "failed to run"}:
             return False
         return "passed" in statuses or (self.kind, statuses) == ("random", {"skipped"})
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from conformance.models.case import ModelCase
     from conformance.report import Tested
 
-_SHOWN = 12  # wrong cases of one kernel or runtime
+_SHOWN = 8  # wrong cases of one kernel or runtime
 _REASONS = 3  # why no case of a kernel was run
 
 
@@ -139,6 +139,7 @@ def _models(directory: Path | None, full: bool, only: Sequence[str]) -> list[Mod
 def _show(tested: list[Tested], version: str | None) -> None:
     if version:
         console.print(version)
+    explained: set[str] = set()  # what is said of a kernel's exact cases is said of its random ones
     for each in tested:
         heading = {"kernel": "", "random": " on random numbers", "models": " on models"}[each.kind]
         line = ", ".join(f"{stage} {status}" for stage, status, _ in each.stages())
@@ -146,13 +147,14 @@ def _show(tested: list[Tested], version: str | None) -> None:
         for why, count in each.skipped():
             share = f"{count} of {len(each.findings)} cases"
             console.print(f"  skipped, for {why}: {share}", soft_wrap=True, markup=False, highlight=False)
-        for line in _wrong(each):
+        for line in _wrong(each, explained=each.name in explained):
             console.print(f"  {line}", soft_wrap=True, markup=False, highlight=False)
+        explained |= {each.name for finding in each.findings if finding.status == "failed"}
     if tested:
         console.print(_verdict(tested), soft_wrap=True)
 
 
-def _wrong(tested: Tested) -> Iterator[str]:
+def _wrong(tested: Tested, explained: bool) -> Iterator[str]:
     """The first wrong cases, why they are wrong as far as that is known, and what failed to run."""
     wrong = [finding for finding in tested.findings if finding.status == "failed"]
     for finding in wrong[:_SHOWN]:
@@ -164,10 +166,11 @@ def _wrong(tested: Tested) -> Iterator[str]:
             yield f"    likely: {finding.cause}" if finding.cause else f"    asked there: {finding.asks}"
     if len(wrong) > _SHOWN:
         yield f"… and {len(wrong) - _SHOWN} more; --json has all"
-    if wrong and tested.kind != "models":
+    if wrong and tested.kind != "models" and not explained:
         yield from _why(tested.why, wrong[0])
     for says, where in tested.failed_to_run():
-        yield f"failed to run in {len(where)} case{'s' * (len(where) > 1)}, first in {where[0].stage}: {where[0].case}: {says}"
+        cases = f"{len(where)} case{'s' * (len(where) > 1)}"
+        yield f"failed to run in {cases}, first in {where[0].stage}: {where[0].case}: {says}"
 
 
 def _why(why: Why, first: Finding) -> Iterator[str]:
@@ -188,7 +191,7 @@ def _verdict(tested: Sequence[Tested]) -> str:
     count = Counter(finding.status for each in tested for finding in each.findings)
     run = count["passed"] + count["failed"]
     skipped = f"; {count['skipped']:,} skipped" if count["skipped"] else ""
-    failed = f"{count['refused']:,} failed to run" if count["refused"] else ""
+    failed = f"{count['failed to run']:,} failed to run" if count["failed to run"] else ""
     if count["failed"]:
         return f"wrong: {count['failed']:,} of the {run:,} cases that were run{failed and '; '}{failed}{skipped}"
     if failed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any
@@ -21,22 +22,21 @@ def covering(factors: Mapping[str, Sequence[Any]], strength: int = 3) -> list[di
     """Rows, a value for each factor, that hold every one of `tuples`: greedy, the same for the same factors.
 
     Each row begins with the first tuple that no row holds. Then each other factor, the one with most values first,
-    takes the value that meets most of those tuples; of several the one that has been used least.
+    takes the value that meets most of those tuples. Between values that meet as many, a checksum decides: where the
+    one used least were taken, factors would go in step, and some fours of options would never meet.
     """
     missing = dict.fromkeys(tuples(factors, strength))
-    used = {(name, value): 0 for name, values in factors.items() for value in values}
     order = sorted(factors, key=lambda name: -len(factors[name]))
     rows: list[dict[str, Any]] = []
     while missing:
         row = dict(next(iter(missing)))
         for name in (name for name in order if name not in row):
             gain = {value: len(_met(row, (name, value), missing, strength)) for value in factors[name]}
-            row[name] = min(factors[name], key=lambda value: (-gain[value], used[name, value]))
+            lot = {value: zlib.crc32(f"{len(rows)} {name} {value}".encode()) for value in factors[name]}
+            row[name] = max(factors[name], key=lambda value: (gain[value], lot[value]))
         rows.append({name: row[name] for name in factors})
         for names in combinations(row.items(), min(strength, len(factors))):
             missing.pop(frozenset(names), None)
-        for level in row.items():
-            used[level] += 1
     return rows
 
 

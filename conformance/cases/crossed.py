@@ -1,14 +1,15 @@
 """Exact cases in which any three options of an operation meet: what works alone may fail together.
 
-Rows come from `covering`, and their lengths stand around every usual size of a chunk. An option that a kernel does not
-take is left out of its rows, which then cover what is left. Every term of a result is a multiple of one power of two, so
-that bfloat16 and half hold it without rounding.
+Rows come from `covering`, and their lengths stand around every usual size of a chunk. Options that a kernel does not
+take are left out of its rows, which then cover what is left. Every term of a result is a multiple of one power of two,
+so that bfloat16 and half hold it without rounding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -96,10 +97,7 @@ def _common(row: Mapping[str, Any], op: str, inputs: dict[str, Tensor], options:
         inputs["seq_idx"] = torch.tensor(ids, dtype=torch.int32)
     options |= {"cuts": cuts} if cuts else {}
     options |= {"views": True} if row["views"] else {}
-    borders = {
-        "cut": cuts,
-        "document": [sum(documents[0][:i]) for i in range(1, len(documents[0]))] if documents else [],
-    }
+    borders = {"cut": cuts, "document": list(accumulate(documents[0]))[:-1] if documents else []}
     if "chunk" in row:
         borders["chunk"] = list(range(row["chunk"], row["length"], row["chunk"]))
     name = _name(row)
@@ -118,8 +116,6 @@ def _scan(op: str, row: Mapping[str, Any]) -> Case:
     write, idle = (32.0 if softplus or limit else 1.0), (-128.0 if softplus else -8.0 if limit else 0.0)
     raw = draw.of((idle,) * 7 + (write,), (*time, _HEADS, own))
     bias = draw.of((-64, 32, 64) if softplus else (1, 2, 3), (_HEADS, own)) if row["bias"] else None
-    # A channel that keeps, one that erases: each of its columns has the other in the scan of Mamba.
-    odd = sum(torch.meshgrid(*(torch.arange(m) for m in (_HEADS, own, 1 if op == "ssd" else _COLUMNS)), indexing="ij"))
     step = _LIMIT if limit else write
     # Results are multiples of a step, or, as half has no room for them behind a gate, B is divided by it.
     unit = 1.0 if row["dtype"] == "float16" else step
@@ -127,7 +123,8 @@ def _scan(op: str, row: Mapping[str, Any]) -> Case:
         op,
         draw.integers((*time, *sizes), 60 if wide else 2),
         raw if bias is None else raw - bias,
-        torch.where(odd % 2 == 0, -0.0, _ERASES),
+        # Drawn, not in turn: in any order that repeats, channels that are exchanged may have the same decay.
+        draw.of((-0.0, _ERASES), (_HEADS, own, 1 if op == "ssd" else _COLUMNS)),
         draw.integers((*time, row["groups"], _COLUMNS), 1) * (unit / step),
         draw.integers((*time, row["groups"], _COLUMNS), 2 if wide else 1),
         D=unit * draw.integers((_HEADS, own), 9) if row["D"] not in (False, "no") else None,
@@ -171,7 +168,7 @@ def _norm(op: str, row: Mapping[str, Any]) -> Case:
         gates = torch.tensor([32.0, 64.0])[torch.arange(row["batch"] * row["length"]) % 2]
         inputs["z"] = gates.reshape(*shape, 1).expand(*shape, width)
     options = {"eps": 1e-5, "group_size": width // groups, "norm_before_gate": row["gate"] == "before"}
-    return _common(row | {"start": "nothing", "last state": False}, op, inputs, options)
+    return _common({**row, "start": "nothing", "last state": False}, op, inputs, options)
 
 
 def varied(op: str) -> Iterator[Option]:

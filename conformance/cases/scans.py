@@ -280,9 +280,9 @@ def _rendered(op: str, row: Row) -> Case:
 
 
 def _spread(values: tuple[float, ...], shape: tuple[int, ...]) -> torch.Tensor:
-    """The values in turn: every one of them occurs, and neighbours differ."""
-    count = torch.Size(shape).numel()
-    return torch.tensor([values[i % len(values)] for i in range(count)], dtype=torch.float32).reshape(shape)
+    """The values in turn along every axis: neighbours differ."""
+    places = torch.stack(torch.meshgrid(*map(torch.arange, shape), indexing="ij")).sum(0)
+    return torch.tensor(values, dtype=torch.float32)[places % len(values)]
 
 
 def _documents(row: Row) -> torch.Tensor:

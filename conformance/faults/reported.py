@@ -263,7 +263,9 @@ REPORTED: dict[tuple[str, str], Reported] = {
         "last state", "inclusionAI/cuLA#38", tail_state_not_decayed
     ),
     (_SSD, "exp before the mask in the last chunk"): Reported("decay", "state-spaces/mamba#352", masked_after_exp),
-    (_SSD, "documents of row 0 for all"): Reported("crossing", "fla-org/flash-linear-attention#955", documents_of_row_0),
+    (_SSD, "documents of row 0 for all"): Reported(
+        "crossing", "fla-org/flash-linear-attention#955", documents_of_row_0
+    ),
     (_STEP, "bias overwritten"): Reported("step", "state-spaces/mamba#1046", bias_overwritten),
     (_CONV, "window of the call before"): Reported(
         "window", "vllm-project/vllm-ascend#10558", WindowOfTheCallBefore

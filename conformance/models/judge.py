@@ -47,7 +47,7 @@ def judge_model(runtime: Runtime, model_case: ModelCase, explain: bool = True) -
         yield Finding("full", f"{name}: opened", "skipped", str(lack))
         return
     except Exception as error:  # a runtime of others may raise anything
-        yield Finding("full", f"{name}: opened", "refused", sentence(error))
+        yield Finding("full", f"{name}: opened", "failed to run", sentence(error))
         return
     heard: list[_Heard] = []
     named: Mapping[str, str] = {}  # bugs of functions, which later modes have as well
@@ -58,7 +58,7 @@ def judge_model(runtime: Runtime, model_case: ModelCase, explain: bool = True) -
         except Unsupported as lack:
             heard.append(_Heard(mode, Finding(stage, case, "skipped", str(lack))))
         except Exception as error:
-            heard.append(_Heard(mode, Finding(stage, case, "refused", sentence(error))))
+            heard.append(_Heard(mode, Finding(stage, case, "failed to run", sentence(error))))
         else:
             finding = _compared(stage, case, model_case, told)
             mistake = _mistake(model_case, mode, told, named) if explain and finding.status == "failed" else None
@@ -154,10 +154,10 @@ def _compared(stage: str, case: str, model_case: ModelCase, told: Told) -> Findi
     rows, columns = ([int(i) for i in wrong.any(axis).nonzero()] for axis in (1, 0))
     boxes = (indices("row", rows, wrong.shape[0]), indices("position", columns, wrong.shape[1]))
     entries = "only in " + ", ".join(filter(None, boxes)) if any(boxes) else "all over"
-    counts = {"wrong": int(wrong.sum()), "of": wrong.numel()}
     return Finding(
-        stage, case, "failed", says, column, place, entries=entries, asks=_asks(stage, place, told), **counts
-    )
+        stage, case, "failed", says, column, place, wrong=int(wrong.sum()), of=wrong.numel(), entries=entries,
+        asks=_asks(stage, place, told),
+    )  # fmt: skip
 
 
 def _chunk_size(model_case: ModelCase) -> int:
@@ -183,7 +183,7 @@ def _states(model: Model, model_case: ModelCase) -> Finding:
     except Unsupported as lack:
         return Finding("states", case, "skipped", str(lack))
     except Exception as error:
-        return Finding("states", case, "refused", sentence(error))
+        return Finding("states", case, "failed to run", sentence(error))
     for i, (state, expected) in enumerate(zip(states, model_case.states, strict=True)):
         found = state[0].detach().cpu()
         if found.shape != expected.shape:
