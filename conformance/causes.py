@@ -44,12 +44,9 @@ def likely(wrong: Sequence[Seen], right: Sequence[Case]) -> str:
     for name, explained in explaining.items():
         if len(explained) == len(few) and _explains_all(by_size[_TRIED:], right, [known[name]]):
             return name
-    # The first that explains a case, then the first that explains one of those that are left, and so on.
-    chosen: list[str] = []
-    left = list(few)
-    while left and (names := [name for name, explained in explaining.items() if left[0] in explained]):
-        chosen.append(names[0])
-        left = [each for each in left if each not in explaining[names[0]]]
+    # Of each case the first that explains it alone; a case in which several meet is explained by none.
+    firsts = {next((name for name, explained in explaining.items() if each in explained), None) for each in few}
+    chosen = [name for name in known if name in firsts]
     together = [known[name] for name in chosen]
     if len(chosen) > 1 and _explains_all(by_size, right, together):
         return " and ".join(chosen)

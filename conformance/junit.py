@@ -16,7 +16,9 @@ def junit(tested: Sequence[Tested]) -> str:
     """The whole document. A wrong case is a failure, one that failed to run an error; no times, for they differ."""
     root = ET.Element("testsuites", name="conformance")
     for each in tested:
-        counts = {status: sum(f.status == status for f in each.findings) for status in ("failed", "failed to run", "skipped")}
+        counts = {
+            status: sum(f.status == status for f in each.findings) for status in ("failed", "failed to run", "skipped")
+        }
         suite = ET.SubElement(
             root, "testsuite", name=_text(f"{each.name} ({each.kind})"), tests=str(len(each.findings)),
             failures=str(counts["failed"]), errors=str(counts["failed to run"]), skipped=str(counts["skipped"]),
