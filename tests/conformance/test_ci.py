@@ -11,7 +11,6 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-import click
 import pytest
 import yaml
 from typer.main import get_command
@@ -116,8 +115,8 @@ def test_junit_is_the_same_again_and_escapes() -> None:
         (("--kernel", "..:step"), "cannot be imported"),
         (("--kernel", "my_step.py:step", "--junit", "nowhere/report.xml"), "there is no folder nowhere"),
         (("--kernel", "my_step.py:step", "--junit", "."), "is a folder: name a file in it"),
-        (("--junit", "report.xml"), "pass --kernel or --runtime as well"),
-        (("--faults", "--junit", "report.xml"), "pass --kernel or --runtime as well"),
+        (("--junit", "report.xml"), "pass --kernel"),
+        (("--faults", "--junit", "report.xml"), "pass --kernel"),
     ],
 )
 def test_bad_input_is_one_sentence(arguments: tuple[str, ...], says: str, folder: Path) -> None:
@@ -160,5 +159,5 @@ def test_its_command_is_one_that_the_command_line_takes(monkeypatch) -> None:
         assert (
             context.params["kernel"] == "mykernels/scan.py:selective_scan" and context.params["junit"].suffix == ".xml"
         )
-        with pytest.raises(click.UsageError):
+        with pytest.raises(Exception, match="No such option"):
             command.make_context(name, [*arguments, "--no-such-option"])
