@@ -1,12 +1,14 @@
-"""The likely cause of a wrong result: the mistake that gives exactly this result, if one on the list does.
+"""The likely cause of wrong results: known mistakes that give exactly all that was seen, if there are such.
 
-Each mistake is a change of a case's operands. The plain operations are run on the changed operands; where every entry
-is then what the kernel returned, that is named, and else what the case asks for that none before it did.
+Each mistake is a change of a case's operands. The plain operations are run on the changed operands. A mistake, or
+several together, are named only where every entry of every wrong case is then what the kernel returned, and every
+right case is still right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,50 +16,105 @@ import torch
 from torch import Tensor
 
 from conformance import exact
-from conformance.kernel import TIME_AXIS
-from conformance.loader import Case
+from conformance.loader import HOW, Case
 
 Operands = dict[str, Any]
+Change = Callable[[Operands, Case], Operands | None]
+
+_TRIED = 12  # wrong cases, the smallest ones, on which each mistake is tried alone
 
 
-def cause(case: Case, results: Mapping[str, Tensor]) -> str:
-    """What is likely wrong, in a few words."""
-    kind = exact.Near if case.tolerance else exact.Exact
-    options = {key: value for key, value in case.options.items() if key not in ("cuts", "chunk_size")}
-    inputs = {key: m.float() if m.is_floating_point() else m for key, m in case.inputs.items()}
-    for name, change in (_MISTAKES | _lost_where(case, results)).items():
-        changed = change({**inputs, **options}, case)
-        if changed is not None and _gives(kind, case, changed, results):
+@dataclass(frozen=True)
+class Seen:
+    """A wrong case, its results if they can be compared, and the first wrong position."""
+
+    case: Case
+    results: Mapping[str, Tensor] | None
+    position: int | None
+
+
+def likely(wrong: Sequence[Seen], right: Sequence[Case]) -> str:
+    """The mistakes with which the plain operations give all that was seen, in a few words; "" where none are known."""
+    if not wrong or any(each.results is None for each in wrong):
+        return ""
+    by_size = sorted(wrong, key=lambda each: each.case.expected["y"].numel())
+    known = _MISTAKES | dict(_lost_where(by_size))
+    few = by_size[:_TRIED]
+    explaining = {name: [each for each in few if _explains(each, [known[name]])] for name in known}
+    for name, explained in explaining.items():
+        if len(explained) == len(few) and _explains_all(by_size[_TRIED:], right, [known[name]]):
             return name
-    if torch.isnan(results["y"]).any():
-        return f"NaN: {case.asks}"
-    return case.asks
+    # Of each case the first that explains it alone; a case in which several meet is explained by none.
+    firsts = {next((name for name, explained in explaining.items() if each in explained), None) for each in few}
+    chosen = [name for name in known if name in firsts]
+    together = [known[name] for name in chosen]
+    if len(chosen) > 1 and _explains_all(by_size, right, together):
+        return " and ".join(chosen)
+    return ""
 
 
-def _gives(kind: exact.Kind, case: Case, operands: Operands, results: Mapping[str, Tensor]) -> bool:
+def _explains_all(wrong: Sequence[Seen], right: Sequence[Case], mistakes: Sequence[Change]) -> bool:
+    return all(_explains(each, mistakes) for each in wrong) and all(_spares(case, mistakes) for case in right)
+
+
+def _explains(seen: Seen, mistakes: Sequence[Change]) -> bool:
+    changed = _changed(seen.case, mistakes)
+    return changed is not None and seen.results is not None and _gives(seen.case, changed, seen.results)
+
+
+def _spares(case: Case, mistakes: Sequence[Change]) -> bool:
+    """Whether a right case is right with these mistakes as well."""
+    changed = _changed(case, mistakes)
+    if changed is None:
+        return True
+    found = _computed(case, changed)
+    return found is not None and all(
+        not case.wrong(name, torch.from_numpy(found[name].astype(np.float64))).any()
+        for name in case.expected
+        if name in found
+    )
+
+
+def _changed(case: Case, mistakes: Sequence[Change]) -> Operands | None:
+    """The operands of a case after each of the mistakes that it has; None where it has none of them."""
+    inputs = {key: m.float() if m.is_floating_point() else m for key, m in case.inputs.items()}
+    operands: Operands = {**inputs, **{k: v for k, v in case.options.items() if k not in (*HOW, "chunk_size")}}
+    touched = False
+    for mistake in mistakes:
+        changed = mistake(operands, case)
+        touched |= changed is not None
+        operands = operands if changed is None else changed
+    return operands if touched else None
+
+
+def _computed(case: Case, operands: Operands) -> dict[str, Any] | None:
+    """The plain operation; floats of 64 bits will do where a case has a tolerance."""
     try:
-        found = getattr(exact, case.op)(kind, **operands)
+        return getattr(exact, case.op)(exact.Double if case.tolerance else exact.Exact, **operands)
     except (exact.Inexact, ArithmeticError, IndexError, ValueError):
+        return None
+
+
+def _gives(case: Case, operands: Operands, results: Mapping[str, Tensor]) -> bool:
+    found = _computed(case, operands)
+    if found is None:
         return False
     slack = 4 * float(case.tolerance["y"].max()) if case.tolerance else 0.0
     for name in ("y", "last_state"):
         if name in results and name in found and (name == "y" or name in case.expected):
             expected = torch.from_numpy(found[name].astype(np.float64)).to(results[name].dtype).double()
-            same = (results[name].double() - expected).abs() <= slack
-            if not same.all():
+            if not ((results[name].double() - expected).abs() <= slack).all():
                 return False
     return True
 
 
-def _lost_where(case: Case, results: Mapping[str, Tensor]) -> dict[str, Callable[[Operands, Case], Operands | None]]:
-    """A loss with the period that the first wrong position has, whatever it is."""
-    wrong = case.wrong("y", results["y"])
-    axis = TIME_AXIS[case.op]
-    first = next((place for place in range(wrong.shape[axis]) if wrong.select(axis, place).any()), 0)
-    return {f"the state is lost every {first} steps": _lost_at("", first)} if first else {}
+def _lost_where(wrong: Sequence[Seen]) -> Iterator[tuple[str, Change]]:
+    """A loss with the periods that the first wrong positions have, whatever they are."""
+    for period in sorted({each.position for each in wrong if each.position}):
+        yield f"the state is lost every {period} steps", _lost_at("", period)
 
 
-def _without(*names: str) -> Callable[[Operands, Case], Operands | None]:
+def _without(*names: str) -> Change:
     def change(operands: Operands, case: Case) -> Operands | None:
         present = [name for name in names if operands.get(name) is not None and operands[name] is not False]
         return {key: value for key, value in operands.items() if key not in present} if present else None
@@ -65,7 +122,7 @@ def _without(*names: str) -> Callable[[Operands, Case], Operands | None]:
     return change
 
 
-def _with(names: tuple[str, ...], new: Callable[[Tensor], Tensor]) -> Callable[[Operands, Case], Operands | None]:
+def _with(names: tuple[str, ...], new: Callable[[Tensor], Tensor]) -> Change:
     def change(operands: Operands, case: Case) -> Operands | None:
         present = {name: new(operands[name]) for name in names if operands.get(name) is not None}
         return operands | present if present else None
@@ -73,7 +130,7 @@ def _with(names: tuple[str, ...], new: Callable[[Tensor], Tensor]) -> Callable[[
     return change
 
 
-def _by_group(reorder: Callable[[Tensor], Tensor]) -> Callable[[Operands, Case], Operands | None]:
+def _by_group(reorder: Callable[[Tensor], Tensor]) -> Change:
     """B and C given to every channel or head in another order of groups; reorder: (groups,) of each reader, a new one.
 
     Readers are the heads of ssd, the channels of the scan.
@@ -99,7 +156,7 @@ def _restarts(operands: Operands, case: Case, places: list[int]) -> Operands:
     return operands | {"seq_idx": starts.cumsum(0)[None].expand(batch, -1)}
 
 
-def _lost_at(what: str, size: int | None = None) -> Callable[[Operands, Case], Operands | None]:
+def _lost_at(what: str, size: int | None = None) -> Change:
     def change(operands: Operands, case: Case) -> Operands | None:
         if case.op == "norm" or "seq_idx" in operands:
             return None
@@ -109,7 +166,7 @@ def _lost_at(what: str, size: int | None = None) -> Callable[[Operands, Case], O
     return change
 
 
-def _rolled(names: tuple[str, ...]) -> Callable[[Operands, Case], Operands | None]:
+def _rolled(names: tuple[str, ...]) -> Change:
     """The operand of the step before."""
 
     def change(operands: Operands, case: Case) -> Operands | None:
@@ -122,7 +179,7 @@ def _rolled(names: tuple[str, ...]) -> Callable[[Operands, Case], Operands | Non
 
 
 _BIAS = ("delta_bias", "dt_bias")
-_MISTAKES: dict[str, Callable[[Operands, Case], Operands | None]] = {
+_MISTAKES: dict[str, Change] = {
     "D u is left out": _without("D"),
     "D u is added twice": _with(("D",), lambda m: 2 * m),
     "the gate is left out": _without("z"),

@@ -119,8 +119,11 @@ def numbers(tensor: Tensor, kind: Kind) -> Numbers:
 
 
 def _each(function: Any, values: np.ndarray) -> Numbers:
+    """A function of every number, computed once for each: most operands have few different ones."""
+    flat = values.reshape(-1).tolist()
+    found = {value: function(value) for value in set(flat)}
     out = np.empty(values.shape, dtype=object)
-    out.reshape(-1)[:] = [function(value) for value in values.reshape(-1)]
+    out.reshape(-1)[:] = [found[value] for value in flat]
     return out
 
 

@@ -1,20 +1,24 @@
-"""Running a kernel on cases: a verdict for each stage, where it first goes wrong, and the likely cause."""
+"""Running a kernel on cases: a verdict for each stage, where it first goes wrong, and what is known of the cause."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from conformance.causes import cause
-from conformance.kernel import TIME_AXIS, Kernel, Lacks
+from conformance.cases import cases
+from conformance.cases.crossed import STEPS, crossed_cases, options_of, varied
+from conformance.causes import Seen, likely
+from conformance.entries import described
+from conformance.features import apart, first_use
+from conformance.kernel import TIME_AXIS, Kernel, Lacks, Overwritten
 from conformance.loader import Case
 from conformance.stages import STAGES
 
-Status = Literal["passed", "failed", "refused", "skipped"]
+Status = Literal["passed", "failed", "failed to run", "skipped"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,8 @@ class Finding:
     """How a case came out.
 
     position: the first wrong position, None where none or where the last state alone is wrong; near: that position
-    against known borders; wrong, of: how many entries.
+    against known borders; wrong, of: how many entries; entries: which they are; asks: what the case asks for that no
+    earlier one does; cause: the known mistake that gives all that was seen, "" where there is none.
     """
 
     stage: str
@@ -34,36 +39,118 @@ class Finding:
     cause: str = ""
     wrong: int = 0
     of: int = 0
+    entries: str = ""
+    asks: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def judge(kernel: Kernel, cases: Iterable[Case], explain: bool = True) -> Iterator[Finding]:
-    """A finding for each case, in order; explain: whether causes are looked for."""
-    for case in cases:
-        yield judged(kernel, case, explain)
+@dataclass(frozen=True)
+class Ran:
+    """A case that was run; results: what came back, where it was compared."""
+
+    case: Case
+    finding: Finding
+    results: Mapping[str, Tensor] | None = None
 
 
-def judged(kernel: Kernel, case: Case, explain: bool = True) -> Finding:
+@dataclass(frozen=True)
+class Why:
+    """What is known of why cases are wrong.
+
+    likely: the known mistakes that give all that was seen, of right cases too; else "". apart: each says what all
+    wrong cases have and no right one has; first: where there is no such thing, what the first of them has.
+    """
+
+    likely: str = ""
+    apart: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
+
+
+def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
+    """A kernel on every case of its operations, then on those in which the options that it takes are crossed."""
+    found: list[Ran] = []
+    basic = [case for op in kernel.operations() for case in cases(op, full)]
+    for case in sorted(basic, key=lambda case: list(STAGES).index(case.stage)):
+        found.append(run(kernel, case))
+        yield found[-1]
+    for op in kernel.operations():
+        lacking = untaken(op, [each for each in found if each.case.op == op])
+        crossed = crossed_cases(op, lacking, STEPS) if kernel.is_step else crossed_cases(op, lacking)
+        yield from (run(kernel, case) for case in crossed)
+
+
+def untaken(op: str, found: Sequence[Ran]) -> frozenset[tuple[str, Any]]:
+    """The options of an operation that a kernel does not take: cases with them there are, and none could be run."""
+    with_option = {option: [r.finding.status for r in found if option in options_of(r.case)] for option in varied(op)}
+    none = {"failed to run", "skipped"}
+    return frozenset(option for option, statuses in with_option.items() if statuses and none.issuperset(statuses))
+
+
+def judge(kernel: Kernel, cases: Iterable[Case]) -> list[Finding]:
+    """A finding for each case, in order, with the cause of all that are wrong, if one mistake is."""
+    found = [run(kernel, case) for case in cases]
+    return with_cause(found, why(found))
+
+
+def judged(kernel: Kernel, case: Case) -> Finding:
+    """How one case comes out; no cause is looked for."""
+    return run(kernel, case).finding
+
+
+def why(found: Sequence[Ran]) -> Why:
+    """What is known of why cases are wrong: all that ran is looked at together."""
+    wrong = [each for each in found if each.finding.status == "failed"]
+    right = [each for each in found if each.finding.status == "passed"]
+    if not wrong:
+        return Why()
+    seen = [Seen(each.case, each.results, each.finding.position) for each in wrong]
+    cause = likely(seen, [each.case for each in right])
+    wrong_cases, right_cases = [each.case for each in wrong], [each.case for each in right]
+    both = tuple(apart(wrong_cases, right_cases))
+    began_right = found[0].finding.status == "passed"
+    return Why(cause, both, tuple(first_use(wrong_cases, right_cases)) if began_right and not both else ())
+
+
+def with_cause(found: Sequence[Ran], known: Why) -> list[Finding]:
+    """The findings, with what explains those that are wrong."""
+    return [
+        replace(each.finding, cause=known.likely) if each.finding.status == "failed" else each.finding for each in found
+    ]
+
+
+def run(kernel: Kernel, case: Case) -> Ran:
+    """One case on a kernel."""
+    finding = Finding(case.stage, case.name, "failed", asks=case.asks)
     try:
         results = kernel.run(case)
     except Lacks as lack:
-        return Finding(case.stage, case.name, "skipped", str(lack))
+        return Ran(case, replace(finding, status="skipped", says=str(lack)))
+    except NotImplementedError as error:
+        return Ran(case, replace(finding, status="skipped", says=sentence(error)))
+    except Overwritten as error:
+        return Ran(case, replace(finding, says=str(error)))
     except (Exception, SystemExit) as error:  # a kernel of others may raise anything
-        return Finding(case.stage, case.name, "refused", f"{type(error).__name__}: {error}".splitlines()[0][:300])
+        return Ran(case, replace(finding, status="failed to run", says=sentence(error)))
     try:
         wrong = {name: case.wrong(name, results[name]) for name in case.expected if name in results}
     except ValueError as error:
-        return Finding(case.stage, case.name, "failed", str(error), cause="a result of another form")
+        return Ran(case, replace(finding, says=str(error)))
     count, of = sum(int(m.sum()) for m in wrong.values()), sum(m.numel() for m in wrong.values())
-    if not count:
+    finding = replace(finding, wrong=count, of=of)
+    if not finding.wrong:
         if case.stage == "last state" and "last_state" not in results:
-            return Finding(case.stage, case.name, "skipped", "it returns no last state")
-        return Finding(case.stage, case.name, "passed", of=of)
+            return Ran(case, replace(finding, status="skipped", says="it returns no last state", of=0))
+        return Ran(case, replace(finding, status="passed"), results)
     position, says = _first(case, wrong, results)
-    likely = cause(case, results) if explain else case.asks
-    return Finding(case.stage, case.name, "failed", says, position, near(case, position), likely, count, of)
+    finding = replace(finding, says=says, position=position, near=near(case, position))
+    return Ran(case, replace(finding, entries=described(case, wrong, results)), results)
+
+
+def sentence(error: BaseException) -> str:
+    """What was raised, in one line."""
+    return f"{type(error).__name__}: {error}".splitlines()[0][:300]
 
 
 def _first(case: Case, wrong: dict[str, Tensor], results: dict[str, Tensor]) -> tuple[int | None, str]:
@@ -107,5 +194,5 @@ def by_stage(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
 def verdict(rows: Iterable[Finding]) -> Status:
     """A stage failed where a case did; it passed where one passed and none was refused."""
     statuses = {row.status for row in rows}
-    order: tuple[Status, ...] = ("failed", "refused", "passed", "skipped")
+    order: tuple[Status, ...] = ("failed", "failed to run", "passed", "skipped")
     return next(status for status in order if status in statuses)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
-from collections.abc import Callable, Collection, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -34,6 +39,10 @@ class Lacks(Exception):
     """The kernel has no argument for what a case needs; the message says which."""
 
 
+class Overwritten(Exception):
+    """The kernel has written into an operand; the message says which."""
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A function under test.
@@ -54,6 +63,11 @@ class Kernel:
         """The operations whose cases it is run on."""
         return _CASES.get(self.op, (self.op,))
 
+    @property
+    def is_step(self) -> bool:
+        """Whether it takes one position at a time."""
+        return self.op in _CASES
+
     @torch.no_grad()
     def run(self, case: Case) -> dict[str, Tensor]:
         """Its results by name: y, and last_state where it returns one. Raises Lacks, and whatever the kernel raises."""
@@ -62,24 +76,28 @@ class Kernel:
 
     def _run(self, case: Case) -> dict[str, Tensor]:
         inputs = {name: tensor.clone().to(self.device) for name, tensor in case.inputs.items()}
-        if self.op in _CASES:
+        if self.is_step:
             return self._stepped(case, inputs)
         if OFFSETS in self.accepts and "seq_idx" in inputs:
             inputs = self._with_offsets(inputs)
-        options = dict(case.options)
-        cuts = options.pop("cuts", None)
-        return self._in_pieces(case, inputs, options, cuts) if cuts else self._called(inputs, options)
+        if cuts := case.options.get("cuts"):
+            return self._in_pieces(case, inputs, cuts)
+        return self._called(inputs, case, asked=bool({"last_state", "document_states"} & case.expected.keys()))
 
-    def _called(self, inputs: Mapping[str, Tensor], options: Mapping[str, Any]) -> dict[str, Tensor]:
+    def _called(self, inputs: Mapping[str, Tensor], case: Case, asked: bool) -> dict[str, Tensor]:
+        """asked: whether the last state is asked for, which may be another path through a kernel."""
+        options = case.arguments
         # A limit, a document or a size is not to be left out in silence; a default may be.
         self._check_accepted({*inputs, *(key for key, value in options.items() if value not in (None, False))})
         known = {name: value for name, value in options.items() if name in self.accepts}
         if "dt_limit" in known:
             known["dt_limit"] = tuple(known["dt_limit"])
-        flags = {name: True for name in STATE_OUT if name in self.accepts}
-        if OFFSETS in inputs and OFFSET_STATES in self.accepts:
+        flags = {name: True for name in STATE_OUT if asked and name in self.accepts}
+        if asked and OFFSETS in inputs and OFFSET_STATES in self.accepts:
             flags[OFFSET_STATES] = True
-        found = self.call(**inputs, **known, **flags)
+        given = {name: as_view(self.op, name, m) for name, m in inputs.items()} if case.options.get("views") else inputs
+        with _untouched(given):
+            found = self.call(**given, **known, **flags)
         if not isinstance(found, tuple):
             return {"y": found}
         by_document = OFFSETS in inputs and (OFFSET_STATES in flags or "seq_idx" not in self.accepts)
@@ -107,7 +125,7 @@ class Kernel:
         ends = [begins.new_zeros(1), begins, begins.new_tensor([ids.shape[1]])]
         return kept | {OFFSETS: torch.cat(ends).to(torch.int32)}
 
-    def _in_pieces(self, case, inputs, options, cuts) -> dict[str, Tensor]:
+    def _in_pieces(self, case: Case, inputs: Mapping[str, Tensor], cuts: Sequence[int]) -> dict[str, Tensor]:
         state_in, axis = STATE_IN[self.op], TIME_AXIS[self.op]
         if state_in not in self.accepts:
             raise Lacks(f"it takes no {state_in}")
@@ -118,7 +136,7 @@ class Kernel:
             part = {key: piece(self.op, key, m, start, stop) for key, m in inputs.items()}
             if state is not None:
                 part[state_in] = state
-            found = self._called(part, options)
+            found = self._called(part, case, asked=True)
             if "last_state" not in found:
                 raise Lacks("it returns no last state")
             state = found["last_state"]
@@ -138,9 +156,28 @@ class Kernel:
             self._check_accepted(
                 [name for name, value in arguments.items() if value is not None and value is not False]
             )
-            y = self.call(state, **{name: value for name, value in arguments.items() if name in self.accepts})
-            ys.append(y)
+            given = {name: value for name, value in arguments.items() if name in self.accepts}
+            with _untouched(given):
+                ys.append(self.call(state, **given))
         return {"y": torch.stack(ys, dim=axis), "last_state": state}
+
+
+@contextmanager
+def _untouched(given: Mapping[str, Any]) -> Iterator[None]:
+    """Raises Overwritten where a tensor is not at the end what it was at the beginning."""
+    before = {name: m.clone() for name, m in given.items() if isinstance(m, Tensor)}
+    yield
+    if changed := [name for name, m in before.items() if not torch.equal(m, given[name])]:
+        raise Overwritten(f"it writes into its operand {', '.join(changed)}")
+
+
+def as_view(op: str, name: str, tensor: Tensor) -> Tensor:
+    """The same values as the second half of a tensor twice as wide, as a layer splits its projections."""
+    names = {"selective_scan": "u delta z B C", "ssd": "x dt z B C", "conv": "x", "norm": "x z"}[op].split()
+    if name not in names:
+        return tensor
+    axis = {"selective_scan": 1, "ssd": 2, "conv": 1, "norm": -1}[op]
+    return torch.cat([torch.full_like(tensor, 3), tensor], axis).narrow(axis, tensor.shape[axis], tensor.shape[axis])
 
 
 def _brought_back(result: Any) -> Any:
@@ -176,13 +213,14 @@ def _ssd_step(case: Case, inputs: Mapping[str, Tensor], t: int, state: Tensor | 
     if state is None:
         state = inputs.get("initial_states", inputs["A"].new_zeros(batch, heads, p, n))
     wide: Any = lambda m: None if m is None else m[..., None].expand(*m.shape, p)
+    D = inputs.get("D")
     return state, {
         "x": x[:, t],
         "dt": wide(inputs["dt"][:, t]),
         "A": wide(inputs["A"])[..., None].expand(heads, p, n),
         "B": B[:, t],
         "C": inputs["C"][:, t],
-        "D": wide(inputs.get("D")),
+        "D": D if D is not None and D.dim() == 2 else wide(D),
         "z": inputs["z"][:, t] if "z" in inputs else None,
         "dt_bias": wide(inputs.get("dt_bias")),
         "dt_softplus": case.options["dt_softplus"],
@@ -213,14 +251,21 @@ def _operation(name: str, names: frozenset[str]) -> str:
 
 
 def kernel_named(path: str, op: str | None = None, device: str = "cpu") -> Kernel:
-    """The kernel at "module:function", of an operation if it is told; ValueError where there is none."""
+    """The kernel at "module:function" or "FILE.py:function", of an operation if it is told.
+
+    Modules are looked for in the current folder first, a file's own imports beside it. Raises ValueError where there is
+    no such function.
+    """
     if op is not None and op not in OPERATIONS:
         raise ValueError(f"--operation {op!r} is not known: expected one of {', '.join(OPERATIONS)}.")
-    module, colon, name = path.partition(":")
-    if not colon:
-        raise ValueError(f"--kernel {path!r} must be module:function, such as mypackage.scan:selective_scan.")
+    place, colon, name = path.rpartition(":")
+    if not colon or not place or not name:
+        raise ValueError(
+            f"--kernel {path!r} must be module:function or FILE.py:function, such as mypackage.scan:selective_scan."
+        )
     try:
-        function = getattr(importlib.import_module(module), name)
+        module = _file(Path(place)) if place.endswith(".py") else _module(place)
+        function = getattr(module, name)
     except (Exception, SystemExit) as error:  # a module of others may raise anything
         why = str(error).splitlines()
         raise ValueError(f"--kernel {path!r} cannot be imported: {why[0] if why else type(error).__name__}.") from error
@@ -232,3 +277,28 @@ def kernel_named(path: str, op: str | None = None, device: str = "cpu") -> Kerne
             "needed."
         ) from error
     return kernel(function, path, op, device)
+
+
+def _module(name: str) -> ModuleType:
+    _look_in(Path.cwd())
+    return importlib.import_module(name)
+
+
+def _file(path: Path) -> ModuleType:
+    """A module from a file, whatever its name."""
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    _look_in(path.resolve().parent)
+    name = f"kernel_of_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    assert spec is not None and spec.loader is not None  # it ends in .py
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # a dataclass looks for its module there
+    spec.loader.exec_module(module)
+    return module
+
+
+def _look_in(folder: Path) -> None:
+    """As `python -m` and `python FILE` do."""
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))

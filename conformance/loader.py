@@ -16,6 +16,9 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+HOW = ("cuts", "views")
+"""Options of a case that are no arguments."""
+
 
 @dataclass(frozen=True, eq=False)
 class Case:
@@ -26,7 +29,8 @@ class Case:
     name:      unique within the operation.
     asks:      the one thing that this case needs and no earlier one does: what is likely wrong where it fails.
     inputs:    tensors by argument name, as the operation takes them.
-    options:   other arguments by name; `cuts` is not one: there the sequence is run in pieces, the state carried on.
+    options:   other arguments by name, and how the case is run: `cuts` are where the sequence is cut into pieces, the
+               state carried on; `views` is whether operands are parts of wider tensors, as those of a layer are.
     expected:  float64 tensors by name: "y", and "last_state" where it is asked for; "document_states" (documents, …)
                where documents are packed into one row: the state at the end of each.
     tolerance: float64 tensors by the same names, how far each entry may be; a name that is missing is exact.
@@ -42,6 +46,11 @@ class Case:
     expected: Mapping[str, Tensor]
     tolerance: Mapping[str, Tensor] = field(default_factory=dict)
     borders: Mapping[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The options that an operation takes."""
+        return {name: value for name, value in self.options.items() if name not in HOW}
 
     def wrong(self, name: str, result: Tensor) -> Tensor:
         """Which entries of a result are wrong: bool, the result's shape; NaN is wrong.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +12,8 @@ from typing import Any
 
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.companion import companion_cases
-from conformance.judge import Finding, Status, judge, verdict
+from conformance.cases.crossed import crossed_cases
+from conformance.judge import Finding, Status, Why, run, trial, verdict, why, with_cause
 from conformance.kernel import Kernel
 from conformance.loader import Case, save
 from conformance.models.case import ModelCase, read_all
@@ -26,11 +28,14 @@ UNHEARD: Heard = lambda what: None
 
 @dataclass(frozen=True)
 class Tested:
-    """All findings of one kernel, or of one runtime on models; kind: "kernel", "random" or "models"."""
+    """All findings of one kernel, or of one runtime on models; kind: "kernel", "random" or "models"; why: what is known
+    of why cases of a kernel are wrong.
+    """
 
     name: str
     kind: str
     findings: list[Finding]
+    why: Why = Why()
 
     def stages(self) -> Iterator[tuple[str, Status, list[Finding]]]:
         """(stage, verdict, findings) in order."""
@@ -42,29 +47,47 @@ class Tested:
         """(why, how many cases were not run for it), most cases first."""
         return Counter(finding.says for finding in self.findings if finding.status == "skipped").most_common()
 
+    def failed_to_run(self) -> list[tuple[str, list[Finding]]]:
+        """(what was raised, where), most cases first; the numbers of a message do not make it another."""
+        found: dict[str, list[Finding]] = {}
+        for finding in self.findings:
+            if finding.status == "failed to run":
+                found.setdefault(re.sub(r"\d+", "0", finding.says), []).append(finding)
+        return [(each[0].says, each) for each in sorted(found.values(), key=len, reverse=True)]
+
     @property
     def good(self) -> bool:
-        """Nothing is wrong, and something was run: a kernel that refuses all is none.
+        """Nothing is wrong, all that it takes was run, and something was.
 
         Random cases have every operand, so a kernel that takes fewer may skip them all: its exact cases were run.
         """
         statuses = {finding.status for finding in self.findings}
-        return "failed" not in statuses and ("passed" in statuses or (self.kind, statuses) == ("random", {"skipped"}))
+        if statuses & {"failed", "failed to run"}:
+            return False
+        return "passed" in statuses or (self.kind, statuses) == ("random", {"skipped"})
 
     def to_json(self) -> dict[str, Any]:
         stages = [
             {"stage": stage, "verdict": status, "cases": len(rows), "findings": [r.to_json() for r in rows if r.says]}
             for stage, status, rows in self.stages()
         ]
-        return {"name": self.name, "kind": self.kind, "good": self.good, "stages": stages}
+        failed = [{"says": says, "cases": [f.case for f in each]} for says, each in self.failed_to_run()]
+        known: dict[str, Any] = {
+            "failed_to_run": failed,
+            "likely": self.why.likely,
+            "apart": list(self.why.apart),
+            "first": list(self.why.first),
+        }
+        return {"name": self.name, "kind": self.kind, "good": self.good, **known, "stages": stages}
 
 
 def try_kernel(kernel: Kernel, full: bool = False) -> Iterator[Tested]:
-    """A kernel on the exact cases, then on random ones."""
-    exact = [case for op in kernel.operations() for case in cases(op, full)]
-    random = [case for op in kernel.operations() for case in companion_cases(op)]
-    yield Tested(kernel.name, "kernel", list(judge(kernel, exact)))
-    yield Tested(kernel.name, "random", list(judge(kernel, random)))
+    """A kernel on the exact cases, then on random ones; what is said of why it is wrong is said of all of them."""
+    exact = list(trial(kernel, full))
+    random = [run(kernel, case) for op in kernel.operations() for case in companion_cases(op)]
+    known = why([*exact, *random])
+    yield Tested(kernel.name, "kernel", with_cause(exact, known), known)
+    yield Tested(kernel.name, "random", with_cause(random, known), known)
 
 
 def try_runtime(runtime: Runtime, models: Iterable[ModelCase], heard: Heard = UNHEARD) -> Tested:
@@ -106,7 +129,7 @@ def write(directory: Path, full: bool = False, heard: Heard = UNHEARD) -> tuple[
     vectors.mkdir(parents=True, exist_ok=True)
     count = 0
     for op in OPERATIONS:
-        found: list[Case] = [*cases(op, full), *companion_cases(op)]
+        found: list[Case] = [*cases(op, full), *crossed_cases(op), *companion_cases(op)]
         save(found, vectors / f"{op}.safetensors")
         count += len(found)
     return count, len(_built(directory / "models", full, heard))

@@ -18,5 +18,6 @@ STAGES = {
     "precision": "operands of 12 bits and states of 23: no TF32, bfloat16 or float16 inside",
     "accuracy": "exp, softplus and silu along their curves, and a half-life, to a stated tolerance",
     "dtype": "bfloat16 operands, with a float32 state and one rounding",
+    "crossing": "any three options together, at lengths around every usual chunk",
     "circuit": "operands of compiled circuits",
 }

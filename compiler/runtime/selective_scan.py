@@ -129,7 +129,9 @@ def _chunked(u, delta, A, B, C, initial=None):
 
     steps = max(1, min(length, CHUNK_ELEMENTS // (batch * channels * n)))
     decay, h = u.new_empty(steps, *rows), u.new_empty(steps, *rows)
-    last = u.new_zeros(rows) if initial is None else initial.view(batch, groups, lanes, n).transpose(2, 3).contiguous()
+    last = u.new_zeros(rows)  # of its own: it is written below, and the caller keeps the initial state
+    if initial is not None:
+        last.copy_(initial.view(batch, groups, lanes, n).transpose(2, 3))
     y = u.new_empty(length, batch, groups, 1, lanes)
     for start in range(0, length, steps):
         k = min(steps, length - start)

@@ -18,6 +18,8 @@ def conv_cases(full: bool = False) -> Iterator[Case]:
     yield _conv("window", "one position", "the last tap meets the present position", 1)
     yield _conv("window", "two positions", "a window that reaches before the first position finds zeros", 2)
     yield _conv("window", "taps", "taps in their order, reaching d_conv − 1 back", 9)
+    yield _conv("window", "three taps", "as many taps as there are", 9, taps=3)
+    yield _conv("window", "two taps", "as many taps as there are", 9, taps=2)
     yield _conv("window", "bias", "the bias of the convolution", 5, bias=True)
     yield _conv("window", "silu", "silu after the bias", 9, bias=True, silu=True)
     yield _conv("batch", "batch", "rows of a batch do not meet", 7, batch=3, bias=True)
@@ -31,6 +33,7 @@ def conv_cases(full: bool = False) -> Iterator[Case]:
     yield _conv("packed", "documents", "taps never reach into the document before", 20, documents=(5, 2, 1, 12))
     yield _conv("precision", "wide inputs", "all bits of an input of 12", 7, most=4095)
     yield _conv("dtype", "bfloat16", "inputs in bfloat16", 9, bias=True, silu=True, dtype=BF16)
+    yield _conv("dtype", "float16", "inputs in float16", 9, bias=True, silu=True, dtype=torch.half)
     if full:
         yield _conv("chunk", "2500", "where blocks of positions meet", 2500, bias=True, silu=True)
 
@@ -56,7 +59,7 @@ def _conv(
     draw = Draw(f"conv {name}")
     scale = 128 if silu else 1
     inputs: dict[str, Tensor] = {
-        "x": scale * draw.integers((batch, channels, length), 2 if dtype == BF16 else most),
+        "x": scale * draw.integers((batch, channels, length), most if dtype == torch.float32 else 2),
         "weight": draw.integers((channels, taps), 3),
     }
     if bias:
@@ -92,6 +95,9 @@ def norm_cases(full: bool = False) -> Iterator[Case]:
     yield _norm("occupancy", "odd", "a width that is no power of two", [2.0**10], width=67, weight=True)
     yield _norm("precision", "wide weight", "all bits of a weight of 12", [2.0**10], most=4095, weight=True)
     yield _norm("dtype", "bfloat16", "operands in bfloat16, the mean in float32", [2.0**10], weight=True, dtype=BF16)
+    yield _norm(
+        "dtype", "float16", "operands in float16, the mean in float32", [2.0**10], weight=True, dtype=torch.half
+    )
 
 
 def _norm(

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from conformance import exact
 from conformance.kernel import piece
-from conformance.loader import Case
+from conformance.loader import HOW, Case
 
 BF16 = torch.bfloat16
 
@@ -82,12 +82,12 @@ def case(
     bits = not absolute and isinstance(relative, float) and not relative
     kind = kind or (exact.Exact if bits else exact.Near)
     options = dict(options or {})
-    known = {key: value for key, value in options.items() if key not in ("cuts", "chunk_size")}
+    known = {key: value for key, value in options.items() if key not in (*HOW, "chunk_size")}
     results = getattr(exact, op)(kind, **inputs, **known)
     expected = {key: torch.from_numpy(results[key].astype(np.float64)) for key in ("y", "last_state")[: 1 + last_state]}
     if documents:
         expected["document_states"] = _document_states(op, kind, inputs, known, documents)
-    narrow = ("u", "delta", "x", "dt", "B", "C", "z", "weight", "bias")
+    narrow = ("u", "delta", "x", "dt", "B", "C", "z", "weight", "bias", *(("initial_states",) if op == "conv" else ()))
     given = {key: m.to(dtype) if key in narrow and m.is_floating_point() else m for key, m in inputs.items()}
     for key in given:
         if not torch.equal(given[key].to(inputs[key].dtype), inputs[key]):

@@ -26,7 +26,8 @@ class Row:
     """A case before its numbers are drawn.
 
     heads times channels is d_inner. decay: what A is drawn from. step: what Δ, as it is given, is drawn from.
-    u, b, c: the largest operands; values: what u is drawn from instead. skip, gate: whether there are D and z.
+    u, b, c: the largest operands; values: what u is drawn from instead. skip, gate: whether there are D and z;
+    each_skip: whether D has a number for each channel of a head.
     documents: lengths of packed sequences.
     cuts: where the sequence is cut into pieces. last: whether the last state is asked for.
     """
@@ -50,6 +51,7 @@ class Row:
     softplus: bool = False
     limit: tuple[float, float] | None = None
     skip: bool = False
+    each_skip: bool = False
     gate: bool = False
     initial: int = 0
     documents: tuple[int, ...] = ()
@@ -87,6 +89,10 @@ ROWS = (
         length=9, step=(-128, 32), softplus=True, columns=1,
     ),
     Row(
+        *(), stage="step", name="softplus of -2^24", asks="softplus(x) = 0 as far below as float32 counts", length=5,
+        step=(-(2.0**24), 32), softplus=True, columns=1,
+    ),
+    Row(
         *(), stage="step", name="bias, then softplus", asks="the bias comes before the softplus, and once", length=7,
         step=(-128,), bias=(-64, 160, 192), softplus=True, columns=1, heads=6,
     ),
@@ -101,6 +107,10 @@ ROWS = (
         decay=(ERASE,), step=(0, 1), values=(2.0**14, -(2.0**14), 2.0**-6), columns=1,
     ),
     Row(stage="skip and gate", name="skip", asks="D u, each channel with its own D", length=5, skip=True, heads=5),
+    Row(
+        *(), stage="skip and gate", name="skip of channels", asks="D u, each channel of a head with its own D",
+        length=5, skip=True, heads=3, each_skip=True, only="ssd",
+    ),
     Row(stage="skip and gate", name="gate", asks="a factor silu(z)", length=7, gate=True),
     Row(stage="skip and gate", name="skip and gate", asks="the gate acts on C·h + D u", length=7, skip=True, gate=True),
     Row(
@@ -124,6 +134,10 @@ ROWS = (
     Row(
         *(), stage="occupancy", name="many columns", asks="the last column of a tile", length=3, heads=1, channels=2,
         columns=65, u=1, c=1,
+    ),
+    Row(
+        *(), stage="occupancy", name="256 columns", asks="columns beyond the 128 of most tiles", length=2, heads=1,
+        channels=2, columns=256, u=1, c=1,
     ),
     Row(
         *(), stage="chunk", name="16 and one", asks="a second chunk of one step", length=17, decay=BOTH,
@@ -199,6 +213,10 @@ ROWS = (
         dtype=BF16, skip=True,
     ),
     Row(
+        *(), stage="dtype", name="float16", asks="operands in float16", length=20, decay=BOTH, step=(0, 1),
+        dtype=torch.half, skip=True,
+    ),
+    Row(
         *(), stage="dtype", name="bfloat16, long state", asks="a state beyond 256 beside bfloat16 operands", length=40,
         u=100, dtype=BF16, columns=1, c=1, last=True,
     ),
@@ -244,6 +262,8 @@ def _rendered(op: str, row: Row) -> Case:
         initial=draw.integers((row.batch, *sizes, row.columns), row.initial) if row.initial else None,
         seq_idx=_documents(row) if row.documents else None,
     )
+    if row.each_skip:
+        inputs["D"] = draw.integers(sizes, 9)
     options: dict[str, Any] = {"delta_softplus" if op == "selective_scan" else "dt_softplus": row.softplus}
     if op == "ssd":
         options["chunk_size"] = row.chunk
@@ -260,9 +280,9 @@ def _rendered(op: str, row: Row) -> Case:
 
 
 def _spread(values: tuple[float, ...], shape: tuple[int, ...]) -> torch.Tensor:
-    """The values in turn: every one of them occurs, and neighbours differ."""
-    count = torch.Size(shape).numel()
-    return torch.tensor([values[i % len(values)] for i in range(count)], dtype=torch.float32).reshape(shape)
+    """The values in turn along every axis: neighbours differ."""
+    places = torch.stack(torch.meshgrid(*map(torch.arange, shape), indexing="ij")).sum(0)
+    return torch.tensor(values, dtype=torch.float32)[places % len(values)]
 
 
 def _documents(row: Row) -> torch.Tensor:

@@ -8,12 +8,13 @@ from functools import partial
 from typing import Any
 
 from conformance.faults import scan, small, ssd
+from conformance.faults.reported import REPORTED
 from conformance.kernel import SIGNATURES, Kernel
 
 
 @dataclass(frozen=True)
 class Fault:
-    """op: the operation whose function has it; stage: where its first failing case must stand."""
+    """op: the operation whose function has it; stage: where its first failing case must stand, "" where none fails."""
 
     op: str
     bug: str
@@ -122,6 +123,7 @@ def faults() -> Iterator[Fault]:
                 for bug in bugs:
                     if (op, bug) not in _NOT_THERE:
                         yield Fault(op, bug, _ELSEWHERE.get((op, bug), stage))
+        yield from (Fault(op, bug, found.stage) for (of, bug), found in REPORTED.items() if of == op)
 
 
 def kernel(op: str, bug: str = "") -> Kernel:
@@ -131,4 +133,13 @@ def kernel(op: str, bug: str = "") -> Kernel:
     names -= {"return_last_state", "return_final_states", "return_varlen_states", "cu_seqlens"} | (
         {"seq_idx"} if op in ("step", "norm") else set()
     )
-    return Kernel(f"{op}: {bug or 'right'}", op, partial(FUNCTIONS[op], bug=bug), frozenset(names))
+    call, found = partial(FUNCTIONS[op], bug=bug), REPORTED.get((op, bug))
+    if found is not None:
+        names |= {*found.more}
+        if isinstance(found.twist, type):  # it remembers for as long as the kernel lives
+            call = partial(_remembering, found.twist(), FUNCTIONS[op])
+    return Kernel(f"{op}: {bug or 'right'}", op, call, frozenset(names))
+
+
+def _remembering(twist: Any, right: Callable[..., Any], **given: Any) -> Any:
+    return twist(right, given)

@@ -69,7 +69,7 @@ class FaultyModel:
         only: str = "",
         beside: Mapping[str, str] = NONE,
     ):
-        self.config, self.tensors, self.bug = config, {k: m.float() for k, m in tensors.items()}, bug
+        self.config, self.tensors, self.bug = config, {k: m.clone().float() for k, m in tensors.items()}, bug
         self.dtype = getattr(torch, config["dtype"])
         self.of = lambda op: beside.get(op, bug if only in ("", op) else "")
         self.is_mamba2 = config["model_type"] == "mamba2"

@@ -7,10 +7,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from conformance.faults import numerics
+from conformance.faults.reported import reportable
 
 CHUNK = 16
 
 
+@reportable("selective_scan")
 def selective_scan(
     u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, initial_state=None, seq_idx=None, bug=""
 ):  # fmt: skip

@@ -7,8 +7,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from conformance.faults import numerics
+from conformance.faults.reported import reportable
 
 
+@reportable("step")
 def step(state, x, dt, A, B, C, D=None, z=None, dt_bias=None, dt_softplus=False, bug=""):
     """y like x; state (b, d, n) or (b, h, p, n) is updated in place; arguments as mamba_ssm's
     selective_state_update has them.
@@ -39,6 +41,7 @@ def step(state, x, dt, A, B, C, D=None, z=None, dt_bias=None, dt_softplus=False,
     return y.to(dtype)
 
 
+@reportable("conv")
 def conv(x, weight, bias=None, seq_idx=None, initial_states=None, activation=None, bug=""):
     """y (b, d, l) and the last d_conv − 1 inputs; arguments as `conformance.exact.conv` has them."""
     dtype, (batch, channels, length), taps = x.dtype, x.shape, weight.shape[1]
@@ -83,6 +86,7 @@ def _lost(y: Tensor, x: Tensor, weight: Tensor, bias, activation, size: int) -> 
     return torch.cat(blocks, 2)
 
 
+@reportable("norm")
 def norm(x, weight, z=None, eps=1e-5, group_size=None, norm_before_gate=False, bug=""):
     """y like x; arguments as `conformance.exact.norm` has them."""
     dtype = x.dtype

@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 
 from conformance.faults import numerics
+from conformance.faults.reported import reportable
 from conformance.faults.scan import _keeps
 
 
+@reportable("ssd")
 def ssd(
     x, dt, A, B, C, chunk_size, D=None, z=None, dt_bias=None, dt_softplus=False, dt_limit=(0.0, float("inf")),
     initial_states=None, seq_idx=None, bug="",
@@ -45,11 +47,16 @@ def ssd(
     y = torch.cat(ys, 1)[:, :length]
     last = states[-2] if bug == "last state is of the chunk before" and len(states) > 2 else h
     if D is not None and bug not in ("D left out", "gate before D"):
-        y = y + x[:, :length] * (D[:1].expand_as(D) if bug == "D of head 0 for all" else D)[:, None]
+        y = y + x[:, :length] * _wide(D[:1].expand_as(D) if bug == "D of head 0 for all" else D)
     y = y if z is None else numerics.gate(y, z.float(), bug)
     if D is not None and bug == "gate before D":
-        y = y + x[:, :length] * D[:, None]
+        y = y + x[:, :length] * _wide(D)
     return _hidden_tile(y, bug).to(dtype), last
+
+
+def _wide(D: Tensor) -> Tensor:
+    """D (h,) or (h, p) beside x (b, l, h, p)."""
+    return D if D.dim() == 2 else D[:, None]
 
 
 def _by_head(m: Tensor, heads: int, bug: str) -> Tensor:

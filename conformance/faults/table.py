@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -19,16 +19,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from conformance.cases import cases
 from conformance.cases.companion import companion_cases
 from conformance.faults.catalogue import Fault, faults, kernel
 from conformance.faults.runtime import MODEL_BUGS, FaultyModel, FaultyRuntime
-from conformance.judge import judged
-from conformance.loader import Case
+from conformance.judge import judged, trial
 from conformance.models.case import ModelCase
 from conformance.models.judge import judge_model
 from conformance.models.modes import full, padded, permuted, pieces, steps
-from conformance.stages import STAGES
 
 TOLERANCES = (1e-2, 1e-3)
 LENGTH = 60
@@ -42,7 +39,7 @@ class Row:
     op: str
     bug: str
     expected: str
-    caught: str | None
+    caught: str
     random: bool
     forward: tuple[bool, bool]
     modes: tuple[bool, bool]
@@ -66,26 +63,17 @@ def rows() -> Iterator[Row]:
             yield Row("model", bug, mode, caught_by_models(bug, models), False, *seen_by_allclose("model", bug))
 
 
-def caught(fault: Fault) -> str | None:
-    """The stage of the first exact case that a kernel with this bug gets wrong."""
-    tested = kernel(fault.op, fault.bug)
-    for case in _cases(fault.op, cases):
-        if judged(tested, case, explain=False).status == "failed":
-            return case.stage
-    return None
+def caught(fault: Fault) -> str:
+    """The stage of the first exact case that a kernel with this bug gets wrong; "" where it gets none wrong."""
+    found = trial(kernel(fault.op, fault.bug))
+    return next((each.finding.stage for each in found if each.finding.status == "failed"), "")
 
 
 def seen_by_random_operands(fault: Fault) -> bool:
     """Whether a kernel with this bug gets a companion case wrong."""
     tested = kernel(fault.op, fault.bug)
-    return any(judged(tested, case, explain=False).status == "failed" for case in _cases(fault.op, companion_cases))
-
-
-@cache
-def _cases(op: str, make: Callable[[str], Sequence[Case]]) -> list[Case]:
-    """The cases of an operation in the order of their stages; for a step those of both scans."""
-    found = [case for each in kernel(op).operations() for case in make(each)]
-    return sorted(found, key=lambda case: list(STAGES).index(case.stage))
+    random = [case for op in tested.operations() for case in companion_cases(op)]
+    return any(judged(tested, case).status == "failed" for case in random)
 
 
 def small_models(directory: Path) -> list[ModelCase]:
@@ -103,8 +91,8 @@ def small_models(directory: Path) -> list[ModelCase]:
     return list(build(directory, only=wanted))
 
 
-def caught_by_models(bug: str, models: Sequence[ModelCase]) -> str | None:
-    """The first mode that fails on any model, in the order of modes."""
+def caught_by_models(bug: str, models: Sequence[ModelCase]) -> str:
+    """The first mode that fails on any model, in the order of modes; "" where none does."""
     from conformance.models.modes import MODE_STAGES
 
     found = set()
@@ -113,7 +101,7 @@ def caught_by_models(bug: str, models: Sequence[ModelCase]) -> str | None:
             if finding.status == "failed":
                 found.add(finding.stage)
                 break
-    return next((stage for stage in MODE_STAGES if stage in found), None)
+    return next((stage for stage in MODE_STAGES if stage in found), "")
 
 
 # What is usually done ------------------------------------------------------------------------------------
@@ -191,6 +179,7 @@ def _random_model(kind: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     return config, {name: m.detach().clone() for name, m in model.state_dict().items()}
 
 
+NOT_FOUND = "not found"
 MARK = "<!-- table -->\n"
 
 
@@ -220,8 +209,8 @@ def _totals(found: Sequence[Row]) -> Iterator[str]:
         low, high = (share(lambda row, i=i, which=which: which(row)[i]) for i in (0, 1))
         yield f"| random weights, {name}, allclose 1e-2 / 1e-3 | {low} / {high} |"
     yield f"| random operands in the same modes, 1e-4 (kernels only) | {share(lambda row: row.random)} |"
-    yield f"| exact vectors and models | {share(lambda row: row.caught is not None)} |"
-    yield f"| … at the stage that names the fault | {share(lambda row: row.right)} |"
+    yield f"| exact vectors and models | {share(lambda row: bool(row.caught))} |"
+    yield f"| … at the stage that names the fault | {share(lambda row: row.right and bool(row.caught))} |"
 
 
 def _lines(found: Sequence[Row]) -> Iterator[str]:
@@ -230,7 +219,8 @@ def _lines(found: Sequence[Row]) -> Iterator[str]:
     yield "| function | bug | exact: caught at | random operands | 1e-2 / 1e-3, forward | 1e-2 / 1e-3, five modes |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for row in found:
-        stage = row.caught if row.right else f"**{row.caught}**, not {row.expected}"
+        caught = row.caught or NOT_FOUND
+        stage = caught if row.right else f"**{caught}**, not {row.expected or NOT_FOUND}"
         pairs = [" / ".join(marks[seen] for seen in pair) for pair in (row.forward, row.modes)]
         yield f"| {row.op} | {row.bug} | {stage} | {marks[row.random]} | {pairs[0]} | {pairs[1]} |"
     yield ""

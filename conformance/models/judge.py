@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor
 
+from conformance.entries import indices
 from conformance.faults.runtime import MODEL_BUGS, FaultyRuntime
-from conformance.judge import Finding, near
+from conformance.judge import Finding, near, sentence
 from conformance.loader import Case
 from conformance.models.case import ModelCase, right_entries
 from conformance.models.modes import MODE_STAGES, Mode, Told, modes
@@ -25,8 +25,21 @@ _KERNEL_BUGS: tuple[Mapping[str, str], ...] = (
 )
 
 
+@dataclass(frozen=True)
+class _Heard:
+    """A mode that was run, and the runtime of ours with a mistake that says the same where it is wrong."""
+
+    mode: Mode
+    finding: Finding
+    mistake: FaultyRuntime | None = None
+
+
 def judge_model(runtime: Runtime, model_case: ModelCase, explain: bool = True) -> Iterator[Finding]:
-    """A finding for each mode, in order; explain: whether the mistake that gives the same logits is looked for."""
+    """A finding for each mode, in order; explain: whether mistakes that give the same logits are looked for.
+
+    A mistake is named as the cause of a wrong mode where every logit of this mode is what it gives, and where it leaves
+    every mode right that is right.
+    """
     name = model_case.name
     try:
         model = runtime.open(model_case.directory)
@@ -34,23 +47,47 @@ def judge_model(runtime: Runtime, model_case: ModelCase, explain: bool = True) -
         yield Finding("full", f"{name}: opened", "skipped", str(lack))
         return
     except Exception as error:  # a runtime of others may raise anything
-        yield Finding("full", f"{name}: opened", "refused", _sentence(error))
+        yield Finding("full", f"{name}: opened", "failed to run", sentence(error))
         return
+    heard: list[_Heard] = []
     named: Mapping[str, str] = {}  # bugs of functions, which later modes have as well
     for stage, mode_name, mode in modes(model_case.tokens.shape[1]):
         case = f"{name}: {mode_name}"
         try:
             told = mode(model, model_case.tokens)
         except Unsupported as lack:
-            yield Finding(stage, case, "skipped", str(lack))
+            heard.append(_Heard(mode, Finding(stage, case, "skipped", str(lack))))
         except Exception as error:
-            yield Finding(stage, case, "refused", _sentence(error))
+            heard.append(_Heard(mode, Finding(stage, case, "failed to run", sentence(error))))
         else:
             finding = _compared(stage, case, model_case, told)
             mistake = _mistake(model_case, mode, told, named) if explain and finding.status == "failed" else None
             named = mistake.beside if mistake else named
-            yield replace(finding, cause=mistake.name) if mistake else finding
+            heard.append(_Heard(mode, finding, mistake))
+    yield from _with_causes(heard, model_case)
     yield _states(model, model_case)
+
+
+def _with_causes(heard: Sequence[_Heard], model_case: ModelCase) -> Iterator[Finding]:
+    right = [each.mode for each in heard if each.finding.status == "passed"]
+    spares: dict[str, bool] = {}
+    for each in heard:
+        if each.mistake is None:
+            yield each.finding
+            continue
+        name = each.mistake.name
+        if name not in spares:
+            spares[name] = all(_is_right(each.mistake, model_case, mode) for mode in right)
+        yield replace(each.finding, cause=name) if spares[name] else each.finding
+
+
+def _is_right(mistake: FaultyRuntime, model_case: ModelCase, mode: Mode) -> bool:
+    try:
+        with torch.no_grad():
+            told = mode(mistake.open(model_case.directory), model_case.tokens)
+    except Exception:  # a mistake may end in anything
+        return False
+    return _compared("full", "", model_case, told).status == "passed"
 
 
 def _mistake(model_case: ModelCase, mode: Mode, told: Told, named: Mapping[str, str]) -> FaultyRuntime | None:
@@ -86,10 +123,6 @@ def _says_the_same(runtime: FaultyRuntime, model_case: ModelCase, mode: Mode, to
     return _compared("full", "", model_case, mistaken).status == "failed"
 
 
-def _sentence(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0][:300]
-
-
 def _compared(stage: str, case: str, model_case: ModelCase, told: Told) -> Finding:
     """Every position of every row against the exact logits."""
     length = model_case.tokens.shape[1] if told.length is None else told.length
@@ -97,7 +130,7 @@ def _compared(stage: str, case: str, model_case: ModelCase, told: Told) -> Findi
     shape = tuple(told.logits.shape)
     if shape[:2] != (len(told.rows), length) or shape[2:] < (vocab,):
         text = f"logits have shape {shape}, not {(len(told.rows), length, vocab)}"
-        return Finding(stage, case, "failed", text, cause="a result of another shape")
+        return Finding(stage, case, "failed", text, asks=MODE_STAGES[stage])
     starts = torch.zeros(len(told.rows), dtype=torch.int64) if told.starts is None else told.starts
     right = torch.ones(told.logits.shape[:2], dtype=torch.bool)
     for i, (row, start) in enumerate(zip(told.rows.tolist(), starts.tolist(), strict=True)):
@@ -118,8 +151,13 @@ def _compared(stage: str, case: str, model_case: ModelCase, told: Told) -> Findi
     chunk = _chunk_size(model_case)
     if chunk and column and column % chunk == 0 and place in ("", f"at a multiple of {column & -column}"):
         place = f"at the chunk border {column}"
-    cause = _cause(stage, place, told, model_case, wrong)
-    return Finding(stage, case, "failed", says, column, place, cause, int(wrong.sum()), wrong.numel())
+    rows, columns = ([int(i) for i in wrong.any(axis).nonzero()] for axis in (1, 0))
+    boxes = (indices("row", rows, wrong.shape[0]), indices("position", columns, wrong.shape[1]))
+    entries = "only in " + ", ".join(filter(None, boxes)) if any(boxes) else "all over"
+    return Finding(
+        stage, case, "failed", says, column, place, wrong=int(wrong.sum()), of=wrong.numel(), entries=entries,
+        asks=_asks(stage, place, told),
+    )  # fmt: skip
 
 
 def _chunk_size(model_case: ModelCase) -> int:
@@ -127,13 +165,11 @@ def _chunk_size(model_case: ModelCase) -> int:
     return json.loads((model_case.directory / "config.json").read_text()).get("chunk_size", 0)
 
 
-def _cause(stage: str, place: str, told: Told, model_case: ModelCase, wrong: Tensor) -> str:
-    """What the first wrong position says; for pieces, whether the model went on as if nothing had been before."""
+def _asks(stage: str, place: str, told: Told) -> str:
+    """What a mode asks for, where the first wrong position stands."""
     if told.borders.get("cut") and "cut" in place and stage in ("pieces", "steps"):
         kind = "several new tokens" if stage == "pieces" else "a new token"
-        return f"{kind} with a cache: the state or window before the cut is lost or changed"
-    if "pad" in place:
-        return "padding leaves a trace in the window or state"
+        return f"{kind} with a cache: the state and window before the cut are kept"
     return MODE_STAGES[stage]
 
 
@@ -147,7 +183,7 @@ def _states(model: Model, model_case: ModelCase) -> Finding:
     except Unsupported as lack:
         return Finding("states", case, "skipped", str(lack))
     except Exception as error:
-        return Finding("states", case, "refused", _sentence(error))
+        return Finding("states", case, "failed to run", sentence(error))
     for i, (state, expected) in enumerate(zip(states, model_case.states, strict=True)):
         found = state[0].detach().cpu()
         if found.shape != expected.shape:
@@ -158,5 +194,7 @@ def _states(model: Model, model_case: ModelCase) -> Finding:
         if wrong.any():
             at = tuple(wrong.nonzero()[0].tolist())
             says = f"layer {i}, state{list(at)} is {float(found[at]):.9g}, not {float(expected[at]):.9g}"
-            return Finding("states", case, "failed", says, None, "at the end", MODE_STAGES["states"], int(wrong.sum()))
+            return Finding(
+                "states", case, "failed", says, None, "at the end", asks=MODE_STAGES["states"], wrong=int(wrong.sum())
+            )
     return Finding("states", case, "passed", of=sum(state.numel() for state in model_case.states))

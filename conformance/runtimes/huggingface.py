@@ -24,6 +24,8 @@ def _kernels() -> tuple[Kernel, ...]:
     def mamba_selective_scan(
         u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, return_last_state=False
     ):
+        if B.dim() == 4:
+            raise NotImplementedError("it takes no groups")
         return mamba.mamba_selective_scan(u, delta, A, B, C, D, z, delta_bias, delta_softplus, return_last_state)
 
     def mamba_selective_state_update(state, x, dt, A, B, C, D=None, z=None, dt_bias=None, dt_softplus=False):
@@ -33,6 +35,8 @@ def _kernels() -> tuple[Kernel, ...]:
         x, dt, A, B, C, chunk_size, D=None, dt_bias=None, initial_states=None, dt_softplus=False,
         dt_limit=(0.0, float("inf")), return_final_states=False,
     ):  # fmt: skip
+        if D is not None and D.dim() == 2:
+            raise NotImplementedError("it takes no D of each channel")
         return mamba2.mamba2_chunk_scan(
             x, dt, A, B, C, chunk_size, D, dt_bias, initial_states, dt_softplus, dt_limit, return_final_states
         )

@@ -20,8 +20,18 @@ from conformance.models.runtime import Unsupported
 from conformance.runtimes import Known
 
 
-def causal_conv1d(x, weight, bias=None, seq_idx=None, activation=None):
-    return cpu_layers.causal_conv1d(x, weight, bias, seq_idx, activation)
+def ssd(
+    x, dt, A, B, C, chunk_size, D=None, z=None, dt_bias=None, initial_states=None, dt_softplus=False,
+    dt_limit=(0.0, float("inf")), return_final_states=False,
+):  # fmt: skip
+    """The scan of Mamba-2, which takes no packed sequences on a CPU."""
+    return ssd_scan(
+        x, dt, A, B, C, chunk_size, D, z, dt_bias, initial_states, None, dt_softplus, dt_limit, return_final_states
+    )
+
+
+def causal_conv1d(x, weight, bias=None, activation=None):
+    return cpu_layers.causal_conv1d(x, weight, bias, None, activation)
 
 
 def gated_norm(x, weight, z=None, eps=1e-6, group_size=None, norm_before_gate=True):
@@ -65,6 +75,6 @@ class OurRuntime:
 
 
 def load() -> Known:
-    functions = (selective_scan, ssd_scan, cpu_layers.selective_state_update, causal_conv1d, gated_norm)
+    functions = (selective_scan, ssd, cpu_layers.selective_state_update, causal_conv1d, gated_norm)
     kernels = tuple(kernel(function) for function in functions)
     return Known("ours", f"PyTorch {torch.__version__}", kernels, OurRuntime())

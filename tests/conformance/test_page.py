@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cases import cases
+from conformance.cases import OPERATIONS, cases
+from conformance.cases.crossed import crossed_cases
 from conformance.faults.catalogue import Fault, faults
+from conformance.faults.reported import REPORTED
 from conformance.faults.runtime import MODEL_BUGS
-from conformance.faults.table import MARK, Row, seen_by_allclose, seen_by_random_operands, text
+from conformance.faults.table import MARK, NOT_FOUND, Row, seen_by_allclose, seen_by_random_operands, text
 from conformance.loader import save
 from conformance.models.modes import MODE_STAGES
 from conformance.runtimes import NAMES
@@ -52,7 +54,7 @@ def rows_of_the_page() -> list[Row]:
     seen = {"yes": True, "–": False}
     line = r"^\| (\S+) \| (.*?) \| (.*?) \| (yes|–) \| (yes|–) / (yes|–) \| (yes|–) / (yes|–) \|$"
     return [
-        Row(op, bug, stage, stage, *_paired([seen[mark] for mark in marks]))
+        Row(op, bug, (found := stage.removeprefix(NOT_FOUND)), found, *_paired([seen[mark] for mark in marks]))
         for op, bug, stage, *marks in re.findall(line, PAGE, re.MULTILINE)
     ]
 
@@ -85,6 +87,23 @@ def test_marks_are_those_that_are_found_again(row: Row) -> None:
     """A sample, in which every function has every pattern of marks that it has in the table."""
     random = row.op != "model" and seen_by_random_operands(Fault(row.op, row.bug, row.expected))
     assert (random, *seen_by_allclose(row.op, row.bug)) == (row.random, row.forward, row.modes), AGAIN
+
+
+def test_reported_bugs_stand_there_with_their_reports() -> None:
+    """And what is not found is named, with a reason."""
+    told = re.findall(r"^\| (\S+) \| (.*?) \| (\S+#\d+) \| (.*?) \|$", PAGE, re.MULTILINE)
+    reported = [
+        (op, bug, found.source, found.stage or NOT_FOUND) for (op, bug), found in REPORTED.items() if found.source
+    ]
+    assert told == reported and len(told) == 20
+    not_found = [bug for _, bug, _, stage in reported if stage == NOT_FOUND]
+    assert not_found == re.findall(r"^- \*(.*?)\*: no case ", PAGE, re.MULTILINE)
+
+
+def test_the_numbers_of_crossed_cases() -> None:
+    counts = [len(crossed_cases(op)) for op in OPERATIONS]
+    words = "{} cases of the scan, {} of ssd, {} of a convolution and {} of a norm"
+    assert words.format(*counts) in " ".join(PAGE.split())
 
 
 def test_what_exact_results_see_others_do_not_always() -> None:

@@ -97,7 +97,7 @@ def test_a_mistake_that_changes_nothing_explains_nothing(tmp_path) -> None:
             return model
 
     first = next(iter(judge_model(OtherEpsilon(), case)))
-    assert first.status == "failed" and first.cause == MODE_STAGES["full"]
+    assert (first.status, first.cause, first.asks) == ("failed", "", MODE_STAGES["full"])
 
 
 def test_a_position_is_told_against_the_chunks_of_the_model(tmp_path) -> None:

@@ -1,0 +1,205 @@
+"""Exact cases in which any three options of an operation meet: what works alone may fail together.
+
+Rows come from `covering`, and their lengths stand around every usual size of a chunk. Options that a kernel does not
+take are left out of its rows, which then cover what is left. Every term of a result is a multiple of one power of two,
+so that bfloat16 and half hold it without rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import accumulate
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from conformance.cases.covering import covering
+from conformance.cases.draw import BF16, Draw, assemble, case
+from conformance.loader import Case
+
+LENGTHS = (1, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1025)
+STEPS = (1, 4)  # positions, of a kernel that takes one at a time
+STRENGTH = 3
+_DTYPES = {"float32": torch.float32, "bfloat16": BF16, "float16": torch.half}
+_HEADS, _CHANNELS, _COLUMNS = 4, 2, 2
+_ERASES = -256.0
+_LIMIT = 16.0
+
+Factors = dict[str, Sequence[Any]]
+Option = tuple[str, Any]
+"""A factor, and a value of it that not every kernel takes."""
+
+
+@cache
+def crossed_cases(op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS) -> list[Case]:
+    """The crossed cases of an operation; without: values that its factors do not take."""
+    factors = factors_of(op, lengths)
+    kept = {name: [v for v in values if (name, v) not in without] for name, values in factors.items()}
+    render = {"conv": _conv, "norm": _norm}.get(op, _scan)
+    return [render(op, row) for row in covering(kept, STRENGTH)]
+
+
+def factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
+    """What is crossed; the first value of a factor is what every kernel takes."""
+    common: Factors = {"length": lengths, "dtype": [*_DTYPES], "batch": [1, 2], "views": [False, True]}
+    if op == "norm":
+        return common | {"length": (1, 3, 5), "groups": [1, 2], "z": [False, True], "gate": ["after", "before"]}
+    if op == "conv":
+        start = ["nothing", "state", "pieces", "documents"]
+        more: Factors = {"start": start, "bias": [False, True], "activation": [None, "silu"], "taps": [4, 3, 2]}
+        return common | more | {"last state": [False, True]}
+    found: Factors = common | {"start": ["nothing", "state", "pieces", "documents"], "last state": [False, True]}
+    found |= {name: [False, True] for name in ("D", "z", "bias", "softplus")} | {"groups": [1, 2]}
+    if op == "ssd":
+        found |= {"D": ["no", "of heads", "of channels"], "chunk": [64, 16, 256], "limit": [False, True]}
+    return found
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    """A row in words: "129 positions, float32, D, z, 2 groups"."""
+    said = [f"{row['length']} positions" if row["length"] > 1 else "1 position", row["dtype"]]
+    for name, value in row.items():
+        match name:
+            case "length" | "dtype":
+                continue
+            case "groups" | "batch" | "taps":
+                said += [f"{value} {'rows' if name == 'batch' else name}"] if value > 1 or name == "taps" else []
+            case "start":
+                said += [] if value == "nothing" else ["initial state" if value == "state" else value]
+            case "chunk":
+                said.append(f"chunks of {value}")
+            case _:
+                said += [name if value is True else f"{name} {value}"] if value not in (False, None, "no") else []
+    return ", ".join(said)
+
+
+def _cuts(row: Mapping[str, Any]) -> list[int]:
+    """Where a sequence is cut: after one position, and around its middle."""
+    length = row["length"]
+    return sorted({1, length // 2, length // 2 + 1} - {0, length}) if row["start"] == "pieces" and length > 1 else []
+
+
+def _documents(row: Mapping[str, Any]) -> list[list[int]]:
+    """The lengths of the documents of each row of a batch: each row has its own."""
+    length, found = row["length"], []
+    for i in range(row["batch"]):
+        ends = sorted({min(length, end) for end in (5 + 3 * i, 64 - i, 65, 200 + i, length)})
+        found.append([end - start for start, end in zip([0, *ends], ends, strict=False)])
+    return found
+
+
+def _common(row: Mapping[str, Any], op: str, inputs: dict[str, Tensor], options: dict[str, Any], **more: Any) -> Case:
+    cuts, documents = _cuts(row), _documents(row) if row["start"] == "documents" else []
+    if documents:
+        ids = [[i for i, size in enumerate(lengths) for _ in range(size)] for lengths in documents]
+        inputs["seq_idx"] = torch.tensor(ids, dtype=torch.int32)
+    options |= {"cuts": cuts} if cuts else {}
+    options |= {"views": True} if row["views"] else {}
+    borders = {"cut": cuts, "document": list(accumulate(documents[0]))[:-1] if documents else []}
+    if "chunk" in row:
+        borders["chunk"] = list(range(row["chunk"], row["length"], row["chunk"]))
+    name = _name(row)
+    return case(
+        op, "crossing", name, f"these together: {name}", inputs, options, last_state=row["last state"],
+        borders={what: places for what, places in borders.items() if places}, dtype=_DTYPES[row["dtype"]], **more,
+    )  # fmt: skip
+
+
+def _scan(op: str, row: Mapping[str, Any]) -> Case:
+    """Writes are rare, and an operand fits into 8 bits; of a float32 state 11 are used, of a narrower one 8."""
+    draw, wide = Draw(f"{op} crossed {_name(row)}"), row["dtype"] == "float32"
+    own = 1 if op == "ssd" else _CHANNELS
+    time, sizes = (row["batch"], row["length"]), (_HEADS, _CHANNELS)
+    softplus, limit = row["softplus"], row.get("limit", False)
+    write, idle = (32.0 if softplus or limit else 1.0), (-128.0 if softplus else -8.0 if limit else 0.0)
+    raw = draw.of((idle,) * 7 + (write,), (*time, _HEADS, own))
+    bias = draw.of((-64, 32, 64) if softplus else (1, 2, 3), (_HEADS, own)) if row["bias"] else None
+    step = _LIMIT if limit else write
+    # Results are multiples of a step, or, as half has no room for them behind a gate, B is divided by it.
+    unit = 1.0 if row["dtype"] == "float16" else step
+    inputs = assemble(
+        op,
+        draw.integers((*time, *sizes), 60 if wide else 2),
+        raw if bias is None else raw - bias,
+        # Drawn, not in turn: in any order that repeats, channels that are exchanged may have the same decay.
+        draw.of((-0.0, _ERASES), (_HEADS, own, 1 if op == "ssd" else _COLUMNS)),
+        draw.integers((*time, row["groups"], _COLUMNS), 1) * (unit / step),
+        draw.integers((*time, row["groups"], _COLUMNS), 2 if wide else 1),
+        D=unit * draw.integers((_HEADS, own), 9) if row["D"] not in (False, "no") else None,
+        z=draw.of((32, 64, 64, -128), (*time, *sizes)) if row["z"] else None,
+        bias=bias,
+        initial=unit * draw.integers((row["batch"], *sizes, _COLUMNS), 1000 if wide else 20)
+        if row["start"] in ("state", "pieces")
+        else None,
+    )
+    if row["D"] == "of channels":
+        inputs["D"] = unit * draw.integers(sizes, 9)
+    options: dict[str, Any] = {"delta_softplus" if op == "selective_scan" else "dt_softplus": softplus}
+    if op == "ssd":
+        options |= {"chunk_size": row["chunk"]} | ({"dt_limit": [0.0, _LIMIT]} if limit else {})
+    alone = _documents(row)[0] if row["start"] == "documents" and row["batch"] == 1 else ()
+    return _common(row, op, inputs, options, documents=alone)
+
+
+def _conv(op: str, row: Mapping[str, Any]) -> Case:
+    """With an activation every sum is a multiple of 128, of which silu is 0 or the number itself."""
+    draw, scale, channels = Draw(f"conv crossed {_name(row)}"), 128 if row["activation"] else 1, 8
+    inputs = {
+        "x": scale * draw.integers((row["batch"], channels, row["length"]), 9),
+        "weight": draw.integers((channels, row["taps"]), 3),
+    }
+    if row["bias"]:
+        inputs["bias"] = scale * draw.integers((channels,), 9)
+    if row["start"] in ("state", "pieces"):
+        inputs["initial_states"] = scale * draw.integers((row["batch"], channels, row["taps"] - 1), 9)
+    return _common(row, op, inputs, {"activation": row["activation"]})
+
+
+def _norm(op: str, row: Mapping[str, Any]) -> Case:
+    """Magnitudes that are one power of two in each group, so that the root mean square is one."""
+    draw, width, groups = Draw(f"norm crossed {_name(row)}"), 16, row["groups"]
+    shape = (row["batch"], row["length"])
+    level = torch.tensor([2.0**9, 2.0**7][:groups]).repeat_interleave(width // groups)
+    rows = 2.0 ** torch.arange(row["length"])[:, None]
+    inputs = {"x": draw.integers((*shape, width), 1) * level * rows, "weight": draw.integers((width,), 9)}
+    if row["z"]:
+        gates = torch.tensor([32.0, 64.0])[torch.arange(row["batch"] * row["length"]) % 2]
+        inputs["z"] = gates.reshape(*shape, 1).expand(*shape, width)
+    options = {"eps": 1e-5, "group_size": width // groups, "norm_before_gate": row["gate"] == "before"}
+    return _common({**row, "start": "nothing", "last state": False}, op, inputs, options)
+
+
+def varied(op: str) -> Iterator[Option]:
+    """Every value of a factor that a kernel may not take."""
+    for name, values in factors_of(op).items():
+        if name not in ("length", "chunk", "last state"):
+            yield from ((name, value) for value in values[1:])
+
+
+def options_of(case: Case) -> frozenset[Option]:
+    """The values of factors that a case has, of those that not every kernel takes."""
+    inputs, options, op = case.inputs, case.options, case.op
+    operand = inputs["u" if op == "selective_scan" else "x"]
+    found: dict[str, Any] = {"dtype": str(operand.dtype).removeprefix("torch."), "batch": min(2, len(operand))}
+    start = [("pieces", "cuts" in options), ("documents", "seq_idx" in inputs), ("state", _STATES & inputs.keys())]
+    found["start"] = next((name for name, has in start if has), "nothing")
+    found |= {"z": "z" in inputs, "bias": bool(_BIASES & inputs.keys()), "views": bool(options.get("views"))}
+    found |= {"limit": bool(options.get("dt_limit")), "D": "D" in inputs}
+    found["softplus"] = bool(options.get("delta_softplus") or options.get("dt_softplus"))
+    if op == "ssd" and "D" in inputs:
+        found["D"] = "of heads" if inputs["D"].dim() == 1 else "of channels"
+    if op in ("selective_scan", "ssd"):
+        B = inputs["B"]
+        found["groups"] = min(2, B.shape[2] if op == "ssd" else B.shape[1] if B.dim() == 4 else 1)
+    if op == "conv":
+        found |= {"activation": options["activation"], "taps": inputs["weight"].shape[1]}
+    if op == "norm":
+        found["groups"] = min(2, operand.shape[-1] // options["group_size"])
+        found["gate"] = "before" if options["norm_before_gate"] else "after"
+    return frozenset(found.items())
+
+
+_STATES = {"initial_state", "initial_states"}
+_BIASES = {"delta_bias", "dt_bias", "bias"}

@@ -1,0 +1,101 @@
+"""Which entries of a result are wrong, in words that are read off the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from conformance.loader import Case
+
+_RESULTS = {"y": "y", "last_state": "the last state", "document_states": "the states of documents"}
+_AXES = {
+    ("selective_scan", "y"): ("row", "channel", "position"),
+    ("selective_scan", "state"): ("row", "channel", "state column"),
+    ("ssd", "y"): ("row", "position", "head", "channel of a head"),
+    ("ssd", "state"): ("row", "head", "channel of a head", "state column"),
+    ("conv", "y"): ("row", "channel", "position"),
+    ("conv", "state"): ("row", "channel", "place of the window"),
+    ("norm", "y"): ("row", "position", "channel"),
+}
+_MODULI = (2, 3, 4, 8, 16, 32, 64, 128, 256)
+_LISTED = 4
+
+
+def described(case: Case, wrong: Mapping[str, Tensor], results: Mapping[str, Tensor]) -> str:
+    """Where each wrong result is wrong, and what stands there instead, where that is known."""
+    return "; ".join(
+        ": ".join((_RESULTS[name], "; ".join((_place(axes, mask), *_instead(axes, case, name, mask, results[name])))))
+        for name, mask in wrong.items()
+        if mask.any() and (axes := axes_of(case.op, name))
+    )
+
+
+def axes_of(op: str, name: str) -> tuple[str, ...]:
+    """What the axes of a result are."""
+    axes = _AXES[op, "y" if name == "y" else "state"]
+    return ("document", *axes[1:]) if name == "document_states" else axes
+
+
+def _place(axes: Sequence[str], mask: Tensor) -> str:
+    """The smallest box around the wrong entries."""
+    said = []
+    for i, axis in enumerate(axes):
+        others = [k for k in range(mask.dim()) if k != i]
+        places = torch.nonzero(mask.amax(others) if others else mask).flatten().tolist()
+        if words := indices(axis, places, mask.shape[i]):
+            said.append(words)
+    return "only in " + ", ".join(said) if said else "all over"
+
+
+def indices(axis: str, places: list[int], size: int) -> str:
+    """Some of the indices of an axis in words; "" where they are all of them."""
+    first, last, count = places[0], places[-1], len(places)
+    if count == size:
+        return ""
+    if count == 1:
+        return f"{axis} {first}"
+    if last - first + 1 == count:
+        return f"{axis}s from {first} on" if last == size - 1 else f"{axis}s {first} to {last}"
+    for modulus in _MODULI:
+        like = list(range(first % modulus, size, modulus))
+        if places == [i for i in like if i >= first]:
+            behind = "" if places == like else f" from {first} on"
+            return f"{axis}s ≡ {first % modulus} mod {modulus}{behind}"
+    if count <= _LISTED:
+        return f"{axis}s {', '.join(map(str, places))}"
+    if first == 0 and last == size - 1:
+        return f"{count} of {size} {axis}s"
+    return f"{count} of the {axis}s from {first} " + ("on" if last == size - 1 else f"to {last}")
+
+
+def _instead(axes: Sequence[str], case: Case, name: str, mask: Tensor, result: Tensor) -> Iterator[str]:
+    """What the wrong entries are: the right ones of another index, nothing, no numbers, or a multiple."""
+    found, expected = result.double(), case.expected[name].float().to(result.dtype).double()
+    if others := list(_of_others(axes, found, expected, mask)):
+        yield ", ".join(others[:_LISTED])
+        return
+    there, right = found[mask], expected[mask]
+    if torch.isnan(there).all():
+        yield "they are NaN"
+    elif (there == 0).all():
+        yield "they are 0"
+    elif (right != 0).all() and len(set((there / right).tolist())) == 1:
+        yield f"they are {float(there[0] / right[0]):.6g} times what is right"
+
+
+def _of_others(axes: Sequence[str], found: Tensor, expected: Tensor, mask: Tensor) -> Iterator[str]:
+    """Where every wrong index of an axis has the result of another: "row 1 has that of row 0"."""
+    for i, axis in enumerate(axes):
+        others = [k for k in range(mask.dim()) if k != i]
+        pairs = []
+        for place in torch.nonzero(mask.amax(others)).flatten().tolist():
+            here = found.select(i, place)
+            same = (expected.movedim(i, 0) == here).flatten(1).all(1)
+            matches = [j for j in torch.nonzero(same).flatten().tolist() if j != place]
+            if not matches or not here.any():
+                break
+            pairs.append((place, min(matches, key=lambda j: (abs(j - place), j))))
+        else:
+            yield from (f"{axis} {place} has that of {axis} {other}" for place, other in pairs)

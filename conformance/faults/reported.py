@@ -1,0 +1,289 @@
+"""Bugs of kernels as people have reported them, each with its report: our functions, wrong where theirs were.
+
+The reports were written by people who do not know the cases here. A bug is a function of the right one and of the
+arguments by their names; a class is one that remembers from call to call.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from conformance.faults import numerics
+
+Right = Callable[..., Any]
+Given = dict[str, Any]
+Twist = Callable[[Right, Given], Any]
+
+
+@dataclass(frozen=True)
+class Reported:
+    """stage: where the vectors must catch it, "" where they do not; source: the report; twist: the wrong function,
+    or a class of it; more: arguments of it that the right function has not.
+    """
+
+    stage: str
+    source: str
+    twist: Any
+    more: tuple[str, ...] = ()
+
+
+OFFSETS = ("cu_seqlens", "return_varlen_states")
+
+
+def reportable(op: str) -> Callable[[Right], Right]:
+    """Let a function have the bugs of its operation that are listed here, by its argument `bug`."""
+
+    def decorate(right: Right) -> Right:
+        signature = inspect.signature(right)
+
+        @wraps(right)
+        def function(*positional: Any, **named: Any) -> Any:
+            more = {name: named.pop(name) for name in OFFSETS if name in named}
+            given = signature.bind(*positional, **named).arguments
+            found = REPORTED.get((op, given.get("bug", "")))
+            if found is None:
+                return right(**given)
+            del given["bug"]
+            twist = found.twist() if isinstance(found.twist, type) else found.twist
+            return twist(right, given | more)
+
+        return function
+
+    return decorate
+
+
+def _zeros(right: Right, given: Given, **changed: Any) -> tuple[Tensor, Tensor]:
+    """What the state alone gives: no input, and so no skip."""
+    name = "u" if "u" in given else "x"
+    return right(**(given | {name: torch.zeros_like(given[name]), "D": None} | changed))
+
+
+def _part(given: Given, start: int, stop: int) -> Given:
+    """Positions start … stop of what ssd is given."""
+    cut = {name: m[:, start:stop] for name in ("x", "dt", "B", "C", "z") if (m := given.get(name)) is not None}
+    return given | cut | {"seq_idx": None}
+
+
+def ungated_skip(right: Right, given: Given) -> Any:
+    y, last = right(**given)
+    D, z, u = given.get("D"), given.get("z"), given["u"]
+    if D is not None and z is not None and u.shape[2] > 128:
+        y = (y.float() + D[:, None] * u.float()).to(y.dtype)
+    return y, last
+
+
+def decayed_from_blocks(right: Right, given: Given) -> Any:
+    y, last = right(**given)
+    state, length, chunk = given.get("initial_states"), given["x"].shape[1], given["chunk_size"]
+    if state is None or given.get("seq_idx") is not None:
+        return y, last
+    y, alone = y.float(), _zeros(right, given)[0].float()
+    for start in range(64, min(length, chunk), 64):
+        stop = min(start + 64, length, chunk)
+        y[:, start:stop] += _zeros(right, _part(given, start, stop))[0].float() - alone[:, start:stop]
+    return y.to(given["x"].dtype), last
+
+
+def states_on_the_grid(right: Right, given: Given) -> Any:
+    offsets, asked = given.pop("cu_seqlens", None), given.pop("return_varlen_states", False)
+    y, last = right(**given)
+    if offsets is None or not asked:
+        return y, last
+    ends, chunk, states = offsets.tolist(), given["chunk_size"], []
+    for start, end in zip(ends, ends[1:], strict=False):
+        stop = max(start, end // chunk * chunk) if start % chunk else end
+        states.append(right(**_part(given, start, stop))[1] if stop > start else torch.zeros_like(last))
+    return y, last, torch.cat(states)
+
+
+def softplus_overflows_in_half(right: Right, given: Given) -> Any:
+    if given["delta"].dtype == torch.half and given.get("delta_softplus"):
+        bias = given.get("delta_bias")
+        raw = given["delta"] + (0 if bias is None else bias.half()[:, None])
+        step = (1 + raw.exp()).log()
+        given |= {"delta": step.where(step.isfinite(), 0.0), "delta_bias": None, "delta_softplus": False}
+    return right(**given)
+
+
+def both_branches_of_softplus(right: Right, given: Given) -> Any:
+    if given.get("dt_softplus"):
+        raw = given["dt"].float() + (0 if given.get("dt_bias") is None else given["dt_bias"])
+        below = (raw <= 20).float()
+        given |= {"dt": below * raw.exp().log1p() + (1 - below) * raw, "dt_bias": None, "dt_softplus": False}
+    return right(**given)
+
+
+def softplus_of_far_below(right: Right, given: Given) -> Any:
+    if given.get("delta_softplus"):
+        raw = given["delta"].float() + (0 if given.get("delta_bias") is None else given["delta_bias"][:, None])
+        step = torch.where(raw < -8.72e6, torch.inf, F.softplus(raw))
+        given |= {"delta": step, "delta_bias": None, "delta_softplus": False}
+    return right(**given)
+
+
+def offsets_wrap(right: Right, given: Given) -> Any:
+    y, last = right(**given)
+    y[:, 61_440:] = 0
+    return y, last
+
+
+class WindowOfTheCallBefore:
+    def __init__(self) -> None:
+        self.kept: Tensor | None = None
+
+    def __call__(self, right: Right, given: Given) -> Any:
+        x, taps = given["x"], given["weight"].shape[1]
+        fits = self.kept is not None and self.kept.shape == (*x.shape[:2], taps - 1)
+        if given.get("initial_states") is None and fits:
+            given["initial_states"] = self.kept
+        y, last = right(**given)
+        self.kept = last.clone()
+        return y, last
+
+
+def window_into_the_given(right: Right, given: Given) -> Any:
+    y, last = right(**given)
+    window = given.get("initial_states")
+    if window is not None and given["x"].shape[2] < given["weight"].shape[1] - 1:
+        window.copy_(last)
+        last = torch.zeros_like(last)
+    return y, last
+
+
+def five_taps_as_four(right: Right, given: Given) -> Any:
+    if given["weight"].shape[1] == 5:
+        given["weight"] = F.pad(given["weight"][:, 1:], (1, 0))
+    return right(**given)
+
+
+def window_in_reverse(right: Right, given: Given) -> Any:
+    y, last = right(**given)
+    if given.get("initial_states") is not None and given["x"].shape[2] == 1:
+        y = right(**(given | {"initial_states": given["initial_states"].flip(-1)}))[0]
+    return y, last
+
+
+def short_window_padded(right: Right, given: Given) -> Any:
+    y, last = right(**given)
+    missing = given["weight"].shape[1] - 1 - given["x"].shape[2]
+    return y, last if missing <= 0 else F.pad(given["x"], (missing, 0))
+
+
+def tail_state_not_decayed(right: Right, given: Given) -> Any:
+    y, last = right(**given)
+    length, chunk = given["x"].shape[1], given["chunk_size"]
+    border = length // chunk * chunk
+    if 0 < border < length and given.get("seq_idx") is None:
+        carried = right(**_part(given, 0, border))[1]
+        last = carried + right(**(_part(given, border, length) | {"initial_states": None}))[1]
+    return y, last
+
+
+def bias_twice_for_one(right: Right, given: Given) -> Any:
+    if given["u"].shape[2] == 1 and given.get("delta_bias") is not None:
+        given["delta_bias"] = 2 * given["delta_bias"]
+    return right(**given)
+
+
+def bias_overwritten(right: Right, given: Given) -> Any:
+    y = right(**given)
+    if given.get("dt_bias") is not None and given["x"].shape[-1] % 64:
+        given["dt_bias"][..., -1] += 3
+    return y
+
+
+def weight_left_out_in_groups(right: Right, given: Given) -> Any:
+    if given.get("group_size") not in (None, given["x"].shape[-1]):
+        given["weight"] = torch.ones_like(given["weight"])
+    return right(**given)
+
+
+def gate_of_one_row(right: Right, given: Given) -> Any:
+    if given["x"].shape[:-1].numel() == 1:
+        given["norm_before_gate"] = not given.get("norm_before_gate", False)
+    return right(**given)
+
+
+def masked_after_exp(right: Right, given: Given) -> Any:
+    y, last = right(**given)
+    length, chunk = given["x"].shape[1], given["chunk_size"]
+    if border := length % chunk:
+        steps = numerics.steps(given["dt"].float(), given.get("dt_bias"), given.get("dt_softplus", False), "")
+        sums = (steps.clamp(*given.get("dt_limit", (0.0, torch.inf))) * given["A"])[:, -border:].cumsum(1)
+        least = sums.flip(1).cummin(1).values.flip(1)
+        y[:, -border:] = y[:, -border:].where((sums - least <= 88)[..., None], torch.nan)
+    return y, last
+
+
+def columns_beyond_128(right: Right, given: Given) -> Any:
+    C = given["C"].clone()
+    C[..., 128:, :] = 0
+    return right(**(given | {"C": C}))
+
+
+def documents_of_row_0(right: Right, given: Given) -> Any:
+    if given.get("seq_idx") is not None:
+        given["seq_idx"] = given["seq_idx"][:1].expand_as(given["seq_idx"])
+    return right(**given)
+
+
+def gate_read_as_dense(right: Right, given: Given) -> Any:
+    z = given.get("z")
+    if z is not None and not z.is_contiguous():
+        dense = torch.empty(z.shape).stride()
+        given["z"] = z.as_strided(z.shape, dense)
+    return right(**given)
+
+
+_SCAN, _SSD, _STEP, _CONV, _NORM = "selective_scan", "ssd", "step", "conv", "norm"
+REPORTED: dict[tuple[str, str], Reported] = {
+    (_SCAN, "D u once more, not gated, beyond 128"): Reported("crossing", "", ungated_skip),
+    (_SCAN, "softplus overflows in half"): Reported("crossing", "apple/coremltools#2725", softplus_overflows_in_half),
+    (_SCAN, "softplus of less than -2^23"): Reported("step", "tenstorrent/tt-metal#55798", softplus_of_far_below),
+    (_SCAN, "bias twice for one token"): Reported("crossing", "ml-explore/mlx-lm#1153", bias_twice_for_one),
+    (_SCAN, "columns beyond 128 left out"): Reported("occupancy", "vllm-project/vllm#28295", columns_beyond_128),
+    (_SCAN, "a view of z read as if it were dense"): Reported("crossing", "ROCm/aiter#5292", gate_read_as_dense),
+    (_SSD, "state decayed from each block on"): Reported(
+        "crossing", "vllm-project/vllm#21783", decayed_from_blocks
+    ),
+    (_SSD, "states of documents from the grid of chunks"): Reported(
+        "packed", "sgl-project/sglang#31833", states_on_the_grid, OFFSETS
+    ),
+    (_SSD, "both branches of softplus weighed"): Reported("step", "inclusionAI/cuLA#107", both_branches_of_softplus),
+    (_SSD, "offsets wrap beyond 61,440"): Reported("", "state-spaces/mamba#1038", offsets_wrap),
+    (_SSD, "state of the last chunk not decayed"): Reported(
+        "last state", "inclusionAI/cuLA#38", tail_state_not_decayed
+    ),
+    (_SSD, "exp before the mask in the last chunk"): Reported("decay", "state-spaces/mamba#352", masked_after_exp),
+    (_SSD, "documents of row 0 for all"): Reported(
+        "crossing", "fla-org/flash-linear-attention#955", documents_of_row_0
+    ),
+    (_STEP, "bias overwritten"): Reported("step", "state-spaces/mamba#1046", bias_overwritten),
+    (_CONV, "window of the call before"): Reported(
+        "window", "vllm-project/vllm-ascend#10558", WindowOfTheCallBefore
+    ),
+    (_CONV, "short window written into the one given"): Reported(
+        "continuation", "vllm-project/vllm#56196", window_into_the_given
+    ),
+    (_CONV, "five taps as four"): Reported("", "sgl-project/sglang#38622", five_taps_as_four),
+    (_CONV, "window given read in reverse"): Reported(
+        "continuation", "vllm-project/vllm-ascend#8544", window_in_reverse
+    ),
+    (_CONV, "window of a short piece padded"): Reported(
+        "continuation", "vllm-project/vllm-ascend#8561", short_window_padded
+    ),
+    (_NORM, "weight left out where there are groups"): Reported(
+        "groups", "1bit-MONSTER/1bit-MONSTER#1154", weight_left_out_in_groups
+    ),
+    (_NORM, "gate on the other side for one row"): Reported(
+        "crossing", "fla-org/flash-linear-attention#63", gate_of_one_row
+    ),
+}  # fmt: skip

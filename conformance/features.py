@@ -1,0 +1,139 @@
+"""What sets wrong cases apart from right ones: the options and sizes that the first have and the second have not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import torch
+
+from conformance.loader import Case
+
+TOGETHER = 3  # options
+_SHOWN = 3  # ways to set cases apart
+_BORDERS = (16, 64, 128, 256)
+_OPERAND = {"selective_scan": "u"}
+_AXES = {  # of the operand: what its sizes are
+    "selective_scan": ("rows", "channels", "positions"),
+    "ssd": ("rows", "positions", "heads", "channels of a head"),
+    "conv": ("rows", "channels", "positions"),
+    "norm": ("rows", "positions", "channels"),
+}
+_GIVEN = {"delta_bias": "bias", "dt_bias": "bias", "initial_states": "initial state", "initial_state": "initial state"}
+_GIVEN |= {"seq_idx": "documents", "D": "D", "z": "z", "bias": "bias"}
+_ASKED = {"delta_softplus": "softplus", "dt_softplus": "softplus", "dt_limit": "limits of Δ", "cuts": "pieces"}
+_ASKED |= {"views": "views", "activation": "activation", "norm_before_gate": "gate after the norm"}
+
+
+@dataclass(frozen=True)
+class Trait:
+    """Something that cases have or have not; having: one bit for each case."""
+
+    words: str
+    having: int
+
+
+def features(case: Case) -> dict[str, Any]:
+    """Options and sizes of a case by name: True, a number, or a dtype."""
+    operand = case.inputs[_OPERAND.get(case.op, "x")]
+    found: dict[str, Any] = {_GIVEN[name]: True for name in case.inputs if name in _GIVEN}
+    found |= {words: True for name, words in _ASKED.items() if case.options.get(name)}
+    found |= dict(zip(_AXES[case.op], operand.shape, strict=True))
+    found["dtype"] = str(operand.dtype).removeprefix("torch.")
+    if {"last_state", "document_states"} & case.expected.keys():
+        found["last state"] = True
+    if case.tolerance:
+        found["ordinary numbers"] = True
+    if case.op in ("selective_scan", "ssd"):
+        B = case.inputs["B"]
+        found["groups"] = B.shape[2] if case.op == "ssd" else B.shape[1] if B.dim() == 4 else 1
+        found["state columns"] = B.shape[-1] if case.op == "ssd" else B.shape[-2]
+        if case.op == "ssd" and "D" in case.inputs and case.inputs["D"].dim() == 2:
+            found["D of each channel"] = True
+    if case.op == "norm":
+        found["groups"] = operand.shape[-1] // case.options["group_size"]
+    if "weight" in case.inputs and case.op == "conv":
+        found["taps"] = case.inputs["weight"].shape[1]
+    if "chunk_size" in case.options:
+        found["positions of a chunk"] = case.options["chunk_size"]
+    if not case.tolerance:
+        found["bits of an operand"] = max(_bits(m) for m in case.inputs.values() if m.is_floating_point())
+    return found
+
+
+def _bits(tensor: torch.Tensor) -> int:
+    """How many significant bits the widest entry has."""
+    mantissa = torch.frexp(tensor.double().abs())[0] * 2.0**53
+    whole = mantissa.to(torch.int64)
+    lowest = (whole & -whole).double().log2()
+    return max(1, int(torch.where(whole == 0, 1.0, 53 - lowest).max()))
+
+
+def apart(wrong: Sequence[Case], right: Sequence[Case]) -> list[str]:
+    """What all wrong cases have and no right one has: up to three things together, the fewest that do; [] if none."""
+    return _separating(wrong, right, len(wrong))
+
+
+def first_use(wrong: Sequence[Case], right: Sequence[Case]) -> list[str]:
+    """What the first wrong case has and no right one has, as `apart`."""
+    return _separating(wrong[:1], right, 1)
+
+
+def _separating(wrong: Sequence[Case], right: Sequence[Case], count: int) -> list[str]:
+    if not wrong or not right:
+        return []
+    every = (1 << count) - 1
+    traits, seen = [], set()
+    for trait in _traits([features(case) for case in (*wrong, *right)]):
+        if trait.having & every == every and trait.having not in seen:
+            seen.add(trait.having)
+            traits.append(trait)
+    for together in range(1, TOGETHER + 1):
+        found = [chosen for chosen in combinations(traits, together) if _common(chosen) == every]
+        if found:
+            return [_listed([trait.words for trait in chosen]) for chosen in found[:_SHOWN]]
+    return []
+
+
+def _common(traits: Sequence[Trait]) -> int:
+    having = traits[0].having
+    for trait in traits[1:]:
+        having &= trait.having
+    return having
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _traits(cases: Sequence[dict[str, Any]]) -> Iterator[Trait]:
+    """Options first, then sizes: a case has more of them, then just as many, then none or fewer."""
+    names = list(dict.fromkeys(name for found in cases for name in found))
+    values = {name: [found.get(name) for found in cases] for name in names}
+    bits = lambda having: sum(1 << i for i, yes in enumerate(having) if yes)
+    numbers = {name: row for name, row in values.items() if _is_number(row)}
+    for name, row in values.items():
+        if name not in numbers:
+            for value in dict.fromkeys(v for v in row if v is not None):
+                yield Trait(name if value is True else str(value), bits(v == value for v in row))
+    for name, row in numbers.items():
+        sizes = sorted({v for v in row if v is not None})
+        for less in sizes[:-1]:
+            yield Trait(f"more than {less:g} {name}", bits(v is not None and v > less for v in row))
+        for value in sizes:
+            yield Trait(f"{value:g} {name}", bits(v == value for v in row))
+    for border in _BORDERS:
+        row = numbers.get("positions", [])
+        yield Trait(f"positions that are no multiple of {border}", bits(v is not None and v % border for v in row))
+    for name, row in values.items():
+        if name in numbers:
+            for value in sorted({v for v in row if v is not None})[:-1]:
+                yield Trait(f"at most {value:g} {name}", bits(v is not None and v <= value for v in row))
+        elif True in row:
+            yield Trait(f"no {name}", bits(v is None for v in row))
+
+
+def _is_number(row: Sequence[Any]) -> bool:
+    return any(isinstance(v, (int, float)) and not isinstance(v, bool) for v in row)

@@ -1,0 +1,52 @@
+"""JUnit XML of a report, for services that run tests: one test case for each case."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+
+from conformance.judge import Finding
+from conformance.report import Tested
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(tested: Sequence[Tested]) -> str:
+    """The whole document. A wrong case is a failure, one that failed to run an error; no times, for they differ."""
+    root = ET.Element("testsuites", name="conformance")
+    for each in tested:
+        counts = {
+            status: sum(f.status == status for f in each.findings) for status in ("failed", "failed to run", "skipped")
+        }
+        suite = ET.SubElement(
+            root, "testsuite", name=_text(f"{each.name} ({each.kind})"), tests=str(len(each.findings)),
+            failures=str(counts["failed"]), errors=str(counts["failed to run"]), skipped=str(counts["skipped"]),
+        )  # fmt: skip
+        for finding in each.findings:
+            _case(suite, each, finding)
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _case(suite: ET.Element, tested: Tested, finding: Finding) -> None:
+    where = _text(f"{tested.name}.{tested.kind}.{finding.stage}")
+    case = ET.SubElement(suite, "testcase", classname=where, name=_text(finding.case))
+    said = {"failed": "failure", "failed to run": "error", "skipped": "skipped"}.get(finding.status)
+    if said is not None:
+        ET.SubElement(case, said, message=_text(finding.says)).text = _text("\n".join(details(finding)))
+
+
+def details(finding: Finding) -> list[str]:
+    """What is known of a wrong case beside what it says, a line each."""
+    if finding.status != "failed":
+        return []
+    known = [f"wrong: {finding.entries}"] if finding.entries else []
+    if finding.position is not None:
+        known.append(f"first at position {finding.position}{finding.near and ', '}{finding.near}")
+    return [*known, f"likely: {finding.cause}" if finding.cause else f"asked there: {finding.asks}"]
+
+
+def _text(text: str) -> str:
+    """Without the characters that XML cannot hold."""
+    return _NOT_XML.sub("\ufffd", text)

@@ -1,0 +1,163 @@
+"""A kernel of one's own in a CI service: where it may be, the JUnit file, and the workflow that the page shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.main import get_command
+
+from conformance.judge import Finding
+from conformance.junit import junit
+from conformance.report import Tested
+from constructions.cli import app
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "conformance.md").read_text("utf-8")
+STEP = """
+from beside import decay
+
+def step(state, x, dt, A, B, C):
+    state.copy_(state * decay(dt, A) + (dt * x)[..., None] * B[:, None])
+    return (state * C[:, None]).sum(-1)
+
+def wrong(state, x, dt, A, B, C):
+    return 2 * step(state, x, dt, A, B, C)
+
+def raising(state, x, dt, A, B, C):
+    raise RuntimeError("no \\x00 kernel <here>")
+
+constant = 3
+"""
+OPERATION = ("--operation", "channel step")
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """Where one's own kernel stands, with a module that it imports."""
+    (tmp_path / "my_step.py").write_text(STEP)
+    (tmp_path / "beside.py").write_text("def decay(dt, A):\n    return (dt[..., None] * A).exp()\n")
+    return tmp_path
+
+
+def construct(*arguments: str, at: Path) -> subprocess.CompletedProcess[str]:
+    """As installed: the current folder is not on the path of modules by itself."""
+    start = "import sys; sys.path[0] = '/nowhere'; from constructions.__main__ import main; main()"
+    command = [sys.executable, "-c", start, "conformance", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=at, env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("path", ["my_step:step", "my_step.py:step", "{folder}/my_step.py:step"])
+def test_a_kernel_in_the_current_folder_or_a_file(path: str, folder: Path) -> None:
+    at = folder.parent if "{" in path else folder
+    found = construct("--kernel", path.format(folder=folder), *OPERATION, at=at)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.splitlines()[-1].startswith("right: all ")
+
+
+def test_junit_has_a_case_for_each_case(folder: Path) -> None:
+    found = construct("--kernel", "my_step.py:wrong", *OPERATION, "--junit", "report.xml", "--json", at=folder)
+    assert found.returncode == 1, found.stderr
+    told = json.loads(found.stdout)["tested"]
+    suites = list(ET.parse(folder / "report.xml").getroot())
+    assert [suite.get("name") for suite in suites] == [f"{each['name']} ({each['kind']})" for each in told]
+    assert [int(suite.get("tests")) for suite in suites] == [sum(s["cases"] for s in each["stages"]) for each in told]
+    cases = list(suites[0])
+    assert (
+        len({(case.get("classname"), case.get("name")) for case in cases}) == len(cases) == int(suites[0].get("tests"))
+    )
+    failures = [case.find("failure") for case in cases if case.find("failure") is not None]
+    assert len(failures) == int(suites[0].get("failures")) > 20 and suites[0].get("errors") == "0"
+    assert re.search(r"^y\[0, 0, 0\] is -?\d+, not -?\d+$", failures[0].get("message"))
+    assert "they are 2 times what is right" in failures[0].text and "position 0" in failures[0].text
+
+
+def test_junit_tells_what_failed_to_run_as_errors(folder: Path) -> None:
+    """And the report once, with the message, though XML cannot hold all of its characters."""
+    found = construct("--kernel", "my_step.py:raising", *OPERATION, "--junit", "report.xml", at=folder)
+    assert found.returncode == 1 and found.stdout.count("RuntimeError: no \x00 kernel <here>") == 1, found.stderr
+    assert "failed to run in " in found.stdout and "wrong" not in found.stdout
+    (suite, _) = ET.parse(folder / "report.xml").getroot()
+    errors = [case.find("error").get("message") for case in suite if case.find("error") is not None]
+    assert {*errors} == {"RuntimeError: no \ufffd kernel <here>"} and len(errors) == int(suite.get("errors"))
+
+
+def test_junit_is_the_same_again_and_escapes() -> None:
+    findings = [
+        Finding("step", 'a "case" & more', "failed", "y < 3", cause="D u is left out"),
+        Finding("step", "b", "passed"),
+    ]
+    text = junit([Tested("k", "kernel", findings)])
+    assert text == junit([Tested("k", "kernel", findings)])
+    (suite,) = ET.fromstring(text)
+    assert suite[0].get("name") == 'a "case" & more' and suite[0][0].text == "likely: D u is left out"
+    assert not len(suite[1]) and suite.get("failures") == "1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--kernel", "nofile.py:step"), "there is no file nofile.py"),
+        (("--kernel", "my_step.py:nothing"), "has no attribute 'nothing'"),
+        (("--kernel", "my_step.py:constant"), "is of type int, and a function"),
+        (("--kernel", "my_step.py"), "must be module:function or FILE.py:function"),
+        (("--kernel", "my_step.py:"), "must be module:function or FILE.py:function"),
+        (("--kernel", ":step"), "must be module:function or FILE.py:function"),
+        (("--kernel", "..:step"), "cannot be imported"),
+        (("--kernel", "my_step.py:step", "--junit", "nowhere/report.xml"), "there is no folder nowhere"),
+        (("--kernel", "my_step.py:step", "--junit", "."), "is a folder: name a file in it"),
+        (("--junit", "report.xml"), "pass --kernel"),
+        (("--faults", "--junit", "report.xml"), "pass --kernel"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments: tuple[str, ...], says: str, folder: Path) -> None:
+    before = sorted(path.name for path in folder.iterdir() if path.suffix)
+    found = construct(*arguments, at=folder)
+    assert found.returncode == 2 and says in found.stderr, found.stderr + found.stdout
+    assert "Traceback" not in found.stderr and len(found.stderr.strip().splitlines()) == 1
+    assert sorted(path.name for path in folder.iterdir() if path.suffix) == before  # no file, and no half of one
+
+
+def test_a_file_that_cannot_be_written_leaves_no_half(folder: Path, monkeypatch) -> None:
+    """The whole document is made first, and then put in place."""
+    from constructions import reporting
+
+    (folder / "report.xml").write_text("before")
+    monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        reporting.write_whole(folder / "report.xml", "after")
+    assert (folder / "report.xml").read_text() == "before"
+
+
+def workflow() -> dict:
+    return yaml.safe_load(re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1])
+
+
+def test_the_workflow_of_the_page_is_one() -> None:
+    found = workflow()
+    assert found[True] and found["jobs"]  # YAML 1.1 reads the key `on` as true
+    for job in found["jobs"].values():
+        assert job["runs-on"] and all(step.keys() & {"uses", "run"} for step in job["steps"])
+
+
+def test_its_command_is_one_that_the_command_line_takes(monkeypatch) -> None:
+    steps = [step["run"] for job in workflow()["jobs"].values() for step in job["steps"] if "run" in step]
+    commands = [shlex.split(line) for run in steps for line in run.splitlines() if line.startswith("construct ")]
+    assert commands
+    for _, name, *arguments in commands:
+        command = get_command(app).commands[name]
+        context = command.make_context(name, arguments)
+        assert (
+            context.params["kernel"] == "mykernels/scan.py:selective_scan" and context.params["junit"].suffix == ".xml"
+        )
+        with pytest.raises(Exception, match="No such option"):
+            command.make_context(name, [*arguments, "--no-such-option"])

@@ -1,0 +1,173 @@
+"""Any three options meet in some case, and a kernel that is wrong only there is found."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import pytest
+import torch
+
+from compiler.runtime.selective_scan import selective_scan
+from conformance import exact
+from conformance.cases import OPERATIONS
+from conformance.cases.covering import covering, tuples
+from conformance.cases.crossed import LENGTHS, STEPS, crossed_cases, factors_of, options_of, varied
+from conformance.judge import judge, run, trial, untaken
+from conformance.kernel import Kernel, kernel
+
+
+def scan(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, return_last_state=False):
+    """Ours, as one writes it who has no packed sequences and no state to begin with."""
+    return selective_scan(u, delta, A, B, C, D, z, delta_bias, delta_softplus, return_last_state)
+
+
+def planted(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False):
+    """D u once more, not gated, beyond a chunk of 128."""
+    y = selective_scan(u, delta, A, B, C, D, z, delta_bias, delta_softplus)
+    if D is not None and z is not None and u.shape[2] > 128:
+        y = (y.float() + D[:, None] * u.float()).to(y.dtype)
+    return y
+
+
+def met(rows, factors, strength) -> bool:
+    """By brute force: every choice of values for every so many factors stands in a row."""
+    return all(
+        any(all(row[name] == value for name, value in zip(names, values, strict=True)) for row in rows)
+        for names in combinations(factors, strength)
+        for values in product(*(factors[name] for name in names))
+    )
+
+
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_any_three_options_meet(op: str) -> None:
+    factors = factors_of(op)
+    rows = covering(factors)
+    assert met(rows, factors, 3) and not met(rows[:-1], factors, 3)
+    most = sorted(len(values) for values in factors.values())[-3:]
+    assert len(rows) < 2 * most[0] * most[1] * most[2]
+
+
+def test_fewer_factors_than_are_to_meet() -> None:
+    factors = {"a": [1, 2, 3], "b": [1, 2]}
+    rows = covering(factors, 3)
+    assert met(rows, factors, 2) and len(rows) == 6 == len(list(tuples(factors, 3)))
+    assert covering({"a": [1]}, 2) == [{"a": 1}]
+
+
+def test_lengths_stand_around_every_usual_chunk() -> None:
+    assert {63, 64, 65, 127, 128, 129, 255, 256, 257, 1025} <= {*LENGTHS}
+
+
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_crossed_results_are_exact_in_every_dtype(op: str) -> None:
+    """No result in bfloat16 or half needs more than the 8 bits of bfloat16, or more than half can hold."""
+    for case in crossed_cases(op):
+        assert not case.tolerance
+        own = case.inputs["u" if op == "selective_scan" else "x"].dtype
+        if own != torch.float32:
+            for name, result in case.expected.items():
+                for dtype in (torch.bfloat16, own):
+                    assert torch.equal(result.to(dtype).double(), result), (case.name, name)
+
+
+@pytest.mark.parametrize("op", ["selective_scan", "ssd"])
+def test_no_order_of_adding_rounds(op: str) -> None:
+    """Sums of absolute values stay below 2^24 times the power of two that divides every term."""
+    state = {"selective_scan": "initial_state", "ssd": "initial_states"}[op]
+    for case in crossed_cases(op):
+        inputs = {name: m.float() if m.is_floating_point() else m for name, m in case.inputs.items() if name != "z"}
+        largest = {k: m.abs() if k in ("u", "x", "B", "C", "D", state) else m for k, m in inputs.items()}
+        options = {k: v for k, v in case.arguments.items() if k != "chunk_size"}
+        found = getattr(exact, op)(exact.Exact, **largest, **options)
+        right = getattr(exact, op)(exact.Exact, **inputs, **options)
+        unit = max(2.0**k for k in range(-8, 9) if all(float(v) % 2.0**k == 0 for v in right["y"].reshape(-1)))
+        assert float(max(found["y"].reshape(-1))) / unit < 2**24, case.name
+
+
+def wrong_stages(tested: Kernel) -> set[str]:
+    return {each.finding.stage for each in trial(tested) if each.finding.status == "failed"}
+
+
+def test_what_is_wrong_with_two_options_beyond_a_chunk_is_found() -> None:
+    """Nothing but the crossing sees it."""
+    assert wrong_stages(kernel(planted)) == {"crossing"}
+    assert wrong_stages(kernel(scan)) == set()
+
+
+def test_an_option_that_is_not_taken_does_not_thin_the_rest() -> None:
+    """Of a kernel without initial state, documents and groups, any three of the other options still meet."""
+
+    def narrow(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, return_last_state=False):
+        if B.dim() == 4:
+            raise NotImplementedError("groups")
+        return scan(u, delta, A, B, C, D, z, delta_bias, delta_softplus, return_last_state)
+
+    found = list(trial(kernel(narrow)))
+    lacking = untaken("selective_scan", found)
+    assert lacking == {("groups", 2), ("start", "state"), ("start", "pieces"), ("start", "documents")}
+    crossed = [each.case for each in found if each.case.stage == "crossing"]
+    assert {each.finding.status for each in found if each.case.stage == "crossing"} == {"passed"}
+    rows = [dict(options_of(case)) | {"length": case.inputs["u"].shape[2]} for case in crossed]
+    names = ("length", "dtype", "batch", "views", "D", "z", "bias", "softplus")
+    assert met(rows, {name: factors_of("selective_scan")[name] for name in names}, 3)
+
+
+def test_options_are_read_off_cases_as_they_were_crossed() -> None:
+    for op in OPERATIONS:
+        for option in varied(op):
+            assert any(option in options_of(case) for case in crossed_cases(op)), (op, option)
+
+
+def test_a_step_is_crossed_over_a_few_positions() -> None:
+    lengths = {case.inputs["u"].shape[2] for case in crossed_cases("selective_scan", frozenset(), STEPS)}
+    assert lengths == {*STEPS} and max(STEPS) < 10
+
+
+def test_the_last_state_is_asked_for_in_some_cases_only() -> None:
+    """It may be another path through a kernel."""
+
+    def without(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, return_last_state=False):
+        found = scan(u, delta, A, B, C, D, z, delta_bias, delta_softplus, return_last_state)
+        return found if return_last_state else 2 * found
+
+    assert wrong_stages(kernel(without)) >= {"recurrence", "crossing"}
+    assert "last state" not in wrong_stages(kernel(without))
+
+
+def test_a_kernel_that_writes_into_an_operand_is_wrong() -> None:
+    def writes(u, delta, A, B, C, D=None):
+        y = scan(u, delta, A, B, C, D)
+        u += 1
+        return y
+
+    (found,) = judge(kernel(writes), [crossed_cases("selective_scan", _all_but("D"), (64,))[0]])
+    assert (found.status, found.says) == ("failed", "it writes into its operand u")
+
+
+def _all_but(*kept: str) -> frozenset:
+    return frozenset(option for option in varied("selective_scan") if option[0] not in kept)
+
+
+def test_operands_are_views_of_wider_ones() -> None:
+    heard = []
+
+    def listens(u, delta, A, B, C):
+        heard.append([m.is_contiguous() for m in (u, delta, A, B, C)])
+        return scan(u, delta, A, B, C)
+
+    tested = kernel(listens)
+    for case in crossed_cases("selective_scan", _all_but("views", "batch"), (64,)):
+        heard.clear()
+        assert run(tested, case).finding.status == "passed"
+        if case.options.get("views") and len(case.inputs["u"]) > 1:
+            assert heard == [[False, False, True, False, False]]
+        elif not case.options.get("views"):
+            assert heard == [[True] * 5]
+
+
+def test_crossed_cases_are_the_same_again() -> None:
+    for op in ("conv", "norm"):
+        again = crossed_cases.__wrapped__(op)
+        for before, after in zip(crossed_cases(op), again, strict=True):
+            assert before.name == after.name and before.options == after.options
+            assert all(torch.equal(m, after.inputs[name]) for name, m in before.inputs.items())

@@ -1,0 +1,179 @@
+"""What a report says of wrong cases: a cause only where it explains all, what sets them apart, which entries."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from compiler.runtime.selective_scan import selective_scan
+from conformance import report
+from conformance.cases import cases
+from conformance.cases.crossed import crossed_cases
+from conformance.entries import described, indices
+from conformance.features import apart, features, first_use
+from conformance.judge import judge, run, why
+from conformance.kernel import kernel
+from conformance.loader import Case
+
+
+def changed(change):
+    """Our scan with its arguments changed."""
+
+    def scan(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False):
+        given = dict(u=u, delta=delta, A=A, B=B, C=C, D=D, z=z, delta_bias=delta_bias, delta_softplus=delta_softplus)
+        return selective_scan(**change(given))
+
+    return kernel(scan)
+
+
+SHORT = [case for case in cases("selective_scan") if case.inputs["u"].shape[2] < 20 and not case.tolerance]
+
+
+def reasons(tested, of=SHORT):
+    return why([run(tested, case) for case in of])
+
+
+def test_a_mistake_that_explains_all_is_likely() -> None:
+    assert reasons(changed(lambda m: m | {"D": None})).likely == "D u is left out"
+
+
+def test_two_mistakes_are_likely_where_together_they_explain_all() -> None:
+    assert reasons(changed(lambda m: m | {"D": None, "z": None})).likely == "D u is left out and the gate is left out"
+
+
+def test_a_mistake_that_explains_some_only_is_not_likely() -> None:
+    """D is left out where there is a gate: "D u is left out" gives what was seen there, but D works elsewhere."""
+    tested = changed(lambda m: m | {"D": None} if m["z"] is not None else m)
+    case = next(case for case in SHORT if case.name == "skip and gate")
+    assert [f.cause for f in judge(tested, [case])] == ["D u is left out"]
+    known = reasons(tested)
+    assert known.likely == "" and known.apart[0] == "D and z"
+
+
+def test_a_mistake_that_leaves_a_wrong_case_open_is_not_likely() -> None:
+    tested = changed(lambda m: m | ({"D": None} if m["u"].shape[2] < 7 else {"D": None, "C": 2 * m["C"]}))
+    assert reasons(tested).likely == ""
+
+
+def test_what_sets_the_wrong_cases_apart_takes_three_options() -> None:
+    def three(m):
+        return m | {"u": 2 * m["u"]} if m["z"] is not None and m["D"] is not None and m["u"].shape[2] > 128 else m
+
+    known = reasons(changed(three), crossed_cases("selective_scan"))
+    assert known.likely == "" and "D, z and more than 128 positions" in known.apart
+
+
+def test_where_nothing_sets_all_apart_the_first_use_is_told() -> None:
+    """Wrong with a bias, and with 13 positions: two faults, of which no three options are common."""
+    tested = changed(lambda m: m | {"u": 2 * m["u"]} if m["delta_bias"] is not None or m["u"].shape[2] == 13 else m)
+    known = reasons(tested, [case for case in SHORT if case.name != "columns"])
+    assert known.apart == () and known.first[0] == "bias"
+
+
+def test_nothing_is_the_first_use_where_the_first_case_is_wrong() -> None:
+    tested = changed(lambda m: m | {"u": 2 * m["u"]})
+    known = reasons(tested, [*SHORT, *(case for case in cases("selective_scan") if case.name == "curve of exp")])
+    assert known.first == ()
+
+
+def test_traits_are_true_of_the_cases() -> None:
+    wrong, right = SHORT[3:4], SHORT[:3]
+    assert (
+        first_use(wrong, right) == apart(wrong, right) and features(wrong[0])["bias"] and "bias" in apart(wrong, right)
+    )
+    assert apart(right, []) == [] and apart(right[:1], right[:1]) == []
+
+
+@pytest.mark.parametrize(
+    ("places", "size", "words"),
+    [
+        (range(8), 8, ""),
+        ([3], 8, "channel 3"),
+        ([3, 7], 8, "channels ≡ 3 mod 4"),
+        ([7, 11, 15], 16, "channels ≡ 3 mod 4 from 7 on"),
+        (range(5, 8), 8, "channels from 5 on"),
+        (range(2, 5), 8, "channels 2 to 4"),
+        ([0, 1, 5], 8, "channels 0, 1, 5"),
+        ([0, 1, 5, 6, 7, 9], 10, "6 of 10 channels"),
+        ([1, 2, 4, 5, 7, 8], 10, "6 of the channels from 1 to 8"),
+        ([64, 128, 192], 200, "channels ≡ 0 mod 64 from 64 on"),
+    ],
+)
+def test_indices_in_words(places, size: int, words: str) -> None:
+    assert indices("channel", list(places), size) == words
+
+
+def entries(change) -> str:
+    """What is said of y (2, 8, 129), of which no two entries are the same, where it is changed."""
+    y = torch.arange(1.0, 2 * 8 * 129 + 1).reshape(2, 8, 129)
+    case = Case("selective_scan", "crossing", "all different", "", {"u": y}, {}, {"y": y.double()})
+    found = change(y.clone(), y)
+    return described(case, {"y": case.wrong("y", found)}, {"y": found})
+
+
+def assign(place, value):
+    def change(y, right):
+        y[place] = value(right) if callable(value) else value
+        return y
+
+    return change
+
+
+ALL = slice(None)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (assign((ALL, slice(3, None, 4)), 1e4), "y: only in channels ≡ 3 mod 4"),
+        (assign((ALL, ALL, slice(64, None)), lambda y: 3 * y[:, :, 64:]), "from 64 on; they are 3 times what is right"),
+        (assign(1, lambda y: y[0]), "y: only in row 1; row 1 has that of row 0"),
+        (assign((ALL, 2), lambda y: y[:, 5]), "y: only in channel 2; channel 2 has that of channel 5"),
+        (assign((0, 2, 9), float("nan")), "y: only in row 0, channel 2, position 9; they are NaN"),
+        (assign((ALL, ALL, 128), 0), "y: only in position 128; they are 0"),
+    ],
+)
+def test_wrong_entries_in_words(change, words: str) -> None:
+    assert words in entries(change)
+
+
+def test_the_state_of_another_row_is_told() -> None:
+    y, state = torch.ones(2, 4, 5), torch.arange(1.0, 17.0).reshape(2, 4, 2)
+    expected = {"y": y.double(), "last_state": state.double()}
+    case = Case("selective_scan", "last state", "all different", "", {"u": y}, {}, expected)
+    found = {"y": y, "last_state": state[:1].expand(2, 4, 2)}
+    wrong = {name: case.wrong(name, result) for name, result in found.items()}
+    assert described(case, wrong, found) == "the last state: only in row 1; row 1 has that of row 0"
+
+
+def test_what_raises_failed_to_run_once() -> None:
+    """Whatever numbers its message has; and it is not wrong."""
+
+    def raises(u, delta, A, B, C, D=None, z=None):
+        if z is not None:
+            raise RuntimeError(f"z of {z.shape[2]} positions")
+        return selective_scan(u, delta, A, B, C, D)
+
+    tested = report.Tested("raises", "kernel", judge(kernel(raises), SHORT))
+    ((says, where),) = tested.failed_to_run()
+    assert len(where) >= 3 and says == f"RuntimeError: z of {7} positions" and not tested.good
+    assert {f.status for f in tested.findings} == {"passed", "failed to run", "skipped"}
+    assert tested.to_json()["failed_to_run"] == [{"says": says, "cases": [f.case for f in where]}]
+
+
+def test_what_says_that_it_is_not_there_is_skipped() -> None:
+    def refuses(u, delta, A, B, C, D=None, z=None):
+        if z is not None:
+            raise NotImplementedError("gates come later")
+        return selective_scan(u, delta, A, B, C, D)
+
+    exact, random = report.try_kernel(kernel(refuses))
+    assert exact.good and random.good
+    assert "NotImplementedError: gates come later" in dict(exact.skipped())
+
+
+def test_a_result_of_another_form_has_no_likely_cause() -> None:
+    def half(u, delta, A, B, C):
+        return selective_scan(u, delta, A, B, C).half()
+
+    assert {f.cause for f in judge(kernel(half), SHORT) if f.status == "failed"} == {""}
