@@ -102,7 +102,9 @@ class Reader:
     def flag(self, value: Value, what: str) -> Value:
         values = values_of(self.world, value)
         if values is None or not set(values) <= {0, 1}:
-            raise Unproved(f"{what} is not proved to be 0 or 1")
+            lo, hi = bounds(self.world, value)
+            if not (lo >= 0 and hi <= 1 and value.unit >= 0):
+                raise Unproved(f"{what} is not proved to be 0 or 1")
         return value
 
     def whole(self, value: Value, what: str) -> Value:
