@@ -183,9 +183,10 @@ def read_selection(claim: dict, names: Names) -> Stated[Matching]:
     if len(queries) != len(near):
         raise ValueError(f"{len(near)} points and {len(queries)} queries")
     items = names.these([f"k{i}=v{v}" for i in range(len(near)) for v in range(len(values))])
+    points = _POINTS[claim["points"]].format(claim["size"])
     says = (
         f"at each of {names.shown(queries)}: of {names.shown(items)} before it the value, {names.shown(values)}, of "
-        f"the key nearest to it ({_POINTS[claim['points']].format(claim['size'])}), where the nearest keys have one value"
+        f"the key nearest to it ({points}), where the nearest keys have one value"
     )
     return Stated(Nearest(names.count, items.reshape(len(near), -1), queries, values, near), says)
 
@@ -222,4 +223,3 @@ def _near(points: object, size: object) -> np.ndarray:
         raise ValueError(f"points = {points!r}")
     vectors = np.array(found, dtype=np.int64).reshape(len(found), -1)
     return vectors @ vectors.T
-

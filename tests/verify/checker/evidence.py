@@ -118,9 +118,7 @@ def _task(job: Job) -> dict[str, Any] | None:
     """What the manifest says is asked, where matches prove it (lemma G′): then an answer must be proved as well."""
     name, _, target, _ = job
     name, _, number = name.rpartition("-")
-    return (
-        CONSTRUCTIONS[name](**SMALL[name][int(number)], arch=target).asks() if name in MATCHES else None
-    )
+    return CONSTRUCTIONS[name](**SMALL[name][int(number)], arch=target).asks() if name in MATCHES else None
 
 
 def examine(job: Job, directory: Path, plants: int) -> dict:
