@@ -61,28 +61,34 @@ class Windows:
         return np.where(surely, 1, np.where(self.sets[self.of(lag), :-1].any(axis=1), 0, -1))
 
 
+Counts = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""Of some classes of positions in some cases: how often each stood at least and at most, (classes, cases) each."""
+
+
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """How often each class of positions stood up to the present one, that included. classes: what is known there;
-    least, most: (classes, cases).
-    """
+    """How often each class of positions stood up to the present one, that included. classes: what is known there."""
 
     classes: Hulls
-    least: np.ndarray
-    most: np.ndarray
+    counts: Counts
 
-    def summed(self, added: Hull) -> Hull:
-        """A running sum of what is added at each class: (lanes, classes) to (lanes, cases)."""
+    def summed(self, added: Hull, classes: np.ndarray, cases: np.ndarray) -> Hull:
+        """A running sum of what is added at each of these classes: (lanes, classes) to (lanes, cases)."""
+        fewest, most = self.counts(classes, cases)
         size = np.maximum(np.abs(added.lo), np.abs(added.hi)).sum(axis=1).max(initial=0.0)
-        if size * self.most.max(initial=0.0) >= _LARGEST:
+        if size * most.max(initial=0.0) >= _LARGEST:
             raise Rejected("the proof of answers takes sums of less than 52 bits")
-        up, down = np.maximum(added.lo, 0.0), np.minimum(added.lo, 0.0)
-        lo = up @ self.least + down @ self.most
-        up, down = np.maximum(added.hi, 0.0), np.minimum(added.hi, 0.0)
-        return Hull(lo, up @ self.most + down @ self.least)
+        lo = np.maximum(added.lo, 0.0) @ fewest + np.minimum(added.lo, 0.0) @ most
+        return Hull(lo, np.maximum(added.hi, 0.0) @ most + np.minimum(added.hi, 0.0) @ fewest)
 
-    def part(self, classes: np.ndarray, cases: np.ndarray) -> Seen:
-        return Seen(self.classes, self.least[classes][:, cases], self.most[classes][:, cases])
+    def kept(self, key: Hull, value: Hull, classes: np.ndarray, cases: np.ndarray) -> Hull:
+        """One of the values that may have been written at these classes; 0 as well where it may be that none was."""
+        fewest, most = self.counts(classes, cases)
+        may, did = (key.hi[0] > 0)[:, None] & (most > 0), (key.lo[0] > 0)[:, None] & (fewest > 0)
+        nothing = ~did.any(axis=0)
+        lo = np.stack([np.where(may, row[:, None], np.inf).min(axis=0, initial=np.inf) for row in value.lo])
+        hi = np.stack([np.where(may, row[:, None], -np.inf).max(axis=0, initial=-np.inf) for row in value.hi])
+        return Hull(np.where(nothing, np.minimum(lo, 0.0), lo), np.where(nothing, np.maximum(hi, 0.0), hi))
 
 
 class Hulls:
@@ -226,7 +232,9 @@ def _multiply(h: Hulls, s: dict, lag: int) -> Hull:
 
 
 def _summed(h: Hulls, s: dict, lag: int) -> Hull:
-    return h.remembered(s, lag).summed(h.remembered(s, lag).classes.value(s["inputs"][0]))
+    seen = h.remembered(s, lag)
+    added = seen.classes.value(s["inputs"][0])
+    return seen.summed(added, np.arange(added.lo.shape[1]), np.arange(h.windows.count))
 
 
 def _read(h: Hulls, s: dict, lag: int) -> Hull:
@@ -245,21 +253,15 @@ def _read(h: Hulls, s: dict, lag: int) -> Hull:
         cases = np.flatnonzero((query.lo[n] != 0) | (query.hi[n] != 0))
         classes = np.flatnonzero((key.lo[n] != 0) | (key.hi[n] != 0))
         if len(cases) and len(classes):
-            part, own, stored = seen.part(classes, cases), key.take([n], classes), value.take(slice(None), classes)
-            held = part.summed(times(own, stored)) if policy in ("sum", "once") else _kept(part, _flag(own, s), stored)
+            own, stored = key.take([n], classes), value.take(slice(None), classes)
+            if policy in ("sum", "once"):
+                held = seen.summed(times(own, stored), classes, cases)
+            else:
+                held = seen.kept(_flag(own, s), stored, classes, cases)
             term = times(query.take([n], cases), held)
             found.lo[:, cases] += term.lo
             found.hi[:, cases] += term.hi
     return Hull(found.lo, found.hi)
-
-
-def _kept(seen: Seen, key: Hull, value: Hull) -> Hull:
-    """One of the values that may have been written; 0 as well where it may be that none was."""
-    may, did = (key.hi[0] > 0)[:, None] & (seen.most > 0), (key.lo[0] > 0)[:, None] & (seen.least > 0)
-    nothing = ~did.any(axis=0)
-    lo = np.stack([np.where(may, row[:, None], np.inf).min(axis=0, initial=np.inf) for row in value.lo])
-    hi = np.stack([np.where(may, row[:, None], -np.inf).max(axis=0, initial=-np.inf) for row in value.hi])
-    return Hull(np.where(nothing, np.minimum(lo, 0.0), lo), np.where(nothing, np.maximum(hi, 0.0), hi))
 
 
 _RULES: dict[str, Callable[[Hulls, dict, int], Hull]] = {

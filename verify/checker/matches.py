@@ -18,12 +18,12 @@ import numpy as np
 
 from verify.checker.entries import read_matrix
 from verify.checker.formats import Rejected
-from verify.checker.hulls import Hulls, Seen, Windows
+from verify.checker.hulls import Counts, Hulls, Seen, Windows
 from verify.checker.language import Edge, Language
 from verify.checker.readout import NOBODY, least, plus, times
 from verify.checker.scores import dense
 
-_MOST_CASES = 1 << 16
+_MOST_CASES = 1 << 13
 _MOST_STEPS = 1 << 22  # windows times edges
 _AT_ONCE = 256
 BEFORE = -1  # instead of an edge: the sequence has not begun
@@ -65,8 +65,7 @@ def prove_matches(language: Language, data: dict, places: Places) -> Fraction:
     margin = NOBODY
     for start in range(0, len(pairs), _AT_ONCE):
         queries, ones = (np.array(side) for side in zip(*pairs[start : start + _AT_ONCE], strict=True))
-        low, high = _counted(places, most, queries, ones)
-        seen = Seen(classes, low[used], high[used])
+        seen = Seen(classes, _counts(places, used, most, queries, ones))
         hulls = Hulls(data, _windows(places.sets, [places.queries[q] for q in queries.tolist()]), seen)
         margin = min(margin, lead(hulls, data, places.said[ones], language.tokens))
     return margin
@@ -80,17 +79,23 @@ def _windows(sets: np.ndarray, windows: list[Window]) -> Windows:
     return Windows(sets, at)
 
 
-def _counted(places: Places, most: np.ndarray, queries: np.ndarray, ones: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(classes, cases): how often each class was seen at least and at most where item `ones` was, and decides."""
-    cases, count = np.arange(len(queries)), len(places.said)
-    like = places.alike[places.contexts[:, None], queries[None]]  # (items, cases)
-    own = like[ones, cases]
-    out = (like > own) | (like == own) & (places.once | (places.said[:, None] != places.said[ones][None]))
-    low, high = np.zeros((len(most), len(queries))), np.repeat(most[:, None], len(queries), axis=1)
-    high[:count][out] = 0.0
-    low[ones, cases] = 1.0
-    high[ones, cases] = 1.0 if places.once else most[ones]
-    return low, high
+def _counts(places: Places, used: np.ndarray, most: np.ndarray, queries: np.ndarray, ones: np.ndarray) -> Counts:
+    """Where item `ones` was seen, and decides. used: which classes there are; most: how often each of all can be."""
+
+    def counts(classes: np.ndarray, cases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        numbers, one, asked = used[classes], ones[cases], queries[cases]
+        least, top = np.zeros((len(numbers), len(one))), np.repeat(most[numbers][:, None], len(one), axis=1)
+        items = numbers[numbers < len(places.said)]  # the first of the classes
+        own = places.alike[places.contexts[one], asked]
+        like = places.alike[places.contexts[items][:, None], asked[None]]
+        same = like == own if places.once else (like == own) & (places.said[items][:, None] != places.said[one][None])
+        is_one = items[:, None] == one[None]
+        top[: len(items)][(like > own) | same] = 0.0
+        least[: len(items)][is_one] = 1.0
+        top[: len(items)][is_one] = 1.0 if places.once else most[np.broadcast_to(one, is_one.shape)[is_one]]
+        return least, top
+
+    return counts
 
 
 def lead(hulls: Hulls, data: dict, right: np.ndarray, letters: int) -> Fraction:

@@ -13,7 +13,7 @@ from verify.checker.matches import Places, Window
 from verify.checker.names import Names, Stated
 from verify.checker.task_copies import TEXT_BAR, TEXT_END, number
 
-_MOST_ITEMS = 1 << 14
+_MOST_ITEMS = 1 << 13
 
 
 class Sets:
