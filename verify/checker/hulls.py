@@ -253,12 +253,12 @@ def _read(h: Hulls, s: dict, lag: int) -> Hull:
         cases = np.flatnonzero((query.lo[n] != 0) | (query.hi[n] != 0))
         classes = np.flatnonzero((key.lo[n] != 0) | (key.hi[n] != 0))
         if len(cases) and len(classes):
-            own, stored = key.take([n], classes), value.take(slice(None), classes)
+            own, stored = key.take(slice(n, n + 1), classes), value.take(slice(None), classes)
             if policy in ("sum", "once"):
                 held = seen.summed(times(own, stored), classes, cases)
             else:
                 held = seen.kept(_flag(own, s), stored, classes, cases)
-            term = times(query.take([n], cases), held)
+            term = times(query.take(slice(n, n + 1), cases), held)
             found.lo[:, cases] += term.lo
             found.hi[:, cases] += term.hi
     return Hull(found.lo, found.hi)

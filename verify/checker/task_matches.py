@@ -124,8 +124,8 @@ class Nearest:
 
     def places(self) -> Places:
         sets, (keys, values) = Sets(self.letters), self.items.shape
-        items = [(sets.of([a]),) for a in self.items.reshape(-1).tolist()]
-        queries = [(sets.of([a]),) for a in self.queries.tolist()]
+        items: list[Window] = [(sets.of([a]),) for a in self.items.reshape(-1).tolist()]
+        queries: list[Window] = [(sets.of([a]),) for a in self.queries.tolist()]
         classes = [*items, (sets.but(self.items.reshape(-1)),)]
         contexts, said = np.repeat(np.arange(keys), values), np.tile(self.said, keys)
         return Places(sets.array(), classes, queries, contexts, said, self.near - self.near.min(), False)

@@ -15,15 +15,15 @@ from verify.checker.values import TOKEN, Value, World
 from verify.checker.windows import TooLarge, is_window_root
 
 _MOST_NAMED = 3
-_ERRORS = (Unproved, Rejected, TooLarge, KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError)
-_ERRORS += (RecursionError,)
+_NONE = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 
 
 def letter(data: dict, row: int) -> str:
     """A score by its letter: `the score of ']' (token 3)`."""
     letters = data.get("alphabet")
-    known = isinstance(letters, list) and row < len(letters)
-    return f"the score of {letters[row]!r} (token {row})" if known else f"the score of token {row}"
+    if not isinstance(letters, list) or row >= len(letters):
+        return f"the score of token {row}"
+    return f"the score of {letters[row]!r} (token {row})"
 
 
 def stream(data: dict, i: int, lane: int | None = None) -> str:
@@ -44,10 +44,10 @@ def differing(reader: Reader, row: int, left: Value, met: int) -> str:
     """
     data, said = reader.data, f"{letter(reader.data, row)} is not shown to be the circuit's"
     new = [number for number in roots_of(reader.world, left) if number >= met]
-    made = ((i, number) for number in new for i, (first, last) in reader.made.items() if first <= number < last)
-    i, number = next(made, (None, None))
-    if i is None:
+    made = [(i, number) for number in new for i, (first, last) in reader.made.items() if first <= number < last]
+    if not made:
         return said
+    i, number = made[0]
     lanes = enumerate(reader.lanes(i))
     lane = next((k for k, v in lanes if not isinstance(v, Unread) and (number, 0) in v.terms), None)
     return f"{said}: no number of the weights is shown to be {stream(data, i, lane)}; {_hint(reader, i, number)}"
@@ -112,7 +112,7 @@ def inexact(reason: Rejected, data: dict) -> str:
         return str(reason)
     try:
         names = list(dict.fromkeys(_streams(reason.world, data, reason.about)))
-    except _ERRORS:  # a circuit that is none says nothing of the weights
+    except (Unproved, Rejected, TooLarge, *_NONE):  # a circuit that is none says nothing of the weights
         names = []
     if not names:
         return str(reason)
