@@ -126,6 +126,10 @@ class CircuitFamily(ABC):
         letters by their names. None where it has no proof of answers."""
         return None
 
+    def asks_where(self) -> str:
+        """At which questions `asks` has an answer, in words that follow "every answer is right"; "" for all of them."""
+        return ""
+
     def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
         """A proof about a module for which the checker does not speak: the bare one of a mixer that has no checkpoint,
         or a model over numbers; None where there is no such proof.

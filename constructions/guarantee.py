@@ -56,7 +56,7 @@ def proof_of(built: Built) -> Proof:
     }
     if built.model is None:
         return _without_checkpoint(built, found, verdict)
-    return found, sentence(verdict, built.construction.promise() != "untold")
+    return found, sentence(verdict, built.construction.promise() != "untold", built.construction.asks_where())
 
 
 def numbers_proof(built: Built, stack: NumericStack) -> Proof:
@@ -96,15 +96,16 @@ def verdict_of(built: Built) -> Verdict:
         return Verdict("none", str(reason), str(reason), str(reason))
 
 
-def sentence(verdict: Verdict, told: bool = True) -> str:
-    """The guarantee in words, without a full stop. told: whether anyone said what should be answered."""
+def sentence(verdict: Verdict, told: bool = True, where: str = "") -> str:
+    """The guarantee in words, without a full stop. told: whether anyone said what should be answered; where: at which
+    questions alone ("" for all)."""
+    right = f"every answer is right{where and f' {where}'}{_with(verdict)}"
     rests = f"it rests on {'; '.join(RESTS_ON)}"
     if verdict.task is None and verdict.weights is None:
-        return f"proved from the weights: every answer is right{_with(verdict)}; {rests}"
+        return f"proved from the weights: {right}; {rests}"
     if verdict.task is None:
         return (
-            f"proved of the circuit: every answer is right{_with(verdict)}; that the weights compute the circuit is "
-            f"only tested ({verdict.weights})"
+            f"proved of the circuit: {right}; that the weights compute the circuit is only tested ({verdict.weights})"
         )
     if verdict.weights is not None:
         return f"only tested: that the scores are the circuit's ({verdict.weights}){', and what they answer' * told}"
@@ -121,7 +122,7 @@ def _without_checkpoint(built: Built, found: dict[str, Any], verdict: Verdict) -
     try:
         certificate = built.construction.certificate(built.bare_stack(), built.compiled)
     except Refused as reason:
-        return found, f"{sentence(verdict)}; {reason}"
+        return found, f"{sentence(verdict, where=built.construction.asks_where())}; {reason}"
     if certificate is None or not certificate.holds or verdict.task is not None:
-        return found, sentence(verdict)
+        return found, sentence(verdict, where=built.construction.asks_where())
     return certificate.to_json(), f"every answer is right with margin {certificate.margin:g}, on {certificate.domain}"

@@ -9,6 +9,7 @@ import pytest
 
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, interpret
 from examples.programs import (
+    backwards,
     best_match,
     copy_with_pointer,
     edit_distance_step,
@@ -16,6 +17,7 @@ from examples.programs import (
     induction_heads,
     keep_nth,
     polynomial,
+    two_brackets,
 )
 from tests.circuits import logits
 
@@ -44,7 +46,9 @@ def _check_answers(circuit: Circuit, answers, words: list[np.ndarray], target: s
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("program", [keep_nth, induction_heads, best_match], ids=lambda m: m.__name__.split(".")[-1])
+@pytest.mark.parametrize(
+    "program", [keep_nth, induction_heads, best_match, two_brackets, backwards], ids=lambda m: m.__name__.split(".")[-1]
+)
 def test_programs_over_letters(program, target: str):
     circuit = program.circuit()
     _check_answers(circuit, program.answers, _words(circuit, 4), target)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from math import log
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -120,6 +120,12 @@ class CopyNgram(Selecting):
 
     def expected_failure(self) -> float:
         return repeated_ngram_bound(self.length, self.vocab, self.n)
+
+    def asks(self) -> dict[str, Any]:
+        return {"name": self.name, "n": self.n, "matches": "alike"}
+
+    def asks_where(self) -> str:
+        return "where a context has had one continuation"
 
     def information_bits(self) -> float:
         return self.length * log(self.vocab, 2)

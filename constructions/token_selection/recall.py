@@ -10,7 +10,7 @@ grow with the number of keys, for the state must hold a value for each: poly-log
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
@@ -61,6 +61,12 @@ class AssociativeRecall(Selecting):
 
     def tasks(self) -> list[Task]:
         return [Recall(self.keys, self.values, self.pairs, self.distinct)]
+
+    def asks(self) -> dict[str, Any]:
+        return {"name": self.name, "matches": "alike"}
+
+    def asks_where(self) -> str:
+        return "where the pairs of a key so far have one value"
 
     def information_bits(self) -> float:
         return information_bound_bits(min(self.keys, self.pairs), self.values)

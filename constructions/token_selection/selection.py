@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -120,6 +120,12 @@ class TokenSelection(Selecting):
 
     def tasks(self) -> list[Task]:
         return [Selection(self.keys, self.size, self.values, self.length)]
+
+    def asks(self) -> dict[str, Any]:
+        return {"name": self.name, "points": self.keys, "size": self.size}
+
+    def asks_where(self) -> str:
+        return "where the nearest keys have one value"
 
     def information_bits(self) -> float:
         return information_bound_bits(min(len(self.points()), self.length - 1), self.values)

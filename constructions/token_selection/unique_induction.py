@@ -9,7 +9,7 @@ Conditions. Several earlier matches are fine where the same token follows each; 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
@@ -51,6 +51,12 @@ class UniqueInduction(Selecting):
 
     def tasks(self) -> list[Task]:
         return [UniqueInductionTask(self.vocab, self.length)]
+
+    def asks(self) -> dict[str, Any]:
+        return {"name": self.name, "matches": "alike"}
+
+    def asks_where(self) -> str:
+        return "where the earlier places of a token have one follower"
 
     def information_bits(self) -> float:
         return information_bound_bits(min(self.vocab, self.length), self.vocab)

@@ -21,14 +21,17 @@ from verify.checker.values import (
     above,
     below,
     combine,
+    constant,
     kept,
     later,
     multiple,
     normalised,
     of_root,
+    scaled,
     tighter,
 )
 
+_APART = "a running sum as those that it adds up"
 _MOST_PIECES, _MOST_BENDS = 4, 6  # that lemma X looks at
 
 
@@ -42,6 +45,8 @@ def bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
 def rewritten(world: World, value: Value) -> list[Value]:
     """The value with each c · (sum − latch of it) as what is counted since, and with each sum that is a form as it."""
     found = list(_folded(world, value))
+    together = _summed_at_once(world, value)
+    found += [] if together is None else [together]
     for (root, lag), ramp in value.ramps.items():
         total, zero = world.zeros.get((root, 0), ((0, 0), None))
         if zero is None:
@@ -54,15 +59,62 @@ def rewritten(world: World, value: Value) -> list[Value]:
     return found
 
 
+@kept
+def _summed_at_once(world: World, value: Value) -> Value | None:
+    """The value with its running sums as the running sum of all that they add (lemma N), where that is bounded closer:
+    what one adds another takes away. None where it is not.
+    """
+    places = [k for k, c in value.ramps.items() if not k[1] and c.linear and world.roots[k[0]].kind == "sum"]
+    roots = [(world.roots[number], value.ramps[number, 0].slopes[0]) for number, _ in places]
+    if len(roots) < 2 or any(root.exact is not None for root, _ in roots):
+        return None
+    scale, shape = upright(world, combine([(slope / root.parts[0], root.parts[1]) for root, slope in roots]))
+    here = world.language.graph.added(along(world, shape) / float(Fraction(2) ** shape.unit))
+    reach = sum((abs(slope) * (root.hi - root.lo) for root, slope in roots), ZERO)
+    if (
+        here is None
+        or not scale
+        or abs(scale) * Fraction(2) ** shape.unit * Fraction(here[1].max() - here[0].min()) >= reach
+    ):
+        return None
+    unit = Fraction(2) ** shape.unit
+    root = world.root("sum", (floor(here[0].min()), ceil(here[1].max()), None), (unit, shape), along=here)
+    apart = combine([(slope / (scale * unit), of_root(old, Fraction(1))) for old, slope in roots])
+    world.facts.setdefault((_APART, root.id), apart)
+    return combine([(Fraction(1), value), (-scale * unit, apart), (scale * unit, of_root(root, Fraction(1)))])
+
+
+def upright(world: World, value: Value) -> tuple[Fraction, Value]:
+    """(scale, shape) with value = scale · shape: the same shape for proportional values, ≥ 0 where it has one sign."""
+    if value.constant:
+        return value.const, constant(1)
+    scale, shape = normalised(value)
+    return (scale, shape) if bounds(world, shape)[1] > 0 else (-scale, scaled(shape, Fraction(-1)))
+
+
 def _folded(world: World, value: Value) -> Iterator[Value]:
     """The value with c · (the sum that a form is), beside a function of the form, as a function of it."""
     for number, lag in value.ramps:
         form = world.roots[number]
-        if form.kind == "form" and not lag and form.parts[0].terms.keys() <= value.terms.keys():
-            (shape,) = form.parts
-            scale, own = normalised(Value(ZERO, {place: value.terms[place] for place in shape.terms}))
-            if own.key == shape.key:
-                yield combine([(Fraction(1), value), (-scale, shape), (scale, of_root(form, Fraction(1)))])
+        for shape in _shapes(world, form) if form.kind == "form" and not lag else ():
+            if shape.terms.keys() <= value.terms.keys():
+                scale, own = normalised(Value(ZERO, {place: value.terms[place] for place in shape.terms}))
+                per, alone = normalised(shape)
+                if own.key == alone.key:
+                    weight = scale / per
+                    yield combine([(Fraction(1), value), (-weight, shape), (weight, of_root(form, Fraction(1)))])
+
+
+def _shapes(world: World, form: Root) -> Iterator[Value]:
+    """The sum that a form is, and the same with running sums that were added up apart."""
+    (shape,) = form.parts
+    yield shape
+    whole = [
+        (r.slopes[0], number) for (number, lag), r in shape.ramps.items() if (_APART, number) in world.facts and not lag
+    ]
+    if whole:
+        parts = [(w, world.facts[_APART, n], of_root(world.roots[n], Fraction(1))) for w, n in whole]
+        yield combine([(Fraction(1), shape), *((w, v) for w, v, _ in parts), *((-w, v) for w, _, v in parts)])
 
 
 def _bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:

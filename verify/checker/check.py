@@ -14,6 +14,7 @@ from verify.checker.language import Language
 from verify.checker.schema import check_written
 from verify.checker.task import Answers, prove_task
 from verify.checker.text import check_text
+from verify.checker.told import inexact
 
 RESTS_ON = (
     "the equations of the transformers class named in config.json",
@@ -103,7 +104,8 @@ def prove(checkpoint: Checkpoint, circuit: dict, claim: object) -> Verdict:
     try:
         model = prove_arithmetic(checkpoint)
     except (Rejected, ArithmeticError, ValueError, IndexError) as reason:
-        return replace(found, arithmetic=str(reason), meaning=_UNKNOWN, specials=_UNKNOWN)
+        told = inexact(reason, circuit) if isinstance(reason, Rejected) else str(reason)
+        return replace(found, arithmetic=told, meaning=_UNKNOWN, specials=_UNKNOWN)
     specials = None if model.silent else "a special token may score as high as every letter"
     return replace(found, meaning=compare(model.world, circuit, model.lanes, model.head), specials=specials)
 

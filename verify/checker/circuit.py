@@ -34,6 +34,7 @@ class Reader:
         self.chosen = False
         self._forms = _forms_of(world)
         self._lanes: dict[int, Lanes] = {}
+        self.made: dict[int, tuple[int, int]] = {}  # by stream: the first root that came with it, and the next one
 
     def lanes(self, i: int) -> Lanes:
         """The lanes of stream i; streams read earlier ones only, and only those that i needs are read."""
@@ -47,7 +48,13 @@ class Reader:
                 rule = RULES.get(stream["operation"])
                 if rule is None:
                     raise Unproved(f"no rule reads the operation {stream['operation']}")
-                self._lanes[j] = self._read(rule, stream, [self._lanes[k] for k in stream["inputs"]])
+                first = len(self.world.roots)
+                try:
+                    self._lanes[j] = self._read(rule, stream, [self._lanes[k] for k in stream["inputs"]])
+                except Unproved as reason:
+                    reason.at = j
+                    raise
+                self.made[j] = first, len(self.world.roots)
                 count = len(self._lanes[j])
                 if not count == self._width(stream, count) <= _MOST_LANES:
                     raise Unproved(f"stream {j} has {count} lanes, by its type {stream.get('type')}")
@@ -102,12 +109,14 @@ class Reader:
     def flag(self, value: Value, what: str) -> Value:
         values = values_of(self.world, value)
         if values is None or not set(values) <= {0, 1}:
-            raise Unproved(f"{what} is not proved to be 0 or 1")
+            lo, hi = bounds(self.world, value)
+            if not (lo >= 0 and hi <= 1 and value.unit >= 0):
+                raise Unproved(f"{what} is not proved to be 0 or 1", value, "flag")
         return value
 
     def whole(self, value: Value, what: str) -> Value:
         if value.unit < 0:
-            raise Unproved(f"{what} is not proved to be whole")
+            raise Unproved(f"{what} is not proved to be whole", value, "whole")
         return value
 
     def above(self, x: Value) -> Value:

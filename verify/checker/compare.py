@@ -15,6 +15,7 @@ from verify.checker.packed import first_left
 from verify.checker.readout import held
 from verify.checker.relations import relations
 from verify.checker.rules import ONE, Lanes, Unproved
+from verify.checker.told import differing, unread
 from verify.checker.values import Value, World, combine, constant, normalised
 from verify.checker.windows import TooLarge, exact_float, exact_product
 
@@ -22,9 +23,9 @@ _MOST_ENTRIES = 1 << 23
 _MOST_WEIGHTS = 4  # powers of two that are tried
 
 
-def scores_differ(reader: Reader, lanes: Lanes, head: Matrix, letters: int) -> str | None:
+def scores_differ(reader: Reader, lanes: Lanes, head: Matrix, letters: int, met: int = 0) -> str | None:
     """None if every score of the weights is the circuit's, as a function of the sequence; else the first that is not
-    shown.
+    shown. met: how many roots there were before the circuit was read.
     """
     place = reader.data["output"]
     weight = _rule_weight(reader, reader.data["streams"][place], lanes, head)
@@ -39,7 +40,7 @@ def scores_differ(reader: Reader, lanes: Lanes, head: Matrix, letters: int) -> s
     if pivot is None:
         return None
     row = int(np.flatnonzero(columns[:, pivot])[0])
-    return f"the score of token id {row} is not shown to be the circuit's"
+    return differing(reader, row, sums[pivot], met)
 
 
 def _score(parts: list[tuple[Matrix, Lanes]], row: int) -> Value:
@@ -110,9 +111,10 @@ def compare(world: World, data: dict, lanes: Lanes, head: Matrix) -> str | None:
     An `and` may be a bent sum or a product: both readings are tried, first without what walks leave, which costs more.
     """
     world.format = EXACT
-    reasons = []
+    reasons: list[str | None] = []
+    met = len(world.roots)
     for reader in (reader for walks in (False, True) for reader in _readings(world, data, walks)):
-        reasons.append(_differ(reader, lanes, head))
+        reasons.append(_differ(reader, lanes, head, met))
         if reasons[-1] is None:
             return None
     return reasons[0]
@@ -126,10 +128,12 @@ def _readings(world: World, data: dict, walks: bool) -> Iterator[Reader]:
         yield Reader(world, data, bend=False, walks=walks)
 
 
-def _differ(reader: Reader, lanes: Lanes, head: Matrix) -> str | None:
+def _differ(reader: Reader, lanes: Lanes, head: Matrix, met: int) -> str | None:
     try:
-        return scores_differ(reader, lanes, head, reader.world.language.tokens)
-    except (Unproved, Rejected, TooLarge) as reason:
+        return scores_differ(reader, lanes, head, reader.world.language.tokens, met)
+    except Unproved as reason:
+        return str(reason) if reason.at is None else unread(reader, reason.at, reason)
+    except (Rejected, TooLarge) as reason:
         return str(reason)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as reason:
         return f"circuit.json is not a circuit: {reason!r}"

@@ -5,12 +5,25 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 
 class Rejected(Exception):
-    """The statement could not be proved: one sentence with the place and the number at fault."""
+    """The statement could not be proved: one sentence with the place and the number at fault.
+
+    about, world: the values that an operation of the weights reads, and the world they are of, where these are known.
+    """
+
+    about: tuple = ()
+    world: Any = None
+
+    def of(self, world: Any, *values: Any) -> Rejected:
+        """The same, of these values; what was said before, nearer to the fault, stays."""
+        if self.world is None:
+            self.about, self.world = values, world
+        return self
 
 
 @dataclass(frozen=True)

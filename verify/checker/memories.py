@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 
 from verify.checker.bent import product
-from verify.checker.bounds import bounds, largest, latched, tight
+from verify.checker.bounds import bounds, largest, latched, tight, upright
 from verify.checker.columns import most_held
 from verify.checker.formats import exponent
 from verify.checker.mass import majorants, mass
-from verify.checker.running import running_sum, upright
+from verify.checker.running import running_sum
 from verify.checker.sums import representable
 from verify.checker.tables import Ramp, ramp_sum
 from verify.checker.values import ZERO, Key, Root, Value, World, combine, constant, kept, of_root, scaled

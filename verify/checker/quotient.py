@@ -17,7 +17,7 @@ def quotient(world: World, value: Value) -> tuple[World, Value]:
     No table in the value, and no edge of the language, tells letters of a class apart. A class on a distinct edge can
     come back, so the language of classes holds more walks than those that sequences of letters take.
     """
-    roots = _roots_of(world, value)
+    roots = roots_of(world, value)
     tables = _tables_of(world, value)
     first = np.unique(classes(world, value), return_index=True)[1]
     edges = tuple(replace(e, letters=e.letters[first], distinct=False) for e in world.language.edges)
@@ -51,7 +51,7 @@ def _values_in(parts: tuple) -> list[Value]:
     return found + [v for p in parts if isinstance(p, tuple) for column in p for v in column]
 
 
-def _roots_of(world: World, value: Value) -> list[int]:
+def roots_of(world: World, value: Value) -> list[int]:
     """The roots that a value is made of, those before others that are made of them."""
     found: set[int] = set()
     pending = [value]
@@ -66,7 +66,7 @@ def _roots_of(world: World, value: Value) -> list[int]:
 
 def _tables_of(world: World, value: Value) -> dict[tuple, Table]:
     """The functions of a letter that a value is made of, by their keys."""
-    roots = _roots_of(world, value)
+    roots = roots_of(world, value)
     held = [v for root in roots for v in _values_in(world.roots[root].parts)]
     held += [value, *(world.zeros[root, 0][1] for root in roots if (root, 0) in world.zeros)]
     return {t.key: t for v in held for t in v.tables.values()}

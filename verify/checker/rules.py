@@ -28,7 +28,17 @@ Lanes = list[Value]
 
 
 class Unproved(Exception):
-    """A step from the circuit as written to the weights that no rule covers."""
+    """A step from the circuit as written to the weights that no rule covers.
+
+    value, kind: the operand of which something was to be proved, that it is a "flag" or "whole"; None where there is no
+    one operand. at: the stream that was read.
+    """
+
+    at: int | None = None
+
+    def __init__(self, reason: str, value: Value | None = None, kind: str = ""):
+        super().__init__(reason)
+        self.value, self.kind = value, kind
 
 
 class Unread(Value):

@@ -7,7 +7,7 @@ from itertools import permutations
 
 import numpy as np
 
-from verify.checker.bounds import along, bounds, values_of
+from verify.checker.bounds import along, bounds, upright, values_of
 from verify.checker.columns import most_held
 from verify.checker.formats import Rejected
 from verify.checker.mass import mass
@@ -22,7 +22,6 @@ from verify.checker.values import (
     multiple,
     normalised,
     of_root,
-    scaled,
 )
 
 
@@ -59,14 +58,6 @@ def _added_up(world: World, drive: Value) -> Fraction:
             size, shape = upright(world, x)
             found.append(abs(scale * size) * root.parts[0] * most_held(world, b, shape))
     return min(found)
-
-
-def upright(world: World, drive: Value) -> tuple[Fraction, Value]:
-    """(scale, shape) with drive = scale · shape: the same shape for proportional drives, ≥ 0 where it has one sign."""
-    if drive.constant:
-        return drive.const, constant(1)
-    scale, shape = normalised(drive)
-    return (scale, shape) if bounds(world, shape)[1] > 0 else (-scale, scaled(shape, Fraction(-1)))
 
 
 def _summed(world: World, shape: Value, exact: int | None) -> Along | None:

@@ -46,6 +46,13 @@ def step_of(world: World, value: Value, loose: bool = False) -> Step:
 
 def state_output(world: World, step: Step, x: Value, columns: Sequence[Column], what: str) -> Value:
     """Σ_n C_n h_n for h ← exp(−Δ|A|) h + Δ B x̂, as a value; Rejected where no lemma covers it."""
+    try:
+        return _state_output(world, step, x, columns, what)
+    except Rejected as reason:
+        raise reason.of(world, x, step.value, *(v for b, c, _ in columns for v in (b, c))) from None
+
+
+def _state_output(world: World, step: Step, x: Value, columns: Sequence[Column], what: str) -> Value:
     if step.value.constant and not step.value.const:
         return constant(0)
     columns = [c for c in columns if c[0].key != constant(0).key]

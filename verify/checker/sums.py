@@ -26,7 +26,10 @@ def exact_sum(world: World, terms: Iterable[tuple[Fraction, Value]], what: str) 
         return _falling_sum(world, rounded, [t for t in live if t[1].upto is None], what)
     unit = min(exponent(w) + v.unit for w, v in live)
     reach = _partial_sums(world, live)
-    _check_reach(world, reach, unit, what)
+    try:
+        _check_reach(world, reach, unit, what)
+    except Rejected as reason:
+        raise reason.of(world, *(v for _, v in live)) from None
     return combine(live)
 
 
@@ -56,7 +59,10 @@ def exact_product(world: World, a: Value, b: Value, what: str) -> Value:
     if a.upto is not None or b.upto is not None:
         raise Rejected(f"{what} multiplies a count that outgrows {world.format.name}")
     reach = largest(world, a) * largest(world, b)
-    representable(world, reach, a.unit + b.unit, what)
+    try:
+        representable(world, reach, a.unit + b.unit, what)
+    except Rejected as reason:
+        raise reason.of(world, a, b) from None
     return product(world, a, b)
 
 
@@ -115,7 +121,8 @@ def activation(world: World, value: Value, zero: bool, what: str) -> Value:
     key, component = single(world, value)
     worst = _unsafe(world, key, component, zero)
     if worst is not None:
-        raise Rejected(f"{what} can be {float(worst):g}; it must be {'0, ' if zero else ''}above 20 or at most -104")
+        allowed = f"it must be {'0, ' if zero else ''}above 20 or at most -104"
+        raise Rejected(f"{what} can be {float(worst):g}; {allowed}").of(world, value)
     return relu(world, value)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from verify.checker.circuit import Reader
 from verify.checker.formats import EXACT, Rejected
 from verify.checker.language import Language
+from verify.checker.matches import prove_matches
 from verify.checker.names import Names, Stated
 from verify.checker.readout import NOBODY
 from verify.checker.rules import Unproved
@@ -21,6 +22,7 @@ from verify.checker.task_chains import read_coin_change, read_fibonacci, read_sh
 from verify.checker.task_copies import answers as machine_answers
 from verify.checker.task_copies import number, read_copy, read_phonebook, read_selective_copy
 from verify.checker.task_forms import Tally, ends, read_automaton, read_count, read_lookup
+from verify.checker.task_matches import MATCHES, Matching
 from verify.checker.task_recall import prove_recall
 from verify.checker.task_steps import prove_clock, prove_count, prove_keep
 from verify.checker.values import World
@@ -162,7 +164,20 @@ class Either:
             raise Rejected(f"{reason}; nor by every situation, one by one: {refused}") from refused
 
 
-Task = Recall | Keep | Clock | Runs | Walked | Counts | Either
+@dataclass(frozen=True)
+class Matched:
+    """What the earlier items say that are most like what stands here (lemma G′)."""
+
+    matching: Matching
+
+    def answers(self, letters: Sequence[int]) -> list[int | None]:
+        return self.matching.answers(letters)
+
+    def prove(self, reader: Reader) -> Fraction:
+        return prove_matches(reader.world.language, reader.data, self.matching.places())
+
+
+Task = Recall | Keep | Clock | Runs | Walked | Counts | Either | Matched
 
 
 def read_task(claim: object, letters: Sequence[str]) -> Stated[Task]:
@@ -179,6 +194,9 @@ def read_task(claim: object, letters: Sequence[str]) -> Stated[Task]:
         elif name in _MACHINES:
             machine = _MACHINES[name](read, Names(letters))
             stated = Stated(Walked(machine.task), machine.says, machine.end)
+        elif name in MATCHES:
+            matching = MATCHES[name](read, Names(letters))
+            stated = Stated(Matched(matching.task), matching.says, matching.end)
         else:
             raise Rejected(f"no proof is known for the task {name!r}")
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as wrong:

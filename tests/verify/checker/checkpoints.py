@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from safetensors.torch import save_file
@@ -24,9 +25,16 @@ def least_ballast() -> Iterator[None]:
         yield
 
 
-def write(directory: Path, circuit: Circuit, target: str, dtype: str = "float32", n_groups: int = 1) -> Path:
+def write(
+    directory: Path,
+    circuit: Circuit,
+    target: str,
+    dtype: str = "float32",
+    n_groups: int = 1,
+    task: dict[str, Any] | None = None,
+) -> Path:
     """Compile and package into a new directory, of a wide output as many numbers as there are letters; CompileError
-    where the compiler refuses."""
+    where the compiler refuses. task: the one that the manifest names, None for none."""
     size = circuit.language.alphabet.size
     if circuit.output.width > size:
         circuit = replace(circuit, output=circuit.output[:size])
@@ -36,5 +44,6 @@ def write(directory: Path, circuit: Circuit, target: str, dtype: str = "float32"
     (directory / "config.json").write_text(json.dumps(model.config))
     (directory / "circuit.json").write_text(json.dumps(to_data(circuit)))
     promise = language_to_data(circuit.language) | {"dtype": dtype}
-    (directory / "construction.json").write_text(json.dumps({"promise": promise}))
+    manifest = {"promise": promise} | ({} if task is None else {"task": task})
+    (directory / "construction.json").write_text(json.dumps(manifest))
     return directory

@@ -22,6 +22,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Any
 
 from compiler.errors import CompileError
 from compiler.language.circuit import Circuit
@@ -33,6 +34,7 @@ from tests.verify.checker.fuzz import fuzz
 from tests.verify.checker.learned import LEARNED
 from tests.verify.checker.plants import plant
 from verify.checker.check import check
+from verify.checker.task_matches import MATCHES
 
 PLANTS, MUTANTS, CLAIMS = 25, 5, 10  # of each checkpoint
 TARGETS, DTYPES = ("mamba", "mamba2"), ("float32", "bfloat16", "float16")
@@ -112,13 +114,20 @@ def _construction(name: str, params: dict, target: str, dtype: str = DTYPES[0]) 
     return lambda: CONSTRUCTIONS[name](**params, arch=target, dtype=dtype).circuit()
 
 
+def _task(job: Job) -> dict[str, Any] | None:
+    """What the manifest says is asked, where matches prove it (lemma G′): then an answer must be proved as well."""
+    name, _, target, _ = job
+    name, _, number = name.rpartition("-")
+    return CONSTRUCTIONS[name](**SMALL[name][int(number)], arch=target).asks() if name in MATCHES else None
+
+
 def examine(job: Job, directory: Path, plants: int) -> dict:
     """What became of one checkpoint, its plants, mutants and claims."""
     _, build, target, dtype = job
     name, failures = title(job), []
     rng, saved = random.Random(name), directory / name
     try:
-        write(saved, build(), target, dtype)
+        write(saved, build(), target, dtype, task=_task(job))
     except CompileError:
         return {"checkpoints": {"refused by the compiler": 1}}
     except TypeError as error:  # a construction for one mixer only
