@@ -21,21 +21,39 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Stated(Generic[T]):
-    """A task, in words with the names of its letters, and the letter that ends a text that is generated, if any."""
+    """A task, in words with the names of its letters, and the letter that ends a text that is generated, if any.
+
+    known: the letters that have a place in the task, where no other may stand in the language; None: others are passed
+    over. needed: letters that the language must hold, for else the words would speak of what never comes.
+    """
 
     task: T
     says: str
     end: str | None = None
+    known: np.ndarray | None = None
+    needed: np.ndarray | None = None
+
+    def check_letters(self, letters: Sequence[str], used: np.ndarray) -> None:
+        """Rejected where the letters of the language are not those of the task."""
+        odd = used if self.known is None else used[~np.isin(used, self.known)]
+        if self.known is not None and len(odd):
+            raise Rejected(f"the letter {letters[odd[0]]!r} stands in the language, and the task has no place for it")
+        if self.needed is not None and not np.isin(self.needed, used).all():
+            missing = self.needed[~np.isin(self.needed, used)][0]
+            raise Rejected(f"the task names {letters[missing]!r}, which no sequence of the language holds")
 
 
 class Names:
-    """The letters of a circuit, by name; Rejected where two have one name."""
+    """The letters of a circuit, by name; Rejected where two have one name, or one cannot be read as it is printed."""
 
     def __init__(self, letters: Sequence[str]):
         self.letters = letters
         self._ids = {name: i for i, name in enumerate(letters)}
         if len(self._ids) < len(letters):
             raise Rejected("two letters of circuit.json have one name")
+        for name in letters:
+            if not name or not name.isprintable() or any(c.isspace() for c in name):
+                raise Rejected(f"the letter {name!r} of circuit.json is empty, or has characters that cannot be seen")
 
     @property
     def count(self) -> int:
@@ -71,7 +89,12 @@ class Names:
             raise Rejected(f"of the letters {prefix}{first}, {prefix}{first + 1}, … of circuit.json some are left out")
         return found
 
+    def said(self, i: int) -> str:
+        """A letter for people; other than ASCII ones with their numbers, for they may look like one another."""
+        name = self.letters[i]
+        return name if name.isascii() else f"{name}(U+{' U+'.join(f'{ord(c):04X}' for c in name)})"
+
     def shown(self, ids: Sequence[int] | np.ndarray) -> str:
         """These letters for people: `a b c`, or `k0 … k15` where there are many."""
-        names = [self.letters[i] for i in ids]
+        names = [self.said(i) for i in ids]
         return f"`{' '.join(names)}`" if len(names) <= _SHOWN else f"`{names[0]}` … `{names[-1]}`"

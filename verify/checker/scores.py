@@ -37,7 +37,8 @@ class Scores:
         streams, parts = reader.data["streams"], readout_parts(reader)
         states = {k for _, k in parts if streams[k]["operation"] in operations}
         if len(states) != 1:
-            raise Rejected(f"the readout reads {len(states)} streams of the kind {' or '.join(operations)}, not one")
+            kind = " or ".join(operations)
+            raise Rejected(f"the scores are linear in {len(states)} streams of the kind {kind}; the proof needs one")
         (state,) = states
         head = sum_of([m for m, k in parts if k == state])
         rest = [(m, reader.lanes(k)) for m, k in parts if k != state]

@@ -6,7 +6,7 @@ A manifest's claim says only which function is asked; what that function is stan
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -193,13 +193,17 @@ def read_task(claim: object, letters: Sequence[str]) -> Stated[Task]:
             stated: Stated = _TASKS[name](read, Names(letters))
         elif name in _MACHINES:
             machine = _MACHINES[name](read, Names(letters))
-            stated = Stated(Walked(machine.task), machine.says, machine.end)
+            stated = replace(machine, task=Walked(machine.task))  # type: ignore[arg-type]
         elif name in MATCHES:
             matching = MATCHES[name](read, Names(letters))
             stated = Stated(Matched(matching.task), matching.says, matching.end)
         else:
             raise Rejected(f"no proof is known for the task {name!r}")
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as wrong:
+    except KeyError as missing:
+        raise Rejected(f"the task {name} has no parameter {missing}, or a value of it that is none") from missing
+    except (TypeError, IndexError, OverflowError, AttributeError) as wrong:
+        raise Rejected(f"the task {name} has a parameter of another kind than it needs") from wrong
+    except ValueError as wrong:
         raise Rejected(f"the task {name} has other parameters than it needs: {wrong}") from wrong
     odd = set(claim) - {"name"} - read.taken
     if odd:
@@ -261,13 +265,15 @@ def _read_lookup(claim: dict, names: Names) -> Stated[Task]:
     found, says = read_lookup(claim, names)
     walked = Walked(found.machine(names.count))
     if isinstance(found.which, int):
-        return ends(claim, names, says, walked)
-    return ends(claim, names, says, Either(Recall(found.keys, found.values, found.which, found.blank), walked))
+        return ends(claim, names, says, walked, found.keys)
+    rule = Recall(found.keys, found.values, found.which, found.blank)
+    return ends(claim, names, says, Either(rule, walked), found.keys)
 
 
 def _read_count(claim: dict, names: Names) -> Stated[Task]:
     tally, says = read_count(claim, names)
-    return ends(claim, names, says, Either(Counts(tally), Walked(tally.machine(names.count))))
+    task = Either(Counts(tally), Walked(tally.machine(names.count)))
+    return ends(claim, names, says, task, np.append(tally.of, tally.since))
 
 
 _TASKS: dict[str, Callable[[dict, Names], Stated[Task]]] = {
@@ -313,6 +319,7 @@ def prove_task(language: Language, circuit: dict, claim: object) -> Answers:
         letters = _letters(circuit, language)
         stated = read_task(claim, letters)
         says = stated.says
+        stated.check_letters(letters, language.used)
         if circuit.get("end") != stated.end:
             raise Rejected(f"circuit.json ends a text with {circuit.get('end')!r}, and the task with {stated.end!r}")
         return Answers(None, _margin(language, circuit, stated.task), says)

@@ -14,7 +14,19 @@ import numpy as np
 
 from verify.checker.letters import Ids
 from verify.checker.names import Names, Stated
-from verify.checker.task_copies import BAR, END, OTHER, TEXT, TEXT_BAR, Choices, always, kinds_of, nothing, number
+from verify.checker.task_copies import (
+    BAR,
+    END,
+    OTHER,
+    TEXT,
+    TEXT_BAR,
+    Choices,
+    always,
+    kinds_of,
+    known,
+    nothing,
+    number,
+)
 from verify.checker.walks import OVER, Asked, Asking, Known
 
 ROW, NUMBER = 6, 7
@@ -200,9 +212,9 @@ def read_two_words(claim: dict, names: Names) -> Stated[Asking]:
     what = "least number of letters put in, dropped or changed" if edit else "length of the longest common subsequence"
     says = (
         f"behind two words of {names.shown(letters)} with {TEXT_BAR!r} between: the table of the {what}, row by row, "
-        f"{ASK!r} before each row, then {CHAIN_END!r}"
+        f"{ASK!r} before each row, then {CHAIN_END!r}; {_as_long(names, numbers)}"
     )
-    return Stated(TwoWords(kinds, Numbers(of, numbers), row, end, edit), says, CHAIN_END)
+    return Stated(TwoWords(kinds, Numbers(of, numbers), row, end, edit), says, CHAIN_END, known(kinds))
 
 
 def read_fibonacci(claim: dict, names: Names) -> Stated[Asking]:
@@ -213,8 +225,9 @@ def read_fibonacci(claim: dict, names: Names) -> Stated[Asking]:
         return (x[0] + x[1] if i > 1 else x[0] + 1) % modulus if i else 0
 
     numbers = names.numbered("")
-    says = f"behind `n {ASK}`: the Fibonacci numbers 0 … n modulo {modulus}, then {CHAIN_END!r}"
-    return Stated(_recurrence(names, numbers, 2, rule), says, CHAIN_END)
+    said = f"behind `n {ASK}`: the Fibonacci numbers 0 … n modulo {modulus}, then {CHAIN_END!r}"
+    task = _recurrence(names, numbers, 2, rule)
+    return Stated(task, f"{said}; {_as_long(names, numbers)}", CHAIN_END, known(task.kinds))
 
 
 def read_coin_change(claim: dict, names: Names) -> Stated[Asking]:
@@ -234,9 +247,9 @@ def read_coin_change(claim: dict, names: Names) -> Stated[Asking]:
     tokens = Numbers(made.numbers.of, np.append(numbers[: most + 1], none))
     says = (
         f"behind `n {ASK}`: the fewest of the coins {', '.join(map(str, coins))} for each amount 0 … n, {NOTHING!r} "
-        f"where none make it, then {CHAIN_END!r}"
+        f"where none make it, then {CHAIN_END!r}; {_as_long(names, numbers)}"
     )
-    return Stated(Recurrence(made.kinds, tokens, made.end, coins[-1], rule), says, CHAIN_END)
+    return Stated(Recurrence(made.kinds, tokens, made.end, coins[-1], rule), says, CHAIN_END, known(made.kinds))
 
 
 def read_shortest_path(claim: dict, names: Names) -> Stated[Asking]:
@@ -251,15 +264,19 @@ def read_shortest_path(claim: dict, names: Names) -> Stated[Asking]:
     kinds = kinds_of(names, {TEXT: edges, NUMBER: numbers, ROW: [ask], END: [end]})
     says = (
         f"behind the edges 01 02 12 03 … of {nodes} nodes, {names.shown(edges)}, and {ASK!r}: the least distance of "
-        f"each node from node 0, {far} where none leads there, then {CHAIN_END!r}"
+        f"each node from node 0, {far} where none leads there, then {CHAIN_END!r}; {_as_long(names, numbers)}"
     )
-    return Stated(Paths(kinds, Numbers(of, numbers), end, nodes, far), says, CHAIN_END)
+    return Stated(Paths(kinds, Numbers(of, numbers), end, nodes, far), says, CHAIN_END, known(kinds))
 
 
 def _recurrence(names: Names, numbers: np.ndarray, reach: int, rule, *more: int) -> Recurrence:
     ask, end = names.one(ASK), names.one(CHAIN_END)
     kinds = kinds_of(names, {NUMBER: np.append(numbers, more).astype(int), ROW: [ask], END: [end]})
     return Recurrence(kinds, Numbers(_numbers(names, numbers), numbers), end, reach, rule)
+
+
+def _as_long(names: Names, numbers: np.ndarray) -> str:
+    return f"asked as long as each entry is one of {names.shown(numbers)}"
 
 
 def _numbers(names: Names, numbers: np.ndarray) -> np.ndarray:

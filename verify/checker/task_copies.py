@@ -201,8 +201,9 @@ def read_copy(claim: dict, names: Names) -> Stated[Asking]:
         return _written(names, copied)
     if form == "delay":
         n = number(claim["n"])
-        says = f"the letter that stood {n} positions back; {TEXT_END!r} where there is none"
-        return Stated(Back(kinds_of(names, {}), n, end), says)
+        back = "one position" if n == 1 else f"{n} positions"
+        says = f"the one of {text} that stood {back} back; {TEXT_END!r} where there is none"
+        return Stated(Back(kinds_of(names, {}), n, end), says, known=copied)
     says_as, place = np.arange(names.count), np.zeros(names.count, dtype=np.int64)
     if form == "pointer":
         asking = names.numbered("@", 1)
@@ -215,7 +216,7 @@ def read_copy(claim: dict, names: Names) -> Stated[Asking]:
         raise ValueError(f"form = {form!r}")
     kinds = kinds_of(names, {TEXT: copied, POINTER: asking})
     task = Places(kinds, place, says_as, end, form == "place")
-    return Stated(task, f"{said}; {TEXT_END!r} where there is none")
+    return Stated(task, f"{said}; {TEXT_END!r} where there is none", known=known(kinds))
 
 
 def _with_places(names: Names, copied: np.ndarray, says_as: np.ndarray, place: np.ndarray) -> np.ndarray:
@@ -230,14 +231,15 @@ def _with_places(names: Names, copied: np.ndarray, says_as: np.ndarray, place: n
 
 
 def read_selective_copy(claim: dict, names: Names) -> Stated[Asking]:
-    """{}: of the letters before the bar x0, x1, … are copied, and every other one is noise."""
-    return _written(names, names.numbered("x"))
+    """{}: of the letters before the bar x0, x1, … are copied, and _ is noise."""
+    return _written(names, names.numbered("x"), [names.one("_")])
 
 
-def _written(names: Names, copied: np.ndarray) -> Stated[Asking]:
+def _written(names: Names, copied: np.ndarray, noise: Sequence[int] = ()) -> Stated[Asking]:
     end, bar = names.one(TEXT_END), names.one(TEXT_BAR)
     says = f"behind {TEXT_BAR!r}: the letters of {names.shown(copied)} before it in their order, then {TEXT_END!r}"
-    return Stated(Written(kinds_of(names, {TEXT: copied, BAR: [bar], END: [end]}), end), says, TEXT_END)
+    kinds = kinds_of(names, {TEXT: copied, BAR: [bar], END: [end]})
+    return Stated(Written(kinds, end), says, TEXT_END, known(kinds, noise))
 
 
 def read_phonebook(claim: dict, names: Names) -> Stated[Asking]:
@@ -246,10 +248,10 @@ def read_phonebook(claim: dict, names: Names) -> Stated[Asking]:
     mark, end, entries = names.one("?"), names.one(TEXT_END), number(claim["entries"])
     kinds = kinds_of(names, {ENTRY: people, TEXT: text, BAR: [mark], END: [end]})
     says = (
-        f"behind '?' and one of {names.shown(people)}: the digits of {names.shown(text)} behind this name in a book of "
-        f"at most {entries} entries, then {TEXT_END!r}"
+        f"behind '?' and one of {names.shown(people)}: the digits of {names.shown(text)} behind this name in a book "
+        f"(names, digits, ';') of {entries} {'entry' if entries == 1 else 'entries'} or fewer, then {TEXT_END!r}"
     )
-    return Stated(Entries(kinds, end, entries), says, TEXT_END)
+    return Stated(Entries(kinds, end, entries), says, TEXT_END, known(kinds, [names.one(";")]))
 
 
 def kinds_of(names: Names, members: Members) -> np.ndarray:
@@ -260,6 +262,11 @@ def kinds_of(names: Names, members: Members) -> np.ndarray:
             raise ValueError("a letter is of two kinds")
         kinds[ids] = kind
     return kinds
+
+
+def known(kinds: np.ndarray, noise: Sequence[int] = ()) -> np.ndarray:
+    """The letters that a task has a kind for, and those that it passes over by name."""
+    return np.union1d(np.flatnonzero(kinds != OTHER), np.array(noise, dtype=np.int64))
 
 
 def number(value: object, most: int = 1 << 53) -> int:

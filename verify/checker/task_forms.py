@@ -5,8 +5,10 @@ Their claims name letters themselves, for there is no table of names: who reads 
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from verify.checker.walks import OVER, Asked, Known
 
 _MOST_STATES = 1 << 12
 _MOST_PAIRS = 12
+_MOST_SAID, _MOST_RANGES = 600, 12
 KEY, VALUE = 1, 2
 
 
@@ -126,10 +129,28 @@ def read_automaton(claim: dict, names: Names) -> tuple[States, str]:
     kept, kinds = np.unique(columns, axis=0, return_inverse=True)
     classes = _classes(claim, states)
     answers = np.array([names.one(classes[s]) if s in classes else -1 for s in states], dtype=np.int64)
-    told = ", ".join(f"{s!r}: {classes[s]!r}" for s in states[:6] if s in classes)
-    more = ", …" if len(states) > 6 else ""
-    says = f"what the state of a finite automaton of {len(states)} states answers ({told}{more})"
-    return States(kinds.reshape(-1), 0, kept.T, answers), says
+    return States(kinds.reshape(-1), 0, kept.T, answers), _automaton_says(table, states, classes)
+
+
+def _automaton_says(table: dict, states: list[str], classes: dict[str, str]) -> str:
+    """The whole table where it is small: its answers are nothing without it."""
+    said = f"what the state of a finite automaton of {len(states)} states answers; it starts in {states[0]!r}"
+    letters = list(dict.fromkeys(name for by in table.values() for name in by))
+    lines = []
+    for state in states:
+        by: dict[str, list[str]] = {}
+        for name, to in table.get(state, {}).items():
+            by.setdefault(to, []).append(name)
+        moves = ", ".join(f"{' '.join(map(ascii, names))} to {to!r}" for to, names in by.items()) or "nothing leads on"
+        answer = f"answers {ascii(classes[state])}" if state in classes else "asks nothing"
+        lines.append(f"{state!r} {answer} ({moves})")
+    partial = any(len(table.get(state, {})) < len(letters) for state in states)
+    rest = "; behind a letter that leads nowhere nothing is asked" * partial
+    whole = "; ".join(lines)
+    if len(whole) <= _MOST_SAID:
+        return f"{said}: {whole}{rest}"
+    digest = hashlib.sha256(json.dumps([table, classes], sort_keys=True).encode()).hexdigest()[:16]
+    return f"{said}; its table stands in construction.json (SHA-256 of transitions and classes {digest}…){rest}"
 
 
 def _classes(claim: dict, states: list[str]) -> dict[str, str]:
@@ -198,8 +219,17 @@ def read_count(claim: dict, names: Names) -> tuple[Tally, str]:
         raise ValueError("a letter counts and starts the count again, or none counts")
     behind = f" since the last of {names.shown(since)}" if len(since) else ""
     ids = names.these(answers)
-    says = f"how many of {names.shown(of)} there were{behind}, as {names.shown(ids)} for 0, 1, …, the last one for more"
-    return Tally(of, since, ids), says
+    return Tally(of, since, ids), f"how many of {names.shown(of)} there were{behind}: {_ranges(names, ids)}"
+
+
+def _ranges(names: Names, answers: np.ndarray) -> str:
+    """`no` for 0 to 8, `yes` from 9 on."""
+    starts = [0, *(i for i in range(1, len(answers)) if answers[i] != answers[i - 1]), len(answers)]
+    parts = [(names.shown(answers[a : a + 1]), a, b - 1) for a, b in pairwise(starts)]
+    said = [f"{name} for {a}" if a == b else f"{name} for {a} to {b}" for name, a, b in parts[:-1]]
+    return ", ".join(
+        [*said[:_MOST_RANGES], *["…"] * (len(said) > _MOST_RANGES), f"{parts[-1][0]} from {parts[-1][1]} on"]
+    )
 
 
 def _letters(names: Names, listed: object) -> np.ndarray:
@@ -208,9 +238,9 @@ def _letters(names: Names, listed: object) -> np.ndarray:
     return np.unique(names.these(listed))
 
 
-def ends(claim: dict, names: Names, says: str, task) -> Stated:
+def ends(claim: dict, names: Names, says: str, task, needed: np.ndarray | None = None) -> Stated:
     """The task with the letter that ends a text, which the claim names; null for none."""
     end = claim["end"]
     if end is not None:
         names.one(end)
-    return Stated(task, says if end is None else f"{says}; {end!r} ends a text", end)
+    return Stated(task, says if end is None else f"{says}; {end!r} ends a text", end, needed=needed)

@@ -7,6 +7,7 @@ space, each an id by its place in the alphabet; the highest score is what comes 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from verify.checker.files import read_json
@@ -24,6 +25,7 @@ _MARKS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": 
 _CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
 _SETTINGS = {"transformers_version", "backend", "is_local", "local_files_only"}
 _NAMES = {"input_ids", "attention_mask"}
+_SPECIAL = re.compile("<[a-z]+[0-9]*>")  # holds no letter and no white space, which would cut letters out of the text
 _GREEDY = {"do_sample": False, "bos_token_id": None}
 _IDLE = {"transformers_version", "use_cache", "_from_model_config"}
 
@@ -100,6 +102,12 @@ def _check_tokenizer(content: dict, letters: list[str], end: str | None) -> dict
         raise Rejected("the words of tokenizer.json have other ids than the letters of circuit.json")
     if not isinstance(model["unk_token"], str) or vocab.get(model["unk_token"], 0) < len(letters):
         raise Rejected("a word that tokenizer.json does not know is read as a letter")
+    for name in list(vocab)[len(letters) :]:
+        if not _SPECIAL.fullmatch(name):
+            raise Rejected(f"tokenizer.json has a special token {name!r}, and such are written <name>")
+    for name in letters:
+        if not name or name.split() != [name]:
+            raise Rejected(f"the letter {name!r} is no word between white space")
     added = content.get("added_tokens")
     for mark in added if isinstance(added, list) else [None]:
         _check_mark(mark, vocab, letters, end)

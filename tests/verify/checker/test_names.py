@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache
 from itertools import combinations, islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -146,3 +147,53 @@ def test_a_claim_tells_nothing_that_nobody_reads():
     circuit, language = _data(0)
     assert "'keys'" in prove_task(language, circuit, ASKED[0].asks() | {"keys": [1, 2]}).reason
     assert "letters" in prove_task(language, circuit | {"alphabet": ["a"]}, ASKED[0].asks()).reason
+
+
+def _saved(name: str, directory: Path) -> None:
+    """A small checkpoint of a construction."""
+    built = artifact.build(CONSTRUCTIONS[name](**SIZES[name][0]))
+    artifact.save(built, {}, directory, None, proof_of(built))
+
+
+def _rename(directory: Path, named: dict[str, str]) -> None:
+    """In circuit.json and the tokenizer's files, each string that is one of these names."""
+
+    def changed(value):
+        if isinstance(value, dict):
+            return {named.get(key, key): changed(inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [changed(inner) for inner in value]
+        return named.get(value, value) if isinstance(value, str) else value
+
+    for file in ("circuit.json", "tokenizer.json", "tokenizer_config.json"):
+        path = directory / file
+        path.write_text(json.dumps(changed(json.loads(path.read_text("utf-8"))), ensure_ascii=False), "utf-8")
+
+
+@pytest.mark.parametrize(
+    "name, named, said",
+    [
+        ("selective-copy", {"<pad>": "0 x"}, "special token"),  # matched before the text is split into words
+        ("mqar", {"<eos>": " "}, "special token"),
+        ("copy", {"<pad>": " x1"}, "special token"),
+        ("mqar", {"_": "<pad>", "<pad>": "_"}, "special token"),
+        ("mqar", {"_": "k0 "}, "no word"),
+        ("mqar", {"_": "\u200b"}, "cannot be seen"),
+        ("edit-distance", {"2": "zz"}, "has no place for it"),
+        ("edit-distance", {"2": "2\u200b"}, "cannot be seen"),
+        ("fibonacci", {"8": "8'"}, "has no place for it"),
+        ("copy", {"x1": "X1"}, "has no place for it"),
+        ("selective-copy", {"_": "-"}, "'_'"),
+        ("phonebook", {";": ","}, "';'"),
+    ],
+)
+def test_names_that_would_mislead_are_rejected(name, named, said, tmp_path):
+    """As an attacker wrote them: the checkpoint's files agree with one another."""
+    _saved(name, tmp_path / "c")
+    assert check(tmp_path / "c").accepted
+    _rename(tmp_path / "c", named)
+    assert said in check(tmp_path / "c").reason
+
+
+def test_letters_that_look_like_others_are_told_apart_in_the_verdict():
+    assert Names(["a", "\u0430"]).shown([0, 1]) == "`a \u0430(U+0430)`"

@@ -168,6 +168,33 @@ def test_counts_and_automata_of_long_texts_are_proved_by_their_own_rules():
         assert prove_task(parse(language_to_data(made.language)), circuit, task.claim | {"end": None}).reason is None
 
 
+def _says(task) -> str:
+    return read_task(json.loads(json.dumps(task.claim | {"end": None})), NAMES).says
+
+
+def test_the_sentence_tells_the_whole_task():
+    """Who reads the verdict reads thresholds and transitions there: two tasks that differ have two sentences."""
+    told = [_says(task) for task in FORMS]
+    assert len({json.dumps(task.claim) for task in FORMS}) == len(set(told))
+    assert _says(Counted.at_least(9, ["a"], "c", "b")).endswith("`b` for 0 to 8, `c` from 9 on")
+    small = Automaton("e", {"e": {"a": "o", "b": "e"}, "o": {"a": "e"}}, {"e": "a"})
+    assert "'e' answers 'a' ('a' to 'o', 'b' to 'e'); 'o' asks nothing ('a' to 'e')" in _says(small)
+    assert "leads nowhere nothing is asked" in _says(small)
+    rng = random.Random(0)
+    states = [f"s{i}" for i in range(60)]
+    large = [{s: {n: rng.choice(states) for n in NAMES} for s in states} for _ in range(2)]
+    said = [_says(Automaton("s0", table, dict.fromkeys(states, "a"))) for table in large]
+    assert said[0] != said[1] and all("SHA-256" in s and len(s) < 400 for s in said)
+
+
+def test_a_task_of_letters_that_never_come_is_rejected():
+    made = MADE["three"]
+    circuit, language = json.loads(json.dumps(to_data(made))), parse(language_to_data(made.language))
+    for changed in ({"of": ["a", "yes"]}, {"since": ["no"]}):
+        found = prove_task(language, circuit, made.task.claim | {"end": None} | changed)
+        assert "which no sequence of the language holds" in found.reason
+
+
 @pytest.mark.parametrize(
     "claim, said",
     [
