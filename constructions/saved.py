@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from compiler.artifact import CheckpointError, Manifest, read_manifest
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import differences
-from compiler.artifact.files import MANIFEST
+from compiler.artifact.files import CIRCUIT, MANIFEST, weights_bytes
 from compiler.artifact.json_files import shown
 from compiler.artifact.load import load
 from compiler.artifact.model import Stack
@@ -19,7 +19,7 @@ from compiler.artifact.schema import parse
 from compiler.export.record import ExportRecord
 from constructions import artifact
 from constructions.artifact import Built, build, claims, promised_level, report
-from constructions.construction import CircuitFamily, NumericConstruction
+from constructions.construction import LARGEST_PARAMETER, CircuitFamily, NumericConstruction
 from constructions.guarantee import NOT_ASKED, Proof, proof_of
 from constructions.registry import families
 from constructions.saved_circuit import SavedCircuit, read_circuit
@@ -29,6 +29,9 @@ from verify.tasks.recorded import Recorded
 from verify.tasks.task import Task
 
 ZOOLOGY = "zoology"
+LEAST_PARAMETERS = 1 << 22  # of a model that is built again, whatever the checkpoint holds: 16 MiB
+PARAMETERS_A_BYTE = 2  # of the weights beside it: eight times what they hold, for an export has others than ours
+BYTES_A_LETTER = 8  # of weights, at least: a letter has a row of the embedding and one of the head
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +147,10 @@ def rebuild(directory: str | Path) -> Built:
 
 def rebuilt(directory: Path, manifest: Manifest | ExportRecord, file: str) -> Built:
     """The same from a manifest, or the record of an export with circuit.json beside it, that is called `file`."""
+    weights = weights_bytes(directory)
+    most = max(LEAST_PARAMETERS, PARAMETERS_A_BYTE * weights)
     if manifest.construction is None:
-        return build(read_circuit(directory, manifest))
+        return build(read_circuit(directory, manifest), most)
     known = families()
     if manifest.construction not in known:
         names = ", ".join(known)
@@ -153,14 +158,30 @@ def rebuilt(directory: Path, manifest: Manifest | ExportRecord, file: str) -> Bu
             f"the checkpoint's construction is {shown(manifest.construction)}, and it must be one of {names}."
         )
     construction = parse(known[manifest.construction], manifest.params, f"{file}: params")
+    _check_backed(construction, file, weights + (directory / CIRCUIT).stat().st_size)
     if isinstance(construction, NumericConstruction):
-        return build(construction)
+        return build(construction, most)
     tokens = (manifest.promise.language or {}).get("tokens")
     if construction.letters() != tokens:
         raise CheckpointError(
             f"{file}: params ask for {shown(construction.letters())} tokens, and its promise is over {shown(tokens)}."
         )
-    return build(construction)
+    if BYTES_A_LETTER * tokens > weights:
+        raise CheckpointError(
+            f"{file}: params ask for {shown(tokens)} tokens, and weights of {weights} bytes have rows for no more than "
+            f"{weights // BYTES_A_LETTER}."
+        )
+    return build(construction, most)
+
+
+def _check_backed(construction: CircuitFamily, file: str, held: int) -> None:
+    """CheckpointError, before any work, for sizes of a construction beyond the bytes of its circuit and weights."""
+    for entry in fields(construction):
+        value, most = getattr(construction, entry.name), entry.metadata["most"]
+        if type(value) is int and most < LARGEST_PARAMETER and abs(value) > held:
+            raise CheckpointError(
+                f"{file}: params.{entry.name} is {shown(value)}, and its circuit and weights have {held} bytes."
+            )
 
 
 def _asked(directory: Path) -> bool:
