@@ -17,6 +17,8 @@ from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.numeric import NumericStack
 from compiler.artifact.schema import parse
 from compiler.export.record import ExportRecord
+from compiler.language.data import DataError, to_data
+from compiler.language.data.budget import check_budget, check_language
 from constructions import artifact
 from constructions.artifact import Built, build, claims, promised_level, report
 from constructions.construction import LARGEST_PARAMETER, CircuitFamily, NumericConstruction
@@ -158,8 +160,10 @@ def rebuilt(directory: Path, manifest: Manifest | ExportRecord, file: str) -> Bu
             f"the checkpoint's construction is {shown(manifest.construction)}, and it must be one of {names}."
         )
     construction = parse(known[manifest.construction], manifest.params, f"{file}: params")
+    construction.check_sizes()
     _check_backed(construction, file, weights + (directory / CIRCUIT).stat().st_size)
     if isinstance(construction, NumericConstruction):
+        _check_work(construction, file, weights)
         return build(construction, most)
     tokens = (manifest.promise.language or {}).get("tokens")
     if construction.letters() != tokens:
@@ -171,6 +175,7 @@ def rebuilt(directory: Path, manifest: Manifest | ExportRecord, file: str) -> Bu
             f"{file}: params ask for {shown(tokens)} tokens, and weights of {weights} bytes have rows for no more than "
             f"{weights // BYTES_A_LETTER}."
         )
+    _check_work(construction, file, weights)
     return build(construction, most)
 
 
@@ -182,6 +187,16 @@ def _check_backed(construction: CircuitFamily, file: str, held: int) -> None:
             raise CheckpointError(
                 f"{file}: params.{entry.name} is {shown(value)}, and its circuit and weights have {held} bytes."
             )
+
+
+def _check_work(construction: CircuitFamily, file: str, weights: int) -> None:
+    """CheckpointError, before it is compiled, for a circuit that asks for more than its weights may."""
+    data = to_data(construction.circuit())
+    try:
+        check_budget(data, weights)
+        check_language(data["promise"].get("language"))
+    except DataError as reason:
+        raise CheckpointError(f"{file}: params ask for too much: {reason}.") from reason
 
 
 def _asked(directory: Path) -> bool:

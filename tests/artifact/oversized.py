@@ -60,7 +60,7 @@ Family = Callable[[Data, int], Data]
 FAMILIES: dict[str, Family] = {}
 WRITTEN_OUT = {
     *("lti", "lookup", "cumsums", "constants", "digits", "long_fraction", "deep", "deep_rectifiers", "many_operands"),
-    *("rules", "path", "ring", "web", "parallel", "alphabet", "groups", "long_name", "many_lanes"),
+    *("gates", "rules", "path", "ring", "web", "parallel", "alphabet", "groups", "long_name", "many_lanes"),
 }
 """Families whose circuit.json grows with the size."""
 
@@ -199,6 +199,16 @@ def deep_rectifiers(small: Data, n: int) -> Data:
     for _ in range(n):
         less = paper.put("Linear", {"matrices": matrices, "type": None}, [place, one], kind)
         place = paper.put("Relu", {}, [less], kind | {"lo": 0})
+    return paper.read(place, 1)
+
+
+@family
+def gates(small: Data, n: int) -> Data:
+    """n flags of the present token, each of the one before it."""
+    paper = Paper(small)
+    first = place = paper.flag()
+    for _ in range(n):
+        place = paper.put("And", {}, [place, first], FLAG)
     return paper.read(place, 1)
 
 

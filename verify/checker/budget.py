@@ -28,7 +28,10 @@ NUMBERS = 1 << 23  # that a circuit lists, or that a short form of a matrix stan
 BITS = 4096  # of an integer
 LEAST_WORK = 20_000
 BYTES_OF_WEIGHTS = 16  # for one more unit of work
-_LISTED = 8  # numbers that cost as much as a lane
+_LISTED = 2  # numbers that cost as much as a lane
+_FOLDED = 5  # lanes for each lane of such an operation that is a function of the present letter
+_DIGITS_OF_BASE64 = 4  # of a number, about
+_FEW_INPUTS = 4  # of an operation; each more costs as much as a lane
 _BENT, _BENT_LANE = 40, 4  # lanes for an operation that bends, multiplies or remembers, and for each lane of it
 _FRACTION = re.compile(r"-?[0-9]{1,1000}/0*[1-9][0-9]{0,999}")
 _LINEAR = {"Embed", "Constant", "Position", "Linear", "Emit", "Shift", "Lti", "Not", "OneHotOf"}
@@ -66,9 +69,10 @@ def check_circuit(circuit: dict, weights: int) -> None:
         within(numbers, NUMBERS, f"{where}, with the streams before,", "numbers in its attributes")
         within(lanes, LANES, f"{where}, with the streams before,", "lanes")
         local.append(name not in _OF_THE_PAST and all(local[k] for k in stream["inputs"]))
-        simple = local[-1] or name in _LINEAR
-        work += 1 + width if simple else _BENT + _BENT_LANE * width * (2 if name in _TWICE else 1)
-        work += listed // _LISTED + len(stream["inputs"])
+        simple = name in _LINEAR
+        bent = _FOLDED * width if local[-1] else _BENT + _BENT_LANE * width * (2 if name in _TWICE else 1)
+        work += bent if not simple else 1 + width if width > 1 else 1
+        work += listed // _LISTED + max(0, len(stream["inputs"]) - _FEW_INPUTS)
         most = LEAST_WORK + weights // BYTES_OF_WEIGHTS
         within(work, most, f"{where}, with the streams before, beside weights of {weights} bytes,", "lanes of work")
 
@@ -103,7 +107,7 @@ def _listed(data: Any) -> int:
     found = 0
     for key, value in _entries(data):
         found += len(value) if isinstance(value, list) else 0
-        found += value if key == "size" else 3 * len(value) // 4 if key == "base64" else 0
+        found += value if key == "size" else len(value) // _DIGITS_OF_BASE64 if key == "base64" else 0
     return found
 
 

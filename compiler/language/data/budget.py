@@ -29,11 +29,14 @@ NUMBERS = 1 << 23  # that one circuit lists, or short forms of matrices stand fo
 WORDS_SQUARED = 1 << 24  # of the words of a code with each other: 4,096 words
 LEAST_WORK = 20_000
 BYTES_OF_WEIGHTS = 16  # for one more unit of work
-LISTED = 8  # numbers that cost as much as a lane
+LISTED = 2  # numbers that cost as much as a lane
+FEW_INPUTS = 4  # of an operation; each more costs as much as a lane
 BENT = 40  # lanes for an operation that needs channels of its own: a rectifier, a product, a sum of the past
 BENT_LANE = 4  # lanes for each lane of such an operation
+FOLDED = 5  # lanes for each lane of such an operation that is a function of the present token: it becomes a table
 _TWICE = {"Compare", "SameSymbol", "Min", "Max", "RunningMax", "Select"}  # which need two rectifiers a lane, or more
-_FREE = {"Position", "Numbers", "Shift", "Lti", "OneHotOf"}  # lanes of these cost what those of a linear map do
+_DIGITS_OF_BASE64 = 4  # of a number, at least, where a matrix has many: its columns have two bytes
+_SIMPLE = {"Embed", "Constant", "Position", "Numbers", "Shift", "Lti", "Not", "OneHotOf"}  # as linear maps
 
 
 def check_budget(data: Json, weights: int | None = None) -> None:
@@ -62,7 +65,8 @@ def check_budget(data: Json, weights: int | None = None) -> None:
         if stream.get("operation") == "Decode":
             _within(width**2, WORDS_SQUARED, here, "products of its words with each other")
         local.append(_is_local(stream, local))
-        work += _cost(stream, width, local[-1]) + listed // LISTED + _length(stream.get("inputs"))
+        work += _cost(stream, width, local[-1]) + listed // LISTED
+        work += max(0, _length(stream.get("inputs")) - FEW_INPUTS)
         if weights is not None and work > work_of(weights):
             raise DataError(
                 f"{here}: the streams up to it are work for {work} lanes, and beside weights of {weights} bytes "
@@ -101,8 +105,10 @@ def _cost(stream: dict, width: int, local: bool) -> int:
     """The work of a stream by its width; local: whether it is a function of the present token, which is a table."""
     name = stream.get("operation")
     kind = Operation.known.get(name) if isinstance(name, str) else None
-    if local or kind is None or name in _FREE or kind.sees is Sees.LINEAR:
-        return 1 + width
+    if kind is None or name in _SIMPLE or kind.sees is Sees.LINEAR:
+        return 1 + width if width > 1 else 1
+    if local:
+        return FOLDED * width
     operands = width if kind.sees is Sees.POINTWISE else 2 * width
     return BENT + BENT_LANE * operands * (2 if name in _TWICE else 1)
 
@@ -157,7 +163,7 @@ def _numbers(data: Json) -> int:
         elif key == "size" and type(value) is int:
             found += max(0, value)
         elif key == "base64" and isinstance(value, str):
-            found += 3 * len(value) // 4
+            found += len(value) // _DIGITS_OF_BASE64
     return found
 
 

@@ -40,7 +40,7 @@ class Decide(Operation):
         if len(self.tokens) > MOST_RULES:
             return [
                 *found,
-                f"it has {len(self.tokens)} rules, and the first of more than {MOST_RULES} weighs over 2^256",
+                f"it has {len(self.tokens)} rules, and of more than {MOST_RULES} the first weighs over 2^256",
             ]
         return found + [f"token {t} is none of its {scores.width}" for t in self.tokens if not 0 <= t < scores.width]
 
