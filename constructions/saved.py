@@ -9,7 +9,7 @@ from pathlib import Path
 from compiler.artifact import CheckpointError, Manifest, read_manifest
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import differences
-from compiler.artifact.files import CIRCUIT, MANIFEST, weights_bytes
+from compiler.artifact.files import CIRCUIT, MANIFEST, file_bytes, weights_bytes
 from compiler.artifact.json_files import shown
 from compiler.artifact.load import load
 from compiler.artifact.model import Stack
@@ -161,7 +161,7 @@ def rebuilt(directory: Path, manifest: Manifest | ExportRecord, file: str) -> Bu
         )
     construction = parse(known[manifest.construction], manifest.params, f"{file}: params")
     construction.check_sizes()
-    _check_backed(construction, file, weights + (directory / CIRCUIT).stat().st_size)
+    _check_backed(construction, file, weights + file_bytes(directory / CIRCUIT))
     if isinstance(construction, NumericConstruction):
         _check_work(construction, file, weights)
         return build(construction, most)

@@ -24,7 +24,12 @@ _TEXTS = {".json", ".md"}
 
 def weights_bytes(directory: Path) -> int:
     """The bytes of a checkpoint's weights, or an export's: of all its files that are no text."""
-    return sum(p.stat().st_size for p in directory.iterdir() if p.is_file() and p.suffix not in _TEXTS)
+    return sum(file_bytes(path) for path in directory.iterdir() if path.suffix not in _TEXTS)
+
+
+def file_bytes(path: Path) -> int:
+    """The bytes of an ordinary file, 0 of anything else."""
+    return path.stat().st_size if path.is_file() else 0
 
 
 def tensor_shapes(config: Mapping) -> dict[str, Shape]:
