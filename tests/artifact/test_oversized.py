@@ -33,7 +33,7 @@ REFUSED = {
     "codebook": (10**9, "codebook 0 has 1000000000 words or places", "codebooks[0] has 1000000000 words"),
     "decoded": (10**4, "products of its words with each other", "lanes of work"),
     "compared": (10**4, "stream 3 (Cumsum)", "lanes of work"),
-    "cumsums": (10**4, "stream 1 (Cumsum)", "lanes of work"),
+    "cumsums": (10**4, "are work for", "lanes of work"),
     "rules": (10**4, "of more than 256 the first weighs over 2^256", "integer division result"),
     "deep_rectifiers": (10**3, "are work for", "lanes of work"),
     "groups": (20_000, "20000 groups, and there can be 16384", "groups of letters"),
@@ -112,7 +112,7 @@ def tokens(kappa: int) -> Callable[[dict], None]:
 
 PARAMETERS = {
     "length": (params(length=60_000, max_length=60_000), "params.length is 60000, and its circuit and weights have"),
-    "no length": (params(length=10**12), "params.length is 1000000000000, and its circuit and weights have"),
+    "no length": (params(length=10**6), "params.length is 1000000, and its circuit and weights have"),
     "keys": (tokens(10_000), "params ask for 10004 tokens, and weights of 10568 bytes have rows for no more than 1321"),
 }
 
