@@ -181,3 +181,14 @@ def test_what_no_reader_would_take_is_not_saved(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(CheckpointError, match="too large to be read again"):
         hostile.make(tmp_path)
     assert not (tmp_path / "mqar").exists()
+
+
+def test_a_construction_promises_no_larger_language_than_is_read(originals: list[Path], tmp_path: Path) -> None:
+    """A construction's manifest is refused by itself: nothing reads its circuit before it is built."""
+    directory = Path(shutil.copytree(originals[0], tmp_path / "bad"))
+    manifest = json.loads((directory / "construction.json").read_text())
+    edges = manifest["promise"]["language"]["edges"]
+    manifest["promise"]["language"]["edges"] = edges[:1] * (EDGES + 1)
+    (directory / "construction.json").write_text(canonical_json(sealed(manifest, directory)))
+    verdict, said = hostile.verdict(directory)
+    assert verdict == "refused" and len(said) == 1 and "construction.json promises too much: the input" in said[0]
