@@ -2,7 +2,7 @@
 # make test    run every test
 # make check   run ruff and mypy, which change nothing here
 # make bench   time the scan and the start of the command
-# make hostile N=10000   damage checkpoints at random and verify them, and kill processes that save
+# make hostile N=10000   damage checkpoints at random, ask too much of them, and verify them; kill processes that save
 # make fuzz N=100000 START=0   random programs over the whole language: exact or refused, from a seed on
 # make proofs N=5000     mutate checkpoints and hold the checker to its word
 # make runtimes   read exports with every program that they are for, into docs/export.md
@@ -45,6 +45,7 @@ bench: $(VENV)/installed
 
 hostile: $(VENV)/installed-test
 	$(BIN)/python -m tests.artifact.hostile $(or $(N),10000)
+	$(BIN)/python -m tests.artifact.hostile $(or $(N),10000) --over oversized
 	$(BIN)/python -m tests.artifact.kills 500
 
 fuzz: $(VENV)/installed-test

@@ -65,10 +65,11 @@ class Built:
         return in_dtype(bare(self.compiled), self.compiled.dtype)
 
 
-def build(construction: CircuitFamily) -> Built:
+def build(construction: CircuitFamily, most: int | None = None) -> Built:
     """Compile and package; CompileError with every reason when the promise cannot be kept.
 
-    ValueError where a task would verify on sequences that the promise does not cover.
+    most: parameters that the model may have, where that is limited. ValueError where a task would verify on sequences
+    that the promise does not cover.
     """
     construction.check_sizes()
     circuit = construction.circuit()
@@ -77,7 +78,7 @@ def build(construction: CircuitFamily) -> Built:
     if not compiled.context.target.family and circuit.alphabet is not None:
         return Built(construction, compiled, None)
     compiled = savable(compiled)
-    return Built(construction, compiled, packaged(compiled))
+    return Built(construction, compiled, packaged(compiled, most))
 
 
 def hugging_face(directory: Path, dtype: str) -> Callable[[torch.Tensor], torch.Tensor]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from compiler.artifact import CheckpointError, Manifest, read_manifest
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import differences
-from compiler.artifact.files import MANIFEST
+from compiler.artifact.files import CIRCUIT, MANIFEST, file_bytes, weights_bytes
 from compiler.artifact.json_files import shown
 from compiler.artifact.load import load
 from compiler.artifact.model import Stack
@@ -17,9 +17,11 @@ from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.numeric import NumericStack
 from compiler.artifact.schema import parse
 from compiler.export.record import ExportRecord
+from compiler.language.data import DataError, to_data
+from compiler.language.data.budget import check_budget, check_language
 from constructions import artifact
 from constructions.artifact import Built, build, claims, promised_level, report
-from constructions.construction import CircuitFamily, NumericConstruction
+from constructions.construction import LARGEST_PARAMETER, CircuitFamily, NumericConstruction
 from constructions.guarantee import NOT_ASKED, Proof, proof_of
 from constructions.registry import families
 from constructions.saved_circuit import SavedCircuit, read_circuit
@@ -29,6 +31,9 @@ from verify.tasks.recorded import Recorded
 from verify.tasks.task import Task
 
 ZOOLOGY = "zoology"
+LEAST_PARAMETERS = 1 << 22  # of a model that is built again, whatever the checkpoint holds: 16 MiB
+PARAMETERS_A_BYTE = 2  # of the weights beside it: eight times what they hold, for an export has others than ours
+BYTES_A_LETTER = 8  # of weights, at least: a letter has a row of the embedding and one of the head
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +149,10 @@ def rebuild(directory: str | Path) -> Built:
 
 def rebuilt(directory: Path, manifest: Manifest | ExportRecord, file: str) -> Built:
     """The same from a manifest, or the record of an export with circuit.json beside it, that is called `file`."""
+    weights = weights_bytes(directory)
+    most = max(LEAST_PARAMETERS, PARAMETERS_A_BYTE * weights)
     if manifest.construction is None:
-        return build(read_circuit(directory, manifest))
+        return build(read_circuit(directory, manifest), most)
     known = families()
     if manifest.construction not in known:
         names = ", ".join(known)
@@ -153,14 +160,41 @@ def rebuilt(directory: Path, manifest: Manifest | ExportRecord, file: str) -> Bu
             f"the checkpoint's construction is {shown(manifest.construction)}, and it must be one of {names}."
         )
     construction = parse(known[manifest.construction], manifest.params, f"{file}: params")
+    held = weights + file_bytes(directory / CIRCUIT)
     if isinstance(construction, NumericConstruction):
-        return build(construction)
+        _check_asked(construction, file, weights, held)
+        return build(construction, most)
     tokens = (manifest.promise.language or {}).get("tokens")
     if construction.letters() != tokens:
         raise CheckpointError(
             f"{file}: params ask for {shown(construction.letters())} tokens, and its promise is over {shown(tokens)}."
         )
-    return build(construction)
+    if BYTES_A_LETTER * tokens > weights:
+        raise CheckpointError(
+            f"{file}: params ask for {shown(tokens)} tokens, and weights of {weights} bytes have rows for no more than "
+            f"{weights // BYTES_A_LETTER}."
+        )
+    _check_asked(construction, file, weights, held)
+    return build(construction, most)
+
+
+def _check_asked(construction: CircuitFamily, file: str, weights: int, held: int) -> None:
+    """CheckpointError, before a circuit is made, for sizes beyond the bytes of its files (`held`); and, before
+    it is compiled, for one that asks for more work than its weights may.
+    """
+    construction.check_sizes()
+    for entry in fields(construction):
+        value, most = getattr(construction, entry.name), entry.metadata["most"]
+        if type(value) is int and most < LARGEST_PARAMETER and abs(value) > held:
+            raise CheckpointError(
+                f"{file}: params.{entry.name} is {shown(value)}, and its circuit and weights have {held} bytes."
+            )
+    data = to_data(construction.circuit())
+    try:
+        check_budget(data, weights)
+        check_language(data["promise"].get("language"))
+    except DataError as reason:
+        raise CheckpointError(f"{file}: params ask for too much: {reason}.") from reason
 
 
 def _asked(directory: Path) -> bool:

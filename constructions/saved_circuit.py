@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from compiler.artifact import CheckpointError, Manifest
 from compiler.artifact.answers import Answers, read_answers
-from compiler.artifact.files import ANSWERS, CIRCUIT
+from compiler.artifact.files import ANSWERS, CIRCUIT, weights_bytes
 from compiler.artifact.json_files import read_json
 from compiler.export.record import ExportRecord
 from compiler.language.circuit import Circuit
@@ -24,7 +24,7 @@ from verify.tasks.walks import Walks
 def read_circuit(directory: Path, manifest: Manifest | ExportRecord) -> SavedCircuit | SavedNumbers:
     """The circuit of a checkpoint; CheckpointError, one sentence, where it is none."""
     try:
-        circuit = from_data(read_json(directory / CIRCUIT))
+        circuit = from_data(read_json(directory / CIRCUIT), weights_bytes(directory))
         circuit = replace(circuit, end=manifest.promise.stop)
     except (DataError, ValueError, TypeError) as reason:
         raise CheckpointError(f"{directory / CIRCUIT} holds no circuit of ours: {str(reason).rstrip('.')}.") from reason

@@ -13,7 +13,6 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -116,10 +115,7 @@ def _sequences(language: InputLanguage) -> Iterator[np.ndarray]:
     the strings that nothing follows.
     """
     length, left = 1, MOST_QUESTIONS
-    while length <= min(language.max_length, LONGEST):
-        strings = list(islice(language.strings(length), _SHORT + 1))
-        if not strings or len(strings) > _SHORT:
-            break
+    for strings in language.short_strings(LONGEST, _SHORT):
         yield np.array(strings, dtype=np.int64)
         left -= length * len(strings)
         length += 1

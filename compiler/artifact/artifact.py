@@ -132,9 +132,14 @@ def savable(compiled: Compiled) -> Compiled:
     return compiled if compiled.source.alphabet is None else with_a_block(compiled)
 
 
-def packaged(compiled: Compiled) -> LanguageModel | NumericModel:
-    """The model that is saved of a compiled circuit: a language model, or one over numbers."""
-    return numeric_model(compiled) if compiled.source.alphabet is None else language_model(compiled)
+def packaged(compiled: Compiled, most: int | None = None) -> LanguageModel | NumericModel:
+    """The model that is saved of a compiled circuit: a language model, or one over numbers.
+
+    most: parameters that it may have; CompileError, before any is made, where it has more.
+    """
+    if compiled.source.alphabet is None:
+        return numeric_model(compiled, most)
+    return language_model(compiled, most)
 
 
 def _over_numbers(compiled: Compiled, model: NumericModel) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What a checkpoint directory holds: its files, and the tensors that a config.json asks for."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.numbers_config import is_numbers, numbers_shapes
@@ -18,6 +19,17 @@ SEALED_FILES = (CONFIG, GENERATION, WEIGHTS, CIRCUIT, *TOKENIZER_FILES)  # whose
 NUMBERS_FILES = (CONFIG, WEIGHTS, CIRCUIT)  # the same of a model over numbers
 
 Shape = tuple[int, ...]
+_TEXTS = {".json", ".md"}
+
+
+def weights_bytes(directory: Path) -> int:
+    """The bytes of a checkpoint's weights, or an export's: of all its files that are no text."""
+    return sum(file_bytes(path) for path in directory.iterdir() if path.suffix not in _TEXTS)
+
+
+def file_bytes(path: Path) -> int:
+    """The bytes of an ordinary file, 0 of anything else."""
+    return path.stat().st_size if path.is_file() else 0
 
 
 def tensor_shapes(config: Mapping) -> dict[str, Shape]:

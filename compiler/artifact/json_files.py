@@ -1,12 +1,13 @@
 """JSON as checkpoints hold it: one text for each value, and readers that nothing hostile can stop or fool."""
 
 import json
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from compiler.artifact.errors import CheckpointError
 
-LARGEST_FILE = 1 << 28  # bytes of one JSON file; the largest of ours, a tokenizer of 50,257 words, has about 2^21
+LARGEST_FILE = 1 << 25  # bytes of one JSON file; the circuit of 4,096 keys in a vocabulary of 128,256 has 2^24
 
 
 def canonical_json(content: Any) -> str:
@@ -20,8 +21,8 @@ def canonical_json(content: Any) -> str:
 def read_json(path: Path) -> Any:
     """Parse a JSON file; CheckpointError in one sentence for what is none.
 
-    Refused as well: NaN and infinities, a key that stands twice (programs differ in which one they take), files
-    beyond 2^28 bytes, and nesting deeper than Python's own limit.
+    Refused as well: NaN and infinities, 1e999 among them, a key that stands twice (programs differ in which one they
+    take), files beyond 2^25 bytes, and nesting deeper than Python's own limit.
     """
     try:
         return strict_value(_text(path))
@@ -37,7 +38,7 @@ def read_json(path: Path) -> Any:
 
 def strict_value(text: str) -> Any:
     """The JSON value of a text; ValueError also for NaN, infinities and a key that stands twice in one object."""
-    return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_object)
+    return json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_object)
 
 
 def same_json(one: Any, other: Any) -> bool:
@@ -62,7 +63,7 @@ def shown(value: Any, most: int = 60) -> str:
 
 
 def text_of(path: Path) -> str:
-    """The text of a file that anybody wrote; ValueError for what is none, or goes on beyond 2^28 bytes."""
+    """The text of a file that anybody wrote; ValueError for what is none, or goes on beyond 2^25 bytes."""
     with path.open("rb") as file:
         content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
@@ -86,11 +87,18 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{shown(text)[1:-1]} is beyond all float64 numbers")
+    return number
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise ValueError(f"the key {shown(twice)} stands in one object twice")
     return content
 

@@ -213,6 +213,7 @@ def manifest_content(directory: str | Path) -> dict[str, Any]:
     content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CheckpointError(f"{path} is not the manifest of a compiled construction.")
+    _check_language(content, path)
     version = content.get("format_version")
     if type(version) is not int or version != FORMAT_VERSION:
         raise CheckpointError(f"{path} has format version {shown(version)}, expected {FORMAT_VERSION}.")
@@ -222,6 +223,18 @@ def manifest_content(directory: str | Path) -> dict[str, Any]:
         raise CheckpointError(f"{path} was altered: its content has SHA-256 {actual}, expected {shown(claimed, 80)}.")
     parse(Manifest, content, MANIFEST)
     return content
+
+
+def _check_language(content: dict[str, Any], path: Path) -> None:
+    """CheckpointError, before a hash or a record is made of it, for an input language that is too large."""
+    from compiler.language.data.budget import check_language
+    from compiler.language.data.scalars import DataError
+
+    promise = content.get("promise")
+    try:
+        check_language(promise.get("language") if isinstance(promise, dict) else None)
+    except DataError as reason:
+        raise CheckpointError(f"{path} promises too much: {reason}.") from reason
 
 
 def read_manifest(directory: str | Path) -> Manifest:

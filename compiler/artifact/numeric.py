@@ -28,6 +28,7 @@ from compiler.language.types import Bool, OneHot
 from compiler.layout import Layout
 from compiler.runtime.block import Block
 from compiler.targets import shipped, target_of
+from compiler.targets.sizes import Sizes
 
 if TYPE_CHECKING:
     from compiler.artifact.manifest import Manifest
@@ -123,8 +124,11 @@ def numeric_stack(compiled: Compiled) -> NumericStack:
     return NumericStack(bare(compiled), list(records.values()), compiled.source.max_length, list(records))
 
 
-def numeric_model(compiled: Compiled) -> NumericModel:
-    """What is saved of a circuit over numbers; CompileError where it cannot be loaded again as it is."""
+def numeric_model(compiled: Compiled, most: int | None = None) -> NumericModel:
+    """What is saved of a circuit over numbers; CompileError where it cannot be loaded again as it is.
+
+    most: parameters that it may have; None: as many as it needs.
+    """
     records = list(_inputs(compiled).values())
     target = compiled.context.target
     mixer = (target.printed_by or (target.name,))[0]
@@ -135,6 +139,10 @@ def numeric_model(compiled: Compiled) -> NumericModel:
         reason = "it reads no input, so that there is nothing to give to a saved model"
     elif mixer not in shipped():
         reason = f"no library ships {target.name}, so there is no saved form of it; compile it for mamba"
+    elif most is not None and (least := _least_parameters(modules := packaged_sizes(compiled))) > most:
+        reason = (
+            f"its model would have {least:,} parameters or more in {len(modules)} blocks, and there may be {most:,}"
+        )
     else:
         stack = bare(compiled)
         sizes = [asdict(size) for size in packaged_sizes(compiled)]
@@ -142,6 +150,11 @@ def numeric_model(compiled: Compiled) -> NumericModel:
         config = numbers_config(mixer, compiled.dtype, width, outputs, needs_residual(compiled), sizes, records)
         return NumericModel(config, {name: p.detach() for name, p in stack.named_parameters()}, stack.layout)
     raise CompileError([(compiled.source.output, reason)])
+
+
+def _least_parameters(sizes: Sequence[Sizes]) -> int:
+    """Fewer than modules of these sizes have: those of the matrices that every mixer has."""
+    return sum(2 * s.d_model * s.d_inner + s.d_inner * s.d_state for s in sizes)
 
 
 def loaded_stack(config: Mapping, tensors: Mapping[str, Tensor], length: int) -> NumericStack:

@@ -161,8 +161,10 @@ def _columns(matrix: sparse.csr_array, column_of: np.ndarray, width: int, name: 
 # Language model -------------------------------------------------------------------------------------
 
 
-def language_model(compiled: Compiled) -> LanguageModel:
+def language_model(compiled: Compiled, most: int | None = None) -> LanguageModel:
     """What a Hugging Face checkpoint of the circuit holds, exact under the RMSNorms of Mamba or Mamba-2.
+
+    most: parameters that it may have, where that is less than what any machine holds; CompileError beyond.
 
     It is a record, no module: its `config`, `tensors` by name and `tokens` are those of the files that `save` writes,
     and what `load` then returns runs.
@@ -207,7 +209,7 @@ def language_model(compiled: Compiled) -> LanguageModel:
     ends_with = None if end is None else alphabet.index(end)
     step = max(largest_step(block, bounds) for block in blocks)
     config = family.config(size, len(tokens), len(blocks), ends_with, step) | {"dtype": compiled.dtype}
-    _check_size(config)
+    _check_size(config, LARGEST_MODEL if most is None else min(most, LARGEST_MODEL))
     groups = compiled.context.target.n_groups  # whoever bounds what each of them adds by itself gets so many times ours
     ballast = _norm_ballast(compiled, choose_ballast(size.d_model, groups * bounds, format), size.d_model)
     one = int(compiled.lanes.index[ONE][0])
@@ -258,15 +260,12 @@ def _norm_ballast(compiled: Compiled, least: Ballast, width: int) -> Ballast:
     return with_margin(least, width, unit, format)
 
 
-def _check_size(config: dict) -> None:
-    """Raise CompileError, before any tensor is made, where no machine holds them."""
+def _check_size(config: dict, most: int) -> None:
+    """Raise CompileError, before any tensor is made, where there are more parameters than this."""
     parameters = sum(prod(shape) for shape in tensor_shapes(config).values())
-    if parameters > LARGEST_MODEL:
+    if parameters > most:
         sizes = f"d_model {config['hidden_size']}, d_state {config['state_size']}, {config['vocab_size']} tokens"
-        reason = (
-            f"the language model would have {parameters:,} parameters ({sizes}), and at "
-            f"most {LARGEST_MODEL:,} are built"
-        )
+        reason = f"the language model would have {parameters:,} parameters ({sizes}), and at most {most:,} are built"
         raise CompileError([(None, f"{reason}; choose smaller sizes, or package it with bare()")])
 
 

@@ -6,7 +6,6 @@ Prefixes count: whatever is compared is compared at every position. Everything i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from random import Random
 
 import numpy as np
@@ -56,12 +55,8 @@ def _words(language: InputLanguage, positions: int) -> list[np.ndarray]:
 def _short_strings(language: InputLanguage, positions: int) -> list[tuple[int, ...]]:
     """Strings of which every shorter one is a prefix or listed."""
     found: list[tuple[int, ...]] = []
-    for length in range(1, min(language.max_length, LONGEST_EXHAUSTIVE) + 1):
-        most = max(1, positions // length)
-        if sum(len(edge.tokens) for edge in language.edges if edge.source == language.start) > most:
-            break
-        strings = list(islice(language.strings(length), most + 1))
-        if len(strings) > most or not strings:
+    for length, strings in enumerate(language.short_strings(LONGEST_EXHAUSTIVE, max(1, positions)), start=1):
+        if len(strings) > max(1, positions // length):
             break
         prefixes = {word[:-1] for word in strings}
         found = [word for word in found if word not in prefixes] + strings

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from compiler.artifact.config import check_config
-from compiler.artifact.files import CIRCUIT, CONFIG, WEIGHTS, check_shapes
+from compiler.artifact.files import CIRCUIT, CONFIG, WEIGHTS, check_shapes, weights_bytes
 from compiler.artifact.json_files import read_json
 from compiler.artifact.load import read_tensors
 from compiler.artifact.manifest import check_files, manifest_content, read_manifest
@@ -63,15 +63,15 @@ class Checkpoint:
     @cached_property
     def compiled(self) -> Compiled:
         """Its circuit, compiled again; ExportError where that does not give the weights that were saved."""
-        record = read_manifest(self.directory)
+        record, saved = read_manifest(self.directory), self.model.tensors
         try:
-            circuit = replace(from_data(read_json(self.directory / CIRCUIT)), end=record.promise.stop)
+            data = read_json(self.directory / CIRCUIT)
+            circuit = replace(from_data(data, weights_bytes(self.directory)), end=record.promise.stop)
             groups = self.model.config.get("n_groups", 1)
             compiled = compile(circuit, record.arch, record.dtype, record.max_d_state, groups)
-            found = language_model(compiled).tensors
+            found = language_model(compiled, sum(t.numel() for t in self.model.tensors.values())).tensors
         except (DataError, ValueError) as reason:
             raise ExportError(f"{self.directory / CIRCUIT} does not compile: {reason}") from reason
-        saved = self.model.tensors
         if found.keys() != saved.keys() or not all(torch.equal(found[name], saved[name]) for name in found):
             raise ExportError(f"{self.directory / CIRCUIT} does not compile to the weights beside it.")
         return compiled

@@ -22,6 +22,7 @@ LARGEST_LENGTH = 1 << 53  # of a sequence: its positions are still exact in floa
 Walks: TypeAlias = frozenset[tuple[str, frozenset[tuple[int, int]]]]  # (state, (distinct edge, token) used)
 _LONGEST_SPELLED = 1 << 16  # of `strings`, which copies a prefix for each of its tokens
 _MOST_DRAWN = 1 << 24  # tokens of one sample
+_MOST_WALKS = 1 << 17  # that are followed at a time
 
 
 @dataclass(frozen=True)
@@ -128,30 +129,72 @@ class InputLanguage:
         return min(total, self.max_length)
 
     def strings(self, length: int) -> Iterator[tuple[int, ...]]:
-        """Every sequence of exactly this length, each once, in lexicographic order of the walk.
+        """Every sequence of exactly this length, each once, in lexicographic order of the ids.
 
         ValueError where the language holds none as long, and above 65536, for a prefix is copied at every token.
         """
         return self._strings(integer(length, "length of strings", 0, min(self.max_length, _LONGEST_SPELLED)))
 
     def _strings(self, length: int) -> Iterator[tuple[int, ...]]:
-        seen: set[tuple[int, ...]] = set()
-        stack: list[tuple[tuple[int, ...], str, frozenset[tuple[int, int]]]] = [((), self.start, frozenset())]
+        stack: list[tuple[tuple[int, ...], Walks]] = [((), self._beginning)]
         while stack:
-            prefix, state, used = stack.pop()
+            prefix, walks = stack.pop()
             if len(prefix) == length:
-                if prefix not in seen:
-                    seen.add(prefix)
-                    yield prefix
-                continue
-            for i, edge in enumerate(self.edges):
-                if edge.source != state:
-                    continue
-                for token in sorted(edge.tokens, reverse=True):
-                    if edge.distinct and (i, token) in used:
-                        continue
-                    taken = used | {(i, token)} if edge.distinct else used
-                    stack.append(((*prefix, token), edge.target, taken))
+                yield prefix
+            else:
+                following = self._following(walks)
+                stack += (((*prefix, token), frozenset(following[token])) for token in sorted(following, reverse=True))
+
+    def short_strings(self, longest: int, most: int) -> Iterator[list[tuple[int, ...]]]:
+        """Every sequence of 1, 2, … tokens, length by length, as long as there are at most `most` of a length.
+
+        It ends as well where too many walks spell them.
+        """
+        longest, most = integer(longest, "longest of short_strings", 0), integer(most, "most of short_strings", 1)
+        level: dict[tuple[int, ...], Walks] = {(): self._beginning}
+        for _ in range(min(longest, self.max_length)):
+            longer: dict[tuple[int, ...], Walks] = {}
+            steps = 0
+            for word, walks in level.items():
+                following = self._following(walks)
+                longer |= {(*word, token): frozenset(after) for token, after in following.items()}
+                steps += sum(map(len, following.values()))
+                if len(longer) > most or steps > _MOST_WALKS:
+                    return
+            if not longer:
+                return
+            yield sorted(longer)
+            level = longer
+
+    @cached_property
+    def _leaving(self) -> dict[str, list[tuple[int, Edge, list[int]]]]:
+        """Of each state the edges with tokens that leave it, by their numbers, each with its tokens in rising order."""
+        found: dict[str, list[tuple[int, Edge, list[int]]]] = {}
+        for i, edge in enumerate(self.edges):
+            if edge.tokens:
+                found.setdefault(edge.source, []).append((i, edge, sorted(edge.tokens)))
+        return found
+
+    @cached_property
+    def _spent_from(self) -> frozenset[str]:
+        """The states of which an edge leads that uses up its tokens."""
+        return frozenset(edge.source for edge in self.edges if edge.distinct)
+
+    @property
+    def _beginning(self) -> Walks:
+        return frozenset({(self.start, frozenset())})
+
+    def _following(self, walks: Walks) -> dict[int, set]:
+        """For each token that may come next the walks that take it."""
+        found: dict[int, set] = {}
+        for state, used in walks:
+            for i, edge, tokens in self._leaving.get(state, ()):
+                for token in tokens:
+                    if not edge.distinct:
+                        found.setdefault(token, set()).add((edge.target, used))
+                    elif (i, token) not in used:
+                        found.setdefault(token, set()).add((edge.target, used | {(i, token)}))
+        return found
 
     def accepts(self, tokens: Iterable[int]) -> bool:
         """Whether some walk spells the sequence and it is not too long."""
@@ -159,15 +202,20 @@ class InputLanguage:
         return len(word) <= self.max_length and bool(self.walks(word))
 
     def walks(self, tokens: Iterable[int], before: Walks | None = None) -> Walks:
-        """The walks that spell these token ids, of any length, behind what `before` spelled [default: nothing]."""
-        walks = frozenset({(self.start, frozenset())}) if before is None else before
+        """The walks that spell these token ids, of any length, behind what `before` spelled [default: nothing].
+
+        ValueError where there are too many to follow.
+        """
+        walks = self._beginning if before is None else before
         for token in tokens:
             walks = frozenset(
                 (edge.target, used | {(i, token)} if edge.distinct else used)
                 for state, used in walks
-                for i, edge in enumerate(self.edges)
-                if edge.source == state and token in edge.tokens and not (edge.distinct and (i, token) in used)
+                for i, edge, _ in self._leaving.get(state, ())
+                if token in edge.tokens and not (edge.distinct and (i, token) in used)
             )
+            if len(walks) > _MOST_WALKS:
+                raise ValueError(f"more than {_MOST_WALKS} walks of the input language spell the same tokens")
         return walks
 
     def sample(self, count: int, length: int, seed: int) -> np.ndarray:
@@ -188,17 +236,16 @@ class InputLanguage:
         used: set[tuple[int, int]] = set()  # (edge, token)
         word: list[int] = []
         for _ in range(length):
-            options = []
-            for i, edge in enumerate(self.edges):
-                if edge.source == state:
-                    free = [t for t in edge.tokens if not (edge.distinct and (i, t) in used)]
-                    options += [(i, edge, free)] if free else []
+            options = self._leaving.get(state, [])
+            if state in self._spent_from:
+                left = ((i, e, [t for t in ids if not (e.distinct and (i, t) in used)]) for i, e, ids in options)
+                options = [option for option in left if option[2]]
             if not options:
                 raise ValueError(
                     f"no sequence of length {length} could be drawn: after {len(word)} tokens no token may follow"
                 )
             i, edge, free = options[rng.integers(len(options))]
-            token = sorted(free)[rng.integers(len(free))]
+            token = free[rng.integers(len(free))]
             used.add((i, token))
             word.append(token)
             state = edge.target

@@ -16,6 +16,7 @@ from constructions.display import console, working
 from constructions.numbers import Force, Out, check_out, checkpoint
 from constructions.options import Json, Seed
 from constructions.reporting import show, verdict
+from verify.arrays import read_arrays
 
 if TYPE_CHECKING:
     from constructions.polynomials import linear_attention
@@ -158,9 +159,10 @@ def linear_attention_command(
         from constructions.polynomials import linear_attention
 
         head = linear_attention.random_head(d, d_k, d_v, seed) if weights is None else _loaded(weights)
-        result = linear_attention.report(head, length, seed)
         random = linear_attention.LinearAttention(d, d_k, d_v, length=length, seed=seed)
         made = random if weights is None else linear_attention.LinearAttention.of(head, length)
+        made.check_sizes()
+        result = linear_attention.report(head, length, seed)
         saved = checkpoint(made, out, force, bars)
     targets = [result["polynomial_s6"], result["mamba"], result["mamba"]["given_weights"]]
     good = all(target["within_bound"] and target.get("exact_on_integers") is not False for target in targets)
@@ -205,14 +207,14 @@ def _good(result: dict[str, Any]) -> bool:
 def _loaded(path: Path) -> linear_attention.Head:
     from constructions.polynomials import linear_attention
 
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            matrices = [np.asarray(arrays[name], dtype=float) for name in ("W_Q", "W_K", "W_V")]
-    except (OSError, KeyError, ValueError) as error:
-        raise ValueError(f"{path} is no .npz file with the arrays W_Q, W_K and W_V of numbers ({error}).") from None
+    arrays = read_arrays(path, ("W_Q", "W_K", "W_V"), f"--weights {path}")
+    matrices = [np.asarray(array, dtype=float) for array in arrays]
     if not all(np.isfinite(m).all() for m in matrices):
-        raise ValueError(f"{path} holds weights that are infinite or no numbers.")
-    return linear_attention.Head(*matrices)
+        raise ValueError(f"--weights {path} holds weights that are infinite or no numbers.")
+    head = linear_attention.Head(*matrices)
+    if not head.query.size or not head.value.size:
+        raise ValueError(f"--weights {path}: a matrix is empty, and each of d, d_k and d_v must be 1 or more.")
+    return head
 
 
 def _table(*headers: str, rows: list[dict], keys: tuple[str, ...]) -> Table:

@@ -1,20 +1,25 @@
 """Checkpoints damaged at random, and what `construct verify` says of them.
 
-    python -m tests.artifact.hostile 10000 [first case] [--over numbers] [--json]
+    python -m tests.artifact.hostile 10000 [first case] [--over numbers|oversized] [--json]
 
 Some hundred of these run in the test suite. Each takes a good checkpoint, damages one file (its bytes, a value
 anywhere in its JSON, a tensor), writes the seal anew in half of the cases, and verifies in this process, by the
-command and by the checker. Every case must end within ten seconds, in one-sentence refusals or complaints, and be
-accepted only where every file that a program reads is what it was.
+command and by the checker. Every case must end within ten seconds of processor time and 2 GB of memory, in
+one-sentence refusals or complaints, and be accepted only where every file that a program reads is what it was.
+
+`--over oversized` asks for too much instead: a circuit, a language, a config, a construction's parameters or a file of
+any size up to 10^15 (`oversized.py`).
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import dataclasses
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import sys
@@ -51,12 +56,15 @@ from constructions import artifact, saved
 from constructions.artifact import Built
 from constructions.construction import CircuitFamily
 from constructions.guarantee import Proof, proof_of
+from constructions.registry import families
 from constructions.saved import verify_checkpoint
 from constructions.selectivity.mqar import MQAR
+from tests.artifact import oversized
 from verify.certificates import Violated
 from verify.checker.check import check
 
 LONGEST = 10.0  # seconds of processor time
+MOST_MEMORY = 2 << 30  # bytes of this process, at its largest
 STOPPED = 120.0  # seconds after which a case is stopped that waits for something
 VALUES: list[Any] = [
     None, True, False, 0, 1, -1, 2, 3, 7, 10**9, -(10**9), 2**31, 2**63, 10**30, 0.0, -0.5, 1.5, 1e30, 1e308,
@@ -86,7 +94,7 @@ def make_over_numbers(root: Path) -> list[Path]:
     return [root / name for name in ("sums", "products", "reals")]
 
 
-MAKERS = {"tokens": make, "numbers": make_over_numbers}
+MAKERS = {"tokens": make, "numbers": make_over_numbers, "oversized": make}
 
 
 def files_of(directory: Path) -> tuple[str, ...]:
@@ -122,8 +130,11 @@ def verdict(directory: Path) -> tuple[str, list[str]]:
     return ("accepted", []) if found.good else ("failed", found.complaints)
 
 
-def judge(good: Path, bad: Path) -> tuple[str, str | None]:
-    """(the verdict, what is wrong with it or None)."""
+def judge(good: Path | None, bad: Path) -> tuple[str, str | None]:
+    """(the verdict, what is wrong with it or None).
+
+    good: what it was before it was damaged; None where another checkpoint, if it is a good one, may be accepted.
+    """
     start = time.process_time()
     signal.signal(signal.SIGALRM, _too_long)
     signal.setitimer(signal.ITIMER_REAL, STOPPED)  # a case that would wait for ever is not waited for
@@ -134,13 +145,41 @@ def judge(good: Path, bad: Path) -> tuple[str, str | None]:
         return "traceback", f"{type(error).__name__}: {error}"
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-    if time.process_time() - start > LONGEST:
-        return name, f"it took {time.process_time() - start:.0f} s"
-    if name == "accepted" and (changed := _changed(good, bad)):
+    if (wrong := beyond(start)) is not None:
+        return name, wrong
+    if good is not None and name == "accepted" and (changed := _changed(good, bad)):
         return name, f"it was accepted, and {changed} changed"
     if name == "refused" and (len(said) != 1 or not said[0] or len(said[0]) > 2000):
         return name, f"it was not refused in one sentence: {said}"
     return name, None
+
+
+def beyond(start: float) -> str | None:
+    """What a case that began at this processor time took too much of; None where it kept within the limits."""
+    seconds, memory = time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    Worst.seconds, Worst.memory = max(Worst.seconds, seconds), max(Worst.memory, memory)
+    if seconds > LONGEST:
+        return f"it took {seconds:.0f} s"
+    return f"it took {memory} bytes" if memory > MOST_MEMORY else None
+
+
+class Worst:
+    """The slowest case of this process, and its memory at its largest."""
+
+    seconds, memory = 0.0, 0
+
+
+@contextmanager
+def bounded_memory() -> Iterator[None]:
+    """No more address space than the process has now and MOST_MEMORY: what asks for more gets a MemoryError."""
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm") as file:
+        held = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (held + MOST_MEMORY, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
 def _too_long(number: int, frame: object) -> None:
@@ -153,18 +192,18 @@ def run(
     """(how often each verdict came out, a line for each case that broke a rule); the same number, the same case."""
     counts: Counter = Counter()
     broken = []
-    with tempfile.TemporaryDirectory() as folder, _built_once():
+    with tempfile.TemporaryDirectory() as folder, _built_once(), bounded_memory():
         root = Path(folder)
         originals = MAKERS[over](root)
         for case in cases:
             rng = random.Random(f"0/{case}")
             good, bad = rng.choice(originals), root / "bad"
             shutil.copytree(good, bad)
-            how = damage(bad, rng, files_of(good))
-            if rng.random() < 0.5:
+            how = (enlarge if over == "oversized" else damage)(bad, rng, files_of(good))
+            if over == "oversized" or rng.random() < 0.5:
                 reseal(bad, files_of(good))
                 how += ", resealed"
-            name, wrong = judge(good, bad)
+            name, wrong = judge(None if over == "oversized" else good, bad)
             counts[name] += 1
             if wrong:
                 broken.append(f"case {case}, {good.name}: {how}: {wrong}")
@@ -180,11 +219,11 @@ def _built_once() -> Iterator[None]:
     known: dict[str, Built] = {}
     proofs: dict[Built, Proof] = {}
 
-    def built(construction: CircuitFamily) -> Built:
+    def built(construction: CircuitFamily, most: int | None = None) -> Built:
         if not isinstance(construction, MQAR):
-            return build(construction)
+            return build(construction, most)
         key = repr(construction)
-        known[key] = known.get(key) or build(construction)
+        known[key] = known.get(key) or build(construction, most)
         return known[key]
 
     def proved(one: Built) -> Proof:
@@ -197,6 +236,94 @@ def _built_once() -> Iterator[None]:
         yield
     finally:
         saved.build, saved.proof_of = build, proof
+
+
+# Too much ----------------------------------------------------------------------------------------------
+
+
+def enlarge(directory: Path, rng: random.Random, files: tuple[str, ...]) -> str:
+    """Let one of the files ask for too much, and say how."""
+    what = rng.choice((_circuit, _circuit, _circuit, _circuit, _config_size, _parameter, _promise, _large_file))
+    return what(directory, rng, files)
+
+
+def any_size(rng: random.Random, most: float) -> int:
+    """Up to 10^most, each order of magnitude as often."""
+    return int(10 ** rng.uniform(1, most))
+
+
+def _circuit(directory: Path, rng: random.Random, files: tuple[str, ...]) -> str:
+    """One of the families, in the promise too; a list is as long as a file of some MB holds it."""
+    name = rng.choice(sorted(oversized.FAMILIES))
+    n = any_size(rng, 5.5 if name in oversized.WRITTEN_OUT else 15)
+    data = oversized.FAMILIES[name](json.loads((directory / CIRCUIT).read_text()), n)
+    (directory / CIRCUIT).write_text(json.dumps(data))
+    manifest = json.loads((directory / MANIFEST).read_text())
+    manifest["promise"] |= data["promise"]
+    (directory / MANIFEST).write_text(json.dumps(manifest))
+    return f"{name} {n}"
+
+
+def _config_size(directory: Path, rng: random.Random, files: tuple[str, ...]) -> str:
+    content = json.loads((directory / "config.json").read_text())
+    keys = rng.sample([key for key, value in content.items() if type(value) is int], rng.choice((1, 1, 2, 3)))
+    for key in keys:
+        content[key] = any_size(rng, 15)
+    (directory / "config.json").write_text(json.dumps(content))
+    return f"config.json: {', '.join(f'{key} = {content[key]}' for key in keys)}"
+
+
+def _parameter(directory: Path, rng: random.Random, files: tuple[str, ...]) -> str:
+    """Of a construction: sizes, and a promise that fits them as far as it is looked at before the work."""
+    manifest = json.loads((directory / MANIFEST).read_text())
+    if not manifest.get("params"):
+        manifest |= {"construction": rng.choice(sorted(families())), "params": {}}
+        kind = families()[manifest["construction"]]
+        manifest["params"] = {f.name: any_size(rng, 6) for f in dataclasses.fields(kind) if f.type == "int"}
+    else:
+        for key in rng.sample([k for k, v in manifest["params"].items() if type(v) is int], 2):
+            manifest["params"][key] = any_size(rng, 8)
+    with suppress(Exception):  # parameters that fit nothing are refused by themselves
+        built = families()[manifest["construction"]](**manifest["params"])
+        manifest["promise"]["language"]["tokens"] = built.letters()
+    (directory / MANIFEST).write_text(json.dumps(manifest))
+    return f"{manifest['construction']} {manifest['params']}"
+
+
+def _promise(directory: Path, rng: random.Random, files: tuple[str, ...]) -> str:
+    manifest = json.loads((directory / MANIFEST).read_text())
+    key = rng.choice(("length", "error_bound", "tokens", "description", "last"))
+    n = any_size(rng, 15)
+    if key == "error_bound":
+        text = rng.choice(("NaN", "Infinity", "-Infinity", "1e999", "-1e999"))
+        manifest["promise"]["error_bound"] = 77777
+        (directory / MANIFEST).write_text(json.dumps(manifest).replace("77777", text))
+        return f"promise.error_bound = {text}"
+    if key == "length":
+        manifest["promise"]["length"] = n
+    elif key == "tokens":
+        manifest["promise"]["language"]["tokens"] = n
+    elif key == "last":
+        manifest["promise"]["language"]["edges"][0]["tokens"] = [[0, n]]
+    else:
+        manifest["promise"]["description"] = "x" * min(n, 10**7)
+    (directory / MANIFEST).write_text(json.dumps(manifest))
+    return f"promise: {key} {n}"
+
+
+def _large_file(directory: Path, rng: random.Random, files: tuple[str, ...]) -> str:
+    """A file that is long, and holes for the most part; or weights whose header tells of much."""
+    n = any_size(rng, 10)
+    path = directory / rng.choice(files)
+    if path.name == WEIGHTS and rng.random() < 0.5:
+        header = json.dumps({"x": {"dtype": "F32", "shape": [n, n], "data_offsets": [0, 4 * n * n]}}).encode()
+        path.write_bytes(len(header).to_bytes(8, "little") + header)
+        return f"{WEIGHTS} of {n} × {n} numbers"
+    if rng.random() < 0.5:
+        path.write_text(rng.choice(("[[],", '{"":', "1,", " ")) * min(n, 10**7))
+    else:
+        os.truncate(path, n)
+    return f"{path.name} of {path.stat().st_size} bytes"
 
 
 # Damage ----------------------------------------------------------------------------------------------
@@ -348,9 +475,11 @@ def main() -> int:
     cases = options.numbers or range(options.first, options.first + options.cases)
     verdicts, broken = run(cases, lambda line: None if options.json else print(line, flush=True), options.over)
     if options.json:
-        print(json.dumps({"cases": len(cases), "verdicts": verdicts, "failures": broken}))
+        worst = {"slowest": round(Worst.seconds, 1), "memory": Worst.memory}
+        print(json.dumps({"cases": len(cases), "verdicts": verdicts, "failures": broken} | worst))
     else:
         print(", ".join(f"{name} {n}" for name, n in sorted(verdicts.items())), f"; {len(broken)} broke a rule")
+        print(f"the slowest took {Worst.seconds:.1f} s of processor time, the process {Worst.memory >> 20} MiB at most")
     return 1 if broken else 0
 
 

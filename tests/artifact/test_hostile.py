@@ -31,6 +31,12 @@ def test_random_damage_of_models_over_numbers() -> None:
     assert counts["failed"] + counts["refused"] > 20 and counts["failed"] and counts["refused"]
 
 
+def test_files_that_ask_for_too_much() -> None:
+    counts, broken = hostile.run(range(40), over="oversized")
+    assert not broken, "\n".join(broken)
+    assert counts["failed"] and counts["refused"] > 5 and not counts["traceback"]
+
+
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return hostile.make(tmp_path_factory.mktemp("good"))

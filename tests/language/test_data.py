@@ -273,7 +273,7 @@ MALFORMED = {
     "ranges": (_set(["promise", "language", "edges", 0, "tokens"], [[0, 10**9]]), "token ranges must rise"),
     "diagonal": (
         _set(["streams", _first("Linear"), "attributes", "matrices"], [{"diagonal": 1, "size": 10**12}]),
-        "its size is 1000000000000, and 1 to 16777216 is possible",
+        "has 1000000000000 lanes or rows in one of its attributes, and there can be 1048576",
     ),
     "matrix": (
         _set(["streams", _first("Linear"), "attributes", "matrices"], [{"shape": [1, 3], "rows": [[[7, 1]]]}]),

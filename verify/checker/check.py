@@ -7,8 +7,9 @@ from fractions import Fraction
 from pathlib import Path
 
 from verify.checker.arithmetic import prove_arithmetic
+from verify.checker.budget import check_circuit
 from verify.checker.compare import compare
-from verify.checker.files import Checkpoint, read, read_json
+from verify.checker.files import WEIGHTS, Checkpoint, read, read_json
 from verify.checker.formats import Rejected
 from verify.checker.language import Language
 from verify.checker.schema import check_written
@@ -89,6 +90,7 @@ def check(directory: str | Path) -> Verdict:
     try:
         circuit = read_json(Path(directory) / "circuit.json")
         check_written(circuit, checkpoint.manifest)
+        check_circuit(circuit, (Path(directory) / WEIGHTS).stat().st_size)
         check_text(Path(directory), circuit, checkpoint.config, checkpoint.manifest["promise"])
     except Rejected as reason:
         return replace(prove(checkpoint, {}, None), meaning=str(reason))

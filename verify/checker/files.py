@@ -11,14 +11,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
 
+from verify.checker.budget import JSON_BYTES, within
 from verify.checker.formats import FORMATS, Format, Rejected
 from verify.checker.language import Language, parse
 
-_MOST_JSON = 1 << 26
+WEIGHTS = "model.safetensors"
 _DTYPES: dict[str, np.dtype] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
 _CHUNK = 1 << 22
 
@@ -76,7 +78,7 @@ def read(directory: str | Path) -> Checkpoint:
     directory = Path(directory)
     manifest = read_json(directory / "construction.json")
     config, language, dtype = _stated(read_json(directory / "config.json"), manifest.get("promise"))
-    tensors = read_tensors(directory / "model.safetensors", shapes(config), dtype)
+    tensors = read_tensors(directory / WEIGHTS, shapes(config), dtype)
     return Checkpoint(manifest, config, tensors, language, dtype)
 
 
@@ -105,8 +107,7 @@ def _stated(config: dict, promise: object) -> tuple[dict, Language, Format]:
 
 def read_json(path: Path) -> dict:
     try:
-        if _size(path) > _MOST_JSON:
-            raise Rejected(f"{path.name} is larger than {_MOST_JSON} bytes")
+        within(_size(path), JSON_BYTES, path.name, "bytes")
         content = parse_json(path.read_text("utf-8"))
     except OSError as reason:
         raise Rejected(f"{path.name} cannot be read: {reason.strerror}") from reason
@@ -126,14 +127,21 @@ def _size(path: Path) -> int:
 
 
 def parse_json(text: str):
-    """JSON, without the keys that stand twice: readers differ in which one they take."""
+    """JSON, without the keys that stand twice, for readers differ in which one they take, and with numbers alone: NaN
+    and infinities, 1e999 among them, are none.
+    """
 
     def unique(pairs: list) -> dict:
         if len(dict(pairs)) < len(pairs):
             raise ValueError("a key stands twice")
         return dict(pairs)
 
-    return json.loads(text, object_pairs_hook=unique)
+    def finite(number: str) -> float:
+        if not isfinite(float(number)):
+            raise ValueError(f"{number[:20]} is no finite number")
+        return float(number)
+
+    return json.loads(text, object_pairs_hook=unique, parse_float=finite, parse_constant=finite)
 
 
 # config.json --------------------------------------------------------------------------------------
@@ -231,7 +239,7 @@ def read_tensors(path: Path, expected: dict[str, tuple[int, ...]], dtype: Format
         size = _size(path)
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
-            if not 2 <= length <= min(size - 8, _MOST_JSON):
+            if not 2 <= length <= min(size - 8, JSON_BYTES):
                 raise Rejected(f"{path.name} has a header of {length} bytes in a file of {size}")
             header = parse_json(file.read(length).decode("utf-8"))
     except OSError as reason:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from verify.checker.budget import EDGES, LETTERS, LETTERS_BY_EDGES, LETTERS_ON_EDGES, within
 from verify.checker.formats import Rejected, array_exponent
 
 _MOST_ROUNDS = 1 << 12
@@ -172,19 +173,22 @@ def parse(promise: dict) -> Language:
     try:
         data, length = promise["language"], promise["length"]
         tokens, start = data["tokens"], data["start"]
-        if type(tokens) is not int or not 1 <= tokens <= 1 << 24:
-            raise Rejected(f"the language has {tokens!r} tokens, expected 1 to {1 << 24}")
+        if type(tokens) is not int or tokens < 1:
+            raise Rejected(f"the language has {tokens!r} tokens, expected 1 to {LETTERS}")
+        within(tokens, LETTERS, "the language", "tokens")
         if type(length) is not int or not 1 <= length <= 1 << 60:
             raise Rejected(f"the language's length is {length!r}, expected 1 to 2^60")
+        within(len(data["edges"]), EDGES, "the language", "edges")
         raw = [(str(e["from"]), str(e["to"]), e["tokens"], e["distinct"] is True) for e in data["edges"] if e["tokens"]]
     except (KeyError, TypeError) as missing:
         raise Rejected(f"the promise's language is not one: {missing!r}") from missing
     follow: dict[str, set[str]] = {}
     for s, t, _, _ in raw:
         follow.setdefault(s, set()).add(t)
-    reach, live = _reachable(follow), _within(follow, str(start), length)
+    component, live = _components(follow), _within(follow, str(start), length)
+    letters = _Letters(tokens)
     edges = tuple(
-        Edge(s, t, _letters(ranges, tokens), distinct, s in reach.get(t, set()) or s == t)
+        Edge(s, t, letters.of(ranges), distinct, component[s] == component.get(t))
         for s, t, ranges, distinct in raw
         if s in live
     )
@@ -193,40 +197,73 @@ def parse(promise: dict) -> Language:
     return Language(tokens, str(start), edges, length)
 
 
-def _letters(ranges: object, tokens: int) -> np.ndarray:
-    held = np.zeros(tokens, dtype=bool)
-    if not isinstance(ranges, list):
-        raise Rejected(f"an edge's token ranges are {ranges!r}, expected a list of [first, last]")
-    for entry in ranges:
+class _Letters:
+    """The sets of letters on edges, each made once: a web of edges mostly has few of them."""
+
+    def __init__(self, tokens: int):
+        self.tokens, self.taken = tokens, 0
+        self.known: dict[tuple, np.ndarray] = {}
+
+    def of(self, ranges: object) -> np.ndarray:
+        """(V,) bool, the letters of [first, last] ranges."""
+        if not isinstance(ranges, list):
+            raise Rejected(f"an edge's token ranges are {ranges!r}, expected a list of [first, last]")
+        held = tuple(self._range(entry) for entry in ranges)
+        self.taken += sum(last - first + 1 for first, last in held)
+        within(self.taken, LETTERS_ON_EDGES, "the language", "letters on its edges")
+        if held not in self.known:
+            within((len(self.known) + 1) * self.tokens, LETTERS_BY_EDGES, "the language", "letters × sets on its edges")
+            self.known[held] = np.zeros(self.tokens, dtype=bool)
+            for first, last in held:
+                self.known[held][first : last + 1] = True
+        return self.known[held]
+
+    def _range(self, entry: object) -> tuple[int, int]:
         if not (isinstance(entry, list) and len(entry) == 2 and all(type(i) is int for i in entry)):
             raise Rejected(f"an edge's token range is {entry!r}, expected [first, last]")
         first, last = entry
-        if not 0 <= first <= last < tokens:
-            raise Rejected(f"an edge's token range is {entry!r}, expected ids from 0 to {tokens - 1}")
-        held[first : last + 1] = True
-    return held
+        if not 0 <= first <= last < self.tokens:
+            raise Rejected(f"an edge's token range is {entry!r}, expected ids from 0 to {self.tokens - 1}")
+        return first, last
 
 
 def _within(follow: dict[str, set[str]], start: str, length: int) -> set[str]:
     """The states from which a walk of at most `length` edges can still take one."""
-    found = new = {start}
+    found, new = {start}, {start}
     for _ in range(length - 1):
         new = {t for s in new for t in follow.get(s, ())} - found
         if not new:
             break
-        found = found | new
+        found |= new
     return found
 
 
-def _reachable(follow: dict[str, set[str]]) -> dict[str, set[str]]:
-    """For each state the states that a walk of at least one edge leads to."""
-    reach = {}
-    for state in follow:
-        seen, pending = set(), list(follow[state])
-        while pending:
-            here = pending.pop()
-            if here not in seen:
-                seen.add(here)
-                pending += follow.get(here, ())
-        reach[state] = seen
-    return reach
+def _components(follow: dict[str, set[str]]) -> dict[str, int]:
+    """The strong component of each state that edges lead from: a walk can take an edge twice where both its ends are
+    in one. Found by Tarjan's algorithm, in time that grows with the edges, and without recursion.
+    """
+    order: dict[str, int] = {}
+    low: dict[str, int] = {}
+    component: dict[str, int] = {}
+    for root in follow:
+        if root in order:
+            continue
+        order[root] = low[root] = len(order)
+        waiting, path = [root], [(root, iter(follow[root]))]
+        while path:
+            here, rest = path[-1]
+            there = next((t for t in rest if t in follow and t not in component), None)
+            if there is None:
+                path.pop()
+                if path:
+                    low[path[-1][0]] = min(low[path[-1][0]], low[here])
+                if low[here] == order[here]:
+                    while here not in component:
+                        component[waiting.pop()] = order[here]
+            elif there not in order:
+                order[there] = low[there] = len(order)
+                waiting.append(there)
+                path.append((there, iter(follow[there])))
+            else:
+                low[here] = min(low[here], order[there])
+    return component

@@ -1,27 +1,31 @@
 """How circuit.json and the promise are written: the entries that the checker knows, each of its kind, and no others.
 
 What is not known might change what a file means, so it is rejected, also where nothing reads it. A form is a kind, a
-range of whole numbers, a text that stands there, a tuple of forms of which one fits, a list with the form of its
-entries, or an object with the form of each entry; a name that ends in ? may be missing.
+range of whole numbers, a condition, a text that stands there, a tuple of forms of which one fits, a list with the form
+of its entries, or an object with the form of each entry; a name that ends in ? may be missing.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from verify.checker.budget import OPERATIONS, is_number, within
 from verify.checker.formats import Rejected
 from verify.checker.rules import RULES
 
 VERSION, FORMAT_VERSION = 1, 2  # of circuit.json and of construction.json
-_NUMBER = (int, str)
+_NUMBER = is_number
+_BOUND = (is_number, None)
 _COUNT, _FROM_1 = range(1 << 53), range(1, 1 << 53)
-_ARRAY = {"bytes": int, "base64": str}
+_WIDTHS = (range(1, 3), range(4, 5), range(8, 9))  # bytes of an integer
+_EXPONENT = range(-1099, 1100)
+_ARRAY = {"bytes": _WIDTHS, "base64": str}
 _MATRIX = (
     {"diagonal": _NUMBER, "size": _FROM_1},
     {"shape": [_FROM_1], "rows": [[[_NUMBER]]]},
-    {"shape": [_FROM_1], "exponent": int, "counts": _ARRAY, "columns": _ARRAY, "values": _ARRAY},
+    {"shape": [_FROM_1], "exponent": _EXPONENT, "counts": _ARRAY, "columns": _ARRAY, "values": _ARRAY},
 )
-_BOUNDS = {"lo": (*_NUMBER, None), "hi": (*_NUMBER, None), "width": _FROM_1}
+_BOUNDS = {"lo": _BOUND, "hi": _BOUND, "width": _FROM_1}
 _TYPE = (
     *({"kind": kind, "width": _FROM_1} for kind in ("Bool", "Logits")),
     {"kind": "Int", **_BOUNDS},
@@ -39,7 +43,7 @@ _STREAM = {"operation": str, "attributes": dict, "inputs": [_COUNT], "type": _TY
 _LINEAR = {"matrices": [_MATRIX], "type": (*_TYPE, None)}
 _ATTRIBUTES: dict[str, Any] = {"Embed": {"table": _MATRIX, "type": _TYPE}, "Linear": _LINEAR, "Emit": _LINEAR}
 _ATTRIBUTES |= {"Constant": {"values": [_NUMBER]}, "Shift": {"k": _COUNT}, "Lti": {"kernel": [_NUMBER]}}
-_ATTRIBUTES |= {"Clip": {"lo": int, "hi": int}, "Compare": {"relation": str}, "OneHotOf": {"n": _FROM_1}}
+_ATTRIBUTES |= {"Clip": {"lo": is_number, "hi": is_number}, "Compare": {"relation": str}, "OneHotOf": {"n": _FROM_1}}
 _ATTRIBUTES |= {"Lookup": {"table": [_NUMBER], "symbols": bool}, "Decode": {"words": _MATRIX}}
 _ATTRIBUTES |= dict.fromkeys(("FloorDivide", "Modulo"), {"divisor": _FROM_1})
 _ATTRIBUTES |= {
@@ -61,6 +65,7 @@ def check_written(circuit: dict, manifest: dict) -> None:
             raise Rejected(f"{file} has version {version!r}, and the checker reads version {read}")
     _need(_PROMISE, manifest["promise"], "construction.json: promise")
     _need(_CIRCUIT, circuit, "circuit.json")
+    within(len(circuit["streams"]), OPERATIONS, "circuit.json", "operations")
     for i, stream in enumerate(circuit["streams"]):
         where = f"circuit.json: streams[{i}]"
         _need(_STREAM, stream, where)
@@ -94,6 +99,8 @@ def _misfit(form: Any, data: object, where: str) -> str | None:
         if odd:
             return f"{where}: {odd[0]}"
         return next((place for name in known if (place := _misfit(known[name], data[name], f"{where}: {name}"))), None)
+    if form is is_number:
+        return None if is_number(data) else where
     if isinstance(form, range):
         return None if type(data) is int and data in form else where
     return None if (data == form if isinstance(form, str | None) else type(data) is form) else where

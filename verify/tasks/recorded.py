@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from verify.tasks.task import Batch, Task
+from verify.arrays import read_arrays
+from verify.tasks.task import IGNORED, Batch, Task
 
 
 class Recorded(Task):
@@ -17,23 +18,20 @@ class Recorded(Task):
 
     def __init__(self, path: Path, tokens: int):
         self.path = path
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                self.inputs, self.labels = (np.asarray(file[key]) for key in ("inputs", "labels"))
-        except OSError as reason:
-            raise ValueError(f"--data {path} cannot be read: {(reason.strerror or str(reason)).lower()}") from None
-        except (KeyError, ValueError, EOFError, AttributeError) as reason:
-            raise ValueError(f"--data {path} is no .npz file with inputs and labels ({reason})") from None
+        self.inputs, self.labels = read_arrays(path, ("inputs", "labels"), f"--data {path}")
         if self.inputs.ndim != 2 or self.inputs.shape != self.labels.shape or not self.inputs.size:
             raise ValueError(
                 f"--data {path}: inputs of shape {self.inputs.shape} and labels of shape {self.labels.shape} must have "
                 "one common shape (sequences, length)"
             )
-        asked = self.labels[self.labels >= 0]
-        for name, ids in (("inputs", self.inputs), ("labels", asked)):
-            if ids.size and not (np.issubdtype(ids.dtype, np.integer) and ids.min() >= 0 and ids.max() < tokens):
+        for name, ids in (("inputs", self.inputs), ("labels", self.labels)):
+            if not np.issubdtype(ids.dtype, np.integer):
+                raise ValueError(f"--data {path}: {name} hold {ids.dtype}, and they must be integers")
+            wrong = ids[((ids < 0) | (ids >= tokens)) & ~((name == "labels") & (ids == IGNORED))]
+            if wrong.size:
                 raise ValueError(
-                    f"--data {path}: {name} must be token ids from 0 to {tokens - 1}, those of the checkpoint"
+                    f"--data {path}: {name} hold {wrong[0]}, and they must be token ids from 0 to {tokens - 1}, those "
+                    "of the checkpoint" + (f", or {IGNORED} where nobody asks" if name == "labels" else "")
                 )
         self.length = self.inputs.shape[1]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 import numpy as np
 
@@ -47,10 +46,7 @@ class Walks(Task):
 
     def adversarial(self) -> Iterator[Batch]:
         """Every string of 1, 2, … tokens, as long as there are at most 1,024 of that length."""
-        for length in range(1, self.length + 1):
-            strings = list(islice(self.language.strings(length), _SHORT_STRINGS + 1))
-            if not strings or len(strings) > _SHORT_STRINGS:
-                return
+        for length, strings in enumerate(self.language.short_strings(self.length, _SHORT_STRINGS), start=1):
             yield _unasked(strings, f"all strings of {length} tokens")
 
     def _lasts(self) -> bool:

@@ -20,15 +20,15 @@ from types import NoneType
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.codebook import Codebook
+from compiler.language.data.budget import check_budget
 from compiler.language.data.languages import language_from_data, language_to_data
 from compiler.language.data.matrices import read_matrix, write_matrix
 from compiler.language.data.records import Context, read_fields, write_fields, write_type
-from compiler.language.data.scalars import LARGEST_SIZE, DataError, Json, entry, known_keys, shown
+from compiler.language.data.scalars import DataError, Json, entry, known_keys, shown
 from compiler.language.operations import Operation
 from compiler.language.stream import Stream
 
 VERSION = 1
-_MOST_LANES = 1 << 28  # of all streams together
 
 
 def to_data(circuit: Circuit) -> dict:
@@ -72,23 +72,23 @@ def _stream_to_data(stream: Stream, places: dict[Stream, int], context: Context)
     }
 
 
-def from_data(data: Json) -> Circuit:
-    """The circuit that `to_data` wrote; DataError, one sentence, for anything else."""
+def from_data(data: Json, weights: int | None = None) -> Circuit:
+    """The circuit that `to_data` wrote; DataError, one sentence, for anything else, and for what asks for too much.
+
+    weights: bytes of the weights beside it, which limit the work that it may ask for (`budget`); None: no such limit.
+    """
     if entry(data, "version", int) != VERSION:
         raise DataError(f"the circuit has version {shown(data['version'])}, and this program reads version {VERSION}")
     known_keys(data, "version", "name", "alphabet", "groups", "promise", "end", "codebooks", "streams", "output")
+    check_budget(data, weights)
     context = Context(_alphabet(data))
     context.books += [_book(words, i, context) for i, words in enumerate(entry(data, "codebooks", list))]
     streams: list[Stream] = []
-    lanes = 0
     for i, given in enumerate(entry(data, "streams", list)):
         try:
             streams.append(_stream_from_data(given, streams, context))
         except DataError as error:
             raise DataError(f"stream {i}: {error}") from error
-        lanes += streams[-1].width
-        if lanes > _MOST_LANES:
-            raise DataError(f"stream {i}: the streams have more than {_MOST_LANES} lanes together")
     return _circuit(data, streams, context.alphabet)
 
 
@@ -164,8 +164,8 @@ def _stream_from_data(data: Json, earlier: list[Stream], context: Context) -> St
             raise DataError(f"it reads stream {shown(source)}, and it can read 0 to {len(earlier) - 1}")
     operation = read_fields(Operation.known[name], attributes, context)
     stream = _built(operation, [earlier[source] for source in inputs], entry(data, "name", (str, NoneType)))
-    if not 0 < stream.width <= LARGEST_SIZE:
-        raise DataError(f"it has {shown(stream.width)} lanes, and 1 to {LARGEST_SIZE} are possible")
+    if stream.width < 1:
+        raise DataError(f"it has {shown(stream.width)} lanes, and 1 or more are possible")
     if write_type(stream.type, context) != entry(data, "type", dict):
         raise DataError(f"its type is {stream.type}, and the data says {shown(str(data['type']))}")
     stream.origin = _origin(entry(data, "source", list))

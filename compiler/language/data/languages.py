@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from compiler.language.alphabet import Alphabet
+from compiler.language.data.budget import check_language
 from compiler.language.data.scalars import DataError, Json, entry, known_keys, shown
 from compiler.language.input_language import Edge, InputLanguage
-
-_MOST_TOKENS_OF_EDGES = 1 << 26  # token ids on all edges together
 
 
 def language_to_data(language: InputLanguage) -> dict:
@@ -28,13 +27,13 @@ def language_from_data(data: Json, alphabet: Alphabet) -> InputLanguage:
     known_keys(automaton, "tokens", "start", "edges")
     if entry(automaton, "tokens", int) != alphabet.size:
         raise DataError(f"it is over {shown(automaton['tokens'])} tokens, and the alphabet has {alphabet.size}")
-    edges, room = [], _MOST_TOKENS_OF_EDGES
+    check_language(automaton)
+    edges = []
     for i, given in enumerate(entry(automaton, "edges", list)):
         try:
-            edges.append(_edge(given, alphabet.size, room))
+            edges.append(_edge(given, alphabet.size))
         except DataError as error:
             raise DataError(f"edge {i} of the input language: {error}") from error
-        room -= len(edges[-1].tokens)
     try:
         return InputLanguage(
             alphabet, entry(automaton, "start", str), tuple(edges), length, entry(data, "description", str)
@@ -56,7 +55,7 @@ def _ranges(tokens: frozenset[int]) -> list[list[int]]:
     return ranges
 
 
-def _edge(data: Json, size: int, room: int) -> Edge:
+def _edge(data: Json, size: int) -> Edge:
     source, target, ranges = entry(data, "from", str), entry(data, "to", str), entry(data, "tokens", list)
     known_keys(data, "from", "to", "tokens", "distinct")
     tokens: set[int] = set()
@@ -69,8 +68,5 @@ def _edge(data: Json, size: int, room: int) -> Edge:
                 f"its token ranges must rise, lie apart and end below {size}; {shown(given[0])} does not fit"
             )
         last = given[1]
-        room -= last - given[0] + 1
-        if room < 0:
-            raise DataError(f"the edges carry more than {_MOST_TOKENS_OF_EDGES} tokens together")
         tokens.update(range(given[0], last + 1))
     return Edge(source, target, frozenset(tokens), entry(data, "distinct", bool))

@@ -30,6 +30,7 @@ from scipy import sparse
 
 from compiler.language.alphabet import Alphabet
 from compiler.language.codebook import Codebook
+from compiler.language.data.budget import NUMBERS
 from compiler.language.data.matrices import read_matrix, write_matrix
 from compiler.language.data.scalars import (
     KINDS,
@@ -48,7 +49,6 @@ from compiler.language.data.scalars import (
 )
 from compiler.language.types import Type
 
-_MOST_IMPLIED = 1 << 26  # entries that short forms (a diagonal) may stand for, over a whole circuit
 _STREAM_TYPES = {kind.__name__: kind for kind in get_args(Type)}
 
 
@@ -58,7 +58,7 @@ class Context:
 
     alphabet: Alphabet | None = None
     books: list[Codebook] = field(default_factory=list)
-    room: int = _MOST_IMPLIED
+    room: int = NUMBERS
 
     def place(self, book: Codebook) -> int:
         """The place of a codebook in the list; equal words share one."""
@@ -71,7 +71,7 @@ class Context:
     def take(self, entries: int) -> None:
         self.room -= entries
         if self.room < 0:
-            raise DataError(f"its short forms stand for more than {_MOST_IMPLIED} entries")
+            raise DataError(f"its short forms stand for more than {NUMBERS} entries")
 
 
 @dataclass(frozen=True)

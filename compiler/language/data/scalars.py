@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from compiler.language.arguments import Exact, Number
 
 Json: TypeAlias = Any  # what json.loads gives; `entry` and the readers refuse what is of another kind
-LARGEST_SIZE = 1 << 24  # lanes of a stream, rows of a table
+LARGEST_SIZE = 1 << 20  # lanes of a stream, rows of a table
 _FRACTION = re.compile(r"(-?[0-9]{1,1000})/([0-9]{1,1000})")
 KINDS = {dict: "an object", list: "a list", str: "a text", int: "an integer", bool: "true or false", NoneType: "null"}
 

@@ -12,6 +12,8 @@ from compiler.language.kinds import is_flags
 from compiler.language.operations.base import Array, Operation, Sees, needs
 from compiler.language.types import Logits, Type
 
+MOST_RULES = 256  # the first weighs 2^(n − 1), and no float sums numbers beyond 2^256 exactly
+
 
 @dataclass(frozen=True)
 class Decide(Operation):
@@ -35,6 +37,11 @@ class Decide(Operation):
         found = needs(Logits, "the scores of a readout", scores=scores)
         found += [f"the flag of rule {i} is {f}, and a Bool is needed" for i, f in enumerate(flags) if not is_flags(f)]
         found += [f"rule {i} has {f.width} flags, and one is needed" for i, f in enumerate(flags) if f.width != 1]
+        if len(self.tokens) > MOST_RULES:
+            return [
+                *found,
+                f"it has {len(self.tokens)} rules, and of more than {MOST_RULES} the first weighs over 2^256",
+            ]
         return found + [f"token {t} is none of its {scores.width}" for t in self.tokens if not 0 <= t < scores.width]
 
     def weight(self, rule: int) -> int:

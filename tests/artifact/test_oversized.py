@@ -1,0 +1,194 @@
+"""Files that ask for too much: refused by both readers, in one sentence with the place and the limit."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from compiler.artifact.errors import CheckpointError
+from compiler.artifact.json_files import canonical_json
+from compiler.artifact.manifest import sealed
+from compiler.language.data import DataError, from_data
+from compiler.language.data.budget import EDGES, LANES, check_budget, check_language, work_of
+from tests.artifact import hostile
+from tests.artifact.oversized import FAMILIES
+from verify.checker import budget
+from verify.checker.check import check
+from verify.checker.formats import Rejected
+
+# family: (size, words of the compiler's refusal, words of the checker's)
+REFUSED = {
+    "diagonal": (10**12, "stream 1 (OneHotOf) has 1000000000000 lanes", "streams[1] has 1000000000000 lanes"),
+    "one_hot": (1 << 52, f"there can be {LANES}", f"the checker reads {LANES} at most"),
+    "exponent": (999_999_999, "it is '1e999999999', and an integer", "streams[0]: attributes: values[0]"),
+    "digits": (100_000, 'an integer or "p/q" in lowest terms is needed', "streams[0]"),
+    "long_fraction": (100_000, 'an integer or "p/q" in lowest terms is needed', "streams[0]"),
+    "lti": (10**6, "stream 1 (Lti): the streams up to it are work for", "lanes of work"),
+    "lookup": (10**6, "stream 1 (Lookup): the streams up to it are work for", "lanes of work"),
+    "many_lanes": (2 * 10**6, "beside weights of 10184 bytes there may be 20636", "lanes of work"),
+    "codebook": (10**9, "codebook 0 has 1000000000 words or places", "codebooks[0] has 1000000000 words"),
+    "decoded": (10**4, "products of its words with each other", "lanes of work"),
+    "compared": (10**4, "stream 3 (Cumsum)", "lanes of work"),
+    "cumsums": (10**4, "are work for", "lanes of work"),
+    "rules": (10**4, "of more than 256 the first weighs over 2^256", "integer division result"),
+    "deep_rectifiers": (10**3, "are work for", "lanes of work"),
+    "groups": (20_000, "20000 groups, and there can be 16384", "groups of letters"),
+    "path": (20_000, f"20000 edges, and there can be {EDGES}", f"20000 edges, and the checker reads {EDGES}"),
+    "web": (30_000, "edges, and there can be", "edges, and the checker reads"),
+    "parallel": (30_000, "edges, and there can be", "edges, and the checker reads"),
+}
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return hostile.make(tmp_path_factory.mktemp("good"))
+
+
+def enlarged(original: Path, folder: Path, circuit: dict) -> Path:
+    """The checkpoint with another circuit.json, the same promise in its manifest, under a good seal."""
+    directory = Path(shutil.copytree(original, folder / "bad"))
+    (directory / "circuit.json").write_text(json.dumps(circuit))
+    manifest = json.loads((directory / "construction.json").read_text())
+    manifest["promise"] |= circuit["promise"]
+    (directory / "construction.json").write_text(canonical_json(sealed(manifest, directory)))
+    return directory
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_both_readers_refuse_what_asks_for_too_much(name: str, originals: list[Path], tmp_path: Path) -> None:
+    size, words, checkers = REFUSED[name]
+    small = json.loads((originals[1] / "circuit.json").read_text())
+    directory = enlarged(originals[1], tmp_path, FAMILIES[name](small, size))
+    verdict, said = hostile.verdict(directory)
+    assert verdict == "refused" and len(said) == 1 and len(said[0]) < 600, said
+    assert words in said[0]
+    found = check(directory)
+    assert not found.accepted and checkers in found.reason and len(found.reason) < 600, found.reason
+
+
+@pytest.mark.parametrize("name", sorted(set(FAMILIES) - {"exponent", "nested", "rules"}))
+def test_the_same_families_are_read_where_they_are_small(name: str, originals: list[Path]) -> None:
+    """Each family is refused for its size: the same circuit of size 4 has nothing that a reader does not know."""
+    small = json.loads((originals[1] / "circuit.json").read_text())
+    data = FAMILIES[name](small, 4)
+    check_budget(data, 10_000)
+    budget.check_circuit(data, 10_000)
+    if name not in ("alphabet", "codebook"):  # which say what nobody reads
+        from_data(data, 10_000)
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
+def test_no_file_holds_what_is_no_number(value: str, originals: list[Path], tmp_path: Path) -> None:
+    directory = Path(shutil.copytree(originals[1], tmp_path / "bad"))
+    path = directory / "construction.json"
+    manifest = json.loads(path.read_text())
+    manifest["promise"] |= {"level": "bounded-error", "error_bound": 77777}
+    path.write_text(json.dumps(manifest).replace("77777", value))
+    verdict, said = hostile.verdict(directory)
+    assert verdict == "refused" and len(said) == 1 and "is not JSON" in said[0]
+    assert "construction.json is not JSON" in check(directory).reason
+
+
+def params(**changed: int) -> Callable[[dict], None]:
+    def change(manifest: dict) -> None:
+        manifest["params"] |= changed
+
+    return change
+
+
+def tokens(kappa: int) -> Callable[[dict], None]:
+    """Many keys, and a promise over as many letters as they need."""
+
+    def change(manifest: dict) -> None:
+        manifest["params"]["kappa"] = kappa
+        manifest["promise"]["language"]["tokens"] += kappa - 2
+
+    return change
+
+
+PARAMETERS = {
+    "length": (params(length=60_000, max_length=60_000), "params.length is 60000, and its circuit and weights have"),
+    "no length": (params(length=10**6), "params.length is 1000000, and its circuit and weights have"),
+    "keys": (tokens(10_000), "params ask for 10004 tokens, and weights of 10568 bytes have rows for no more than 1321"),
+}
+
+
+@pytest.mark.parametrize(("change", "words"), PARAMETERS.values(), ids=PARAMETERS)
+def test_a_constructions_sizes_are_backed_by_its_files(
+    change: Callable[[dict], None], words: str, originals: list[Path], tmp_path: Path
+) -> None:
+    directory = Path(shutil.copytree(originals[0], tmp_path / "bad"))
+    manifest = json.loads((directory / "construction.json").read_text())
+    change(manifest)
+    (directory / "construction.json").write_text(canonical_json(sealed(manifest, directory)))
+    verdict, said = hostile.verdict(directory)
+    assert verdict == "refused" and len(said) == 1 and words in said[0], said
+
+
+@pytest.mark.parametrize("name", ["circuit.json", "construction.json", "tokenizer.json", "config.json"])
+def test_no_reader_reads_100_mb_of_json(name: str, originals: list[Path], tmp_path: Path) -> None:
+    directory = Path(shutil.copytree(originals[1], tmp_path / "bad"))
+    with (directory / name).open("r+b") as file:
+        file.truncate(100_000_000)
+    verdict, said = hostile.verdict(directory)
+    assert verdict != "accepted" and any("100000000" in sentence for sentence in said), said
+    assert f"{name} has 100000000 bytes, and the checker reads {budget.JSON_BYTES} at most" in check(directory).reason
+
+
+def test_natural_sizes_are_within_every_limit() -> None:
+    """Recall of 4,096 keys in a vocabulary of 128,256, in weights of 60 MB; and 10,000 flags of one token."""
+    matrix = lambda rows, columns: {"shape": [rows, columns], "rows": [[]]}
+    wide = lambda name, width, inputs: {
+        "operation": name,
+        "attributes": {"matrices": [matrix(width, width)]} if name == "Linear" else {},
+        "inputs": inputs,
+        "type": {"kind": "Int", "width": width},
+    }
+    streams = [wide("Embed", 4096, []), *(wide("Linear", 4096, [i]) for i in range(6)), wide("Relu", 4096, [6])]
+    streams += [wide("Shift", 4096, [7]), wide("MemoryRead", 20, [8, 8, 8]), wide("Linear", 132_353, [9])]
+    recall = {"streams": streams, "alphabet": [str(i) for i in range(132_353)], "codebooks": [], "groups": []}
+    check_budget(recall, 60_000_000)
+    budget.check_circuit(recall, 60_000_000)
+    gates = [wide("Embed", 1, []), *(wide("And", 1, [i, i]) for i in range(9_999))]
+    local = {"streams": gates, "alphabet": [], "groups": [], "codebooks": []}
+    check_budget(local, 600_000)
+    budget.check_circuit(local, 600_000)
+    check_language({"tokens": 132_353, "edges": [{"tokens": [[0, 132_352]]}] * 5})
+
+
+@pytest.mark.parametrize("lanes", [LANES, LANES + 1])
+def test_the_limits_are_sharp(lanes: int) -> None:
+    stream = {"operation": "Linear", "attributes": {}, "inputs": [], "type": {"kind": "Int", "width": lanes}}
+    data = {"streams": [stream], "alphabet": [], "groups": [], "codebooks": []}
+    if lanes <= LANES:
+        check_budget(data)
+        budget.check_circuit(data, 16 * lanes)
+        with pytest.raises(DataError, match=f"there may be {work_of(1000)}"):
+            check_budget(data, 1000)
+        return
+    with pytest.raises(DataError, match=f"{lanes} lanes, and there can be {LANES}"):
+        check_budget(data)
+    with pytest.raises(Rejected, match=f"{lanes} lanes, and the checker reads {LANES} at most"):
+        budget.check_circuit(data, 16 * lanes)
+
+
+def test_what_no_reader_would_take_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("compiler.language.data.budget.LEAST_WORK", -10_000)
+    with pytest.raises(CheckpointError, match="too large to be read again"):
+        hostile.make(tmp_path)
+    assert not (tmp_path / "mqar").exists()
+
+
+def test_a_construction_promises_no_larger_language_than_is_read(originals: list[Path], tmp_path: Path) -> None:
+    """A construction's manifest is refused by itself: nothing reads its circuit before it is built."""
+    directory = Path(shutil.copytree(originals[0], tmp_path / "bad"))
+    manifest = json.loads((directory / "construction.json").read_text())
+    edges = manifest["promise"]["language"]["edges"]
+    manifest["promise"]["language"]["edges"] = edges[:1] * (EDGES + 1)
+    (directory / "construction.json").write_text(canonical_json(sealed(manifest, directory)))
+    verdict, said = hostile.verdict(directory)
+    assert verdict == "refused" and len(said) == 1 and "construction.json promises too much: the input" in said[0]
