@@ -54,7 +54,9 @@ def copy_decay_command(
     if as_json:
         show(result, as_json, result["good"])
         return
-    console.print(f"T = {length}, L = {window}, δ = {delta:g}, M‖Δ‖ = 1; the error is that of the built module")
+    console.print(
+        f"T = {length}, L = {window}, δ = {delta:g}, M‖Δ‖ = 1, and 3 where it is a power of Δ; errors of the module"
+    )
     console.print(table_of(result["rows"], _COPY))
     console.print(table_of([result["formula"]], ("instances", "violations", "tightness", "median_ratio")))
     console.print(table_of(result["broken"], ("assumption", "named", "bound_fails")))
