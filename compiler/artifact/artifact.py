@@ -122,9 +122,14 @@ class Artifact:
 
     @property
     def _asked(self) -> dict[str, Any]:
-        """What the circuit was compiled with, where that is not the default: circuit.json does not say it."""
+        """What the circuit was compiled with, where that is not the default, and where its prompts end: circuit.json
+        says neither.
+        """
         limit, groups = self.compiled.max_d_state, self.compiled.context.target.n_groups
-        return ({} if limit is None else {"max_d_state": limit}) | ({} if groups == 1 else {"n_groups": groups})
+        language = self.compiled.source.language
+        told = {"max_d_state": limit} if limit is not None else {}
+        told |= {"n_groups": groups} if groups != 1 else {}
+        return told | ({"asked": language.asked} if language is not None and language.asked else {})
 
 
 def savable(compiled: Compiled) -> Compiled:

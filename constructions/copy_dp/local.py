@@ -137,6 +137,9 @@ class CoinChange(Recurrence):
             if not coin.strip().isdecimal() or int(coin) < 1:
                 raise ValueError(f"coins = {self.coins!r} has {coin!r}, and a coin is a whole number of at least 1")
 
+    def prompts(self) -> str:
+        return f"the largest amount, at most {self.terms()} ({NONE} is written for an amount that no coins make)"
+
     def values(self) -> list[int]:
         return sorted({int(coin) for coin in self.coins.split(",")})
 

@@ -77,6 +77,7 @@ class DPProblem:
         is.
     largest:    values are 0 … largest; one outside of them is written as `!`, which ends the promise.
     answer:     what is written behind the last cell: nothing ("last": it is the answer itself), the "max" or the "min".
+    said:       what its promise tells of prompts and values beside, such as how "none" is written; one line.
     """
 
     name: str
@@ -91,6 +92,7 @@ class DPProblem:
     missing: int = 0
     blank: int = -1
     answer: Literal["last", "max", "min"] = "last"
+    said: str = ""
 
     def __post_init__(self) -> None:
         check(self)
@@ -118,7 +120,8 @@ class DPProblem:
         length = sum(self.inputs) + len(self.inputs) + self.entries() + 1
         shown = " and ".join(map(str, self.inputs))
         text = f"inputs of {shown} letters, and what the model itself writes after them"
-        return InputLanguage.of(self.alphabet(), "start", edges, length, text)
+        text += f" ({self.said})" if self.said else ""
+        return InputLanguage.of(self.alphabet(), "start", edges, length, text, "chain")
 
     def circuit(self, dtype: str = "float32") -> Circuit:
         """The circuit; dtype: the format it is for, which decides how numbers are written."""

@@ -21,6 +21,8 @@ def check(problem: DPProblem) -> None:
     instance(problem.name, str, "name", "a text")
     if not problem.name.isprintable() or not problem.name.strip():
         raise ValueError(f"name is {problem.name!r}, and one line of text is needed")
+    if not instance(problem.said, str, "said", "a text").isprintable():
+        raise ValueError(f"said is {problem.said!r}, and one line of text is needed")
     _entries(problem.letters, "letters", "a text, or a list of texts,")
     at_least("letters", len(problem.letters), 1, "inputs consist of them")
     for length in _entries(problem.inputs, "inputs", "a tuple of lengths"):
