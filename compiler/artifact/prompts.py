@@ -36,6 +36,18 @@ def complaint(language: InputLanguage, ids: Sequence[int]) -> str | None:
     return said if ending is None else f"{said}; {_end_of(_text(language, [*ids[:fitting], *ending]))} would do"
 
 
+def first_prompt(language: InputLanguage, ids: Sequence[int]) -> list[int]:
+    """The beginning of a sequence that is a whole prompt, [] where none is; all of it where no prompts are told."""
+    if not language.asked:
+        return list(ids)
+    walks = language.walks([])
+    for i, token in enumerate(ids):
+        walks = language.walks([token], walks)
+        if any(state == language.asked for state, _ in walks):
+            return list(ids[: i + 1])
+    return []
+
+
 def _text(language: InputLanguage, ids: Iterable[int]) -> str:
     return " ".join(language.alphabet.tokens[token] for token in ids)
 
