@@ -125,6 +125,18 @@ def test_theorem_1_outside_the_neighbourhoods(j, k):
     assert errors[0] > 10 * errors[1] > 100 * errors[2]
 
 
+@pytest.mark.parametrize("j, k, slope", [(0, 0, 1e4), (2, 1, 1e4), (0, 0, 1e6), (2, 1, 1e6), (5, 31, 1e6)])
+def test_theorem_1_is_half_reached_at_the_edges_of_the_neighbourhoods(j, k, slope):
+    """√(2 ln a / a) before the middle jump its own basis is e^(−ln a) = 1/a too high, twice and at height 2^(j/2), and
+    the others are exact to less than that: half of the bound, which has 1 + 2 + 1 in the place of 2.
+    """
+    edge = np.array([jumps(j, k)[1] - neighbourhood(slope)])
+    off = float(np.abs(approximation(edge, j, k, slope) - wavelet(edge, j, k))[0])
+    assert off * slope == pytest.approx(2 * 2 ** (j / 2), rel=0.03)
+    assert error_bound(slope, j) == pytest.approx((1 + 2 + 1) * 2 ** (j / 2) / slope)
+    assert 0.45 <= off / error_bound(slope, j) <= 0.55
+
+
 def test_the_neighbourhood_cannot_be_left_out():
     """At the middle of the last neighbourhood the error is of the order of the wavelet, however large the slope is."""
     for slope in (1e3, 1e6):
