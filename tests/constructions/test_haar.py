@@ -157,6 +157,17 @@ def test_the_report_is_plain():
     assert [row["grid_error"] for row in rows if row["slope"] >= exact_slope(64)] == [0.0] * 3
 
 
+@pytest.mark.parametrize("levels", [1, 3])
+def test_real_samples_pass_mamba2_as_fixed_point_numbers(levels: int) -> None:
+    """Within 2^(2J − 22) of the ±1 transform, whose rounding on the way is that of the samples alone."""
+    layer, scale = build_haar(levels, orthonormal=False, arch="mamba2"), 2.0 ** (21 - levels)
+    samples = np.random.default_rng(0).uniform(-1, 1, (50, 2**levels))
+    samples[0] = 0.5 / scale  # half a step everywhere: the sum is off by all of the bound
+    found = layer(np.rint(samples * scale)) / scale
+    off = np.abs(found - samples @ haar_matrix(levels).T).max()
+    assert 0.2 * 2.0 ** (2 * levels - 22) < off <= 2.0 ** (2 * levels - 22)
+
+
 FUNCTIONS = [(["1/3"], [1, -1]), (["1/3", "0.7"], [0, 1, "1/2"]), (["1/7", "1/3", "5/7"], [1, 0, 2, -1])]
 
 
