@@ -327,4 +327,4 @@ def save(
 ) -> None:
     """Write the checkpoint directory; its manifest tells what the report does, and the names in the weights."""
     told = claims(report(built, results, None, bare_results, proof)) if built.construction.registered else {}
-    save_checkpoint(Artifact(built.compiled, built.model, told, shown_example(built)), out, overwrite)
+    save_checkpoint(Artifact(built.compiled, built.model, told, asked=shown_example(built)), out, overwrite)

@@ -91,7 +91,16 @@ class Artifact:
             return self.asked
         if isinstance(self.model, NumericModel):
             return numbers_example(self.model.config["inputs"]), None
-        return self._some_walk(), None
+        return self._answered() or (self._some_walk(), None)
+
+    def _answered(self) -> tuple[str, str] | None:
+        """Of what the circuit's author was asked, a short sequence up to its last answer, of most letters."""
+        found = []
+        for given in () if self.answers is None else self.answers.sequences:
+            last = [(i, answer) for i, answer in enumerate(given.answers) if answer is not None][-1:]
+            for at, answer in last if last and last[0][0] < max(_EXAMPLES) else ():
+                found.append((len(set(given.tokens[: at + 1])), " ".join(given.tokens[: at + 1]), answer))
+        return max(found)[1:] if found else None
 
     def _some_walk(self) -> str:
         """Of some short walks of the language the one that holds most letters; whole prompts where it knows them."""

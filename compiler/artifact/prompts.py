@@ -79,7 +79,8 @@ def _what_may_come(language: InputLanguage, walks: Walks) -> str:
 
 def _ending(language: InputLanguage, walks: Walks) -> list[int] | None:
     """The shortest continuation that makes a whole prompt, the least letters first; None where a search finds none."""
-    pending, tried, seen = deque([(walks, [])]), 0, {walks}
+    pending: deque[tuple[Walks, list[int]]] = deque([(walks, [])])
+    tried, seen = 0, {walks}
     while pending and tried < _MOST_TRIED:
         here, word = pending.popleft()
         tried += 1
@@ -95,7 +96,7 @@ def _ending(language: InputLanguage, walks: Walks) -> list[int] | None:
 
 def _one_of_each_kind(language: InputLanguage, walks: Walks) -> list[int]:
     """For each edge that can come next its least letter: any other one leads to the same states."""
-    found = []
+    found: list[int] = []
     for state, used in walks:
         for i, edge in enumerate(language.edges):
             if edge.source == state:

@@ -91,3 +91,12 @@ def test_without_a_task_the_example_is_a_whole_prompt_where_the_language_knows_t
     circuit = Circuit("ends", Tokens(letters).one_hot(["a", "b", ";", "x"], name="letter"), language, end="x")
     example, answer = Artifact.of(compile(circuit)).example
     assert example.endswith(";") and answer is None
+
+
+def test_the_author_s_own_answers_are_shown() -> None:
+    letters = Alphabet.of("a", "b")
+    scores = Tokens(letters).one_hot(["a", "b"], name="letter")
+    echo = Circuit("echo", scores, InputLanguage.everything(letters, 8))
+    assert Artifact.of(compile(echo)).example[1] is None
+    example, answer = Artifact.of(compile(echo), task=lambda tokens: tokens[-1]).example
+    assert answer == example.split()[-1] and set(example.split()) <= {"a", "b"}

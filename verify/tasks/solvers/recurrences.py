@@ -88,7 +88,8 @@ class LocalSolver(Counted):
         self.problem, self.name = problem, problem.name
 
     def entries(self, last: int) -> list[str]:
-        problem, found = self.problem, []
+        problem = self.problem
+        found: list[int] = []
         for index in range(last + 1):
             values = [found[index - d] if d <= index else problem.missing for d in range(1, problem.reach + 1)]
             value = run_own(f"{self.name}: plain of entry {index}", problem.plain, index, values)
