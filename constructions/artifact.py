@@ -22,6 +22,7 @@ from compiler.artifact.package import LanguageModel, bare, bare_sizes, packaged_
 from compiler.artifact.save import save as save_checkpoint
 from compiler.driver import Compiled
 from constructions.construction import CircuitFamily
+from constructions.examples import shown_example
 from constructions.guarantee import NOT_ASKED, Proof, stated_task
 from constructions.requests import check_exhaustive
 from verify import obstructions
@@ -327,4 +328,4 @@ def save(
 ) -> None:
     """Write the checkpoint directory; its manifest tells what the report does, and the names in the weights."""
     told = claims(report(built, results, None, bare_results, proof)) if built.construction.registered else {}
-    save_checkpoint(Artifact(built.compiled, built.model, told), out, overwrite)
+    save_checkpoint(Artifact(built.compiled, built.model, told, asked=shown_example(built)), out, overwrite)

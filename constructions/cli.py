@@ -350,22 +350,23 @@ def _command(construction: type[Construction], **given: Any):
 
 
 class _Problems(TyperGroup):
-    """The dynamic programs by name, and any DPProblem of one's own as FILE.py:NAME."""
+    """The dynamic programs by name, and any DPProblem or LocalProblem of one's own as FILE.py:NAME."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if ".py:" not in cmd_name and not cmd_name.endswith(".py") and not cmd_name.startswith(":"):
             return super().get_command(ctx, cmd_name)
-        from constructions.copy_dp.own_problem import OwnProblem, problem_of
+        from constructions.copy_dp.own_problem import own_of
 
+        construction, problem = own_of(cmd_name)
         own = typer.Typer(add_completion=False)
-        own.command(cmd_name)(_command(OwnProblem, given=problem_of(cmd_name)))
+        own.command(cmd_name)(_command(construction, given=problem))
         return typer.main.get_command(own)
 
 
 dynamic_programs = typer.Typer(
     cls=_Problems,
     no_args_is_help=True,
-    help="Dynamic programs whose table the model writes itself; FILE.py:NAME is a DPProblem of your own.",
+    help="Dynamic programs whose table the model writes; FILE.py:NAME is a DPProblem or LocalProblem of your own.",
 )
 app.add_typer(dynamic_programs, name="dp")
 _groups = {"": app, "dp": dynamic_programs}

@@ -41,10 +41,11 @@ CONSTRUCTIONS: dict[str, type[Construction]] = {
 
 def families() -> dict[str, type[CircuitFamily]]:
     """These and the constructions over numbers, which import torch and sympy."""
+    from constructions.copy_dp.copy_vectors import CopyVectors
     from constructions.polynomials.linear_attention import LinearAttention
     from constructions.polynomials.polynomial_mamba import PolynomialCircuit
     from constructions.selectivity.haar import Haar
     from constructions.selectivity.with_position import AbsoluteTimePosition, KeepNthPosition
 
-    over_numbers = (Haar, PolynomialCircuit, LinearAttention, KeepNthPosition, AbsoluteTimePosition)
+    over_numbers = (Haar, PolynomialCircuit, LinearAttention, KeepNthPosition, AbsoluteTimePosition, CopyVectors)
     return {**CONSTRUCTIONS, **{c.name: c for c in over_numbers}}

@@ -26,6 +26,8 @@ def read_circuit(directory: Path, manifest: Manifest | ExportRecord) -> SavedCir
     try:
         circuit = from_data(read_json(directory / CIRCUIT), weights_bytes(directory))
         circuit = replace(circuit, end=manifest.promise.stop)
+        if circuit.language is not None and manifest.asked:
+            circuit = replace(circuit, language=replace(circuit.language, asked=manifest.asked))
     except (DataError, ValueError, TypeError) as reason:
         raise CheckpointError(f"{directory / CIRCUIT} holds no circuit of ours: {str(reason).rstrip('.')}.") from reason
     asked = {"limit": manifest.max_d_state, "told_groups": manifest.n_groups}

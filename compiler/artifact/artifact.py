@@ -24,6 +24,7 @@ from compiler.artifact.package import (
     size_fields,
     with_a_block,
 )
+from compiler.artifact.prompts import first_prompt
 from compiler.driver import Compiled
 from compiler.ir.coordinate import Coordinate
 from compiler.language import operations as ops
@@ -40,12 +41,14 @@ class Artifact:
 
     claims: entries of the manifest beyond those of every circuit (a construction's theorem, bounds, proof, runs).
     answers: of a circuit whose author says what it should answer.
+    asked: (an input on which a task asks something, the right answer), for the card; None where no task is known.
     """
 
     compiled: Compiled
     model: LanguageModel | NumericModel
     claims: Mapping[str, Any] = field(default_factory=dict)
     answers: Answers | None = None
+    asked: tuple[str, str] | None = None
 
     @classmethod
     def of(cls, compiled: Compiled, task: Task | str | Path | None = None) -> Artifact:
@@ -82,18 +85,34 @@ class Artifact:
         return language_to_data(source.token_language) | said
 
     @property
-    def example(self) -> str:
-        """A short input of the circuit's language, to show: of some walks the one that holds most letters."""
+    def example(self) -> tuple[str, str | None]:
+        """(a short input, the right answer or None) for the card: where no task is known, some input of the promise."""
+        if self.asked is not None:
+            return self.asked
         if isinstance(self.model, NumericModel):
-            return numbers_example(self.model.config["inputs"])
+            return numbers_example(self.model.config["inputs"]), None
+        return self._answered() or (self._some_walk(), None)
+
+    def _answered(self) -> tuple[str, str] | None:
+        """Of what the circuit's author was asked, a short sequence up to its last answer, of most letters."""
+        found = []
+        for given in () if self.answers is None else self.answers.sequences:
+            last = [(i, answer) for i, answer in enumerate(given.answers) if answer is not None][-1:]
+            for at, answer in last if last and last[0][0] < max(_EXAMPLES) else ():
+                found.append((len(set(given.tokens[: at + 1])), " ".join(given.tokens[: at + 1]), answer))
+        return max(found)[1:] if found else None
+
+    def _some_walk(self) -> str:
+        """Of some short walks of the language the one that holds most letters; whole prompts where it knows them."""
         language = self.compiled.source.token_language
         for length in (n for n in _EXAMPLES if n <= language.max_length):
             walks = []
             for seed in range(_WALKS):
                 with suppress(ValueError):  # a walk can run dry of tokens
-                    walks.append(language.sample(1, length, seed=seed)[0])
-            if walks:
-                return language.alphabet.decode(max(walks, key=lambda walk: len(set(map(int, walk)))))
+                    walks.append(language.sample(1, length, seed=seed)[0].tolist())
+            whole = [prompt for walk in walks if (prompt := first_prompt(language, walk))]
+            if whole:
+                return language.alphabet.decode(max(whole, key=lambda walk: len(set(walk))))
         return ""
 
     @cached_property
@@ -122,9 +141,14 @@ class Artifact:
 
     @property
     def _asked(self) -> dict[str, Any]:
-        """What the circuit was compiled with, where that is not the default: circuit.json does not say it."""
+        """What the circuit was compiled with, where that is not the default, and where its prompts end: circuit.json
+        says neither.
+        """
         limit, groups = self.compiled.max_d_state, self.compiled.context.target.n_groups
-        return ({} if limit is None else {"max_d_state": limit}) | ({} if groups == 1 else {"n_groups": groups})
+        language = self.compiled.source.language
+        told = {"max_d_state": limit} if limit is not None else {}
+        told |= {"n_groups": groups} if groups != 1 else {}
+        return told | ({"asked": language.asked} if language is not None and language.asked else {})
 
 
 def savable(compiled: Compiled) -> Compiled:

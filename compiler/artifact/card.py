@@ -19,12 +19,14 @@ tags:
 """
 
 
-def model_card(manifest: Mapping[str, Any], config: Mapping[str, Any], example: str) -> str:
-    """The text of README.md for a manifest before it is sealed; `example`: a short input of the circuit's language."""
+def model_card(manifest: Mapping[str, Any], config: Mapping[str, Any], example: str, answer: str | None = None) -> str:
+    """The text of README.md for a manifest before it is sealed; `example`: a short input of the circuit's language,
+    `answer`: what is right behind it.
+    """
     if is_numbers(config):
-        return numbers_card(manifest, config, example)
+        return numbers_card(manifest, config, example, answer)
     parts = [_FRONT + f"\n# {manifest['circuit']}", origin(manifest), _promise(manifest), _sizes(manifest)]
-    return "\n\n".join([*parts, _snippet(config, example), _warnings(manifest, config)]) + "\n"
+    return "\n\n".join([*parts, _snippet(config, example, answer), _warnings(manifest, config)]) + "\n"
 
 
 def error_lines(promise: Mapping[str, Any]) -> list[str]:
@@ -36,7 +38,7 @@ def error_lines(promise: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def numbers_card(manifest: Mapping[str, Any], config: Mapping[str, Any], example: str) -> str:
+def numbers_card(manifest: Mapping[str, Any], config: Mapping[str, Any], example: str, answer: str | None) -> str:
     """The card of a model over numbers, which no library loads but this one."""
     promise, sizes = manifest["promise"], manifest["sizes"]
     rows = "\n".join(f"| {name} | {sizes[name]} |" for name in ("d_model", "d_inner", "d_state", "layers"))
@@ -82,7 +84,7 @@ import compiler
 model = compiler.load("DIRECTORY")
 model.run({example})  # (batch, positions, width) of each input; gives (batch, positions, {config["outputs"]})
 ```
-
+{_right_outputs(answer)}
 An input called `position` may be left out: it counts by itself.
 
 ## Warnings
@@ -154,7 +156,21 @@ def _sizes(manifest: Mapping[str, Any]) -> str:
     return "\n".join(["## Sizes", "", *rows, "", f"{sizes['parameters']:,} parameters.", *needed, *bounds])
 
 
-def _snippet(config: Mapping[str, Any], example: str) -> str:
+def _right_outputs(answer: str | None) -> str:
+    return f"\nRight at the last position: {answer}.\n" if answer else ""
+
+
+def _right_text(example: str, answer: str | None) -> str:
+    """What is right behind the example, as its task says; several tokens are what a generation writes."""
+    if not answer:
+        return ""
+    if " " not in answer:
+        return f"\n\nThe right answer is `{answer}`."
+    return f'\n\nThe right continuation is `{answer}`: `construct generate DIRECTORY --prompt "{example}"` writes it.'
+
+
+def _snippet(config: Mapping[str, Any], example: str, answer: str | None) -> str:
+    first = f"  # {answer.split()[0]!r}" if answer else ""
     return f"""## Use
 
 ```python
@@ -163,8 +179,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 model = AutoModelForCausalLM.from_pretrained("DIRECTORY", dtype="{config["dtype"]}")
 names = AutoTokenizer.from_pretrained("DIRECTORY")
 ids = names({example!r}, return_tensors="pt").input_ids
-names.decode(model(ids).logits[0, -1].argmax())
-```"""
+names.decode(model(ids).logits[0, -1].argmax()){first}
+```{_right_text(example, answer)}"""
 
 
 def _warnings(manifest: Mapping[str, Any], config: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import MANIFEST
 from compiler.artifact.load import load_over_tokens
 from compiler.artifact.manifest import check_files, read_manifest
+from compiler.artifact.prompts import complaint
 from compiler.artifact.tokenizer import read_tokens
 from compiler.formats import format_of
 from compiler.language.alphabet import Alphabet
@@ -70,7 +71,7 @@ class Writer:
         promise = self.manifest.promise
         letters = Alphabet(tuple(self.tokens[: self._language["tokens"]]))
         data = {"language": self._language, "length": promise.length, "description": promise.description}
-        return language_from_data(data, letters)
+        return replace(language_from_data(data, letters), asked=self.manifest.asked)
 
     @cached_property
     def _run(self) -> Callable[..., list[list[int]]]:
@@ -90,7 +91,8 @@ class Writer:
     ) -> list[Written]:
         """What comes after each prompt, at most `most` tokens [default: as far as the promise reaches].
 
-        ValueError for a prompt that is empty, has an unknown token, or lies outside of the promise's language.
+        ValueError for a prompt that is empty, has an unknown token, lies outside of the promise's language, or is
+        only the beginning of a prompt, where the manifest says what a whole one is.
         """
         rows = [self._encoded(prompt) for prompt in prompts]
         stop = self.manifest.promise.stop
@@ -129,9 +131,11 @@ class Writer:
                 f"the prompt has {len(ids)} tokens, and the promise reaches "
                 f"{self.manifest.promise.length} with what is written."
             )
-        if not self.language.accepts(ids):
+        wrong = complaint(self.language, ids)
+        if wrong is not None:
             raise ValueError(
-                f"the prompt {shown(prompt)} is outside of what {MANIFEST} promises: {self.language.description}."
+                f"the prompt {shown(prompt)} is outside of what {MANIFEST} promises ({self.language.description}): "
+                f"{wrong}."
             )
         return ids
 

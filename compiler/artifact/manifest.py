@@ -154,6 +154,7 @@ class Manifest:
     these hold;
     card: hash of the README.md that was written beside it (which the user may edit); versions: of what wrote it;
     max_d_state, n_groups: what was asked of its state, where that is not the default: `compile` is given them again.
+    asked: the state of the language behind which the model writes, "" where any beginning of a sequence is a prompt.
     The entries from `construction` on are those of a construction of a paper, and absent for any other circuit.
     task: which function the answers are, by the name and parameters that the checker knows (`verify/checker/task.py`).
     answers: of a circuit of one's own, what its author's function was asked.
@@ -176,6 +177,7 @@ class Manifest:
     versions: dict[str, str]
     max_d_state: int | None = None
     n_groups: int = 1
+    asked: str = ""
     meanings: Meanings | None = None
     construction: str | None = None
     theorem: str | None = None

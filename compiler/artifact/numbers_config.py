@@ -76,8 +76,12 @@ def numbers_config(
 
 
 def numbers_example(inputs: Sequence[Mapping[str, Any]]) -> str:
-    """Values for an example, as Python text: {"x": zeros of the right shape}; what counts by itself is left out."""
+    """Values for an example, as Python text: {"x": zeros of the right shape}; what counts by itself is left out, unless
+    it is all there is.
+    """
     named = [NumberInput(**record) for record in inputs if record["name"] != POSITION]
+    if not named:
+        return f'{{"{POSITION}": np.arange(1, 4).reshape(1, 3, 1)}}'
     return "{" + ", ".join(f'"{record.name}": np.zeros((1, 3, {record.width}))' for record in named) + "}"
 
 

@@ -51,7 +51,7 @@ def save(artifact: Artifact, directory: str | Path, overwrite: bool = False) -> 
     truth(overwrite, "overwrite of save")
     instance(artifact, Artifact, "what save writes", "an Artifact (compiled.save(directory) makes and writes one)")
     model = artifact.model
-    card = model_card(artifact.manifest, model.config, artifact.example)
+    card = model_card(artifact.manifest, model.config, *artifact.example)
     contents = (model.config, model.tensors, model.tokens, artifact.manifest, artifact.circuit, card)
     beside = {} if artifact.answers is None else {ANSWERS: answers_text(artifact.answers)}
     write(directory, *contents, overwrite=overwrite, beside=beside)

@@ -44,6 +44,7 @@ class ExportRecord:
     files: dict[str, str]
     max_d_state: int | None
     n_groups: int
+    asked: str = ""
 
 
 class ExportError(ValueError):

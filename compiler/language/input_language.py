@@ -8,7 +8,7 @@ without repetition, proves what the exactness of a circuit rests on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import TypeAlias
@@ -49,19 +49,24 @@ class Edge:
 
 @dataclass(frozen=True)
 class InputLanguage:
-    """All sequences of at most max_length tokens that a walk from `start` along the edges spells."""
+    """All sequences of at most max_length tokens that a walk from `start` along the edges spells.
+
+    asked: the state to which a whole prompt leads, and behind which the model writes; "" where nobody says.
+    """
 
     alphabet: Alphabet
     start: str
     edges: tuple[Edge, ...]
     max_length: int
     description: str
+    asked: str = ""
 
     def __post_init__(self) -> None:
         instance(self.alphabet, Alphabet, "the alphabet of an input language", "an Alphabet")
         instance(self.start, str, "the start state of an input language", "a text")
         instance(self.description, str, "the description of an input language", "a text")
         integer(self.max_length, "max_length", 1, LARGEST_LENGTH)
+        instance(self.asked, str, "the asked state of an input language", "a text")
         for edge in instance(self.edges, tuple, "the edges of an input language", "a tuple of Edge"):
             instance(edge, Edge, "an edge of an input language", "an Edge")
             if edge.tokens and not 0 <= min(edge.tokens) <= max(edge.tokens) < self.alphabet.size:
@@ -70,6 +75,8 @@ class InputLanguage:
                     f"the edge {edge.source!r} → {edge.target!r} carries token id {wrong}, and "
                     f"ids are 0 … {self.alphabet.size - 1}"
                 )
+        if self.asked and all(self.asked not in (edge.source, edge.target) for edge in self.edges):
+            raise ValueError(f"asked is {shown(self.asked)}, and no edge of the input language touches that state")
 
     @classmethod
     def everything(cls, alphabet: Alphabet, max_length: int) -> InputLanguage:
@@ -80,7 +87,13 @@ class InputLanguage:
 
     @classmethod
     def of(
-        cls, alphabet: Alphabet, start: str, edges: Iterable[tuple], max_length: int, description: str
+        cls,
+        alphabet: Alphabet,
+        start: str,
+        edges: Iterable[tuple],
+        max_length: int,
+        description: str,
+        asked: str = "",
     ) -> InputLanguage:
         """Edges as (source, target, members of the alphabet[, True for distinct])."""
         instance(alphabet, Alphabet, "the alphabet of an input language", "an Alphabet")
@@ -89,11 +102,11 @@ class InputLanguage:
             if not isinstance(edge, (tuple, list)) or len(edge) not in (3, 4):
                 raise ValueError(f"an edge is {shown(edge)}, and (state, next state, members[, distinct]) is needed")
             built.append(Edge(edge[0], edge[1], frozenset(alphabet.ids(edge[2])), *edge[3:]))
-        return cls(alphabet, start, tuple(built), max_length, description)
+        return cls(alphabet, start, tuple(built), max_length, description, asked)
 
     def with_length(self, max_length: int) -> InputLanguage:
         """The same walks, of at most this many tokens."""
-        return InputLanguage(self.alphabet, self.start, self.edges, max_length, self.description)
+        return replace(self, max_length=max_length)
 
     @cached_property
     def _repeatable(self) -> tuple[bool, ...]:
@@ -217,6 +230,16 @@ class InputLanguage:
             if len(walks) > _MOST_WALKS:
                 raise ValueError(f"more than {_MOST_WALKS} walks of the input language spell the same tokens")
         return walks
+
+    @cached_property
+    def written(self) -> frozenset[str]:
+        """The states in which the model writes: `asked`, and all that come after it; none where nobody says."""
+        import networkx as nx  # not at the top: `construct list` would wait for it
+
+        if not self.asked:
+            return frozenset()
+        graph = nx.DiGraph((edge.source, edge.target) for edge in self.edges)
+        return frozenset({self.asked, *nx.descendants(graph, self.asked)})
 
     def sample(self, count: int, length: int, seed: int) -> np.ndarray:
         """`count` random walks of exactly this length: (count, length) int64; edges and tokens drawn uniformly.

@@ -28,6 +28,7 @@ class ChainConstruction(Construction):
     """A problem whose chain ends with `.`; the language holds prompts and what the model itself writes after them."""
 
     group: ClassVar[str] = "dp"
+    asked: ClassVar[str] = "chain"  # the state of `edges` behind a whole prompt
 
     arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba", kw_only=True)
     max_length: int = parameter(
@@ -80,7 +81,8 @@ class ChainConstruction(Construction):
         """Prompts, and the model's own continuation of each; after the end nothing but the end comes."""
         text = f"{self.prompts()}, and what the model itself writes after it"
         edges = [*self.edges(), ("end", "end", [END])]
-        return InputLanguage.of(self.alphabet(), "start", edges, self.max_length or self.longest(), text)
+        length = self.max_length or self.longest()
+        return InputLanguage.of(self.alphabet(), "start", edges, length, text, self.asked)
 
     def circuit(self) -> Circuit:
         return Circuit(self.name, self.scores(), self.language(), end=END)

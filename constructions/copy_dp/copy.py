@@ -100,7 +100,8 @@ class Copy(WithMemory, Construction):
         else:
             edges = edges if self.longest() > self.n else [("start", "start", "ask")]  # the length counts them
             text = f"at most {self.n} tokens with places to copy from"
-        return InputLanguage.of(self.alphabet(), "start", edges, self.longest(), text)
+        asked = "chain" if self.form == "string" else ""
+        return InputLanguage.of(self.alphabet(), "start", edges, self.longest(), text, asked)
 
     def circuit(self) -> Circuit:
         x = Tokens(self.alphabet())

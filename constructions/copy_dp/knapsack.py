@@ -33,9 +33,10 @@ class Knapsack(ChainConstruction, WithMemory):
     """The best value of some of the items within a capacity: `2 3 | 4 5 | 4 ;` has weights, values and the capacity."""
 
     name: ClassVar[str] = "knapsack"
+    asked: ClassVar[str] = "row"
     theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 3"
 
-    items: int = parameter("items, at most", most=1 << 10, default=3)
+    items: int = parameter("items, at most", most=64, default=3)
     capacity: int = parameter("the largest capacity, and weight", most=1 << 10, default=6)
     values: int = parameter("the largest value of an item", most=1 << 10, default=5)
 
@@ -51,14 +52,14 @@ class Knapsack(ChainConstruction, WithMemory):
         return Alphabet.of(BAR, ROW, END, number=numbers(max(self.capacity, self.largest())))
 
     def edges(self) -> Edges:
-        weights, of_weights = repeated("start", numbers(self.capacity), self.items)
-        values, of_values = repeated("values", numbers(self.values), self.items)
+        """As many values as weights: states of their own for each number of items."""
+        weights, edges = repeated("start", numbers(self.capacity), self.items)
+        for items, state in enumerate(weights):
+            values, of_values = repeated(f"values of {items}", numbers(self.values), items)
+            edges += [(state, values[0], [BAR]), *of_values, (values[-1], "capacity", [BAR])]
+        edges += [("capacity", "known", numbers(self.capacity)), ("known", "row", [ROW])]
         row, in_row = repeated("row", numbers(self.largest()), self.capacity + 1)
-        asked = [("capacity", "known", numbers(self.capacity)), ("known", "row", [ROW])]
-        between = leaving(weights, "values", [BAR]) + leaving(values, "capacity", [BAR]) + asked
-        return (
-            of_weights + of_values + in_row + between + leaving(row[1:], "row", [ROW]) + leaving(row[1:], "end", [END])
-        )
+        return edges + in_row + leaving(row[1:], "row", [ROW]) + leaving(row[1:], "end", [END])
 
     def table(self) -> int:
         return self.items * (self.capacity + 1)
@@ -67,7 +68,7 @@ class Knapsack(ChainConstruction, WithMemory):
         return 2 * self.items + 4 + self.items * (self.capacity + 2) + 1
 
     def prompts(self) -> str:
-        return f"weights and values of at most {self.items} items, and a capacity of at most {self.capacity}"
+        return f"weights of at most {self.items} items, as many values, and a capacity of at most {self.capacity}"
 
     def scores(self) -> Stream:
         x = Tokens(self.alphabet())

@@ -54,6 +54,10 @@ class Recurrence(ChainConstruction):
         value.shift(d − 1) is the entry d before it; where there is none it can be any number of the prompt.
         """
 
+    def marks(self, following: Stream) -> list[tuple[Stream, str]]:
+        """What is written in the place of an entry, below the end: (flag, token)."""
+        return []
+
     def alphabet(self) -> Alphabet:
         names = dict.fromkeys([*numbers(self.terms()), *self.entries()])
         return Alphabet.of(ASK, END, number=[*names])
@@ -84,7 +88,7 @@ class Recurrence(ChainConstruction):
         last = latch(x.number({n: int(n) for n in numbers(self.terms())}, "n").shift(1), when=mark).named("last index")
         value = x.number(self.entries(), "value")
         following = self.following(value, index, mark)
-        rules = [(asked & (index > last), END)]
+        rules = [(asked & (index > last), END), *self.marks(following)]
         return written(x.alphabet, following, self.entries(), rules, self.dtype)
 
 
@@ -136,6 +140,9 @@ class CoinChange(Recurrence):
         for coin in self.coins.split(","):
             if not coin.strip().isdecimal() or int(coin) < 1:
                 raise ValueError(f"coins = {self.coins!r} has {coin!r}, and a coin is a whole number of at least 1")
+
+    def prompts(self) -> str:
+        return f"the largest amount, at most {self.terms()} ({NONE} is written for an amount that no coins make)"
 
     def values(self) -> list[int]:
         return sorted({int(coin) for coin in self.coins.split(",")})

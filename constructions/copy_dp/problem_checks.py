@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from compiler.language.arguments import instance, integer, shown
+from constructions.copy_dp.problem_plan import Aggregation, Size, before, cells_of, gathered, sizes_of
 from verify.arguments import at_least, one_of, run_own
 
 if TYPE_CHECKING:
@@ -21,43 +22,84 @@ def check(problem: DPProblem) -> None:
     instance(problem.name, str, "name", "a text")
     if not problem.name.isprintable() or not problem.name.strip():
         raise ValueError(f"name is {problem.name!r}, and one line of text is needed")
+    if not instance(problem.said, str, "said", "a text").isprintable():
+        raise ValueError(f"said is {problem.said!r}, and one line of text is needed")
     _entries(problem.letters, "letters", "a text, or a list of texts,")
     at_least("letters", len(problem.letters), 1, "inputs consist of them")
-    for length in _entries(problem.inputs, "inputs", "a tuple of lengths"):
-        at_least("inputs", integer(length, "a length of inputs"), 1, "each input has a letter")
-    at_least("inputs", len(problem.inputs), 1, "there must be something to read")
+    _check_inputs(problem)
     at_least("largest", integer(problem.largest, "largest"), 1, "a value can be 0 or 1")
+    if problem.largest > _NUMBERS:
+        raise ValueError(f"{problem.name}: largest is {problem.largest}, and at most {_NUMBERS} works")
     for what in ("missing", "blank"):
         integer(getattr(problem, what), what)
-    one_of("answer", problem.answer, ANSWERS)
-    _check_cells(problem)
-    _check_reads(problem)
-    _check_needs(problem)
+    if not isinstance(problem.answer, Aggregation):
+        one_of("answer", problem.answer, ANSWERS)
+    sizes, cells = sizes_of(problem), 0
+    for size in sizes:
+        cells += _check_cells(problem, size)
+        if cells > _ENTRIES:
+            raise ValueError(
+                f"{problem.name}: the number of cells{_of_all(problem)} is over {_ENTRIES}, the most that works"
+            )
+    _check_reads(problem, sizes)
+    _check_needs(problem, sizes)
+    _check_answer(problem, sizes)
+
+
+def _check_inputs(problem: DPProblem) -> None:
+    at_least(
+        "inputs", len(_entries(problem.inputs, "inputs", "a tuple of lengths")), 1, "there must be something to read"
+    )
+    count = 1
+    for given in problem.inputs:
+        if isinstance(given, range):
+            if not given or min(given) < 0:
+                raise ValueError(f"inputs has {given}, and a range of lengths holds some, none of them below 0")
+            count *= max(given) + 1
+            if max(given) < 1:
+                raise ValueError(f"inputs has {given}, and some input of it has a letter")
+        else:
+            at_least("inputs", integer(given, "a length of inputs"), 1, "each input has a letter")
+    if count > _ENTRIES:
+        raise ValueError(f"{problem.name}: its lengths have {count} combinations, and at most {_ENTRIES} work")
+    if problem.varies != callable(problem.cells):
+        raise ValueError(
+            f"{problem.name}: cells is {'a function of n' if callable(problem.cells) else 'a list'}, and "
+            f"{'an input' if problem.varies else 'no input'} has a range of lengths; give both or neither"
+        )
+
+
+def _of_all(problem: DPProblem) -> str:
+    return " of all sizes together" if problem.varies else ""
+
+
+def _called(problem: DPProblem, what: str, size: Size, function: Any, *operands: Any) -> Any:
+    """What a function of the problem gives, as a list."""
+    where = f"{problem.name}: {what}" + (f" of size {size}" if problem.varies else "")
+    return _entries(run_own(where, function, *operands), where, "a list")
 
 
 def _entries(given: Any, what: str, needed: str) -> Sequence:
     return instance(given, Sequence, what, needed)
 
 
-def _check_cells(problem: DPProblem) -> None:
-    _entries(problem.cells, "cells", "a list of tuples")
-    for what, given, most in (
-        ("largest", problem.largest, _NUMBERS),
-        ("the number of cells", len(problem.cells), _ENTRIES),
-    ):
-        if given > most:
-            raise ValueError(f"{problem.name}: {what} is {given}, and at most {most} works")
-    for cell in problem.cells:
+def _check_cells(problem: DPProblem, size: Size) -> int:
+    if callable(problem.cells):
+        cells = _called(problem, "cells", size, problem.cells, size)
+    else:
+        cells = _entries(problem.cells, "cells", "a list of tuples")
+    for cell in cells:
         if not isinstance(cell, tuple):
             raise ValueError(f"{problem.name}: the cell {cell!r} is no tuple; write ({cell!r},)")
         _hashed(problem, cell, f"the cell {cell!r}")
-    if not problem.cells or len(set(problem.cells)) < len(problem.cells):
+    if not cells or len(set(cells)) < len(cells):
         raise ValueError(f"{problem.name}: its cells must be distinct, and at least one is needed")
+    return len(cells)
 
 
-def _check_reads(problem: DPProblem) -> None:
+def _check_reads(problem: DPProblem, sizes: Sequence[Size]) -> None:
     last = len(problem.inputs) - 1
-    for cell, pairs in _lists(problem, "reads"):
+    for _, cell, pairs in _lists(problem, "reads", sizes):
         for pair in pairs:
             if not (isinstance(pair, tuple | list) and len(pair) == 2):
                 raise ValueError(
@@ -68,28 +110,55 @@ def _check_reads(problem: DPProblem) -> None:
                 raise ValueError(f"{problem.name}: cell {cell} reads input {part}, and the last one is {last}")
 
 
-def _check_needs(problem: DPProblem) -> None:
-    order = {cell: i for i, cell in enumerate(problem.cells)}
-    for cell, others in _lists(problem, "needs"):
+def _check_needs(problem: DPProblem, sizes: Sequence[Size]) -> None:
+    orders = {size: {cell: i for i, cell in enumerate(cells_of(problem, size))} for size in sizes}
+    for size, cell, others in _lists(problem, "needs", sizes):
+        order = orders[size]
         for other in others:
-            if other is not None and not isinstance(other, tuple):
-                raise ValueError(
-                    f"{problem.name}: cell {cell} needs {shown(other)}, and a cell, a tuple, or None is meant"
-                )
-            _hashed(problem, other, f"what cell {cell} needs")
+            _check_cell(problem, other, f"cell {cell} needs")
             if order.get(other, -1) >= order[cell]:
                 raise ValueError(
                     f"{problem.name}: cell {cell} needs {other}, which is written no earlier; change the order of cells"
                 )
 
 
-def _lists(problem: DPProblem, what: str) -> list[tuple[tuple, Sequence]]:
-    """(cell, what `reads` or `needs` gives for it), of one length for all."""
+def _check_answer(problem: DPProblem, sizes: Sequence[Size]) -> None:
+    if not isinstance(problem.answer, Aggregation):
+        return
+    if callable(problem.answer.cells) != problem.varies:
+        raise ValueError(
+            f"{problem.name}: the answer's cells are a function of n where lengths vary, and a list elsewhere"
+        )
+    widths = set()
+    for size in sizes:
+        needed = _called(problem, "the answer's cells", size, gathered, problem, size)
+        for other in needed:
+            _check_cell(problem, other, "its answer needs")
+            if other is not None and other not in cells_of(problem, size):
+                raise ValueError(f"{problem.name}: its answer needs {other}, which is no cell of size {size}")
+        widths.add(len(needed))
+    if len(widths) > 1 or not min(widths):
+        raise ValueError(
+            f"{problem.name}: its answer gathers {sorted(widths)} cells; every size must have as many, "
+            "and at least one: None stands for `missing`"
+        )
+
+
+def _check_cell(problem: DPProblem, other: Any, what: str) -> None:
+    if other is not None and not isinstance(other, tuple):
+        raise ValueError(f"{problem.name}: {what} {shown(other)}, and a cell, a tuple, or None is meant")
+    _hashed(problem, other, f"what {what.removesuffix(' needs')} needs")
+
+
+def _lists(problem: DPProblem, what: str, sizes: Sequence[Size]) -> list[tuple[Size, tuple, Sequence]]:
+    """(size, cell, what `reads` or `needs` gives for it), of one length for all."""
     found = []
-    for cell in problem.cells:
-        given = run_own(f"{problem.name}: {what} of cell {cell}", getattr(problem, what), *cell)
-        found.append((cell, _entries(given, f"{problem.name}: {what} of cell {cell}", "a list")))
-    lengths = {len(given) for _, given in found}
+    for size in sizes:
+        for cell in cells_of(problem, size):
+            operands = (*before(problem, size), *cell)
+            given = _called(problem, f"{what} of cell {cell}", size, getattr(problem, what), *operands)
+            found.append((size, cell, given))
+    lengths = {len(given) for _, _, given in found}
     if len(lengths) > 1:
         raise ValueError(f"{problem.name}: {what} gives {sorted(lengths)} entries, and every cell must have as many")
     return found

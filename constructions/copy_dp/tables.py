@@ -89,7 +89,7 @@ class ShortestPath(FixedTable):
 
     def problem(self) -> DPProblem:
         pairs = {pair: i for i, pair in enumerate((a, b) for b in range(self.nodes) for a in range(b))}
-        far = (self.nodes - 1) * self.lengths + 1
+        far = self.unreachable()
 
         def transition(cell: Cell, letters: list[Stream], values: list[Stream]) -> Stream:
             ways = [value + self._length(letter, far) for letter, value in zip(letters, values, strict=True)]
@@ -106,7 +106,13 @@ class ShortestPath(FixedTable):
             largest=far,
             missing=far,
             blank=0,
+            said=f"a length, or {NO_EDGE} for no edge, of each of {' '.join(f'{a}-{b}' for a, b in pairs)}; "
+            f"{far} is written for a node that no path reaches",
         )
+
+    def unreachable(self) -> int:
+        """What is written for a node that no path reaches: one more than the longest path can take."""
+        return (self.nodes - 1) * self.lengths + 1
 
     def _length(self, letter: Stream, far: int) -> Stream:
         """The letter's length, `far` where there is no edge."""

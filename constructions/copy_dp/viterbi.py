@@ -45,6 +45,7 @@ class Viterbi(ChainConstruction, WithMemory):
     """
 
     name: ClassVar[str] = "viterbi"
+    asked: ClassVar[str] = "row"
     theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 3"
 
     length: int = parameter("observations of a prompt, at most", most=1 << 10, default=6)

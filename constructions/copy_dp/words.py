@@ -40,6 +40,7 @@ class TwoWords(ChainConstruction, WithMemory):
     """Prompts `a b | b c ;`; the table with its borders is written by rows, and its last number is the answer."""
 
     theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 3"
+    asked: ClassVar[str] = "row"
 
     length: int = parameter("letters of each word, at most", most=1 << 12, default=8)
     distinct_letters: int = parameter("letters of the alphabet: a, b, c, …", most=26, default=3, option="--letters")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from constructions.display import console, working
+from constructions.numbers import Force, Out
 from constructions.options import Json, Plot, Seed
 from constructions.reporting import show, table_of, verdict
 from constructions.requests import picture_path
+from constructions.selectivity.commands import run_over_numbers
 
 _COPY = (
     "decay",
@@ -54,7 +56,9 @@ def copy_decay_command(
     if as_json:
         show(result, as_json, result["good"])
         return
-    console.print(f"T = {length}, L = {window}, δ = {delta:g}, M‖Δ‖ = 1; the error is that of the built module")
+    console.print(
+        f"T = {length}, L = {window}, δ = {delta:g}, M‖Δ‖ = 1, and 3 where it is a power of Δ; errors of the module"
+    )
     console.print(table_of(result["rows"], _COPY))
     console.print(table_of([result["formula"]], ("instances", "violations", "tightness", "median_ratio")))
     console.print(table_of(result["broken"], ("assumption", "named", "bound_fails")))
@@ -117,4 +121,26 @@ def costs_command(
     verdict(result["good"])
 
 
-COMMANDS = {"copy-decay": copy_decay_command, "costs": costs_command, "gadgets": gadgets_command}
+def copy_vectors_command(
+    n: Annotated[int, typer.Option(min=1, help="N: vectors of a sequence")] = 16,
+    width: Annotated[int, typer.Option(min=1, help="d: numbers of a vector")] = 4,
+    largest: Annotated[float, typer.Option(help="M: the largest number in size")] = 1.0,
+    integers: Annotated[bool, typer.Option(help="whole numbers, copied bit for bit")] = False,
+    arch: Annotated[Literal["mamba", "mamba2"], typer.Option(help="which mixer; Mamba-2 for integers")] = "mamba",
+    out: Out = None,
+    samples: Annotated[int, typer.Option(min=1, help="random sequences for each task")] = 32,
+    as_json: Json = False,
+    force: Force = False,
+) -> None:
+    """Theorem 2: exact COPY of vectors from any earlier place, in one block."""
+    from constructions.copy_dp.copy_vectors import CopyVectors
+
+    run_over_numbers(CopyVectors(n, width, largest, integers, arch), out, force, samples, True, as_json)
+
+
+COMMANDS = {
+    "copy-decay": copy_decay_command,
+    "copy-vectors": copy_vectors_command,
+    "costs": costs_command,
+    "gadgets": gadgets_command,
+}

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 COLUMNS, WIDTH = 4, 2  # d_state and the width of x
 LEVELS = 3  # Δ is 0, 1 or 3
-LARGEST_KEY = 2.0
+LEAST_RANGE, LARGEST_RANGE = 2.0, 2.0**20  # of b, as the circuit declares it
+MOST_NUMBERS = 1 << 22  # positions of all instances together; a few arrays hold four numbers for each
 ROOM = 2.0**-20  # what is left below a limit, for scores are rounded to what float32 vectors give
 
 
@@ -60,6 +61,11 @@ def draw(
     The numbers are float32 numbers, for the module is given no others.
     """
     at_least("length", length, window, "the window lies within the sequence")
+    if count * length > MOST_NUMBERS:
+        raise ValueError(
+            f"{count} instances of {length} positions are {count * length:,}, and at most {MOST_NUMBERS:,} are drawn; "
+            f"use at most {MOST_NUMBERS // length} samples"
+        )
     rng = np.random.default_rng(seed)
     level = np.random.default_rng([seed, 1]).integers(0, LEVELS, (count, length)) if selective else None
     steps = np.ones((count, length)) if level is None else np.maximum(2 * level - 1, 0)
@@ -81,7 +87,8 @@ def draw(
     c = rng.choice([-1.0, 1.0], (count, COLUMNS))
     noise = rng.uniform(-1, 1, (count, length, COLUMNS))
     noise -= np.einsum("nts,ns->nt", noise, c)[..., None] * c[:, None] / COLUMNS
-    b = (score[..., None] * c[:, None] / COLUMNS + noise).astype(np.float32).astype(float)
+    with np.errstate(over="ignore"):  # what fades too far is refused by name where a module is built
+        b = (score[..., None] * c[:, None] / COLUMNS + noise).astype(np.float32).astype(float)
     score = np.einsum("nts,ns->nt", b, c)  # as rounded: Assumption 1 is asked of these
     pull = np.sign(score)
     pull[rows, pos - 1] = -1
@@ -121,7 +128,7 @@ def report(
 
 def _summary(found: CopyReport) -> dict[str, Any]:
     held = found.holds
-    ratio = (found.error / found.bound)[held]
+    ratio = _shares(found.error, found.bound)[held]
     return {
         "instances": int(held.sum()),
         "violations": int((found.error > found.bound * (1 + 1e-9))[held].sum()),
@@ -131,13 +138,23 @@ def _summary(found: CopyReport) -> dict[str, Any]:
     }
 
 
+def key_range(instances: Instances) -> float:
+    """The least power of two, from 2 on, that no entry of a key exceeds.
+
+    A token that has faded to α is copied by a score of 1/α, so keys grow as the window does.
+    """
+    largest = float(np.abs(instances.b).max())
+    return max(LEAST_RANGE, 2.0 ** np.ceil(np.log2(largest))) if np.isfinite(largest) else np.inf
+
+
 def module_outputs(instances: Instances, decay: Fraction) -> tuple[np.ndarray, float]:
     """(y of the built module at the last position (n, d), how far the module may be from the exact y) for one decay."""
     from compiler import Circuit, Int, Real, compile, memory, numbers
     from compiler.artifact.numeric import numeric_stack
 
     x = numbers(Real(-1, 1, WIDTH), "x")
-    b = numbers(Real(-LARGEST_KEY, LARGEST_KEY, COLUMNS), "b")
+    keys = key_range(instances)
+    b = numbers(Real(-keys, keys, COLUMNS), "b")
     c = numbers(Real(-1, 1, COLUMNS), "c")
     inputs = {x: instances.x, b: instances.b}
     if instances.level is None:
@@ -167,21 +184,35 @@ def _built(
     decay: Fraction, samples: int, length: int, window: int, delta: float, seed: int, selective: bool
 ) -> dict[str, Any]:
     instances = draw(samples, length, window, delta, float(decay), seed + 1, selective)
+    name, keys = f"({decay})^Δ" if selective else str(decay), key_range(instances)
+    too_far = f"window = {window} is too far back for decay {name}: keys of up to {keys:g} make up for what has faded"
+    if keys > LARGEST_RANGE:
+        raise ValueError(f"{too_far}, and at most {LARGEST_RANGE:g} is tried; use a shorter window")
     found = instances.report()
     outputs, rounding = module_outputs(instances, decay)
+    if not rounding < found.bound.max():
+        raise ValueError(
+            f"{too_far}, and float32 may then be off by {rounding:.2g}, more than the bound on the copy "
+            f"({found.bound.max():.2g}) that it is compared with; use a shorter window"
+        )
     target = (instances.step * instances.x)[np.arange(samples), instances.pos - 1]
     measured = np.abs(outputs - target).max(axis=1)
     held = found.holds
     return {
-        "decay": f"({decay})^Δ" if selective else str(decay),
+        "decay": name,
         **_summary(found),
         "largest_error": float(measured[held].max()),
         "largest_bound": float(found.bound[held].max()),
         "module_off": float(np.abs(measured - found.error).max()),
         "module_bound": rounding,
         "within_bound": bool((measured <= found.bound + rounding)[held].all() and held.all()),
-        "ratios": np.sort((measured / found.bound)[held]).tolist(),
+        "ratios": np.sort(_shares(measured, found.bound)[held]).tolist(),
     }
+
+
+def _shares(error: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    """error / bound; 0 where both are 0, as they are where no position has a step."""
+    return np.divide(error, bound, out=np.where(error > 0, np.inf, 0.0), where=bound > 0)
 
 
 def _broken(samples: int, length: int, window: int, delta: float, seed: int) -> list[dict[str, Any]]:
@@ -190,8 +221,8 @@ def _broken(samples: int, length: int, window: int, delta: float, seed: int) -> 
 
     whole = draw(samples, length, window, delta, 15 / 16, seed + 2)
     far = whole.b + whole.c[:, None] * (np.arange(length) < length - window)[None, :, None] * 0.25
-    cases = {
-        "mismatch": replace(whole, b=far),
+    outside = {"mismatch": replace(whole, b=far)} if window < length else {}  # else every position is in the window
+    cases = outside | {
         "match": replace(whole, rho=whole.rho + 0.5),
         "sum": replace(whole, b=whole.b * 2, rho=whole.rho * 2),
         "values": replace(whole, x=whole.x * 3),

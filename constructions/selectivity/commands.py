@@ -121,7 +121,7 @@ def keep_command(
     with working("start PyTorch", quiet=as_json):
         from constructions.selectivity.with_position import KeepNthPosition
 
-    _with_position(KeepNthPosition(n, vocab, arch=arch), out, force, samples, certify, as_json)
+    run_over_numbers(KeepNthPosition(n, vocab, arch=arch), out, force, samples, certify, as_json)
 
 
 def time_command(
@@ -137,12 +137,13 @@ def time_command(
     with working("start PyTorch", quiet=as_json):
         from constructions.selectivity.with_position import AbsoluteTimePosition
 
-    _with_position(AbsoluteTimePosition(horizon, arch=arch), out, force, samples, certify, as_json)
+    run_over_numbers(AbsoluteTimePosition(horizon, arch=arch), out, force, samples, certify, as_json)
 
 
-def _with_position(
+def run_over_numbers(
     construction: NumericConstruction, out: Path | None, force: bool, samples: int, certify: bool, as_json: bool
 ) -> None:
+    """Build a construction over numbers, verify it, save it where `out` says, and report."""
     check_out(out, force)
     with working(construction.name, quiet=as_json) as bars:
         from compiler.artifact.package import bare_sizes, size_fields

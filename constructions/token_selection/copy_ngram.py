@@ -83,7 +83,7 @@ class CopyNgram(Selecting):
         edges = [("start", "text", [BEGIN]), ("text", "text", "x"), ("text", "copy", [BAR])]
         edges += [("copy", "copy", "x"), ("copy", "end", [END]), ("end", "end", [END])]
         text = "strings between ^ and |, and what the model itself writes after them"
-        language = InputLanguage.of(alphabet, "start", edges, self.max_length or self.longest_sequence(), text)
+        language = InputLanguage.of(alphabet, "start", edges, self.max_length or self.longest_sequence(), text, "copy")
         return Circuit(self.name, readout_one_hot(read, alphabet, said), language, end=END)
 
     def longest_sequence(self) -> int:

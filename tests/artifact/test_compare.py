@@ -224,6 +224,6 @@ def test_a_file_that_is_not_there_is_called_missing(tmp_path: Path) -> None:
 
 def test_the_example_of_a_card_is_no_walk_that_ends_at_once() -> None:
     """Most walks of recall begin with the query, at which they end; the example stores something first."""
-    example = Artifact.of(compile(CONSTRUCTIONS["recall"]().circuit())).example.split()
+    example = Artifact.of(compile(CONSTRUCTIONS["recall"]().circuit())).example[0].split()
     assert len(example) == 4
     assert [token[0] for token in example[:2]] == ["k", "v"]

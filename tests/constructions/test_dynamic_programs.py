@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from compiler.artifact.generate import generate
 from compiler.artifact.package import bare_sizes
 from compiler.driver import compile
 from constructions import artifact
@@ -105,3 +106,24 @@ def test_a_phonebook_promises_what_its_language_admits():
             scores = built.interpret(np.array([word]))[0]
             assert [int(i) for i in scores[len(prompt) - 1 : -1].argmax(axis=-1)] == word[len(prompt) :]
         assert language.accepts(word) == (len(word) <= language.max_length)
+
+
+@pytest.mark.parametrize("nodes, lengths", [(2, 1), (4, 3), (5, 2)])
+def test_a_node_that_no_path_reaches_is_written_as_the_promise_and_the_card_say(nodes, lengths, tmp_path):
+    """As one more than any path takes: by the solver's own count of paths, by the model, and in words."""
+    path = ShortestPath(nodes=nodes, lengths=lengths)
+    alone = " ".join(["-"] * (nodes * (nodes - 1) // 2)) + " ;"
+    artifact.save(artifact.build(path), {}, tmp_path / "path")
+    written = generate(tmp_path / "path", alone)
+    _, *far, end = written.split()
+    in_a_row = [f"e{lengths}" if b == a + 1 else "-" for b in range(nodes) for a in range(b)]
+    longest = max(map(int, path.solver().chain([*in_a_row, ";"])[:-1]))
+    assert set(far) == {str(longest + 1)} and end == "."
+    said = f"{longest + 1} is written for a node that no path reaches"
+    assert said in (tmp_path / "path" / "README.md").read_text() and said in path.language().description
+
+
+def test_an_amount_that_no_coins_make_is_written_as_the_promise_says():
+    change = CoinChange(amount=5, coins="3")
+    assert "- is written for an amount that no coins make" in change.language().description
+    assert change.solver().chain(["5", ";"]) == ["0", "-", "-", "1", "-", "-", "."]

@@ -69,6 +69,47 @@ def test_a_window_beyond_the_sequence_is_refused() -> None:
     assert isinstance(done.exception, ValueError) and "use at most 4" in str(done.exception)
 
 
+@pytest.mark.parametrize(
+    "length, window, delta, samples",
+    [
+        (24, 6, 0.03, 300),
+        (1, 1, 0.25, 2),
+        (2, 1, 2**-12, 300),
+        (12, 12, 0.03, 20),
+        (64, 16, 0.1, 50),
+        (256, 4, 0.03, 9),
+    ],
+)
+def test_every_window_that_float32_reaches_runs(length: int, window: int, delta: float, samples: int) -> None:
+    with np.errstate(all="raise", under="ignore"):
+        result = copy_decay.report(samples, length, window, delta)
+    assert result["good"] and all(row["module_bound"] < row["largest_bound"] for row in result["rows"])
+    assert len(result["broken"]) == 3 + (window < length), "nothing lies outside of a window over all positions"
+    json.dumps(result, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        (["--length", "64", "--window", "64"], "float32 may then be off by"),
+        (["--length", "256", "--window", "256"], "keys of up to"),
+        (["--length", "256", "--samples", "1000000"], "use at most 16384 samples"),
+    ],
+)
+def test_what_no_float32_module_copies_is_refused(options: list[str], said: str) -> None:
+    done = CliRunner().invoke(app, ["copy-decay", "--samples", "50", *options])
+    assert isinstance(done.exception, ValueError) and said in str(done.exception)
+
+
+def test_keys_stand_in_the_declared_range() -> None:
+    """A token that has faded to α is read by a score of 1/α: the range grows with the window, by powers of two."""
+    drawn = [copy_decay.draw(100, 40, window, 1 / 32, 7 / 8, seed=1, selective=True) for window in (4, 12, 24)]
+    ranges = [copy_decay.key_range(instances) for instances in drawn]
+    assert ranges == sorted(ranges) and ranges[0] == 2 and ranges[2] > 16
+    for instances, reach in zip(drawn, ranges, strict=True):
+        assert np.abs(instances.b).max() <= reach
+
+
 def test_factors_that_depend_on_the_token_are_those_of_the_theorem() -> None:
     """a_t = decay^Δ_t, v_t = Δ_t·x_t, where Δ_t is 0, 1 and 3."""
     drawn = copy_decay.draw(40, 9, 3, 1 / 16, 7 / 8, seed=5, selective=True)

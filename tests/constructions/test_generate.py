@@ -99,9 +99,10 @@ def test_prompts_that_are_refused(checkpoint, prompt, reason):
         Writer(checkpoint[1]).write([prompt])
 
 
-def test_outside_of_the_promise_the_command_fails(checkpoint):
+def test_the_beginning_of_a_prompt_is_refused_with_what_is_missing(checkpoint):
     told = CliRunner().invoke(app, ["generate", str(checkpoint[1]), "--prompt", "a b"])
-    assert told.exit_code == 1 and "then the text leaves the promise's language" in told.stderr
+    assert isinstance(told.exception, ValueError) and not told.stdout
+    assert "after 'a b' '|' must come; 'a b | ;' would do" in str(told.exception)
 
 
 @pytest.fixture(scope="module")

@@ -125,6 +125,18 @@ def test_theorem_1_outside_the_neighbourhoods(j, k):
     assert errors[0] > 10 * errors[1] > 100 * errors[2]
 
 
+@pytest.mark.parametrize("j, k, slope", [(0, 0, 1e4), (2, 1, 1e4), (0, 0, 1e6), (2, 1, 1e6), (5, 31, 1e6)])
+def test_theorem_1_is_half_reached_at_the_edges_of_the_neighbourhoods(j, k, slope):
+    """√(2 ln a / a) before the middle jump its own basis is e^(−ln a) = 1/a too high, twice and at height 2^(j/2), and
+    the others are exact to less than that: half of the bound, which has 1 + 2 + 1 in the place of 2.
+    """
+    edge = np.array([jumps(j, k)[1] - neighbourhood(slope)])
+    off = float(np.abs(approximation(edge, j, k, slope) - wavelet(edge, j, k))[0])
+    assert off * slope == pytest.approx(2 * 2 ** (j / 2), rel=0.03)
+    assert error_bound(slope, j) == pytest.approx((1 + 2 + 1) * 2 ** (j / 2) / slope)
+    assert 0.45 <= off / error_bound(slope, j) <= 0.55
+
+
 def test_the_neighbourhood_cannot_be_left_out():
     """At the middle of the last neighbourhood the error is of the order of the wavelet, however large the slope is."""
     for slope in (1e3, 1e6):
@@ -143,6 +155,17 @@ def test_the_report_is_plain():
     rows = theorem_report()["rows"]
     assert all(row["error"] <= row["bound"] for row in rows)
     assert [row["grid_error"] for row in rows if row["slope"] >= exact_slope(64)] == [0.0] * 3
+
+
+@pytest.mark.parametrize("levels", [1, 3])
+def test_real_samples_pass_mamba2_as_fixed_point_numbers(levels: int) -> None:
+    """Within 2^(2J − 22) of the ±1 transform, whose rounding on the way is that of the samples alone."""
+    layer, scale = build_haar(levels, orthonormal=False, arch="mamba2"), 2.0 ** (21 - levels)
+    samples = np.random.default_rng(0).uniform(-1, 1, (50, 2**levels))
+    samples[0] = 0.5 / scale  # half a step everywhere: the sum is off by all of the bound
+    found = layer(np.rint(samples * scale)) / scale
+    off = np.abs(found - samples @ haar_matrix(levels).T).max()
+    assert 0.2 * 2.0 ** (2 * levels - 22) < off <= 2.0 ** (2 * levels - 22)
 
 
 FUNCTIONS = [(["1/3"], [1, -1]), (["1/3", "0.7"], [0, 1, "1/2"]), (["1/7", "1/3", "5/7"], [1, 0, 2, -1])]

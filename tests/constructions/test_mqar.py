@@ -13,7 +13,7 @@ from compiler import CompileError, bare, compile
 from compiler.artifact.model import Stack
 from compiler.artifact.package import bare_sizes, language_model, packaged_sizes
 from compiler.driver import Compiled
-from compiler.language.codebook import balanced_length
+from compiler.language.codebook import balanced, balanced_length
 from constructions import artifact
 from constructions.artifact import build, passed, verify
 from constructions.selectivity.mqar import MQAR
@@ -250,6 +250,41 @@ def test_the_default_key_code_is_eight_per_bit(kappa, length):
     bound = construction.bound()
     assert bound == MQAR(**{**construction.params(), "key_code": length}).bound()
     assert bound != MQAR(**{**construction.params(), "key_code": length + 2}).bound()
+
+
+@pytest.mark.parametrize("code", ["balanced", "jl"])
+@pytest.mark.parametrize("kappa, vocab, length", [(2, 3, 4), (4, 6, 16), (16, 512, 32), (9, 40, 12)])
+def test_theorem_3_is_one_layer_within_its_bound(kappa, vocab, length, code):
+    """Free signs too: over their bits and complements they are balanced, in one block of 2m + 1 columns."""
+    construction = MQAR(
+        kappa=kappa, vocab=vocab, key_code=length, arch="mamba2", guarantee="random", code=code, max_length=300
+    )
+    compiled, bound = construction.compiled(), construction.bound()
+    assert len(compiled.blocks) == bound["layers"] == 1
+    (size,) = artifact.bare_sizes(compiled)
+    assert (size.d_model, size.d_state) <= (bound["d_model"], bound["d_state"]), "m + p + 3 lanes, 2m + 1 columns"
+    assert size.d_state == (length + 1 if code == "balanced" else 2 * length + 1)
+
+
+def test_free_signs_recall_the_sum_of_values_by_overlaps_of_codes():
+    """On every short sequence: Σ_s v_s·<c_s, c_q> by plain sums over pairs, as the circuit and the module have it."""
+    made = MQAR(kappa=2, vocab=2, key_code=4, arch="mamba2", guarantee="random", code="jl", max_length=40)
+    compiled = made.compiled()
+    codes, names = made.key_codes.book.words.astype(int), compiled.source.alphabet.tokens
+    book = balanced(2).words.astype(int)
+    rows = [row for n in range(1, 6) for row in compiled.source.language.strings(n)]
+    for row in rows:
+        scores = compiled.interpret(np.array([row]))[0, -1]
+        read = sum(
+            int(codes[int(names[a][1:])] @ codes[int(names[row[-1]][1:])]) * book[int(names[b][1:])]
+            for a, b in zip(row, row[1:], strict=False)
+            if names[a][0] == "k" and names[b][0] == "v" and names[row[-1]][0] == "k"
+        )
+        expected = book @ (read + np.zeros(book.shape[1]))
+        assert [scores[names.index(f"v{i}")] for i in range(2)] == expected.tolist(), row
+    module = artifact.module_scores(artifact.in_dtype(artifact.bare(compiled), "float32"))
+    for row in rows[-50:]:
+        assert np.array_equal(module(np.array([row])), compiled.interpret(np.array([row])).astype(np.float32))
 
 
 @pytest.mark.parametrize("code", ["balanced", "jl"])

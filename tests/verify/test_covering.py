@@ -111,6 +111,25 @@ def test_theorem_j3(fewest, constant) -> None:
     assert worst <= constant
 
 
+def test_the_constant_is_that_of_the_derivation() -> None:
+    """57 = 9.5·6, and both factors are reached: by one block of one affine map, and by a channel without a network.
+
+    nz·(6.5 + 2(M − 1) + M(L + 2))·X ≤ 9.5·ML·nz·X, and nz = M(S + D² + 5D) ≤ 6M(S + D²).
+    """
+    sizes = [(blocks, depth) for blocks in range(1, 20) for depth in range(1, 20)]
+    terms = max((6.5 + 2 * (m - 1) + m * (depth + 2)) / (m * depth) for m, depth in sizes)
+    weights = max((s + d * d + 5 * d) / (s + d * d) for s in range(20) for d in range(1, 20))
+    assert (terms, weights, terms * weights) == (9.5, 6, 57)
+    one = SsmClass(1, 283, 1, 1, 1, 0, 3394.0)
+    assert one.nonzero_weights == weights * (0 + 1)
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        made, delta = _random_class(rng, 1), float(rng.uniform(1e-4, 0.8))
+        inside = made.channels * (made.window + 1) * (made.depth + 1) * made.width * (made.largest + 1) / delta
+        factor = made.blocks**2 * made.depth * (made.nonzeros + made.channels**2)
+        assert made.theorem(delta) == pytest.approx(terms * weights * factor * log(inside))
+
+
 def test_four_is_too_small_a_constant_for_one_channel() -> None:
     made = SsmClass(1, 283, 1, 1, 1, 1, 3394.0)
     assert 10 < made.log_covering(0.28) / made.theorem(0.28) * CONSTANT < 11

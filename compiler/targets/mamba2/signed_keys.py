@@ -15,6 +15,12 @@ so a memory over the bits and one over the single column u do what the signed me
 (paper A, Theorem 3, whose proof takes B and C to be linear). One block holds both: the
 second copy of the value is written one position after the first, under a column that is
 on only then, when the columns of the bits are all 0. N = p + 1.
+
+Free signs (Lemma 4) are balanced over their bits and the complements u − b together, which count where two codes agree:
+
+    Σ_s v_s <c_s, c_q> = 2 Σ_s v_s (<b_s, b_q> + <u_s − b_s, u_q − b_q>) − p Σ_s v_s u_s u_q,
+
+in one block again, of the same lanes, with N = 2p + 1.
 """
 
 from __future__ import annotations
@@ -31,7 +37,7 @@ from compiler.language.words import concatenate
 
 def signed_memory(value: Stream, key: Stream, query: Stream) -> Stream:
     """An equal additive memory whose columns are non-negative."""
-    smaller = balanced_code_memory(value, key, query)
+    smaller = code_memory(value, key, query)
     return _difference_of_memories(value, key, query) if smaller is None else smaller
 
 
@@ -41,20 +47,19 @@ def _difference_of_memories(value: Stream, key: Stream, query: Stream) -> Stream
     return same - other
 
 
-def balanced_code_memory(value: Stream, key: Stream, query: Stream) -> Stream | None:
-    """The memory of balanced codes of one token, written one position before flags of a token that is no key; else
-    None.
-    """
+def code_memory(value: Stream, key: Stream, query: Stream) -> Stream | None:
+    """The memory of ±1 codes of one token, written one position before flags of a token that is no key; else None."""
     found = [_token_lanes(s) for s in (key, query, value)]
     placed = [lanes for lanes in found if lanes is not None]
     if len(placed) < len(found):
         return None
-    (key_lanes, key_lag), (query_lanes, lag), (value_lanes, value_lag) = placed
+    (keys, key_lag), (queries, lag), (value_lanes, value_lag) = placed
     (values,) = linear_form(value).values()
-    length = key.width
-    codes = _is_balanced(key, key_lanes) and _is_balanced(query, query_lanes)
+    length, key_lanes = key.width, _bits_and_presence(key, keys)
+    query_lanes = key_lanes if _same_table(key, query) else _bits_and_presence(query, queries)
     if not (
-        codes
+        key_lanes is not None
+        and query_lanes is not None
         and lag == value_lag
         and key_lag == lag + 1
         and _flags(value_lanes)
@@ -63,20 +68,26 @@ def balanced_code_memory(value: Stream, key: Stream, query: Stream) -> Stream | 
         and _disjoint(query_lanes, value_lanes, length)
     ):
         return None
-
-    def at(stream: Stream, k: int) -> Stream:
-        return stream.shift(k) if k else stream
-
-    bits, here = key_lanes[:length], key_lanes[length]
+    here = key_lanes[length]
     held = _any(value_lanes)
-    now = value + at(here, lag + 1) - 1
-    later = at(value, 1) + at(here, lag + 2) - 1
-    follows = at(held, lag + 1) + at(here, lag + 2) - 1
-    columns = concatenate(at(bits, lag + 1), follows).relu()
-    asked = concatenate(at(query_lanes[:length], lag), at(query_lanes[length], lag))
-    memory = Stream(ops.MemoryRead("sum"), (concatenate(now.relu(), later.relu()), columns, asked), "memory")
+    now = value + _at(here, lag + 1) - 1
+    later = _at(value, 1) + _at(here, lag + 2) - 1
+    follows = _at(held, lag + 1) + _at(here, lag + 2) - 1
+    written, asked = key_lanes[:length], query_lanes[:length]
+    balanced = _is_balanced(key_lanes, length) and _is_balanced(query_lanes, length)
+    if not balanced:
+        written = concatenate(written, here - written)
+        asked = concatenate(asked, query_lanes[length] - asked)
+    columns = concatenate(_at(written, lag + 1), follows).relu()
+    asked = concatenate(_at(asked, lag), _at(query_lanes[length], lag))
+    stored = concatenate(now.relu(), later.relu())
+    memory = Stream(ops.MemoryRead("sum"), (stored, columns, asked if balanced else asked.relu()), "memory")
     width = value.width
-    return 4 * memory[:width] - length * memory[width:]
+    return (4 if balanced else 2) * memory[:width] - length * memory[width:]
+
+
+def _at(stream: Stream, k: int) -> Stream:
+    return stream.shift(k) if k else stream
 
 
 def _token_lanes(stream: Stream) -> tuple[Stream, int] | None:
@@ -88,17 +99,35 @@ def _token_lanes(stream: Stream) -> tuple[Stream, int] | None:
     return (atom, lag) if isinstance(atom.operation, ops.Embed) else None
 
 
-def _is_balanced(code: Stream, lanes: Stream) -> bool:
-    """Whether the lanes are the bits of a balanced code and a presence flag, and the code is 2·bits − present."""
-    length = code.width
-    if lanes.width != length + 1 or not _flags(lanes):
-        return False
-    (matrix,) = linear_form(code).values()
-    expected = np.hstack([2 * np.eye(length), -np.ones((length, 1))])
-    table = operation_of(lanes, ops.Embed).table
-    weight = np.asarray(table[:, :length].sum(axis=1)).reshape(-1)
-    present = table[:, [length]].toarray().reshape(-1)
-    return bool((matrix.toarray() == expected).all() and (2 * weight == length * present).all())
+def _codes(stream: Stream) -> np.ndarray:
+    """(letters, width), what a stream that is linear in one embedding holds for each letter."""
+    ((atom, _),), (matrix,) = linear_form(stream), linear_form(stream).values()
+    return (operation_of(atom, ops.Embed).table @ matrix.T).toarray()
+
+
+def _same_table(one: Stream, other: Stream) -> bool:
+    return one.width == other.width and bool((_codes(one) == _codes(other)).all())
+
+
+def _bits_and_presence(code: Stream, lanes: Stream) -> Stream | None:
+    """The bits of ±1 codes and a presence flag, as lanes: the embedding itself where it holds them; None where some
+    letter has neither a code nor zeros.
+    """
+    table, length = _codes(code), code.width
+    present = np.abs(table).sum(axis=1) > 0
+    if (np.abs(table[present]) != 1).any():
+        return None
+    flags = np.hstack([table > 0, present[:, None]]).astype(float)
+    embed = operation_of(lanes, ops.Embed)
+    if lanes.width == length + 1 and (embed.table.toarray() == flags).all():
+        return lanes
+    return Stream(ops.Embed(embed.alphabet, ops.exact_matrix(flags), Bool(length + 1)), (), f"{code.label}.bits")
+
+
+def _is_balanced(lanes: Stream, length: int) -> bool:
+    """Whether of every code half of the bits are 1."""
+    table = operation_of(lanes, ops.Embed).table.toarray()
+    return bool((2 * table[:, :length].sum(axis=1) == length * table[:, length]).all())
 
 
 def _flags(lanes: Stream) -> bool:

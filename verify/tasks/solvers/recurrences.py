@@ -1,12 +1,16 @@
-"""Sequences whose entries come from the last few: Fibonacci numbers mod q, and the fewest coins of an amount."""
+"""Sequences whose entries come from the last few: Fibonacci numbers mod q, the fewest coins of an amount, and problems
+of one's own.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
+from verify.arguments import run_own
 from verify.tasks.chain import Solver
 
 
@@ -74,3 +78,25 @@ class CoinChangeSolver(Counted):
             reached = {a + c for a in reached for c in self.coins if a + c <= last} - fewest.keys()
             fewest |= dict.fromkeys(reached, coins)
         return [str(fewest[a]) if a in fewest else "-" for a in range(last + 1)]
+
+
+class LocalSolver(Counted):
+    """problem: has name, reach, terms, largest, missing and plain(index, values)."""
+
+    def __init__(self, problem: Any):
+        super().__init__(problem.terms)
+        self.problem, self.name = problem, problem.name
+
+    def entries(self, last: int) -> list[str]:
+        problem = self.problem
+        found: list[int] = []
+        for index in range(last + 1):
+            values = [found[index - d] if d <= index else problem.missing for d in range(1, problem.reach + 1)]
+            value = run_own(f"{self.name}: plain of entry {index}", problem.plain, index, values)
+            if not isinstance(value, int | np.integer) or not 0 <= value <= problem.largest:
+                raise ValueError(
+                    f"{self.name}: plain gives {value!r} for entry {index}, and values are declared to be "
+                    f"whole numbers from 0 to {problem.largest}"
+                )
+            found.append(int(value))
+        return [str(value) for value in found]

@@ -1,4 +1,4 @@
-"""A table over a fixed set of cells, filled in order by a plain transition: the textbook for a DPProblem of
+"""A table over the cells of a problem, filled in order by a plain transition: the textbook for a DPProblem of
 one's own.
 """
 
@@ -17,6 +17,8 @@ from verify.tasks.chain import Solver
 class TableSolver(Solver):
     """problem: has name, letters, inputs, cells, reads, needs, missing, blank, answer and plain(cell, letters,
     values).
+
+    Where an input has a range of lengths, cells is a function of the tuple n of lengths, and n stands before each cell.
     """
 
     def __init__(self, problem: Any):
@@ -26,47 +28,67 @@ class TableSolver(Solver):
     def chain(self, prompt: Sequence[str]) -> list[str]:
         problem = self.problem
         words = [[self.rank[name] for name in part.split()] for part in " ".join(prompt).removesuffix(";").split("|")]
+        n = tuple(map(len, words))
+        front = (n,) if callable(problem.cells) else ()
         table: dict = {}
-        for cell in problem.cells:
-            letters = [words[w][i] if 0 <= i < len(words[w]) else problem.blank for w, i in problem.reads(*cell)]
-            values = [table.get(other, problem.missing) for other in problem.needs(*cell)]
-            found = run_own(f"{self.name}: plain of cell {cell}", problem.plain, cell, letters, values)
-            table[cell] = self._in_range(cell, found)
-        answer = {"last": [], "max": [max(table.values())], "min": [min(table.values())]}[problem.answer]
-        return [*map(str, [*table.values(), *answer]), "."]
+        for cell in problem.cells(n) if front else problem.cells:
+            reads, needs = problem.reads(*front, *cell), problem.needs(*front, *cell)
+            letters = [words[w][i] if 0 <= i < len(words[w]) else problem.blank for w, i in reads]
+            values = [table.get(other, problem.missing) for other in needs]
+            found = run_own(f"{self.name}: plain of cell {cell}", problem.plain, (*front, *cell), letters, values)
+            table[cell] = self._in_range(f"cell {cell}", found)
+        return [*map(str, [*table.values(), *self._answer(n, table)]), "."]
 
-    def _in_range(self, cell: tuple, value: int) -> int:
+    def _answer(self, n: tuple[int, ...], table: dict) -> list[int]:
+        answer = self.problem.answer
+        if isinstance(answer, str):
+            return {"last": [], "max": [max(table.values())], "min": [min(table.values())]}[answer]
+        if answer.plain is None:
+            raise ValueError(f"{self.name}: the answer's plain is None, and one on integers is needed to verify it")
+        cells = answer.cells(n) if callable(answer.cells) else answer.cells
+        values = [table.get(cell, self.problem.missing) for cell in cells]
+        return [self._in_range("the answer", run_own(f"{self.name}: plain of the answer", answer.plain, values))]
+
+    def _in_range(self, what: str, value: int) -> int:
         if not isinstance(value, int | np.integer):
-            raise ValueError(f"{self.name}: plain gives {value!r} for cell {cell}, and an integer is needed")
+            raise ValueError(f"{self.name}: plain gives {value!r} for {what}, and an integer is needed")
         if not 0 <= value <= self.problem.largest:
             reach = f"values are declared to be 0 to {self.problem.largest}"
             advice = f"declare largest = {value} or more" if value > 0 else f"add {-value} to every value"
-            raise ValueError(f"{self.name}: the value of cell {cell} can be {value}, and {reach}; {advice}")
+            raise ValueError(f"{self.name}: the value of {what} can be {value}, and {reach}; {advice}")
         return int(value)
 
+    def _sizes(self) -> list[tuple[int, ...]]:
+        return list(product(*(given if isinstance(given, range) else (given,) for given in self.problem.inputs)))
+
     def prompts(self) -> Iterator[tuple[str, ...]]:
-        for letters in product(self.problem.letters, repeat=sum(self.problem.inputs)):
-            yield self._prompt(letters)
+        for size in self._sizes():
+            for letters in product(self.problem.letters, repeat=sum(size)):
+                yield self._prompt(letters, size)
 
     def count(self) -> int:
-        return len(self.rank) ** sum(self.problem.inputs)
+        return sum(len(self.rank) ** sum(size) for size in self._sizes())
 
     def draw(self, rng: np.random.Generator) -> tuple[str, ...]:
-        return self._prompt(
-            [self.problem.letters[i] for i in rng.integers(len(self.rank), size=sum(self.problem.inputs))]
-        )
+        sizes = self._sizes()
+        size = sizes[rng.integers(len(sizes))] if len(sizes) > 1 else sizes[0]
+        return self._prompt([self.problem.letters[i] for i in rng.integers(len(self.rank), size=sum(size))], size)
 
     def corners(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        size = sum(self.problem.inputs)
-        yield "the first letter everywhere", self._prompt([self.problem.letters[0]] * size)
-        yield "the last letter everywhere", self._prompt([self.problem.letters[-1]] * size)
+        sizes = self._sizes()
+        for size in dict.fromkeys((sizes[-1], sizes[0])):
+            yield "the first letter everywhere", self._prompt([self.problem.letters[0]] * sum(size), size)
+            yield "the last letter everywhere", self._prompt([self.problem.letters[-1]] * sum(size), size)
 
     def describe(self) -> str:
-        return f"{self.name}, a table of {len(self.problem.cells)} cells"
+        cells = self.problem.cells
+        if callable(cells):
+            return f"{self.name}, tables of at most {max(len(cells(size)) for size in self._sizes())} cells"
+        return f"{self.name}, a table of {len(cells)} cells"
 
-    def _prompt(self, letters: Sequence[str]) -> tuple[str, ...]:
+    def _prompt(self, letters: Sequence[str], size: Sequence[int]) -> tuple[str, ...]:
         parts, rest = [], list(letters)
-        for length in self.problem.inputs:
+        for length in size:
             parts += [*rest[:length], "|"]
             del rest[:length]
         return (*parts[:-1], ";")

@@ -1,0 +1,81 @@
+"""COPY of real vectors in one block (paper B, Theorem 2).
+
+Statement. For x_1 … x_N ∈ [−M, M]^d with e_i and e_pos(i) beside them, x̃_i = [x_i, e_i, e_pos(i)], a Mamba block of
+size O(N) gives y_i = x_pos(i) for every i: A = 0, B = e_i writes x_i into a column of its own, C = e_pos(i) reads one.
+
+Conditions that the paper leaves unsaid. x passes the convolution and SiLU of a real block, so a signed number takes two
+channels, silu(Sx) − silu(−Sx) = Sx. "y_i = v_pos(i)" is for real arithmetic: on floats it holds for integers, and real
+numbers come back within a bound that grows with M. On Mamba the places reach B and C through 2N channels that carry N
+columns each, 2(d + N)·N numbers of state; Mamba-2 takes them past the channels, 2d·N, and the compiler lowers integers
+there but no real numbers. Each place is written once; pos(i) ≤ i, for what has not come reads as 0.
+
+`copy` is the same over tokens, whose places a language model has to count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from compiler.language import memory
+from compiler.language.circuit import Circuit
+from compiler.language.source import numbers
+from compiler.language.types import Int, OneHot, Real
+from constructions.construction import NumericConstruction, parameter
+from constructions.papers import FREE_LUNCH
+from verify.arguments import at_least, at_most, one_of
+from verify.tasks.copy_vectors import CopyVectorsTask
+from verify.tasks.numbers import AnyNumbers, NumberTask
+
+_MOST_PLACES, _MOST_WIDTH, _LARGEST = 256, 256, 2.0**40
+
+
+@dataclass(frozen=True)
+class CopyVectors(NumericConstruction):
+    """y_i = x_pos(i) for N vectors of d numbers of at most M."""
+
+    name: ClassVar[str] = "copy-vectors"
+    theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 2"
+
+    n: int = parameter("N: vectors of a sequence", default=16)
+    width: int = parameter("d: numbers of a vector", default=4)
+    largest: float = parameter("M: the largest number in size", default=1.0)
+    integers: bool = parameter("whole numbers, copied bit for bit; else real numbers, within a bound", default=False)
+    arch: Literal["mamba", "mamba2"] = parameter("which mixer; Mamba-2 for integers", default="mamba")
+
+    @property
+    def target(self) -> str:  # type: ignore[override]
+        return self.arch
+
+    def check_sizes(self) -> None:
+        super().check_sizes()
+        one_of("arch", self.arch, ("mamba", "mamba2"))
+        for what, most in (("n", _MOST_PLACES), ("width", _MOST_WIDTH)):
+            at_least(what, getattr(self, what), 1, "there must be something to copy")
+            at_most(what, getattr(self, what), most, "no more are tried")
+        if not 0 < self.largest <= _LARGEST:
+            raise ValueError(f"largest = {self.largest} must lie above 0 and be at most {_LARGEST:g}")
+        if self.integers and not float(self.largest).is_integer():
+            raise ValueError(f"largest = {self.largest} is no whole number, and the vectors hold integers")
+        if self.arch == "mamba2" and not self.integers:
+            raise ValueError(
+                "arch = 'mamba2' copies integers only, for real numbers are lowered for mamba; use --integers"
+            )
+
+    def circuit(self) -> Circuit:
+        self.check_sizes()
+        top = self.largest
+        kind = Int(-int(top), int(top), self.width) if self.integers else Real(-top, top, self.width)
+        x, place, asked = numbers(kind, "x"), numbers(OneHot(self.n), "place"), numbers(OneHot(self.n), "asked")
+        return Circuit(self.name, memory.outer_sum(x, write=place, read=asked, name="copied"), length=self.n)
+
+    def tasks(self) -> list[NumberTask]:
+        return [AnyNumbers(self.circuit()), CopyVectorsTask(self.n, self.width, self.largest, self.integers)]
+
+    def bound_source(self) -> str:
+        return "Theorem 2, one block of N columns; ours: two channels for a signed number, 2N for the places on Mamba"
+
+    def bound(self) -> dict[str, int]:
+        """The inputs and the constant; two channels for each number, and one for each lane of the places on Mamba."""
+        channels = 2 * self.width + (2 * self.n if self.arch == "mamba" else 0)
+        return {"d_model": self.width + 2 * self.n + 1, "d_inner": channels, "d_state": self.n, "layers": 1}
