@@ -15,7 +15,7 @@ PARTS = {
     "meaning": "bends cases circuit compare entries flags items meaning packed quotient relations rings rules windows",
     "tasks": "hulls matches names readout scores task task_matches task_pairs task_recall task_steps",
     "tasks with open letters (V)": "letters machine task_chains task_copies task_forms walks",
-    "files and the verdict": "__init__ __main__ check files formats schema text told",
+    "files and the verdict": "__init__ __main__ budget check files formats schema text told",
 }
 """Every file of the folder, in one part."""
 _BESIDE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
