@@ -9,7 +9,7 @@ from pathlib import Path
 from compiler.artifact import CheckpointError, Manifest, read_manifest
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import differences
-from compiler.artifact.files import CIRCUIT, MANIFEST, file_bytes, weights_bytes
+from compiler.artifact.files import CIRCUIT, MANIFEST, WEIGHTS, file_bytes, weights_bytes
 from compiler.artifact.json_files import shown
 from compiler.artifact.load import load
 from compiler.artifact.model import Stack
@@ -38,13 +38,13 @@ BYTES_A_LETTER = 8  # of weights, at least: a letter has a row of the embedding 
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """What came out. complaints: a sentence for each difference; stack: the model, None where it cannot be run.
+    """What came out. built: None where the weights are missing. complaints: a sentence for each difference; stack: the model, None where it cannot be run.
 
     proof: what is proved of what the circuit compiles to, and so of the checkpoint where nothing differs; export: what
     an export has in the place of the checkpoint's layers.
     """
 
-    built: Built
+    built: Built | None
     stack: Stack | None
     complaints: list[str]
     damage: str | None
@@ -71,6 +71,10 @@ def verify_checkpoint(
     sequences and labels to run instead of the construction's own (`verify/tasks/recorded.py`). Raises
     CheckpointError where the manifest cannot be read, or describes nothing that can be built.
     """
+    read_manifest(directory)
+    if not (directory / WEIGHTS).is_file():  # by whose size it is decided how much may be built
+        gone = f"{directory / WEIGHTS} is missing from the checkpoint."
+        return Finding(None, None, [gone], gone, {})
     built = rebuild(directory)
     if built.model is None:
         raise CheckpointError(
