@@ -38,10 +38,9 @@ BYTES_A_LETTER = 8  # of weights, at least: a letter has a row of the embedding 
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """What came out. built: None where the weights are missing. complaints: a sentence for each difference; stack: the model, None where it cannot be run.
-
-    proof: what is proved of what the circuit compiles to, and so of the checkpoint where nothing differs; export: what
-    an export has in the place of the checkpoint's layers.
+    """What came out. built: None where the weights are missing. complaints: a sentence for each difference; stack: the
+    model, None where it cannot be run. proof: what is proved of what the circuit compiles to, and so of the checkpoint
+    where nothing differs; export: what an export has in the place of the checkpoint's layers.
     """
 
     built: Built | None
