@@ -163,9 +163,9 @@ def rebuilt(directory: Path, manifest: Manifest | ExportRecord, file: str) -> Bu
             f"the checkpoint's construction is {shown(manifest.construction)}, and it must be one of {names}."
         )
     construction = parse(known[manifest.construction], manifest.params, f"{file}: params")
-    held = weights + file_bytes(directory / CIRCUIT)
+    _check_backed(construction, file, weights + file_bytes(directory / CIRCUIT))
     if isinstance(construction, NumericConstruction):
-        _check_asked(construction, file, weights, held)
+        _check_work(construction, file, weights)
         return build(construction, most)
     tokens = (manifest.promise.language or {}).get("tokens")
     if construction.letters() != tokens:
@@ -177,21 +177,24 @@ def rebuilt(directory: Path, manifest: Manifest | ExportRecord, file: str) -> Bu
             f"{file}: params ask for {shown(tokens)} tokens, and weights of {weights} bytes have rows for no more than "
             f"{weights // BYTES_A_LETTER}."
         )
-    _check_asked(construction, file, weights, held)
+    _check_work(construction, file, weights)
     return build(construction, most)
 
 
-def _check_asked(construction: CircuitFamily, file: str, weights: int, held: int) -> None:
-    """CheckpointError, before a circuit is made, for sizes beyond the bytes of its files (`held`); and, before
-    it is compiled, for one that asks for more work than its weights may.
-    """
-    construction.check_sizes()
+def _check_backed(construction: CircuitFamily, file: str, held: int) -> None:
+    """CheckpointError, before any work, for sizes that nobody tries, or beyond the bytes of circuit and weights."""
     for entry in fields(construction):
         value, most = getattr(construction, entry.name), entry.metadata["most"]
-        if type(value) is int and most < LARGEST_PARAMETER and abs(value) > held:
-            raise CheckpointError(
-                f"{file}: params.{entry.name} is {shown(value)}, and its circuit and weights have {held} bytes."
+        if type(value) is int and most < LARGEST_PARAMETER and abs(value) > min(most, held):
+            why = (
+                f"the largest that is tried is {most}" if most < held else f"its circuit and weights have {held} bytes"
             )
+            raise CheckpointError(f"{file}: params.{entry.name} is {shown(value)}, and {why}.")
+
+
+def _check_work(construction: CircuitFamily, file: str, weights: int) -> None:
+    """CheckpointError, before it is compiled, for a circuit that asks for more than its weights may."""
+    construction.check_sizes()
     data = to_data(construction.circuit())
     try:
         check_budget(data, weights)

@@ -135,7 +135,7 @@ def judge(good: Path | None, bad: Path) -> tuple[str, str | None]:
 
     good: what it was before it was damaged; None where another checkpoint, if it is a good one, may be accepted.
     """
-    start = time.process_time()
+    start, held = time.process_time(), largest_memory()
     signal.signal(signal.SIGALRM, _too_long)
     signal.setitimer(signal.ITIMER_REAL, STOPPED)  # a case that would wait for ever is not waited for
     try:
@@ -145,7 +145,7 @@ def judge(good: Path | None, bad: Path) -> tuple[str, str | None]:
         return "traceback", f"{type(error).__name__}: {error}"
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-    if (wrong := beyond(start)) is not None:
+    if (wrong := beyond(start, held)) is not None:
         return name, wrong
     if good is not None and name == "accepted" and (changed := _changed(good, bad)):
         return name, f"it was accepted, and {changed} changed"
@@ -154,17 +154,26 @@ def judge(good: Path | None, bad: Path) -> tuple[str, str | None]:
     return name, None
 
 
-def beyond(start: float) -> str | None:
-    """What a case that began at this processor time took too much of; None where it kept within the limits."""
-    seconds, memory = time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-    Worst.seconds, Worst.memory = max(Worst.seconds, seconds), max(Worst.memory, memory)
+def beyond(start: float, held: int) -> str | None:
+    """What a case took too much of; None where it kept within the limits.
+
+    start: the processor time when it began; held: the memory of this process at its largest before.
+    """
+    seconds, memory = time.process_time() - start, largest_memory()
+    Worst.seconds = max(Worst.seconds, seconds)
+    Worst.memory = max(Worst.memory, memory if memory > held else 0)
     if seconds > LONGEST:
         return f"it took {seconds:.0f} s"
-    return f"it took {memory} bytes" if memory > MOST_MEMORY else None
+    return f"it took {memory} bytes" if memory > max(held, MOST_MEMORY) else None
+
+
+def largest_memory() -> int:
+    """Bytes of this process at its largest until now."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
 class Worst:
-    """The slowest case of this process, and its memory at its largest."""
+    """The slowest case of this process, and its memory at its largest where a case made it larger."""
 
     seconds, memory = 0.0, 0
 

@@ -93,7 +93,7 @@ def test_generalization():
         (("polynomial", "sin(x1)"), "no variable"),
         (("polynomial", "x1*10**60", "--arch", "mamba"), "beyond the range of float32"),
         (("monomial", "--variable", "2", "--power", "3", "--position", "2"), "at least 4"),
-        (("linear-attention", "--weights", "missing.npz"), "no .npz file"),
+        (("linear-attention", "--weights", "missing.npz"), "cannot be read: no such file"),
         (("generalization", "--contraction", "1"), "between 0 and 1"),
     ],
 )

@@ -21,6 +21,7 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.codebook import balanced, bits
 from compiler.language.data import DataError, from_data, language_from_data, language_to_data, to_data
+from compiler.language.data.budget import EDGES
 from compiler.language.data.matrices import LARGEST_LISTED, read_matrix, write_matrix
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
@@ -342,3 +343,10 @@ def test_data_changed_anywhere_is_read_or_refused() -> None:
             assert to_data(again) == data
             read += 1
     assert 0 < read < 1000
+
+
+def test_a_language_of_too_many_edges_is_not_read() -> None:
+    data = to_data(InductionHeads().circuit())
+    data["promise"]["language"]["edges"] *= EDGES + 1
+    with pytest.raises(DataError, match=f"edges, and there can be {EDGES}"):
+        from_data(data)
