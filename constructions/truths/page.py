@@ -21,9 +21,9 @@ does hold. Each says what is the matter:
 {kinds}
 
 What only limits a construction of ours is on the page of that construction. `construct truths` runs all; each is a
-test, and so is that another constant of a counterexample gives another result. None of them breaks a theorem's idea:
-they are conditions, constants and roundings that a proof may leave out and that weights may not. This page is
-written by `python -m constructions.truths.page`.
+test, and so is that another constant of a counterexample gives another result. Most of them leave the theorem's idea
+as it is: they are conditions, constants and roundings that a proof may leave out and that weights may not. This page
+is written by `python -m constructions.truths.page`.
 """
 MEANS = {
     Kind.FAILS: "the statement is given with its label, and is false with the constants that it has",

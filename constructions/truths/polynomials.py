@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import acosh, ceil, cosh, factorial, log
+from math import acosh, ceil, cosh, factorial, log, sqrt
 
 import numpy as np
 
@@ -78,20 +78,19 @@ def _proved(p, transition: str) -> bool:
         return False
 
 
-def approximation_needs_less(length: int = 64, tolerance: float = 1 / 3) -> Finding:
+def approximation_needs_less(length: int = 1024, tolerance: float = 1 / 3) -> Finding:
     """AND of L bits by one polynomial in their sum: T_d scaled to [0, L − 1]."""
     far = 1 + 2 / (length - 1)
     degree = ceil(acosh(1 / tolerance) / acosh(far))
     top = cosh(degree * acosh(far))
 
-    def chebyshev(s: int) -> float:
-        u = 2 * s / (length - 1) - 1
-        return float(np.polynomial.chebyshev.Chebyshev.basis(degree)(u)) / top
-
-    off = max(*(abs(chebyshev(s)) for s in range(length)), abs(chebyshev(length) - 1))
+    chebyshev = np.polynomial.chebyshev.Chebyshev.basis(degree)
+    answers = chebyshev(2 * np.arange(length + 1) / (length - 1) - 1) / top
+    off = float(np.abs(answers - (np.arange(length + 1) == length)).max())
     layers, enough = ceil(log(length, 3)), ceil(log(degree, 3))
     return Finding(
-        {f"degree of AND of {length} bits": length, f"degree within {tolerance:.2g} of it": degree, "its error": off},
+        {f"degree of AND of {length} bits": length, f"degree within {tolerance:.2g} of it": degree, "its error": off}
+        | {"that degree over √L": degree / sqrt(length)},
         off <= tolerance + 1e-9 and degree < length,
         {"layers whose degree reaches the first": layers, "the second": enough},
         enough < layers,
@@ -184,12 +183,12 @@ TRUTHS = (
         "approximation-needs-less",
         Kind.UNSAID,
         EXPRESSIVITY,
-        "Lemma 1, Section 5.2",
-        "A linear attention head needs at least so many layers “to express this function”; on labels of a "
-        "classification S6 beats attention with double the layers “as suggested by Thm 1”.",
+        "Lemma 1 of Appendix B.1, Section 5.2",
+        "An attention head “would require at least … layers to express this function”; on labels of a classification "
+        "S6 beats attention with double the layers “as suggested by Thm 1”.",
         "The argument counts degrees, so it is about equality. A label needs a threshold only: a polynomial of degree "
-        "about √(2L) is within 1/3 of AND.",
-        "For answers by a threshold the argument leaves about half of the layers.",
+        "about 0.9·√L is within 1/3 of AND.",
+        "For AND the argument leaves about half of the layers. (Parity has degree L for a threshold too.)",
         approximation_needs_less,
     ),
     Truth(
@@ -209,7 +208,7 @@ TRUTHS = (
         EXPRESSIVITY,
         "Lemma 3",
         "Subtracting the two channels “effectively eliminates any term except for” the power.",
-        "In floats it leaves the rounding of x + … + x^P, which is large beside x^P for |x| < 1.",
+        "In floats it leaves the rounding of x + … + x^P, which for |x| < 1 is larger than the rounding of x^P itself.",
         "A channel that starts with the first copy and multiplies needs no difference (`--form cancellation-free`).",
         differences_cancel,
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import ceil, comb, log, sqrt
+from math import ceil, log, sqrt
 
 import numpy as np
 
@@ -87,27 +87,43 @@ def codes_through_relu(
 
 
 def logarithmic_codes(
-    kappas: tuple[int, ...] = (8, 16, 32), value_code: int = 12, entries: int = 8, least: int = 1, wanted: float = 0.01
+    kappas: tuple[int, ...] = (8, 128, 512, 1024),
+    vocab: int = 4096,
+    epsilon: float = 0.49,
+    delta: float = 0.5,
+    draws: int = 2,
+    least: int = 1,
+    longer: float = 0.5,
+    wanted: float = 0.01,
 ) -> Finding:
-    """entries, least: of a key code, for each ⌈log₂ κ⌉; value_code: p of balanced words."""
-    from compiler.language.codebook import least_coherence
-    from verify.random_codes import failure_rate, key_code_for
+    """epsilon, delta: of Lemma 4, for keys and for values, whose codes are drawn until they have this coherence.
 
-    digits = {kappa: (kappa - 1).bit_length() for kappa in kappas}
-    at_log = min(least_coherence(kappa, least * digits[kappa]) for kappa in kappas)
-    wrong = {kappa: failure_rate(value_code, entries * digits[kappa], kappa) for kappa in kappas}
-    per_key = {kappa: key_code_for(wanted, value_code, kappa) / kappa for kappa in kappas}
-    longer = failure_rate(2 * value_code, entries * digits[kappas[-1]], kappas[-1])
-    rates, shares = list(wrong.values()), list(per_key.values())
-    few = comb(value_code, value_code // 2)
-    rising = all(earlier < later for earlier, later in zip(rates, rates[1:], strict=False))
+    draws: of a key code, each with κ random values; least: entries of a key for each ⌈log₂ κ⌉; longer: entries for each
+    key, but at least Lemma 4's; wanted: the share of wrong answers that is few.
+    """
+    from compiler.language.codebook import jl, jl_length, least_coherence
+    from verify.random_codes import measured_failures
+
+    values = jl(vocab, epsilon, delta).book.words
+    lengths = {kappa: jl_length(kappa, epsilon, delta) for kappa in kappas}
+
+    def wrong(kappa: int, length: int) -> float:
+        def keys(draw: int) -> np.ndarray:
+            return jl(kappa, epsilon, delta, length, seed=1000 * draw).book.words
+
+        return float(measured_failures(values, keys, kappa, draws, 1).mean())
+
+    at_log = min(least_coherence(kappa, least * (kappa - 1).bit_length()) for kappa in kappas)
+    rates = [wrong(kappa, length) for kappa, length in lengths.items()]
+    few = max(wrong(kappa, max(length, ceil(longer * kappa))) for kappa, length in lengths.items())
+    rising = all(earlier <= later for earlier, later in zip(rates, rates[1:], strict=False))
     return Finding(
         {f"least coherence of {least}⌈log₂ κ⌉ entries, κ in {kappas}": at_log}
-        | {f"wrong with {entries}⌈log₂ κ⌉ entries, κ = {kappa}": rate for kappa, rate in wrong.items()}
-        | {f"the same with {comb(2 * value_code, value_code):,} values, not {few:,}": longer},
-        at_log >= 0.5 and rising and min(rates[-1], longer) > wanted,
-        {f"entries per key for {wanted:g} wrong, κ = {kappa}": share for kappa, share in per_key.items()},
-        max(shares) < 1.25 * min(shares),
+        | {f"wrong with Lemma 4's N = {lengths[k]}, κ = {k}": rate for k, rate in zip(kappas, rates, strict=True)}
+        | {"V": vocab, "Lemma 4's entries of a value": values.shape[1], "few wrong are at most": wanted},
+        at_log >= 0.5 and rising and rates[-1] > wanted,
+        {f"largest share wrong with N = {longer:g}κ, but at least Lemma 4's": few},
+        few <= wanted,
     )
 
 
@@ -196,9 +212,10 @@ TRUTHS = (
         "Appendix D.3",
         "“We generate the data described in App. C.1 as follows … we draw the key token k_i i.i.d. ∼ Unif({1, …, "
         "κ})”; Theorem 2 solves MQAR with κ pairs.",
-        "The columns of (52) hold one value for each key, so the κ keys have to be distinct. Drawn like this, some "
-        "key comes twice and its column holds a sum. The answer asked for is the last value; neutral noise, each key "
-        "asked once, on the real module.",
+        "The columns of (52) hold one value for each key, so the κ keys have to be distinct; only a half-sentence "
+        "below (61) takes them to be (“distinct keys … are only associated with their respective values”). Drawn like "
+        "this, some key comes twice and its column holds a sum. Run on the real module with neutral noise; each key is "
+        "asked once, and the last value is the answer.",
         "With distinct keys every query is right. `--write last` answers the i.i.d. data too.",
         independent_keys,
     ),
@@ -209,11 +226,12 @@ TRUTHS = (
         "Proof of Theorem 3, (74) and step 2",
         "x̂_B = σ(c₀ ⊙ x_{t−1} + c₁ ⊙ x_t − b) := x_{t−1}; with embeddings Me_i of entries ±1/√p “The action of the "
         "convolution layer … is the same as in step 1”.",
-        "σ = ReLU (footnote 1) keeps one-hot keys and not signs. By (14b), (14d) and (14e) it stands behind all three "
-        "convolutions; then no product of two keys is negative, and other keys do not cancel. SiLU passes signs of "
-        "the size 1/√p nearly unharmed; scaled up, as footnote 1 says, it is ReLU.",
-        "σ(x) − σ(−x) passes them: two groups of B and C with their halves swapped give it. On B alone, as (74) "
-        "writes it, σ does little harm.",
+        "σ is ReLU at (54), in the proof of Theorem 2, which this proof takes over. It keeps one-hot keys and not "
+        "signs. By (14b), (14d) and (14e) it stands behind all three convolutions; then no product of two keys is "
+        "negative, and other keys do not cancel. SiLU passes signs of the size 1/√p nearly unharmed; scaled up, as the "
+        "footnote to (54) says, it is ReLU.",
+        "σ(x) − σ(−x) = x passes them. With B = [σ(k), σ(−k)], the read by C = [σ(q), σ(−q)] less that by [σ(−q), "
+        "σ(q)] is the read by <k, q>. On B alone, as (74) writes it, σ does little harm.",
         codes_through_relu,
     ),
     Truth(
@@ -223,10 +241,11 @@ TRUTHS = (
         "Theorem 3, proof, step 2, and Remark 7",
         "M_k ∈ R^(log κ × κ) with |<Me_i, Me_j>| ≤ ε, ε in (0, 0.5); “the above construction with N = log κ works for "
         "generic inputs where the values are drawn randomly from the vocabulary with sufficient size” (Remark 7).",
-        "κ words of ⌈log₂ κ⌉ signs hold a word and its negative: ε = 1. And with a constant times log κ entries the "
-        "sum over κ − 1 other keys outgrows the answer, for random values of a large vocabulary too.",
-        "For a fixed value code the length that keeps few answers wrong grows with κ and not with log κ. One-hot keys "
-        "(N = κ) answer everything.",
+        "κ words of ⌈log₂ κ⌉ signs hold a word and its negative: ε = 1. With codes of Lemma 4 for keys and values "
+        "(ε = 0.49, measured) answers are right for few keys and wrong for many: for a fixed ε N grows as log "
+        "κ, and the sum over κ − 1 other keys, beside the answer, as √(κ/N).",
+        "N has to grow with κ and not with log κ: with κ/2 signs few are wrong. One-hot keys (N = κ) answer "
+        "everything.",
         logarithmic_codes,
     ),
     Truth(
@@ -239,7 +258,8 @@ TRUTHS = (
         "Me_{|V|+1} has the length 1, and 1_p the length √p: parallel to it, it is 1_p/√p, and what follows is "
         "(Me_i)ᵀ1 ≤ ε√p. With the β = 1 of (94) it outweighs the 1 of the right value.",
         "Balanced signs have (Me_i)ᵀ1 = 0. With them the constants of (94) answer all, with SiLU in place of ReLU as "
-        "well. So does, on these signs, a β just above the 1/√p that (93) asks for: then β√p is near 1.",
+        "well. On the first, random signs a β just above the 1/√p that (93) asks for is enough as well: then β√p is "
+        "near 1.",
         ones_and_codes,
     ),
 )

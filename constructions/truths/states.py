@@ -241,7 +241,8 @@ def step_needs_a_shift(weight: float = 256.0, shift: float = 0.5, tokens: int = 
     """absent: the entry of [I|0]x̂ at a key that is not written."""
 
     def step(present: float, shifted: float) -> np.float32:
-        return np.float32(softplus(weight * present - weight * shifted).real)
+        """In float32, whose least number is 2^−149: 0 from about −104 down."""
+        return np.float32(np.logaddexp(0.0, weight * present - weight * shifted))
 
     def left(shifted: float) -> float:
         kept = np.float32(1)
@@ -253,8 +254,9 @@ def step_needs_a_shift(weight: float = 256.0, shift: float = 0.5, tokens: int = 
         {"Δ of the key that is written": float(step(1, 0)), "Δ of another key": float(step(absent, 0))}
         | {f"left of 1 under another key after {tokens} tokens": left(0)},
         left(0) < 1,
-        {f"left with Δ = softplus(w·1[key] − {shift:g}w)": left(shift), "Δ of the written key": float(step(1, shift))},
-        left(shift) == 1,
+        {f"Δ of another key with Δ = softplus(w·1[key] − {shift:g}w)": float(step(absent, shift))}
+        | {"left of 1 under it": left(shift), "Δ of the written key": float(step(1, shift))},
+        step(absent, shift) == 0 and left(shift) == 1,
     )
 
 
@@ -264,7 +266,8 @@ TRUTHS = (
         Kind.FAILS,
         SELECTIVITY,
         "Lemma 2, (13)",
-        "If the limit of λΣΔ(x_r) is at most c (12), that of |∂h_t/∂x_j| is at least e^(−c)·|∂(B(x)Δ(x)x)/∂x_j|.",
+        "If the limit of λΣΔ(x_r) is at most c (12), that of |∂h_t/∂x_j| is at least "
+        "e^(−c)·|∂(B(x_s)Δ(x_s)x_s)/∂x_j| (s read as j).",
         "Δ depends on x_j as well: the second term of (38), what that takes from the state before j, can cancel the "
         "first. So it does for Δ = softplus(x), B = 1 and x = (first, second, tail, tail − 1, tail − 2, …); ΣΔ "
         "converges.",
@@ -280,7 +283,7 @@ TRUTHS = (
         "C·(t·min_r e^(s_r))^(−1).",
         "The first factor of (44) has the numerator e^(s_j), and (45) has none. So a C that bounds the second factor "
         "alone is too small, as for x₁ and x_t far from 0 and all between them near 0.",
-        "C has to hold e^(max s) too, which is a function of the same norms: C/t·e^(max s − min s) is a bound.",
+        "With C·e^(max s) in place of C, which the same norms bound, (45) holds.",
         attention_bound,
     ),
     Truth(
@@ -289,19 +292,20 @@ TRUTHS = (
         SELECTIVITY,
         "Theorem 1, (23)",
         "For any ε > 0 three Mamba bases come within ε of a Haar wavelet, for all s in [0, 1].",
-        "The bases are continuous and the wavelet jumps. At a distance of near/√|w| before a jump no slope w makes "
-        "the error smaller.",
-        "A basis is below ε but within √(2 ln(1/ε)/|w|) before its step; behind it, it is within π²/(12|w|) of 1.",
+        "The bases are continuous and the wavelet jumps. At a distance of near/√|w| before a jump a steeper slope does "
+        "not make the error smaller.",
+        "Before its step a basis (B = 1) is below ε, except in the last √(2 ln(1/ε)/|w|); from the step on it is "
+        "within π²/(12|w|) of 1.",
         haar_neighbourhood,
     ),
     Truth(
         "haar-discrete-step",
         Kind.UNSAID,
         SELECTIVITY,
-        "Section 4.1, (8), Theorem 1",
-        "“The S6 layer of Mamba can represent projections onto Haar wavelets”; its state is <g, x> with g = "
-        "e^(−λ∫Δ)·B (8), for “a simplified version of S6 where the input-dependence only affects the state matrix via "
-        "∆(x)”.",
+        "Abstract and contributions; Section 4.1, (8)",
+        "“the S6 layer of Mamba can represent projections onto Haar wavelets”, with no condition. Section 4.1 proves "
+        "it, with the state <g, x> and g = e^(−λ∫Δ)·B (8), for “a simplified version of S6 where the input-dependence "
+        "only affects the state matrix via ∆(x)”.",
         "The layer itself has Δ in front of B too, and writes Δ·B·x (14f). With the Δ of (20) that is 0 where the "
         "step is 1, and nothing of x is added there: what stands in the state is the last Δ before the step.",
         "A = 0 and Δ in {0, 32} give the inner products exactly (`construct haar`).",
@@ -326,7 +330,8 @@ TRUTHS = (
         "Proposition 1, (24)",
         "h_t = Σx(s) = t for an input of ones.",
         "A float32 sum of ones stops at 2^24.",
-        "What is read through a falling ramp, min(t, H), is right at every length; other uses are refused.",
+        "What is read through H − relu(H − t) is right at every length; other uses are refused for more than 2^24 "
+        "tokens.",
         count_stops,
     ),
     Truth(
@@ -347,7 +352,7 @@ TRUTHS = (
         "Proof of Lemma 3, (109)",
         "Δ = SoftPlus(w·[I|0]x̂) = w·e_j: 0 for all keys but the one that is written, so their columns stay (110).",
         "softplus(0) = ln 2, whatever w is: they are halved at every token.",
-        "With a shift of −w/2 their Δ is exactly 0 in float32.",
+        "With a shift of −w/2 and w = 256 their Δ is exactly 0 in float32; any w from about 208 on will do.",
         step_needs_a_shift,
     ),
 )

@@ -59,9 +59,10 @@ OTHERS: dict[str, Others] = {
         {"halves": False},
     ),
     "logarithmic-codes": Others(
-        {"kappas": (4, 8), "value_code": 6, "entries": 10, "least": 3, "wanted": 0.1},
-        {"kappas": (2, 4), "value_code": 2, "entries": 200},
-        {"kappas": (2, 8)},
+        {"kappas": (1024, 512, 128, 8), "vocab": 924, "epsilon": 0.45, "delta": 0.3, "draws": 1, "least": 3}
+        | {"longer": 0.3, "wanted": 0.1},
+        {"kappas": (8, 16, 32, 64)},
+        {"longer": 0.1},
     ),
     "ones-and-codes": Others(
         {
@@ -85,13 +86,15 @@ OTHERS: dict[str, Others] = {
         {"included": False},
     ),
     "copy-clause": Others(
-        {"decay": 0.2, "window": 4, "delta": 0.16, "epsilon": 0.3, "reached": 0.999}, {"delta": 0.04}, {"delta": 0.3}
+        {"decay": 0.2, "window": 4, "delta": 0.16, "epsilon": 0.3, "reached": 0.999}, {"delta": 1e-6}, {"delta": 0.3}
     ),
     "product-scale": Others(
         {"largest": 2.0, "epsilon": 1e-2, "dtype": "float64", "better": 64.0}, {"dtype": "float64"}, {"better": 2.0}
     ),
     "indicators-jump": Others(
-        {"scales": (1e3, 1e5), "nearest": 1e-3, "gap": 1e-7, "epsilon": 0.1}, {"nearest": 0.5}, {"gap": 1e-7}
+        {"scales": (1e3, 1e5), "nearest": 1e-3, "gap": 1e-7, "epsilon": 0.1},
+        {"nearest": 0.5},
+        {"scales": (1e2, 1e4, 1.0)},
     ),
     "copy-state": Others(
         {"places": (4, 8), "arch": "mamba2", "other": "mamba", "vocab": 4}, {"arch": "mamba2"}, {"other": "mamba"}
@@ -114,7 +117,7 @@ OTHERS: dict[str, Others] = {
     ),
     "gates-multiply": Others({"gate": 2, "values": 2, "length": 100}, {"gate": 0}, {"gate": 0}),
     "words-in-order": Others(
-        {"words": 5, "length": 32, "pad": 0.0, "known": 4, "failure": 0.5, "strings": 10, "ordered": 0},
+        {"words": 5, "length": 32, "pad": 0.0, "known": 4, "failure": 0.5, "strings": 10, "ordered": 0} | {"larger": 6},
         {"pad": 0.0},
         {"words": 2, "ordered": 1},
     ),
