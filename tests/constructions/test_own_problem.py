@@ -292,7 +292,7 @@ def test_the_page_writes_what_the_model_writes(tmp_path: Path):
         assert told.exit_code == 0, told.output
         written = generate(tmp_path / directory, prompt)
         assert re.sub(r"\s+", " ", DOCS).count(f'"{prompt}"` writes `{written}`') == 1
-        assert CliRunner().invoke(app, ["verify", str(tmp_path / directory), "--samples", "3"]).exit_code == 0
+    assert CliRunner().invoke(app, ["verify", str(tmp_path / "stairs"), "--samples", "3"]).exit_code == 0
 
 
 def ways(stairs: int, steps: tuple[int, ...]) -> int:
