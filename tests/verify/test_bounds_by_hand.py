@@ -1,0 +1,141 @@
+"""Bounds evaluated a second time: counted by hand, or spelled as the statement has them, in plain Python.
+
+A bound that is only compared with what it bounds may be many times too large and nobody sees it.
+"""
+
+from __future__ import annotations
+
+from math import exp, log, log2, pi
+
+import numpy as np
+import pytest
+
+from verify import bounds, covering, estimation
+from verify.bounds import LayerBound
+from verify.copy_bound import copy_report
+
+INDUCTION = {
+    # 5 tokens: 3 bits for a value or the blank, 3 for a previous token's code
+    (5, "mamba-delta-t", False): LayerBound(10, 10, 5, 1),
+    (5, "mamba-delta-t", True): LayerBound(10, 10, 5, 1),
+    (5, "mamba", False): LayerBound(5 + 3 + 1, 5 * 3 + 5 + 1, 1, 1),
+    (5, "mamba", True): LayerBound(5 + 3 + 1 + 4, 5 * 3 + 4 + 1, 1, 1),
+    (5, "mamba2", False): LayerBound(10 + 6 + 1, 15, 1, 2),
+    (5, "mamba2", True): LayerBound(10 + 6 + 1 + 4, 15, 1, 2),
+    # 4 tokens: 3 bits, for the blank is a fifth value, and 2 for a code
+    (4, "mamba", True): LayerBound(4 + 3 + 1 + 3, 4 * 3 + 3 + 1, 1, 1),
+    # 1 token: a bit, and a code takes one as well
+    (1, "mamba-delta-t", False): LayerBound(2, 2, 1, 1),
+    (1, "mamba-delta-t", True): LayerBound(1 + 1 + 2, 2, 1, 1),
+    (1, "mamba2", True): LayerBound(2 + 2 + 1 + 2, 2, 1, 2),
+}
+
+
+@pytest.mark.parametrize("case", INDUCTION, ids=str)
+def test_induction_heads(case) -> None:
+    assert bounds.induction_heads_bound(*case) == INDUCTION[case]
+
+
+def test_what_an_induction_head_must_know() -> None:
+    assert bounds.induction_heads_information_bits(3) == 3 * 2 and bounds.induction_heads_information_bits(1) == 1
+
+
+@pytest.mark.parametrize(
+    ("arch", "position", "sizes"),
+    [
+        ("mamba", False, LayerBound(22, 13, 1, 2)),  # 10 latches over 128 tokens, for C(8, 4) = 70 < 128 ≤ C(10, 5)
+        ("mamba", True, LayerBound(23, 13, 1, 1)),
+        ("mamba2", False, LayerBound(24, 10, 1, 3)),
+        ("mamba2", True, LayerBound(25, 10, 1, 2)),
+    ],
+)
+def test_keep_nth(arch: str, position: bool, sizes: LayerBound) -> None:
+    assert bounds.keep_nth_bound(128, arch, position) == sizes
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_covering_numbers_are_those_of_appendix_j(seed: int) -> None:
+    """Small classes, in plain numbers where the module has logarithms; Λ by following distances through the chain."""
+    rng = np.random.default_rng(seed)
+    m, u, d, depth = (int(rng.integers(1, 4)) for _ in range(4))
+    w, b, reach, delta = d + int(rng.integers(0, 3)), float(rng.uniform(1, 3)), float(rng.uniform(1, 2)), 0.25
+    nonzeros = int(rng.integers(0, 9))
+    made = covering.SsmClass(m, u, d, depth, w, nonzeros, b)
+    grown, lip = (2 * b * w) ** depth, (b * w) ** depth
+    own_network = depth * (w + 1) * (2 * b * w) ** (depth - 1)
+    through, own_filter = 2 * (u + 1) * d * b**2, (u + 1) * d * b * (4 + 4 * pi * b)
+    for found, expected in (
+        (covering.network_growth(depth, w, b), grown),
+        (covering.network_lipschitz(depth, w, b), lip),
+        (covering.network_sensitivity(depth, w, b), own_network),
+        (covering.filter_growth(u, d, b), through),
+        (covering.filter_sensitivity(u, d, b), own_filter),
+    ):
+        assert exp(found) == pytest.approx(expected)
+    size, off = reach, 0.0
+    for _ in range(m):
+        off = off * lip * through + own_filter * size * lip + own_network * size * through
+        size *= through * grown
+    assert exp(made.log_sensitivity(reach)) == pytest.approx(off)
+    assert made.weights == m * (depth * (w * w + w) + d * d + 5 * d)
+    assert made.nonzero_weights == m * (nonzeros + d * d + 5 * d)
+    inside = 2 * made.weights * (2 * b + 1) * max(1, off / delta)
+    assert made.log_covering(delta, reach) == pytest.approx(made.nonzero_weights * log(inside))
+
+
+def test_where_weights_cannot_move_the_output_they_are_still_counted() -> None:
+    made = covering.SsmClass(1, 0, 1, 1, 1, 0, 1.0)
+    assert made.log_sensitivity() > 0  # so that the larger of 1 and Λ/δ is Λ/δ for every δ < 1
+
+
+@pytest.mark.parametrize("bad", [{"blocks": 0}, {"window": -1}, {"channels": 0}, {"depth": 0}, {"largest": 0.9}])
+def test_classes_below_the_least(bad: dict) -> None:
+    least = {"blocks": 1, "window": 0, "channels": 1, "depth": 1, "width": 1, "nonzeros": 0, "largest": 1.0}
+    covering.SsmClass(**least)
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        covering.SsmClass(**least | bad)
+
+
+def theorem_1(a, b, c, step, pos, rho, delta, window, first) -> float:
+    """M‖Δ‖[2(1 − α_p ρ) + δ α_p (Σ a^k + Σ ā^−k)] for M = 1, the maximum from the place `first` on."""
+    kept = float(np.prod(a[pos:]))
+    before, after = a[first - 1 : pos - (first == 1)], a[pos:]
+    early = 0.0
+    if len(before):
+        top = max(before)
+        early = pos - 1 if top == 1 else top / (1 - top)
+    late = 0.0
+    if len(after):
+        low = min(after)
+        late = window - 1 if low == 1 else (low ** -(window - 1) - 1) / (1 - low)
+    return float(step.max()) * (2 * (1 - kept * rho) + delta * kept * (early + late))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_theorem_1_of_copy_as_it_is_written(seed: int) -> None:
+    """Both forms, for decays below 1, decays of 1, and a first decay that no bound but the paper's reads."""
+    rng = np.random.default_rng(seed)
+    length, window = int(rng.integers(1, 9)), int(rng.integers(1, 9))
+    a = np.ones(length) if seed % 3 == 0 else rng.uniform(0.2, 1, length)
+    a[0] = 1.0 if seed % 2 else a[0]
+    pos, rho, delta = int(rng.integers(max(1, length - window + 1), length + 1)), 0.8, 0.125
+    b, c = rng.uniform(-1, 1, (length, 2)), rng.uniform(-1, 1, 2)
+    x, step = rng.uniform(-1, 1, (length, 3)), rng.uniform(0.5, 2, (length, 3))
+    found = copy_report(a[None], b[None], c[None], x[None], step[None], np.array([pos]), rho, delta, window)
+    operands = (a, b, c, step, pos, rho, delta, window)
+    assert found.theorem[0] == pytest.approx(theorem_1(*operands, first=2))
+    assert found.paper[0] == pytest.approx(theorem_1(*operands, first=1))
+
+
+def test_sizes_and_risk_of_estimation() -> None:
+    """T = 6, α = 2: the depth is T², the waves 2^(T/a⁺); α = 1/2: powers of T are what α makes them."""
+    assert estimation.sizes(6, 2, 1.5) == pytest.approx(
+        {"log2_U": 6, "M": 6**0.5, "L": 36, "W": 6**0.5 * 16, "S": 6 * 36 * 16, "log2_B": 6}
+    )
+    assert estimation.sizes(3, 0.5, 1) == pytest.approx(
+        {"log2_U": 3, "M": 9, "L": 81, "W": 9 * 8, "S": 81 * 81 * 8, "log2_B": 9}
+    )
+    assert estimation.risk(0.5, 7.0, 14.0, 0.25, 3.0, 2.0) == pytest.approx(0.25 + (9 + 4) / 2 + 5 / 4)
+    assert estimation.terms_for(2.0**10, 1.0) == pytest.approx(10 / 3) and estimation.rate(8, 1) == pytest.approx(0.25)
+    assert estimation.effective_smoothness([2.0], "mixed") == 2.0
+    assert log2(estimation.rate(2.0**10, 1.0)) == pytest.approx(-20 / 3)
