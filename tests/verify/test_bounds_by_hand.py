@@ -53,6 +53,11 @@ def test_keep_nth(arch: str, position: bool, sizes: LayerBound) -> None:
     assert bounds.keep_nth_bound(128, arch, position) == sizes
 
 
+def test_how_often_an_ngram_repeats() -> None:
+    assert bounds.repeated_ngram_bound(4, 10, 3) == pytest.approx(16 / 1000 / 2)
+    assert bounds.repeated_ngram_bound(100, 2, 1) == 1
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_covering_numbers_are_those_of_appendix_j(seed: int) -> None:
     """Small classes, in plain numbers where the module has logarithms; Λ by following distances through the chain."""

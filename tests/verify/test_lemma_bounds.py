@@ -70,9 +70,11 @@ BY_HAND = [
     (stated.cosine_sizes(2, 3, 4), sizes(20, 9, 206, 5)),
     (stated.wave_sizes(2, 0.01, 1), sizes(50, 18, 4 * 494 + 104, 5)),  # k = 5, m = 8, r = 0
     (stated.wave_sizes(4, 0.01, 10), sizes(53, 34, 8 * 521 + 110, 5)),  # r = 3
+    (stated.wave_sizes(1, 2.0, 1), sizes(5, 10, 2 * 86 + 14, 5)),  # k = 2, and m = 1 for 15.72 < 4²
     (stated.feature_sizes(1, 2, 0.1, 1), sizes(48, 72, 2 * 984 + 9 * 212, 5)),
     (stated.context_match_sizes(1, 2, 5, RATIO), sizes(6, 28, 102 + 354, 20) | {"D": 14}),
     (stated.random_feature_sizes(1, 2, 3, 4, 5), sizes(3, 32, 140 + 156, 20) | {"D": 14}),
+    (stated.random_feature_sizes(9, 1, 1, 1, 1), sizes(3, 11 + 18, 10 * 11 + 11 + 36 + 118, 10) | {"D": 10}),
 ]
 
 
