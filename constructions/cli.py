@@ -51,6 +51,7 @@ app = typer.Typer(
     help="Compile the constructions of papers to exact weights of real Mamba modules.",
 )
 
+_MOST_COMPLAINTS = 20
 Mode = Literal["auto", "exhaustive", "random", "none"]
 Runtime = Literal["mamba-ssm", "transformers"]
 Out = Annotated[
@@ -231,8 +232,10 @@ def verify(
         form = bars.form(runtime or "checkpoint")
         verified = saved_export.verify_export if saved_export.is_export(directory) else saved.verify_checkpoint
         found = verified(directory, mode, samples, runtime == "transformers", form, data)
-    for sentence in found.complaints:
+    for sentence in found.complaints[:_MOST_COMPLAINTS]:
         typer.echo(sentence, err=True)
+    if len(found.complaints) > _MOST_COMPLAINTS:
+        typer.echo(f"… and {len(found.complaints) - _MOST_COMPLAINTS:,} more differences", err=True)
     if found.stack is None:
         raise typer.Exit(1)
     report = artifact.report(found.built, found.results, str(directory), None, found.proof)

@@ -114,7 +114,7 @@ def _sizes_table(report: dict) -> Table:
         packaged = [str(sizes["packaged"][name])] if sizes["packaged"] else []
         used = len(sizes["blocks"]) if name == "layers" else max(block[name] for block in sizes["blocks"])
         table.add_row(name, *stated, _beside(used, bound.get(name)), str(sizes[name]), *packaged)
-    if "state" in bound:
+    if "state" in bound and "state" in report:  # a manifest does not count the state
         held = [_beside(numbers, bound["state"]) for numbers in report["state"].values()]
         table.add_row("state", f"{bound['state']:,}", *held)
     if sizes["parameters"] is not None:

@@ -20,6 +20,7 @@ from constructions.options import Json
 from constructions.reporting import strict_json, write_whole
 
 PROOF = "proof.json"
+LARGEST_REFUSED = 1 << 28  # bytes of a file that is hashed although the checkpoint is not accepted
 Verdict = tuple[bool, dict[str, Any], list[str]]  # (accepted, what a program reads, lines for people)
 SPOKEN_OF = ("model.safetensors", "config.json", "circuit.json", "construction.json")
 
@@ -37,7 +38,7 @@ def prove(
     with working("prove", quiet=as_json):
         accepted, verdict, lines = _over_numbers(directory) if over_numbers(directory) else _over_tokens(directory)
     spoken_of = {name: directory / name for name in SPOKEN_OF}
-    files = {name: file_hash(path) if path.is_file() else None for name, path in spoken_of.items()}
+    files = {name: file_hash(path) if _worth_hashing(path, accepted) else None for name, path in spoken_of.items()}
     record = verdict | {"files": files}
     typer.echo(strict_json(record) if as_json else "\n".join(lines))
     try:
@@ -46,6 +47,11 @@ def prove(
         typer.echo(f"{directory / PROOF} is not written: {(reason.strerror or str(reason)).lower()}", err=True)
     if not accepted:
         raise typer.Exit(1)
+
+
+def _worth_hashing(path: Path, accepted: bool) -> bool:
+    """Whether a file is there, and was read: one that is refused for its size would be read only to be named."""
+    return path.is_file() and (accepted or path.stat().st_size <= LARGEST_REFUSED)
 
 
 def _over_tokens(directory: Path) -> Verdict:

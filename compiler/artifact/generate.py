@@ -92,10 +92,13 @@ class Writer:
         """What comes after each prompt, at most `most` tokens [default: as far as the promise reaches].
 
         ValueError for a prompt that is empty, has an unknown token, lies outside of the promise's language, or is
-        only the beginning of a prompt, where the manifest says what a whole one is.
+        only the beginning of a prompt, where the manifest says what a whole one is; and for one that goes on behind a
+        whole prompt otherwise than the model does.
         """
         rows = [self._encoded(prompt) for prompt in prompts]
         stop = self.manifest.promise.stop
+        for row in rows:
+            self._check_begun(row, stop)
         room = [self.manifest.promise.length - len(row) for row in rows]
         limits = room if most is None else [min(integer(most, "most", 1), left) for left in room]
         walks, promised = [self.language.walks(row) for row in rows], [0] * len(rows)
@@ -114,6 +117,25 @@ class Writer:
             ended = words[-1] == stop
             found.append(Written(prompts[i], words, ended, promised[i], left=not walks[i] and not ended))
         return found
+
+    def _check_begun(self, ids: list[int], stop: str | None) -> None:
+        """ValueError where the prompt holds a whole prompt and then a text that the model does not write: nothing is
+        promised behind that."""
+        walks, whole = self.language.walks([]), 0
+        while whole < len(ids) and all(state != self.language.asked for state, _ in walks):
+            walks, whole = self.language.walks([ids[whole]], walks), whole + 1
+        begun = ids[whole:]
+        if not self.language.asked or not begun:
+            return
+        (chain,) = self._run([ids[:whole]], None if stop is None else self.ids[stop], [len(begun)], lambda *_: False)
+        for given, right in zip(begun, [*chain, None]):
+            if given != right:
+                names = " ".join(self.tokens[i] for i in ids[:whole])
+                writes = "writes nothing more" if right is None else f"writes {self.tokens[right]!r}"
+                raise ValueError(
+                    f"behind {names!r} the prompt goes on with {self.tokens[given]!r}, where the model {writes}; "
+                    f"nothing is promised of that, so give {names!r} alone."
+                )
 
     def _encoded(self, prompt: str) -> list[int]:
         words = instance(prompt, str, "the prompt", 'a text such as "a b"').split()

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from constructions.copy_dp.problem import DPProblem
 
 ANSWERS = ("last", "max", "min")
+_MARKS = ("|", ";", ".", "!")  # of every chain
 _NUMBERS = 1 << 12
 _ENTRIES = 1 << 11
 
@@ -30,6 +31,12 @@ def check(problem: DPProblem) -> None:
     at_least("largest", integer(problem.largest, "largest"), 1, "a value can be 0 or 1")
     if problem.largest > _NUMBERS:
         raise ValueError(f"{problem.name}: largest is {problem.largest}, and at most {_NUMBERS} works")
+    taken = {*_MARKS, *map(str, range(problem.largest + 1))} & set(problem.letters)
+    if taken:
+        raise ValueError(
+            f"letters has {min(taken)!r}, which the chain writes: it has {' '.join(_MARKS)} and the numbers 0 to "
+            f"{problem.largest}; choose other letters"
+        )
     for what in ("missing", "blank"):
         integer(getattr(problem, what), what)
     if not isinstance(problem.answer, Aggregation):

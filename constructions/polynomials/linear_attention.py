@@ -36,6 +36,7 @@ from verify.tasks.numbers import ROWS, AnyNumbers, NumberBatch, NumberTask, size
 
 LINEAR = Linear()
 LARGEST_INPUT = 16.0
+LARGEST_WEIGHT = 2.0**40  # products of three, summed, stay far inside the range of float32
 WEIGHTS_ROUNDED = 3.01 * 2.0**-24  # of a product of three weights, each rounded to float32
 
 
@@ -147,6 +148,9 @@ class LinearAttention(NumericConstruction):
             held = False
         if not held:
             raise ValueError("weights must be the JSON of three matrices of finite numbers, W_Q, W_K and W_V")
+        most = max((abs(w) for m in matrices for w in m.flat), default=0)
+        if most > LARGEST_WEIGHT:
+            raise ValueError(f"weights hold {float(most):g}, and they must be of at most {LARGEST_WEIGHT:g}")
         head = Head(*matrices)
         if (self.d, self.d_k, self.d_v) != (head.query.shape[1], len(head.query), len(head.value)):
             raise ValueError("weights are of other widths than d, d_k and d_v")

@@ -126,6 +126,22 @@ def test_verify_accepts_what_was_saved(checkpoint: Path, capsys: pytest.CaptureF
     assert json.loads(capsys.readouterr().out)["verification"]["accuracy"] == 1.0
 
 
+def test_every_bound_of_a_manifest_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Copies have a bound on the whole state, which a manifest does not count."""
+    assert run("copy", "--n", "3", "--vocab", "2", "--verify", "none", "--out", str(tmp_path / "c")) == 0
+    assert run("inspect", str(tmp_path / "c")) == 0
+    assert "d_state" in capsys.readouterr().out
+
+
+def test_a_file_that_is_refused_for_its_size_is_not_read_to_be_named(tmp_path: Path, capsys) -> None:
+    assert run("keep-nth", "--vocab", "3", "--verify", "none", "--out", str(tmp_path / "c")) == 0
+    with (tmp_path / "c" / "config.json").open("r+b") as file:
+        file.truncate(1 << 34)
+    capsys.readouterr()
+    assert run("prove", str(tmp_path / "c"), "--json") == 1
+    assert json.loads(capsys.readouterr().out)["files"]["config.json"] is None
+
+
 def test_inspect_names_lanes_and_columns(checkpoint: Path, capsys: pytest.CaptureFixture) -> None:
     assert run("inspect", str(checkpoint)) == 0
     text = capsys.readouterr().out

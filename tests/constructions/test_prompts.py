@@ -118,6 +118,22 @@ def test_a_knapsack_with_fewer_values_than_weights_is_refused(prompt: str, said:
     assert said in str(refused.value) and "as many values" in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "prompt, said",
+    [
+        ("4 ; 2", "behind '4 ;' the prompt goes on with '2', where the model writes '0'"),
+        ("4 ; 0 1 2 2", "goes on with '2', where the model writes '1'"),
+    ],
+)
+def test_a_chain_that_was_begun_otherwise_is_refused(prompt: str, said: str, tmp_path) -> None:
+    """The language holds every number there; the model writes one."""
+    artifact.save(artifact.build(CoinChange(amount=4, coins="1,3")), {}, tmp_path / "c")
+    writer = Writer(tmp_path / "c")
+    assert writer.write(["4 ; 0 1 2"])[0].text == "1 2 ."
+    with pytest.raises(ValueError, match=said):
+        writer.write([prompt])
+
+
 def test_a_language_that_says_nothing_of_prompts_takes_every_beginning() -> None:
     letters = Alphabet.of("a", "b")
     language = InputLanguage.of(letters, "start", [("start", "end", ["a"]), ("end", "end", ["b"])], 9, "a, then b")
