@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from conformance.layouts import is_clean_beside, laid_out
 from conformance.loader import Case
 
 STATE_IN = {"selective_scan": "initial_state", "ssd": "initial_states", "conv": "initial_states"}
@@ -95,7 +96,7 @@ class Kernel:
         flags = {name: True for name in STATE_OUT if asked and name in self.accepts}
         if asked and OFFSETS in inputs and OFFSET_STATES in self.accepts:
             flags[OFFSET_STATES] = True
-        given = {name: as_view(self.op, name, m) for name, m in inputs.items()} if case.options.get("views") else inputs
+        given = laid_out(self.op, case, inputs)
         with _untouched(given):
             found = self.call(**given, **known, **flags)
         if not isinstance(found, tuple):
@@ -118,6 +119,8 @@ class Kernel:
         ids = inputs["seq_idx"]
         if len(ids) > 1 and "seq_idx" not in self.accepts:
             raise Lacks("it takes no batch of several rows beside cu_seqlens")
+        if STATE_IN[self.op] in inputs and "seq_idx" not in self.accepts:
+            raise Lacks("it takes no single initial state beside cu_seqlens")
         kept = {name: tensor for name, tensor in inputs.items() if name != "seq_idx" or "seq_idx" in self.accepts}
         if len(ids) > 1:
             return kept
@@ -156,9 +159,12 @@ class Kernel:
             self._check_accepted(
                 [name for name, value in arguments.items() if value is not None and value is not False]
             )
-            given = {name: value for name, value in arguments.items() if name in self.accepts}
+            given = laid_out("step", case, {k: value for k, value in arguments.items() if k in self.accepts})
+            state = laid_out("step", case, {"state": state})["state"] if t == 0 else state
             with _untouched(given):
                 ys.append(self.call(state, **given))
+            if not is_clean_beside(state):
+                raise Overwritten("it writes beside its state")
         return {"y": torch.stack(ys, dim=axis), "last_state": state}
 
 
@@ -169,15 +175,6 @@ def _untouched(given: Mapping[str, Any]) -> Iterator[None]:
     yield
     if changed := [name for name, m in before.items() if not torch.equal(m, given[name])]:
         raise Overwritten(f"it writes into its operand {', '.join(changed)}")
-
-
-def as_view(op: str, name: str, tensor: Tensor) -> Tensor:
-    """The same values as the second half of a tensor twice as wide, as a layer splits its projections."""
-    names = {"selective_scan": "u delta z B C", "ssd": "x dt z B C", "conv": "x", "norm": "x z"}[op].split()
-    if name not in names:
-        return tensor
-    axis = {"selective_scan": 1, "ssd": 2, "conv": 1, "norm": -1}[op]
-    return torch.cat([torch.full_like(tensor, 3), tensor], axis).narrow(axis, tensor.shape[axis], tensor.shape[axis])
 
 
 def _brought_back(result: Any) -> Any:
@@ -253,8 +250,8 @@ def _operation(name: str, names: frozenset[str]) -> str:
 def kernel_named(path: str, op: str | None = None, device: str = "cpu") -> Kernel:
     """The kernel at "module:function" or "FILE.py:function", of an operation if it is told.
 
-    Modules are looked for in the current folder first, a file's own imports beside it. Raises ValueError where there is
-    no such function.
+    Modules are looked for in the current folder, and a file's own imports beside it, after all that is installed.
+    Raises ValueError where there is no such function.
     """
     if op is not None and op not in OPERATIONS:
         raise ValueError(f"--operation {op!r} is not known: expected one of {', '.join(OPERATIONS)}.")
@@ -280,8 +277,14 @@ def kernel_named(path: str, op: str | None = None, device: str = "cpu") -> Kerne
 
 
 def _module(name: str) -> ModuleType:
+    """Raises ImportError where another module of this name stands before that of the current folder."""
     _look_in(Path.cwd())
-    return importlib.import_module(name)
+    module = importlib.import_module(name)
+    first, found = Path.cwd() / name.partition(".")[0], getattr(module, "__file__", None)
+    here = first.with_suffix(".py").is_file() or (first / "__init__.py").is_file()
+    if here and found and not Path(found).resolve().is_relative_to(Path.cwd().resolve()):
+        raise ImportError(f"its name is taken by {found}; name the file, as in FILE.py:function")
+    return module
 
 
 def _file(path: Path) -> ModuleType:
@@ -299,6 +302,6 @@ def _file(path: Path) -> ModuleType:
 
 
 def _look_in(folder: Path) -> None:
-    """As `python -m` and `python FILE` do."""
+    """Last: a file there may have the name of a package of ours, or of one that we import later."""
     if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+        sys.path.append(str(folder))

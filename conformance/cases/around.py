@@ -22,6 +22,7 @@ def conv_cases(full: bool = False) -> Iterator[Case]:
     yield _conv("window", "two taps", "as many taps as there are", 9, taps=2)
     yield _conv("window", "bias", "the bias of the convolution", 5, bias=True)
     yield _conv("window", "silu", "silu after the bias", 9, bias=True, silu=True)
+    yield _conv("window", "swish", "swish, another name of silu", 9, bias=True, silu=True, activation="swish")
     yield _conv("batch", "batch", "rows of a batch do not meet", 7, batch=3, bias=True)
     yield _conv("occupancy", "odd sizes", "the last channel of a tile", 6, channels=67, bias=True)
     yield _conv("last state", "short", "a window kept from fewer inputs than taps", 2, last=True)
@@ -50,6 +51,7 @@ def _conv(
     most: int = 9,
     bias: bool = False,
     silu: bool = False,
+    activation: str = "silu",
     initial: bool = False,
     cuts: list[int] | None = None,
     documents: tuple[int, ...] = (),
@@ -69,7 +71,7 @@ def _conv(
     if documents:
         ids = [i for i, size in enumerate(documents) for _ in range(size)]
         inputs["seq_idx"] = torch.tensor([ids] * batch, dtype=torch.int32)
-    options: dict[str, Any] = {"activation": "silu" if silu else None} | ({"cuts": cuts} if cuts else {})
+    options: dict[str, Any] = {"activation": activation if silu else None} | ({"cuts": cuts} if cuts else {})
     borders = {"cut": cuts or [], "document": list(accumulate(documents))[:-1], "window": [taps - 1]}
     found = {what: places for what, places in borders.items() if places}
     return case("conv", stage, name, asks, inputs, options, last_state=last, borders=found, dtype=dtype)

@@ -1,8 +1,8 @@
 """Exact cases in which any three options of an operation meet: what works alone may fail together.
 
-Rows come from `covering`, and their lengths stand around every usual size of a chunk. Options that a kernel does not
-take are left out of its rows, which then cover what is left. Every term of a result is a multiple of one power of two,
-so that bfloat16 and half hold it without rounding.
+Rows come from `covering`, twice: with lengths around every usual size of a chunk and few channels, and with sizes beyond
+a tile and few positions. Options that a kernel does not take are left out of its rows, which then cover what is left.
+Every term of a result is a multiple of one power of two, so that bfloat16 and half hold it without rounding.
 """
 
 from __future__ import annotations
@@ -20,12 +20,22 @@ from conformance.cases.draw import BF16, Draw, assemble, case
 from conformance.loader import Case
 
 LENGTHS = (1, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1025)
+WIDE_LENGTHS = (1, 4, 19, 33)  # positions, where sizes are beyond a tile
 STEPS = (1, 4)  # positions, of a kernel that takes one at a time
 STRENGTH = 3
 _DTYPES = {"float32": torch.float32, "bfloat16": BF16, "float16": torch.half}
-_HEADS, _CHANNELS, _COLUMNS = 4, 2, 2
 _ERASES = -256.0
-_LIMIT = 16.0
+_LIMITS = {"above": (0.0, 16.0), "below": (8.0, 16.0)}
+_PLAIN = (4, 2, 2)  # heads, channels of a head, state columns
+_SIZES = {  # groups of 3 channels, which no vector of 2 or 4 divides, and columns that are no power of two
+    "selective_scan": [_PLAIN, (6, 1, 3)],
+    "ssd": [_PLAIN, (6, 1, 3)],
+    "conv": [8, 12, 64],
+}
+_WIDE_SIZES = {  # columns and channels of a head beyond a tile of 16, and no multiple of it
+    "selective_scan": [(6, 1, 17), (10, 1, 24), (14, 1, 40), (2, 9, 5)],
+    "ssd": [(6, 20, 5), (2, 17, 33), (10, 3, 24)],
+}
 
 Factors = dict[str, Sequence[Any]]
 Option = tuple[str, Any]
@@ -35,26 +45,38 @@ Option = tuple[str, Any]
 @cache
 def crossed_cases(op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS) -> list[Case]:
     """The crossed cases of an operation; without: values that its factors do not take."""
-    factors = factors_of(op, lengths)
-    kept = {name: [v for v in values if (name, v) not in without] for name, values in factors.items()}
     render = {"conv": _conv, "norm": _norm}.get(op, _scan)
-    return [render(op, row) for row in covering(kept, STRENGTH)]
+    found = []
+    for factors in filter(None, (factors_of(op, lengths), _wide_factors_of(op, lengths))):
+        kept = {name: [v for v in values if (name, v) not in without] for name, values in factors.items()}
+        found += [render(op, row) for row in covering(kept, STRENGTH)]
+    return found
 
 
 def factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
     """What is crossed; the first value of a factor is what every kernel takes."""
-    common: Factors = {"length": lengths, "dtype": [*_DTYPES], "batch": [1, 2], "views": [False, True]}
+    common: Factors = {"length": lengths, "dtype": [*_DTYPES], "batch": [1, 2], "views": [False, True, "mixed"]}
     if op == "norm":
-        return common | {"length": (1, 3, 5), "groups": [1, 2], "z": [False, True], "gate": ["after", "before"]}
+        return common | {"length": (1, 3, 5), "views": [False, True], "groups": [1, 2], "z": [False, True], "gate": ["after", "before"]}
     if op == "conv":
         start = ["nothing", "state", "pieces", "documents"]
-        more: Factors = {"start": start, "bias": [False, True], "activation": [None, "silu"], "taps": [4, 3, 2]}
-        return common | more | {"last state": [False, True]}
-    found: Factors = common | {"start": ["nothing", "state", "pieces", "documents"], "last state": [False, True]}
+        more: Factors = {"start": start, "bias": [False, True], "taps": [4, 3, 2], "sizes": _SIZES[op]}
+        return common | more | {"activation": [None, "silu", "swish"], "last state": [False, True]}
+    start = ["nothing", "state", "pieces", "documents", "state and documents"]
+    found: Factors = common | {"start": start, "last state": [False, True], "sizes": _SIZES[op]}
     found |= {name: [False, True] for name in ("D", "z", "bias", "softplus")} | {"groups": [1, 2]}
     if op == "ssd":
-        found |= {"D": ["no", "of heads", "of channels"], "chunk": [64, 16, 256], "limit": [False, True]}
+        found |= {"D": ["no", "of heads", "of channels"], "chunk": [64, 16, 256], "limit": [None, *_LIMITS]}
     return found
+
+
+def _wide_factors_of(op: str, lengths: Sequence[int]) -> Factors:
+    """What is crossed with sizes beyond a tile, over so few positions that the plain equations are quick."""
+    if op not in _WIDE_SIZES:
+        return {}
+    few = [length for length in WIDE_LENGTHS if length <= max(lengths)]
+    found = dict(factors_of(op)) | {"length": few, "sizes": _WIDE_SIZES[op]}
+    return found | ({"chunk": [16, 8]} if op == "ssd" else {})
 
 
 def _name(row: Mapping[str, Any]) -> str:
@@ -67,12 +89,22 @@ def _name(row: Mapping[str, Any]) -> str:
             case "groups" | "batch" | "taps":
                 said += [f"{value} {'rows' if name == 'batch' else name}"] if value > 1 or name == "taps" else []
             case "start":
-                said += [] if value == "nothing" else ["initial state" if value == "state" else value]
+                said += [] if value == "nothing" else [f"initial {value}" if value.startswith("state") else value]
+            case "sizes":
+                said += [] if value in (_PLAIN, 8) else [_sized(value)]
             case "chunk":
                 said.append(f"chunks of {value}")
             case _:
                 said += [name if value is True else f"{name} {value}"] if value not in (False, None, "no") else []
     return ", ".join(said)
+
+
+def _sized(sizes: int | tuple[int, int, int]) -> str:
+    """Sizes in words: "6 heads of 20, 5 columns"."""
+    if isinstance(sizes, int):
+        return f"{sizes} channels"
+    heads, channels, columns = sizes
+    return f"{heads} heads of {channels}, {columns} columns"
 
 
 def _cuts(row: Mapping[str, Any]) -> list[int]:
@@ -82,21 +114,25 @@ def _cuts(row: Mapping[str, Any]) -> list[int]:
 
 
 def _documents(row: Mapping[str, Any]) -> list[list[int]]:
-    """The lengths of the documents of each row of a batch: each row has its own."""
-    length, found = row["length"], []
+    """The lengths of the documents of each row of a batch: each row has its own. They end inside of chunks, at a
+    chunk's end in one row, a position before it in another, and one behind it.
+    """
+    length, found, chunk = row["length"], [], row.get("chunk", 64 if row["length"] > max(WIDE_LENGTHS) else 16)
+    if "documents" not in row["start"]:
+        return []
     for i in range(row["batch"]):
-        ends = sorted({min(length, end) for end in (5 + 3 * i, 64 - i, 65, 200 + i, length)})
+        ends = sorted({min(length, end) for end in (5 + 3 * i, chunk - i, chunk + 1, 64 - i, 65, 200 + i, length)})
         found.append([end - start for start, end in zip([0, *ends], ends, strict=False)])
     return found
 
 
 def _common(row: Mapping[str, Any], op: str, inputs: dict[str, Tensor], options: dict[str, Any], **more: Any) -> Case:
-    cuts, documents = _cuts(row), _documents(row) if row["start"] == "documents" else []
+    cuts, documents = _cuts(row), _documents(row)
     if documents:
         ids = [[i for i, size in enumerate(lengths) for _ in range(size)] for lengths in documents]
         inputs["seq_idx"] = torch.tensor(ids, dtype=torch.int32)
     options |= {"cuts": cuts} if cuts else {}
-    options |= {"views": True} if row["views"] else {}
+    options |= {"views": row["views"]} if row["views"] else {}
     borders = {"cut": cuts, "document": list(accumulate(documents[0]))[:-1] if documents else []}
     if "chunk" in row:
         borders["chunk"] = list(range(row["chunk"], row["length"], row["chunk"]))
@@ -110,42 +146,48 @@ def _common(row: Mapping[str, Any], op: str, inputs: dict[str, Tensor], options:
 def _scan(op: str, row: Mapping[str, Any]) -> Case:
     """Writes are rare, and an operand fits into 8 bits; of a float32 state 11 are used, of a narrower one 8."""
     draw, wide = Draw(f"{op} crossed {_name(row)}"), row["dtype"] == "float32"
-    own = 1 if op == "ssd" else _CHANNELS
-    time, sizes = (row["batch"], row["length"]), (_HEADS, _CHANNELS)
-    softplus, limit = row["softplus"], row.get("limit", False)
+    heads, channels, columns = row["sizes"]
+    own = 1 if op == "ssd" else channels
+    time, sizes = (row["batch"], row["length"]), (heads, channels)
+    softplus, limit = row["softplus"], _LIMITS.get(row.get("limit"), ())
     write, idle = (32.0 if softplus or limit else 1.0), (-128.0 if softplus else -8.0 if limit else 0.0)
-    raw = draw.of((idle,) * 7 + (write,), (*time, _HEADS, own))
-    bias = draw.of((-64, 32, 64) if softplus else (1, 2, 3), (_HEADS, own)) if row["bias"] else None
-    step = _LIMIT if limit else write
+    raw = draw.of((idle,) * 7 + (write,), (*time, heads, own))
+    bias = draw.of((-64, 32, 64) if softplus else (1, 2, 3), (heads, own)) if row["bias"] else None
+    step = limit[1] if limit else write
     # Results are multiples of a step, or, as half has no room for them behind a gate, B is divided by it.
     unit = 1.0 if row["dtype"] == "float16" else step
+    # Drawn, not in turn: in any order that repeats, channels that are exchanged may have the same decay.
+    A = draw.of((-0.0, _ERASES), (heads, own, 1 if op == "ssd" else columns))
+    u = draw.integers((*time, *sizes), 60 if wide else 2)
+    if limit and limit[0]:  # every step writes: what is kept would grow too long
+        u = u * ((raw == write) | (A[..., 0] == _ERASES))
+    C = draw.integers((*time, row["groups"], columns), 2 if wide else 1)
     inputs = assemble(
         op,
-        draw.integers((*time, *sizes), 60 if wide else 2),
+        u,
         raw if bias is None else raw - bias,
-        # Drawn, not in turn: in any order that repeats, channels that are exchanged may have the same decay.
-        draw.of((-0.0, _ERASES), (_HEADS, own, 1 if op == "ssd" else _COLUMNS)),
-        draw.integers((*time, row["groups"], _COLUMNS), 1) * (unit / step),
-        draw.integers((*time, row["groups"], _COLUMNS), 2 if wide else 1),
-        D=unit * draw.integers((_HEADS, own), 9) if row["D"] not in (False, "no") else None,
+        A,
+        draw.integers((*time, row["groups"], columns), 1) * (unit / step),
+        C if wide else C * draw.few(C.shape, 2),
+        D=unit * draw.integers((heads, own), 9) if row["D"] not in (False, "no") else None,
         z=draw.of((32, 64, 64, -128), (*time, *sizes)) if row["z"] else None,
         bias=bias,
-        initial=unit * draw.integers((row["batch"], *sizes, _COLUMNS), 1000 if wide else 20)
-        if row["start"] in ("state", "pieces")
+        initial=unit * draw.integers((row["batch"], *sizes, columns), 1000 if wide else 20)
+        if row["start"] in ("state", "pieces", "state and documents")
         else None,
     )
     if row["D"] == "of channels":
         inputs["D"] = unit * draw.integers(sizes, 9)
     options: dict[str, Any] = {"delta_softplus" if op == "selective_scan" else "dt_softplus": softplus}
     if op == "ssd":
-        options |= {"chunk_size": row["chunk"]} | ({"dt_limit": [0.0, _LIMIT]} if limit else {})
+        options |= {"chunk_size": row["chunk"]} | ({"dt_limit": [*limit]} if limit else {})
     alone = _documents(row)[0] if row["start"] == "documents" and row["batch"] == 1 else ()
     return _common(row, op, inputs, options, documents=alone)
 
 
 def _conv(op: str, row: Mapping[str, Any]) -> Case:
     """With an activation every sum is a multiple of 128, of which silu is 0 or the number itself."""
-    draw, scale, channels = Draw(f"conv crossed {_name(row)}"), 128 if row["activation"] else 1, 8
+    draw, scale, channels = Draw(f"conv crossed {_name(row)}"), 128 if row["activation"] else 1, row["sizes"]
     inputs = {
         "x": scale * draw.integers((row["batch"], channels, row["length"]), 9),
         "weight": draw.integers((channels, row["taps"]), 3),
@@ -174,7 +216,7 @@ def _norm(op: str, row: Mapping[str, Any]) -> Case:
 def varied(op: str) -> Iterator[Option]:
     """Every value of a factor that a kernel may not take."""
     for name, values in factors_of(op).items():
-        if name not in ("length", "chunk", "last state"):
+        if name not in ("length", "chunk", "last state", "sizes"):
             yield from ((name, value) for value in values[1:])
 
 
@@ -183,10 +225,12 @@ def options_of(case: Case) -> frozenset[Option]:
     inputs, options, op = case.inputs, case.options, case.op
     operand = inputs["u" if op == "selective_scan" else "x"]
     found: dict[str, Any] = {"dtype": str(operand.dtype).removeprefix("torch."), "batch": min(2, len(operand))}
-    start = [("pieces", "cuts" in options), ("documents", "seq_idx" in inputs), ("state", _STATES & inputs.keys())]
-    found["start"] = next((name for name, has in start if has), "nothing")
-    found |= {"z": "z" in inputs, "bias": bool(_BIASES & inputs.keys()), "views": bool(options.get("views"))}
-    found |= {"limit": bool(options.get("dt_limit")), "D": "D" in inputs}
+    state, packed = bool(_STATES & inputs.keys()), "seq_idx" in inputs
+    begun = " and ".join([*["state"] * state, *["documents"] * packed]) or "nothing"
+    found["start"] = "pieces" if "cuts" in options else begun
+    found |= {"z": "z" in inputs, "bias": bool(_BIASES & inputs.keys()), "views": options.get("views", False)}
+    limit = options.get("dt_limit")
+    found |= {"limit": None if limit is None else "below" if limit[0] > 0 else "above", "D": "D" in inputs}
     found["softplus"] = bool(options.get("delta_softplus") or options.get("dt_softplus"))
     if op == "ssd" and "D" in inputs:
         found["D"] = "of heads" if inputs["D"].dim() == 1 else "of channels"

@@ -20,6 +20,7 @@ STEPS = [-16.0 + 0.25 * k for k in range(161)]
 GATES = [-20.0 + 0.5 * k for k in range(81)]
 HALF_LIVES = [241 / 2**16, 1 / 64, 1 / 128, 5 / 2**12]
 HALF_LIFE_LENGTH = 192
+COLUMNS = 40  # beyond two tiles of 16, and no power of two
 
 
 def curve_cases(op: str) -> Iterator[Case]:
@@ -32,6 +33,13 @@ def curve_cases(op: str) -> Iterator[Case]:
     yield case(
         *(op, "accuracy", "curve of exp", "exp to a few units in the last place", kept, plain | chunk),
         relative=_by_channel(op, 4 * ULP + 2 * ULP * exponents.abs()),
+        absolute=2.0**-126,
+    )
+    rows, read = _columns(op)
+    yield case(
+        *(op, "accuracy", "exp of every column", "exp to a few units in the last place, in each state column"),
+        *(rows, plain | chunk),
+        relative=4 * ULP + 2 * ULP * (read[:, :, None] if op == "ssd" else read.T),
         absolute=2.0**-126,
     )
     rates = -torch.tensor(HALF_LIVES)
@@ -69,6 +77,20 @@ def _operands(op: str, length: int, A: Tensor, dt: Tensor, once: bool, **more: T
         u[:, 1:] = 0
     ones = torch.ones(1, length, 1, 1)
     return assemble(op, u, dt.expand(1, length, width)[..., None], A[:, None, None], ones, ones, **more)
+
+
+def _columns(op: str) -> tuple[dict[str, Tensor], Tensor]:
+    """One write into every column, one decay, then one column after the other is read, and how large the exponent is
+    of what a position reads: (positions, channels).
+    """
+    exponents = torch.tensor(EXPONENTS[::4])
+    length, width = COLUMNS + 2, len(exponents)
+    A = exponents[(torch.arange(width)[:, None] + torch.arange(COLUMNS) * (op != "ssd")) % width]
+    u, dt = torch.zeros(1, length, width, 1), torch.zeros(1, length, width, 1)
+    u[:, 0], dt[:, :2] = 1, 1
+    column = (torch.arange(length) - 2).clamp(min=0)
+    C = torch.eye(COLUMNS)[column][None, :, None]
+    return assemble(op, u, dt, A[:, None], torch.ones_like(C), C), A[:, column].abs().T
 
 
 def _by_channel(op: str, values: Tensor) -> Tensor:

@@ -29,6 +29,11 @@ class Draw:
         size = self.random.randint(1, most + 1, size=shape)
         return torch.from_numpy((size * self.random.choice([-1, 1], size=shape)).astype(np.float32))
 
+    def few(self, shape: tuple[int, ...], count: int) -> Tensor:
+        """1 in `count` places of the last axis, 0 elsewhere: what stands there is added up without many bits."""
+        places = self.random.random_sample(shape).argsort(-1).argsort(-1)
+        return torch.from_numpy((places < count).astype(np.float32))
+
     def of(self, values: Iterable[float], shape: tuple[int, ...]) -> Tensor:
         return torch.from_numpy(self.random.choice(np.array(list(values), dtype=np.float32), size=shape))
 

@@ -100,6 +100,10 @@ ROWS = (
         *(), stage="step", name="limits", asks="Δ is clamped by its limits, after the softplus", length=7,
         step=(-128, 32, 256), limit=(2.0, 64.0), softplus=True, columns=1, only="ssd",
     ),
+    Row(
+        *(), stage="step", name="limit from above", asks="Δ is clamped from above alone", length=7,
+        step=(0, 32, 256), limit=(0.0, 64.0), columns=1, only="ssd",
+    ),
     Row(stage="decay", name="erase", asks="exp(ΔA) = 0 for ΔA ≤ −104", length=13, decay=(ERASE,)),
     Row(stage="decay", name="erase or keep", asks="exp(0) = 1: Δ = 0 keeps all", length=13, decay=BOTH, step=(0, 1)),
     Row(
@@ -140,6 +144,10 @@ ROWS = (
         channels=2, columns=256, u=1, c=1,
     ),
     Row(
+        *(), stage="occupancy", name="98,688 inputs", asks="places of operands beyond 2^16", length=257, heads=32,
+        channels=4, columns=1, batch=3, decay=BOTH, step=RARELY, chunk=64,
+    ),
+    Row(
         *(), stage="chunk", name="16 and one", asks="a second chunk of one step", length=17, decay=BOTH,
         step=RARELY,
     ),
@@ -170,6 +178,11 @@ ROWS = (
         length=13, last=True, step=(32,), bias=(32,), softplus=True, decay=(ERASE,), columns=1, batch=2,
     ),
     Row(
+        *(), stage="last state", name="state, limits", asks="padding behind the last step is not clamped from below",
+        length=13, last=True, step=(-128, 32), limit=(2.0, 64.0), softplus=True, decay=BOTH, columns=1, heads=4,
+        only="ssd",
+    ),
+    Row(
         *(), stage="initial state", name="kept", asks="the initial state, of which nothing fades", length=5,
         initial=25, last=True, batch=2,
     ),
@@ -188,6 +201,10 @@ ROWS = (
     Row(
         *(), stage="packed", name="three documents", asks="a document begins with an empty state", length=30,
         documents=(7, 3, 20), decay=(KEEP,), step=(0, 1),
+    ),
+    Row(
+        *(), stage="packed", name="documents after a state", asks="the initial state is that of the first document",
+        length=40, documents=(16, 1, 15, 8), decay=(KEEP,), step=(0, 1), initial=25, last=True,
     ),
     Row(
         *(), stage="packed", name="documents over chunks", asks="documents that end inside chunks, and at their ends",
@@ -275,7 +292,7 @@ def _rendered(op: str, row: Row) -> Case:
     found = {what: places for what, places in borders.items() if places}
     return case(
         op, row.stage, row.name, row.asks, inputs, options, last_state=row.last, borders=found, dtype=row.dtype,
-        documents=row.documents if row.batch == 1 else (),
+        documents=row.documents if row.batch == 1 and not row.initial else (),
     )  # fmt: skip
 
 

@@ -1,0 +1,53 @@
+"""How operands lie in memory: a kernel reads the same numbers through other strides, those of each operand its own."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from conformance.loader import Case
+
+BESIDE = 3.0  # what stands beside a view; a kernel that reads past its operand finds it
+_MULTIPLE = 16  # a row of a projection begins at a multiple of it
+_VIEWED = {"selective_scan": "u delta z B C", "ssd": "x dt z B C", "conv": "x", "norm": "x z", "step": "x z B C state"}
+_HALVED = {"selective_scan": 1, "ssd": 2, "conv": 1, "norm": -1, "step": 1}
+_TIME = {"selective_scan": -1, "ssd": 1, "conv": -1}
+
+
+def laid_out(op: str, case: Case, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The operands of a call in the layouts that a case asks for: dense where its `views` are False; True: each the
+    second half of a tensor twice as wide, as a layer splits its projections; "mixed": each dense, such a half, or with
+    time and channels exchanged in memory, drawn from the names of case and operand.
+    """
+    views = case.options.get("views", False)
+    return {name: _one(op, name, m, _layout(op, case, name) if views == "mixed" else views) for name, m in inputs.items()}
+
+
+def _layout(op: str, case: Case, name: str) -> bool | str:
+    found = (False, True, "exchanged") if op in _TIME else (False, True)
+    return found[zlib.crc32(f"{case.name} {name}".encode()) % len(found)]
+
+
+def _one(op: str, name: str, m: Any, layout: bool | str) -> Any:
+    if not layout or name not in _VIEWED[op].split() or not isinstance(m, Tensor):
+        return m
+    if layout == "exchanged":
+        time, channels = _TIME[op], -1 if op == "ssd" else 1
+        stored = m.movedim(time, channels)
+        room = torch.full_like(stored[..., :1], BESIDE).expand(*stored.shape[:-1], -stored.shape[-1] % _MULTIPLE)
+        return torch.cat([stored, room], -1).narrow(-1, 0, stored.shape[-1]).movedim(channels, time)
+    axis = _HALVED[op]
+    return torch.cat([torch.full_like(m, BESIDE), m], axis).narrow(axis, m.shape[axis], m.shape[axis])
+
+
+def is_clean_beside(view: Tensor) -> bool:
+    """Whether nothing was written beside the second half of a wider tensor."""
+    base = view._base
+    if base is None:
+        return True
+    axis = _HALVED["step"]
+    return bool((base.narrow(axis, 0, base.shape[axis] - view.shape[axis]) == BESIDE).all())
