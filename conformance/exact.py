@@ -167,7 +167,7 @@ def ssd(
     if D is not None:
         D = (D if D.dim() == 2 else D[:, None].expand(heads, p)).reshape(-1)
     initial = None if initial_states is None else of(initial_states).reshape(batch, heads * p, n)
-    decay = of(A).repeat(p)[:, None].repeat(n, axis=1)
+    decay = of(A).repeat(p)[:, None]
     y, last = _scan(
         kind, flat(x), steps.repeat(p, axis=2), decay, spread(B), spread(C), of(D), flat(z), initial, seq_idx
     )
@@ -180,9 +180,9 @@ def _steps(kind: Kind, delta: Numbers, bias: Numbers | None, softplus: bool) -> 
 
 
 def _scan(kind, u, delta, A, B, C, D, z, initial, seq_idx) -> tuple[Numbers, Numbers]:
-    """h ← exp(Δ A) h + Δ u B, y = (C·h + D u) silu(z): u, delta, z (b, l, d), B and C (b, l, d, n), A (d, n)."""
+    """h ← exp(Δ A) h + Δ u B, y = (C·h + D u) silu(z): u, delta, z (b, l, d), B and C (b, l, d, n), A (d, n or 1)."""
     batch, length, channels = u.shape
-    h = np.full((batch, channels, A.shape[1]), kind.of(0), dtype=object) if initial is None else initial
+    h = np.full((batch, channels, B.shape[-1]), kind.of(0), dtype=object) if initial is None else initial
     y = np.empty(u.shape, dtype=object)
     with localcontext(Near.context):
         for t in range(length):

@@ -24,7 +24,9 @@ def laid_out(op: str, case: Case, inputs: Mapping[str, Any]) -> dict[str, Any]:
     time and channels exchanged in memory, drawn from the names of case and operand.
     """
     views = case.options.get("views", False)
-    return {name: _one(op, name, m, _layout(op, case, name) if views == "mixed" else views) for name, m in inputs.items()}
+    return {
+        name: _one(op, name, m, _layout(op, case, name) if views == "mixed" else views) for name, m in inputs.items()
+    }
 
 
 def _layout(op: str, case: Case, name: str) -> bool | str:

@@ -30,8 +30,8 @@ class Case:
     asks:      the one thing that this case needs and no earlier one does: what is likely wrong where it fails.
     inputs:    tensors by argument name, as the operation takes them.
     options:   other arguments by name, and how the case is run: `cuts` are where the sequence is cut into pieces, the
-               state carried on; `views` is whether operands are parts of wider tensors, as those of a layer are ("mixed": of
-               each its own layout).
+               state carried on; `views` is whether operands are parts of wider tensors, as those of a layer are
+               ("mixed": each in its own layout).
     expected:  float64 tensors by name: "y", and "last_state" where it is asked for; "document_states" (documents, …)
                where documents are packed into one row: the state at the end of each.
     tolerance: float64 tensors by the same names, how far each entry may be; a name that is missing is exact.

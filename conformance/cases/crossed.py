@@ -1,8 +1,8 @@
 """Exact cases in which any three options of an operation meet: what works alone may fail together.
 
-Rows come from `covering`, twice: with lengths around every usual size of a chunk and few channels, and with sizes beyond
-a tile and few positions. Options that a kernel does not take are left out of its rows, which then cover what is left.
-Every term of a result is a multiple of one power of two, so that bfloat16 and half hold it without rounding.
+Rows come from `covering`, twice: with lengths around every usual size of a chunk and few channels, and with sizes
+beyond a tile and few positions. Options that a kernel does not take are left out of its rows, which then cover what is
+left. Every term of a result is a multiple of one power of two, so that bfloat16 and half hold it without rounding.
 """
 
 from __future__ import annotations
@@ -25,16 +25,18 @@ STEPS = (1, 4)  # positions, of a kernel that takes one at a time
 STRENGTH = 3
 _DTYPES = {"float32": torch.float32, "bfloat16": BF16, "float16": torch.half}
 _ERASES = -256.0
-_LIMITS = {"above": (0.0, 16.0), "below": (8.0, 16.0)}
+_LIMITS: dict[Any, tuple[float, float]] = {"above": (0.0, 16.0), "below": (8.0, 16.0)}
 _PLAIN = (4, 2, 2)  # heads, channels of a head, state columns
-_SIZES = {  # groups of 3 channels, which no vector of 2 or 4 divides, and columns that are no power of two
+_SIZES: dict[
+    str, Sequence[Any]
+] = {  # groups of 3 channels, which no vector of 2 or 4 divides, and columns that are no power of two
     "selective_scan": [_PLAIN, (6, 1, 3)],
     "ssd": [_PLAIN, (6, 1, 3)],
     "conv": [8, 12, 64],
 }
 _WIDE_SIZES = {  # columns and channels of a head beyond a tile of 16, and no multiple of it
     "selective_scan": [(6, 1, 17), (10, 1, 24), (14, 1, 40), (2, 9, 5)],
-    "ssd": [(6, 20, 5), (2, 17, 33), (10, 3, 24)],
+    "ssd": [(6, 20, 5), (2, 17, 20), (10, 3, 24)],
 }
 
 Factors = dict[str, Sequence[Any]]
@@ -47,7 +49,7 @@ def crossed_cases(op: str, without: frozenset[Option] = frozenset(), lengths: tu
     """The crossed cases of an operation; without: values that its factors do not take."""
     render = {"conv": _conv, "norm": _norm}.get(op, _scan)
     found = []
-    for factors in filter(None, (factors_of(op, lengths), _wide_factors_of(op, lengths))):
+    for factors in filter(None, (factors_of(op, lengths), wide_factors_of(op, lengths))):
         kept = {name: [v for v in values if (name, v) not in without] for name, values in factors.items()}
         found += [render(op, row) for row in covering(kept, STRENGTH)]
     return found
@@ -57,7 +59,13 @@ def factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
     """What is crossed; the first value of a factor is what every kernel takes."""
     common: Factors = {"length": lengths, "dtype": [*_DTYPES], "batch": [1, 2], "views": [False, True, "mixed"]}
     if op == "norm":
-        return common | {"length": (1, 3, 5), "views": [False, True], "groups": [1, 2], "z": [False, True], "gate": ["after", "before"]}
+        return common | {
+            "length": (1, 3, 5),
+            "views": [False, True],
+            "groups": [1, 2],
+            "z": [False, True],
+            "gate": ["after", "before"],
+        }
     if op == "conv":
         start = ["nothing", "state", "pieces", "documents"]
         more: Factors = {"start": start, "bias": [False, True], "taps": [4, 3, 2], "sizes": _SIZES[op]}
@@ -70,7 +78,7 @@ def factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
     return found
 
 
-def _wide_factors_of(op: str, lengths: Sequence[int]) -> Factors:
+def wide_factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
     """What is crossed with sizes beyond a tile, over so few positions that the plain equations are quick."""
     if op not in _WIDE_SIZES:
         return {}
@@ -149,7 +157,7 @@ def _scan(op: str, row: Mapping[str, Any]) -> Case:
     heads, channels, columns = row["sizes"]
     own = 1 if op == "ssd" else channels
     time, sizes = (row["batch"], row["length"]), (heads, channels)
-    softplus, limit = row["softplus"], _LIMITS.get(row.get("limit"), ())
+    softplus, limit = row["softplus"], _LIMITS.get(row.get("limit"))
     write, idle = (32.0 if softplus or limit else 1.0), (-128.0 if softplus else -8.0 if limit else 0.0)
     raw = draw.of((idle,) * 7 + (write,), (*time, heads, own))
     bias = draw.of((-64, 32, 64) if softplus else (1, 2, 3), (heads, own)) if row["bias"] else None

@@ -124,6 +124,10 @@ ROWS = (
     Row(stage="batch", name="gates of a batch", asks="each row has its own z", length=5, batch=3, gate=True),
     Row(stage="groups", name="two groups", asks="heads h/g·i … share group i", length=9, heads=8, groups=2, batch=2),
     Row(
+        *(), stage="groups", name="groups of three", asks="a group that ends inside of a vector of channels or heads",
+        length=9, heads=6, channels=1, groups=2,
+    ),
+    Row(
         *(), stage="groups", name="four groups", asks="heads h/g·i … share group i", length=12, heads=8, groups=4,
         decay=BOTH, step=(0, 1), skip=True,
     ),
@@ -144,8 +148,8 @@ ROWS = (
         channels=2, columns=256, u=1, c=1,
     ),
     Row(
-        *(), stage="occupancy", name="98,688 inputs", asks="places of operands beyond 2^16", length=257, heads=32,
-        channels=4, columns=1, batch=3, decay=BOTH, step=RARELY, chunk=64,
+        *(), stage="occupancy", name="98,304 inputs", asks="places of operands beyond 2^16", length=16, heads=512,
+        channels=4, columns=1, batch=3, decay=BOTH, step=RARELY,
     ),
     Row(
         *(), stage="chunk", name="16 and one", asks="a second chunk of one step", length=17, decay=BOTH,

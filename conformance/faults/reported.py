@@ -1,4 +1,5 @@
-"""Bugs of kernels as people have reported them, each with its report: our functions, wrong where theirs were.
+"""Bugs of kernels as people have reported them, each with its report, or written without knowing the cases: our
+functions, wrong where theirs were.
 
 The reports were written by people who do not know the cases here. A bug is a function of the right one and of the
 arguments by their names; a class is one that remembers from call to call.
@@ -16,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from conformance.faults import numerics
+from conformance.faults import numerics, unforeseen
 
 Right = Callable[..., Any]
 Given = dict[str, Any]
@@ -286,4 +287,20 @@ REPORTED: dict[tuple[str, str], Reported] = {
     (_NORM, "gate on the other side for one row"): Reported(
         "crossing", "fla-org/flash-linear-attention#63", gate_of_one_row
     ),
+    (_SCAN, "group of a vector of four channels"): Reported("groups", "", unforeseen.group_of_four_channels),
+    (_SCAN, "last of odd columns lost at 1,024"): Reported("crossing", "", unforeseen.odd_column_lost),
+    (_SCAN, "exp to 1e-3 in columns beyond 16"): Reported("accuracy", "", unforeseen.coarse_beyond_a_tile),
+    (_SSD, "padding clamped from below"): Reported("last state", "", unforeseen.padding_clamped),
+    (_SSD, "document at a chunk missed after a state"): Reported(
+        "packed", "", unforeseen.document_at_a_chunk_missed
+    ),
+    (_SSD, "D of the first channel in the last tile"): Reported(
+        "crossing", "", unforeseen.skip_of_the_first_channel
+    ),
+    (_SSD, "C read with the strides of B"): Reported("crossing", "", unforeseen.strides_of_B),
+    (_SSD, "state read in whole tiles of columns"): Reported("crossing", "", unforeseen.state_read_in_whole_tiles),
+    (_STEP, "copy of a state updated"): Reported("crossing", "", unforeseen.copy_updated),
+    (_CONV, "bias after swish, of two taps"): Reported("crossing", "", unforeseen.bias_after_swish),
+    (_CONV, "bias of whole vectors of channels"): Reported("crossing", "", unforeseen.bias_of_whole_vectors),
+    (_CONV, "offsets of rows in 16 bits"): Reported("crossing", "", unforeseen.rows_wrap),
 }  # fmt: skip

@@ -64,6 +64,23 @@ def test_a_kernel_in_the_current_folder_or_a_file(path: str, folder: Path) -> No
     assert found.stdout.splitlines()[-1].startswith("right: all ")
 
 
+def test_a_file_beside_a_kernel_stands_in_for_no_package_of_ours(folder: Path) -> None:
+    """Its folder is looked in last."""
+    for name in ("verify", "compiler", "conformance"):
+        (folder / f"{name}.py").write_text("raise RuntimeError('a file beside the kernel was imported')\n")
+    for path in ("my_step.py:step", "my_step:step"):
+        found = construct("--kernel", path, *OPERATION, at=folder)
+        assert found.returncode == 0, found.stderr
+        assert found.stdout.splitlines()[-1].startswith("right: all ")
+
+
+def test_a_module_of_the_current_folder_whose_name_is_taken_is_refused(folder: Path) -> None:
+    (folder / "verify.py").write_text(STEP)
+    found = construct("--kernel", "verify:step", *OPERATION, at=folder)
+    assert found.returncode == 2 and "its name is taken by" in found.stderr and "FILE.py:function" in found.stderr
+    assert construct("--kernel", "verify.py:step", *OPERATION, at=folder).returncode == 0
+
+
 def test_junit_has_a_case_for_each_case(folder: Path) -> None:
     found = construct("--kernel", "my_step.py:wrong", *OPERATION, "--junit", "report.xml", "--json", at=folder)
     assert found.returncode == 1, found.stderr

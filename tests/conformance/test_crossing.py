@@ -11,9 +11,20 @@ from compiler.runtime.selective_scan import selective_scan
 from conformance import exact
 from conformance.cases import OPERATIONS
 from conformance.cases.covering import covering, tuples
-from conformance.cases.crossed import LENGTHS, STEPS, crossed_cases, factors_of, options_of, varied
+from conformance.cases.crossed import (
+    LENGTHS,
+    STEPS,
+    _documents,
+    crossed_cases,
+    factors_of,
+    options_of,
+    varied,
+    wide_factors_of,
+)
+from conformance.faults.small import step
 from conformance.judge import judge, run, trial, untaken
 from conformance.kernel import Kernel, kernel
+from conformance.layouts import laid_out
 
 
 def scan(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, return_last_state=False):
@@ -40,11 +51,11 @@ def met(rows, factors, strength) -> bool:
 
 @pytest.mark.parametrize("op", OPERATIONS)
 def test_any_three_options_meet(op: str) -> None:
-    factors = factors_of(op)
-    rows = covering(factors)
-    assert met(rows, factors, 3) and not met(rows[:-1], factors, 3)
-    most = sorted(len(values) for values in factors.values())[-3:]
-    assert len(rows) < 2 * most[0] * most[1] * most[2]
+    for factors in filter(None, (factors_of(op), wide_factors_of(op))):
+        rows = covering(factors)
+        assert met(rows, factors, 3) and not met(rows[:-1], factors, 3)
+        most = sorted(len(values) for values in factors.values())[-3:]
+        assert len(rows) < 2 * most[0] * most[1] * most[2]
 
 
 def test_fewer_factors_than_are_to_meet() -> None:
@@ -104,7 +115,8 @@ def test_an_option_that_is_not_taken_does_not_thin_the_rest() -> None:
 
     found = list(trial(kernel(narrow)))
     lacking = untaken("selective_scan", found)
-    assert lacking == {("groups", 2), ("start", "state"), ("start", "pieces"), ("start", "documents")}
+    begun = ("state", "pieces", "documents", "state and documents")
+    assert lacking == {("groups", 2), *(("start", value) for value in begun)}
     crossed = [each.case for each in found if each.case.stage == "crossing"]
     assert {each.finding.status for each in found if each.case.stage == "crossing"} == {"passed"}
     rows = [dict(options_of(case)) | {"length": case.inputs["u"].shape[2]} for case in crossed]
@@ -159,10 +171,42 @@ def test_operands_are_views_of_wider_ones() -> None:
     for case in crossed_cases("selective_scan", _all_but("views", "batch"), (64,)):
         heard.clear()
         assert run(tested, case).finding.status == "passed"
-        if case.options.get("views") and len(case.inputs["u"]) > 1:
+        if case.options.get("views") is True and len(case.inputs["u"]) > 1:
             assert heard == [[False, False, True, False, False]]
         elif not case.options.get("views"):
             assert heard == [[True] * 5]
+
+
+@pytest.mark.parametrize("op", ["selective_scan", "ssd", "conv"])
+def test_layouts_of_each_operand_are_its_own(op: str) -> None:
+    """The values stay, B and C lie differently in some case, and some operand has its channels as neighbours."""
+    differ, neighbours = 0, 0
+    for case in crossed_cases(op):
+        if case.options.get("views") == "mixed":
+            given = laid_out(op, case, case.inputs)
+            assert all(torch.equal(m, case.inputs[name]) for name, m in given.items())
+            differ += op != "conv" and given["B"].stride() != given["C"].stride()
+            x = given["x" if op == "conv" else "C"]
+            neighbours += x.stride(1) == 1 and x.shape[1] > 1 and x.shape[-1] > 1
+    assert neighbours > 5 and (differ > 20 or op == "conv")
+
+
+def test_what_is_written_beside_a_state_is_seen() -> None:
+    def spills(state, x, dt, A, B, C, D=None, z=None, dt_bias=None, dt_softplus=False):
+        y = step(state, x, dt, A, B, C, D, z, dt_bias, dt_softplus)
+        if state._base is not None:
+            state._base[:, 0] = 0
+        return y
+
+    found = {each.finding.says for each in trial(kernel(spills)) if each.finding.status == "failed"}
+    assert found == {"it writes beside its state"}
+
+
+def test_documents_stand_on_and_beside_the_borders_of_chunks() -> None:
+    for length, chunk in ((129, 64), (33, 16), (33, 8), (1025, 256)):
+        row = {"length": length, "chunk": chunk, "batch": 2, "start": "state and documents"}
+        begins = {sum(lengths[:i]) % chunk for lengths in _documents(row) for i in range(1, len(lengths))}
+        assert {0, 1, chunk - 1} <= begins
 
 
 def test_crossed_cases_are_the_same_again() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.crossed import crossed_cases
+from conformance.faults import unforeseen
 from conformance.faults.catalogue import Fault, faults
 from conformance.faults.reported import REPORTED
 from conformance.faults.runtime import MODEL_BUGS
@@ -100,6 +102,18 @@ def test_reported_bugs_stand_there_with_their_reports() -> None:
     assert not_found == re.findall(r"^- \*(.*?)\*: no case ", PAGE, re.MULTILINE)
 
 
+def test_bugs_by_one_who_had_not_seen_the_cases_stand_in_the_table() -> None:
+    """As many as the page says were not found at first."""
+    kept = [
+        name
+        for name, each in inspect.getmembers(unforeseen, inspect.isfunction)
+        if each.__module__ == unforeseen.__name__
+    ]
+    known = {found.twist.__name__ for found in REPORTED.values()}
+    assert {*kept} <= known and len(kept) == 30 - 18
+    assert "wrote 30 faults" in PAGE and "18 were found at first" in " ".join(PAGE.split())
+
+
 def test_the_numbers_of_crossed_cases() -> None:
     counts = [len(crossed_cases(op)) for op in OPERATIONS]
     words = "{} cases of the scan, {} of ssd, {} of a convolution and {} of a norm"
@@ -110,7 +124,7 @@ def test_what_exact_results_see_others_do_not_always() -> None:
     """What the page says of the table in words."""
     forward = sum(row.forward[0] for row in ROWS) / len(ROWS)
     modes = sum(row.modes[1] for row in ROWS) / len(ROWS)
-    assert 3 / 4 <= 1 - forward < 4 / 5 and 0.45 < 1 - modes < 0.5
+    assert 3 / 4 <= 1 - forward < 4 / 5 and 0.5 < 1 - modes < 0.55
 
 
 def test_it_tells_every_stage_mode_and_runtime() -> None:

@@ -1,0 +1,129 @@
+"""Bugs of a kind that no case was made for: their author knew the operations and had not seen the cases.
+
+They show only at some sizes, layouts or borders. Each is a function of the right one and of the arguments by their
+names, as in `conformance.faults.reported`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+Right = Callable[..., Any]
+Given = dict[str, Any]
+_TILE = 16
+
+
+def group_of_four_channels(right: Right, given: Given) -> Any:
+    """A vector of four channels reads the group of its first."""
+    channels = given["u"].shape[1]
+    for name in ("B", "C"):
+        if given[name].dim() == 4:
+            own = given[name].repeat_interleave(channels // given[name].shape[1], dim=1)
+            given[name] = own[:, torch.arange(channels) // 4 * 4]
+    return right(**given)
+
+
+def odd_column_lost(right: Right, given: Given) -> Any:
+    """The state handed on at 1,024 is copied in pairs of columns."""
+    length, columns = given["u"].shape[2], given["A"].shape[1]
+    if length <= 1024 or columns % 2 == 0 or columns == 1 or given.get("seq_idx") is not None:
+        return right(**given)
+    timed = [name for name in ("u", "delta", "B", "C", "z") if given.get(name) is not None]
+    before, state = right(**(given | {name: given[name][..., :1024] for name in timed}))
+    state = torch.cat([state[..., :-1], torch.zeros_like(state[..., -1:])], -1)
+    behind, last = right(**(given | {name: given[name][..., 1024:] for name in timed} | {"initial_state": state}))
+    return torch.cat([before, behind], -1), last
+
+
+def coarse_beyond_a_tile(right: Right, given: Given) -> Any:
+    """The exponent of columns from 16 on has three digits."""
+    A = given["A"].clone()
+    A[:, _TILE:] *= 1.002
+    return right(**(given | {"A": A}))
+
+
+def padding_clamped(right: Right, given: Given) -> Any:
+    """The steps behind the end are 0, then clamped from below."""
+    y, last = right(**given)
+    least, padding = given.get("dt_limit", (0.0,))[0], -given["x"].shape[1] % given["chunk_size"]
+    return y, last * torch.exp(given["A"].float() * least * padding)[:, None, None]
+
+
+def document_at_a_chunk_missed(right: Right, given: Given) -> Any:
+    """After an initial state, a document that begins with a chunk goes on with the state before."""
+    ids = given.get("seq_idx")
+    if ids is not None and given.get("initial_states") is not None:
+        begins = F.pad(ids[:, 1:] != ids[:, :-1], (1, 0))
+        begins[:, :: given["chunk_size"]] = False
+        given["seq_idx"] = begins.cumsum(1)
+    return right(**given)
+
+
+def skip_of_the_first_channel(right: Right, given: Given) -> Any:
+    """In the last tile of a head, and before a gate, every channel has the D of the first."""
+    D, width = given.get("D"), given["x"].shape[-1]
+    if D is not None and D.dim() == 2 and given.get("z") is not None and width > _TILE:
+        whole = width // _TILE * _TILE
+        given["D"] = torch.cat([D[:, :whole], D[:, :1].expand(-1, width - whole)], 1)
+    return right(**given)
+
+
+def strides_of_B(right: Right, given: Given) -> Any:
+    B, C = given["B"], given["C"]
+    if B.stride() != C.stride():
+        held = torch.empty(0, dtype=C.dtype).set_(C.untyped_storage())
+        places = torch.tensor(C.storage_offset())
+        for size, stride in zip(C.shape, B.stride(), strict=True):
+            places = places[..., None] + torch.arange(size) * stride
+        given["C"] = held[places % len(held)]
+    return right(**given)
+
+
+def state_read_in_whole_tiles(right: Right, given: Given) -> Any:
+    """Of a state that comes into a chunk C reads whole tiles of columns."""
+    columns, length, size = given["B"].shape[-1], given["x"].shape[1], given["chunk_size"]
+    if columns < _TILE or columns % _TILE == 0 or given.get("seq_idx") is not None:
+        return right(**given)
+    state, ys = given.get("initial_states"), []
+    seen = (torch.arange(columns) < columns // _TILE * _TILE).float()
+    for start in range(0, length, size):
+        timed = [name for name in ("x", "dt", "B", "C", "z") if given.get(name) is not None]
+        now = given | {name: given[name][:, start : start + size] for name in timed}
+        ys.append(right(**(now | {"initial_states": None if state is None else state * seen}))[0])
+        state = right(**(now | {"initial_states": state}))[1]
+    return torch.cat(ys, 1), state
+
+
+def copy_updated(right: Right, given: Given) -> Any:
+    """A state that is not dense is made so, and the copy is updated."""
+    return right(**(given | {"state": given["state"].contiguous()}))
+
+
+def bias_after_swish(right: Right, given: Given) -> Any:
+    bias = given.get("bias")
+    if bias is None or given.get("activation") != "swish" or given["weight"].shape[1] != 2:
+        return right(**given)
+    y, last = right(**(given | {"bias": None}))
+    return (y.float() + bias.float()[:, None]).to(y.dtype), last
+
+
+def bias_of_whole_vectors(right: Right, given: Given) -> Any:
+    """Where channels are neighbours in memory, the last ones that fill no vector of eight have no bias."""
+    x, bias = given["x"], given.get("bias")
+    if bias is not None and x.stride(1) == 1 and x.shape[2] > 1:
+        given["bias"] = bias * (torch.arange(len(bias)) < len(bias) // 8 * 8)
+    return right(**given)
+
+
+def rows_wrap(right: Right, given: Given) -> Any:
+    """Where a row begins is held in 16 bits."""
+    x = given["x"]
+    flat, size = x.flatten(), x[0].numel()
+    begins = [i * size % 2**16 for i in range(len(x))]
+    rows: list[Tensor] = [flat[begin : begin + size].reshape(x.shape[1:]) for begin in begins]
+    return right(**(given | {"x": torch.stack(rows)}))
