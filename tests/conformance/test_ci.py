@@ -17,6 +17,7 @@ from typer.main import get_command
 
 from conformance.judge import Finding
 from conformance.junit import junit
+from conformance.kernel import kernel_named
 from conformance.report import Tested
 from constructions.cli import app
 
@@ -64,8 +65,15 @@ def test_a_kernel_in_the_current_folder_or_a_file(path: str, folder: Path) -> No
     assert found.stdout.splitlines()[-1].startswith("right: all ")
 
 
+def test_the_folder_of_a_kernel_is_looked_in_last(folder: Path, monkeypatch) -> None:
+    """What is imported later, too, is found where it is installed."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before = [*sys.path]
+    kernel_named(f"{folder / 'my_step.py'}:step", "channel step")
+    assert sys.path == [*before, str(folder.resolve())]
+
+
 def test_a_file_beside_a_kernel_stands_in_for_no_package_of_ours(folder: Path) -> None:
-    """Its folder is looked in last."""
     for name in ("verify", "compiler", "conformance"):
         (folder / f"{name}.py").write_text("raise RuntimeError('a file beside the kernel was imported')\n")
     for path in ("my_step.py:step", "my_step:step"):
