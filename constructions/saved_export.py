@@ -53,6 +53,9 @@ def verify_export(
     if transformers:
         raise ValueError("--runtime transformers: it has no Mamba with gated MLPs; leave it out.")
     classes = mamba_classes()
+    if not (directory / WEIGHTS).is_file():  # by whose size it is decided how much may be built
+        gone = f"{directory / WEIGHTS} is missing, so nothing of it was run."
+        return Finding(None, None, [gone], gone, {})
     built = rebuilt(directory, record, RECORD)
     gated = gated_language_model(built.compiled)
     tasks = None if data is None else [recorded(data, built)]

@@ -110,7 +110,7 @@ def test_fuzzy_labels_by_a_walk() -> None:
 
 
 def test_files_of_ones_own(tmp_path) -> None:
-    inputs, labels = np.array([[0, 1, 2], [2, 1, 0]]), np.array([[-100, -100, 1], [-100, 0, -1]])
+    inputs, labels = np.array([[0, 1, 2], [2, 1, 0]]), np.array([[-100, -100, 1], [-100, 0, -100]])
     np.savez(tmp_path / "d.npz", inputs=inputs, labels=labels)
     task = Recorded(tmp_path / "d.npz", 3)
     (batch,) = task.exhaustive()
@@ -118,8 +118,11 @@ def test_files_of_ones_own(tmp_path) -> None:
     assert [len(b) for b in task.random(5, 0, batch_size=1)] == [1, 1] and task.exhaustive_count() == 2
     with pytest.raises(ValueError, match="token ids from 0 to 1"):
         Recorded(tmp_path / "d.npz", 2)
+    np.savez(tmp_path / "n.npz", inputs=inputs, labels=np.minimum(labels, -1))
+    with pytest.raises(ValueError, match="or -100 where nobody asks"):
+        Recorded(tmp_path / "n.npz", 3)
     np.savez(tmp_path / "e.npz", inputs=inputs)
-    with pytest.raises(ValueError, match="no .npz file with inputs and labels"):
+    with pytest.raises(ValueError, match="has no array labels"):
         Recorded(tmp_path / "e.npz", 3)
     np.savez(tmp_path / "f.npz", inputs=inputs, labels=labels[:1])
     with pytest.raises(ValueError, match="one common shape"):
