@@ -207,8 +207,12 @@ def by_offsets(bug: str = ""):
     ("bug", "wrong"), [("", ""), ("state handed on", "y"), ("state of the document before", "document_states")]
 )
 def test_documents_by_their_offsets(bug, wrong):
-    packed = [case for case in cases("ssd") if "seq_idx" in case.inputs and len(case.inputs["seq_idx"]) == 1]
+    single = [case for case in cases("ssd") if "seq_idx" in case.inputs and len(case.inputs["seq_idx"]) == 1]
+    packed = [case for case in single if "initial_states" not in case.inputs]
     assert len(packed) >= 2
+    for case in single:
+        if case not in packed:
+            assert judged(kernel(by_offsets(bug)), case).says == "it takes no single initial state beside cu_seqlens"
     found = [judged(kernel(by_offsets(bug)), case) for case in packed]
     if not bug:
         assert all(finding.status == "passed" for finding in found), found
