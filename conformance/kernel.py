@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from compiler.own_file import module_of
 from conformance.layouts import is_clean_beside, laid_out
 from conformance.loader import Case
 
@@ -289,16 +289,8 @@ def _module(name: str) -> ModuleType:
 
 def _file(path: Path) -> ModuleType:
     """A module from a file, whatever its name."""
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
     _look_in(path.resolve().parent)
-    name = f"kernel_of_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path.resolve())
-    assert spec is not None and spec.loader is not None  # it ends in .py
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # a dataclass looks for its module there
-    spec.loader.exec_module(module)
-    return module
+    return module_of(path)
 
 
 def _look_in(folder: Path) -> None:

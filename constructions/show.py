@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from compiler.own_file import module_of
 from constructions.registry import CONSTRUCTIONS, families
 from verify.arguments import run_own
 
@@ -56,10 +56,7 @@ def value_of(what: str):
 def _module(path: Path):
     if not path.is_file():
         raise ValueError(f"there is no file {path}.")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    run_own(str(path), spec.loader.exec_module, module, file=str(path))
-    return module
+    return run_own(str(path), module_of, path, file=str(path))
 
 
 def explained(compiled: Compiled, weight: str) -> str:

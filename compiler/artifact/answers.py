@@ -7,10 +7,8 @@ as the circuit's task, and the checker proves it or says where it stops.
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import json
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +21,7 @@ from compiler.artifact.schema import parse
 from compiler.driver import Compiled
 from compiler.language.arguments import close_to
 from compiler.language.input_language import InputLanguage
+from compiler.own_file import module_of
 
 Task = Callable[[list[str]], str | None]
 """From the tokens so far to the token that must score highest behind them; None where nobody asks."""
@@ -71,12 +70,7 @@ def task_function(task: object) -> Task:
     path = Path(file)
     if not path.is_file():
         raise ValueError(f"the task's file {file} does not exist")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"the task's file {file} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    module = module_of(path)
     found = getattr(module, name, None)
     if not callable(found):
         raise ValueError(f"{file} has no function {name!r}{close_to(name, vars(module))}")
@@ -93,11 +87,12 @@ def record(compiled: Compiled, task: Task) -> Answers:
     if alphabet is None:
         raise CheckpointError(f"the circuit {compiled.source.name!r} reads numbers, and a task is about tokens.")
     found: list[Asked] = []
+    letters = frozenset(alphabet.tokens)
     for rows in _sequences(compiled.source.token_language):
         scores = compiled.interpret(rows)
         for row, said in zip(rows.tolist(), scores, strict=True):
             names = [alphabet.tokens[i] for i in row]
-            answers = [_asked(task, names[: t + 1], alphabet.tokens) for t in range(len(names))]
+            answers = [_asked(task, names[: t + 1], letters) for t in range(len(names))]
             _compare(names, answers, said, alphabet.tokens)
             found.append(Asked(names, answers))
     made = Answers(VERSION, _name(task), _says(task), found)
@@ -133,14 +128,14 @@ def _walk(language: InputLanguage, length: int, seed: int) -> np.ndarray | None:
         return None
 
 
-def _asked(task: Task, names: list[str], letters: tuple[str, ...]) -> str | None:
+def _asked(task: Task, names: list[str], letters: frozenset[str]) -> str | None:
     try:
         answer = task(names)
     except Exception as error:
         error.add_note(f"raised by the task on the sequence: {' '.join(names)}")
         raise
     if answer is not None and (not isinstance(answer, str) or answer not in letters):
-        near = close_to(answer, letters) if isinstance(answer, str) else ""
+        near = close_to(answer, sorted(letters)) if isinstance(answer, str) else ""
         raise CheckpointError(
             f"the task answers {shown(answer)} on {' '.join(names)}; a token of the circuit or None is needed{near}."
         )

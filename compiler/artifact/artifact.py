@@ -56,14 +56,12 @@ class Artifact:
 
         task: what it should answer, by default the circuit's own; CheckpointError where it answers otherwise.
         """
-        asked = compiled.source.task if task is None else task
-        if asked is None:
-            compiled = savable(compiled)
-            return cls(compiled, packaged(compiled))
-        function = task_function(asked)
-        answers, claim = record(compiled, function), getattr(function, "claim", None)
+        asked, stated, answers = compiled.source.task if task is None else task, {}, None
+        if asked is not None:
+            function = task_function(asked)
+            answers, claim = record(compiled, function), getattr(function, "claim", None)
+            stated = {} if claim is None else {"task": dict(claim) | {"end": compiled.source.end}}
         compiled = savable(compiled)
-        stated = {} if claim is None else {"task": dict(claim) | {"end": compiled.source.end}}
         return cls(compiled, packaged(compiled), stated, answers)
 
     @cached_property

@@ -11,7 +11,7 @@ from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import MANIFEST
 from compiler.artifact.load import load_over_tokens
 from compiler.artifact.manifest import check_files, read_manifest
-from compiler.artifact.prompts import complaint
+from compiler.artifact.prompts import complaint, first_prompt
 from compiler.artifact.tokenizer import read_tokens
 from compiler.formats import format_of
 from compiler.language.alphabet import Alphabet
@@ -121,16 +121,14 @@ class Writer:
     def _check_begun(self, ids: list[int], stop: str | None) -> None:
         """ValueError where the prompt holds a whole prompt and then a text that the model does not write: nothing is
         promised behind that."""
-        walks, whole = self.language.walks([]), 0
-        while whole < len(ids) and all(state != self.language.asked for state, _ in walks):
-            walks, whole = self.language.walks([ids[whole]], walks), whole + 1
-        begun = ids[whole:]
-        if not self.language.asked or not begun:
+        prompt = first_prompt(self.language, ids)
+        begun = ids[len(prompt) :]
+        if not begun:
             return
-        (chain,) = self._run([ids[:whole]], None if stop is None else self.ids[stop], [len(begun)], lambda *_: False)
+        (chain,) = self._run([prompt], None if stop is None else self.ids[stop], [len(begun)], lambda *_: False)
         for given, right in zip(begun, [*chain, None]):
             if given != right:
-                names = " ".join(self.tokens[i] for i in ids[:whole])
+                names = " ".join(self.tokens[i] for i in prompt)
                 writes = "writes nothing more" if right is None else f"writes {self.tokens[right]!r}"
                 raise ValueError(
                     f"behind {names!r} the prompt goes on with {self.tokens[given]!r}, where the model {writes}; "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,15 @@ def test_what_is_no_function_is_refused(task, said, tmp_path):
         task_function(task.format(file=file) if isinstance(task, str) else task)
     with pytest.raises(TypeError, match="the task of circuit"):
         made(task=3)
+
+
+def test_an_oracle_s_file_may_have_the_name_of_a_package_of_ours(tmp_path):
+    import verify
+
+    file = tmp_path / "verify.py"
+    file.write_text("def right(tokens):\n    return None\n")
+    assert task_function(f"{file}:right")(["a"]) is None
+    assert sys.modules["verify"] is verify
 
 
 def _resealed(directory: Path) -> None:
