@@ -13,7 +13,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INPUTS := pyproject.toml constraints.txt scripts/install-mamba-cpu constructions/install_mamba.py
+INPUTS := pyproject.toml constraints.txt scripts/install-mamba-cpu constructions/command/install_mamba.py
 OWN := $(BIN)/python -m pip install --quiet --upgrade --no-deps --target build/runtimes
 INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation
 

@@ -1,1 +1,1 @@
-"""Constructions: one file per family of theorems, and the `construct` command."""
+"""Constructions: a folder for each paper, what all share, and the `construct` command."""

@@ -28,7 +28,7 @@ def main() -> None:
 
 def _run() -> int:
     starting = _show_life()
-    from constructions.cli import command_line
+    from constructions.command.cli import command_line
 
     if starting:
         sys.stderr.write(_CLEAR)

@@ -12,12 +12,12 @@ from compiler.driver import compile
 from compiler.runtime import mamba_classes
 from compiler.targets.s4d.mixer import S4DMixer
 from constructions.construction import Construction
-from constructions.plots import draw_bases, draw_rates, draw_sensitivity, draw_state
+from constructions.pictures.plots import draw_bases, draw_rates, draw_sensitivity, draw_state
+from constructions.pictures.state_history import state_history
 from constructions.selectivity.approximation_rate import rate_report
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.mqar import MQAR
-from constructions.state_history import state_history
 from verify.attention_sensitivity import attention_sensitivity
 from verify.sensitivity import sensitivity
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import compiler
-from constructions.artifact import build, save
+from constructions.checkpoints.artifact import build, save
 from constructions.selectivity.mqar import MQAR
 
 

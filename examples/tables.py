@@ -18,7 +18,7 @@ import torch
 from compiler.artifact.package import bare, bare_sizes
 from compiler.driver import compile
 from compiler.language.codebook import balanced, drawn
-from constructions.artifact import module_scores
+from constructions.checkpoints.artifact import module_scores
 from constructions.construction import Construction
 from constructions.gadgets import copy_decay, costs, lemmas
 from constructions.selectivity.approximation_rate import rate_report

@@ -98,7 +98,7 @@ def test_what_it_declares_is_checked(toy):
 
 
 def test_a_checkpoint_of_the_toys_verifies_from_its_files(toy, tmp_path):
-    from constructions.saved import verify_checkpoint
+    from constructions.checkpoints.saved import verify_checkpoint
 
     toy.compiled.save(tmp_path / "toy")
     found = verify_checkpoint(tmp_path / "toy", mode="random", samples=20)

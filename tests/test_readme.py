@@ -76,7 +76,7 @@ def test_every_page_is_in_the_index() -> None:
 
 
 def test_every_command_stands_in_a_panel_of_the_help() -> None:
-    from constructions.cli import app
+    from constructions.command.cli import app
 
     listed = [*app.registered_commands, *app.registered_groups]
     assert {entry.rich_help_panel for entry in listed} == set(PANELS)

@@ -83,7 +83,7 @@ class OwnLocal(_Own, Recurrence):
 
 def own_of(what: str) -> tuple[type[OwnProblem | OwnLocal], DPProblem | LocalProblem]:
     """(its construction, the problem) of FILE.py:NAME; ValueError in one sentence where it is none."""
-    from constructions.show import value_of
+    from constructions.command.show import value_of
 
     found = value_of(what)
     if isinstance(found, DPProblem):

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from constructions import display, grafting, requests
+from constructions.command import display, grafting, requests
+from constructions.command.options import Json
+from constructions.command.reporting import strict_json
 from constructions.experiments.names import ONE_RUN, WHAT, Item
-from constructions.options import Json
-from constructions.reporting import strict_json
 from constructions.token_selection import lemma_commands
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from compiler.analysis.linear_form import ONE
 from compiler.driver import Compiled, run_blocks
 from compiler.ir.block import trace
 from compiler.language import operations as ops
-from constructions import artifact
+from constructions.checkpoints import artifact
 from constructions.construction import CircuitFamily
 from constructions.experiments.entry import Entry
 from constructions.selectivity.with_position import KeepNthPosition

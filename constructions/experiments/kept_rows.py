@@ -7,9 +7,9 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from compiler.artifact.json_files import shown, text_of
+from constructions.command.reporting import write_whole
 from constructions.experiments.entry import Entry
 from constructions.experiments.run import Row, row_key
-from constructions.reporting import write_whole
 
 _CHAINS_END = [field.name for field in fields(Row)].index("promise")
 _TRAINED = "trained"

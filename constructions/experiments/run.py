@@ -12,7 +12,7 @@ from typing import Any
 
 from compiler.artifact.package import bare_sizes
 from compiler.errors import CompileError
-from constructions import artifact
+from constructions.checkpoints import artifact
 from constructions.construction import CircuitFamily
 from constructions.experiments.catalogue import EXPERIMENTS
 from constructions.experiments.details import detail_of

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from rich import box
 from rich.table import Column, Table
 
-from constructions.display import console
+from constructions.command.display import console
 from constructions.experiments.entry import Experiment
 from constructions.experiments.run import Row
 

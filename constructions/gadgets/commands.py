@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from constructions.display import console, working
-from constructions.numbers import Force, Out
-from constructions.options import Json, Plot, Seed
-from constructions.reporting import show, table_of, verdict
-from constructions.requests import picture_path
+from constructions.command.display import console, working
+from constructions.command.numbers import Force, Out
+from constructions.command.options import Json, Plot, Seed
+from constructions.command.reporting import show, table_of, verdict
+from constructions.command.requests import picture_path
 from constructions.selectivity.commands import run_over_numbers
 
 _COPY = (

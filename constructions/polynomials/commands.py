@@ -12,10 +12,10 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from constructions.display import console, working
-from constructions.numbers import Force, Out, check_out, checkpoint
-from constructions.options import Json, Seed
-from constructions.reporting import show, verdict
+from constructions.command.display import console, working
+from constructions.command.numbers import Force, Out, check_out, checkpoint
+from constructions.command.options import Json, Seed
+from constructions.command.reporting import show, verdict
 from verify.arrays import read_arrays
 
 if TYPE_CHECKING:

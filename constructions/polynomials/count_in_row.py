@@ -26,7 +26,7 @@ from verify.arguments import at_least
 from verify.tasks.count_in_row import CountInRow as Task
 
 if TYPE_CHECKING:
-    from compiler.machines.polynomial_s6 import PolynomialNetwork
+    from constructions.polynomials.polynomial_s6 import PolynomialNetwork
 
 
 @dataclass(frozen=True)

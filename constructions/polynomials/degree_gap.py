@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from compiler.machines.polynomial_circuit import Channel, Layer, PolynomialCircuit, lower
-from compiler.machines.polynomial_s6 import PolynomialNetwork
-from compiler.machines.polynomial_transition import Linear, Taylor, Transition
 from constructions.polynomials.linear_attention import on_polynomial_s6, random_head, tokens_of
+from constructions.polynomials.polynomial_circuit import Channel, Layer, PolynomialCircuit, lower
+from constructions.polynomials.polynomial_s6 import PolynomialNetwork
+from constructions.polynomials.polynomial_transition import Linear, Taylor, Transition
 from verify.polynomial_degree import attention_layers, degree, multilinear_degree
 
 LINEAR = Linear()

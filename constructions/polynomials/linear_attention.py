@@ -27,10 +27,10 @@ from compiler.language import memory
 from compiler.language.circuit import Circuit
 from compiler.language.source import numbers
 from compiler.language.types import Real
-from compiler.machines.polynomial_circuit import ALWAYS, Channel, Layer, PolynomialCircuit, lower
-from compiler.machines.polynomial_s6 import PolynomialNetwork
-from compiler.machines.polynomial_transition import Linear, Transition
 from constructions.construction import NumericConstruction, parameter
+from constructions.polynomials.polynomial_circuit import ALWAYS, Channel, Layer, PolynomialCircuit, lower
+from constructions.polynomials.polynomial_s6 import PolynomialNetwork
+from constructions.polynomials.polynomial_transition import Linear, Transition
 from verify.forward_error import gamma
 from verify.tasks.numbers import ROWS, AnyNumbers, NumberBatch, NumberTask, sizes_up_to
 

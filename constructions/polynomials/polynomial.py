@@ -16,11 +16,11 @@ import sympy
 import torch
 from sympy.polys.rings import ring
 
-from compiler.machines.polynomial_circuit import PolynomialCircuit, lower
-from compiler.machines.polynomial_s6 import PolynomialNetwork, torch_network
-from compiler.machines.polynomial_transition import TRANSITIONS
+from constructions.polynomials.polynomial_circuit import PolynomialCircuit, lower
 from constructions.polynomials.polynomial_circuits import expected_widths, lemma3, padded_length, theorem2
+from constructions.polynomials.polynomial_s6 import PolynomialNetwork, torch_network
 from constructions.polynomials.polynomial_terms import Polynomial, from_terms
+from constructions.polynomials.polynomial_transition import TRANSITIONS
 from verify.forward_error import Majorant
 
 _LARGEST_COEFFICIENT = {"float32": 2**60, "float64": 2**900}

@@ -6,7 +6,7 @@ on the right compute any multivariate polynomial of the input tokens at the last
 
 What the paper leaves unsaid. P must be affine and free in sign: Ā takes the values 0, 1 and
 any real number, so neither the Taylor variants nor the true exponential are such models
-(`compiler/machines/polynomial_transition.py` refuses them). B = C = 1 needs a constant: the sum
+(`constructions/polynomials/polynomial_transition.py` refuses them). B = C = 1 needs a constant: the sum
 of the one-hot positions. No SiLU and no convolution. The weights depend on the length.
 The powers must be gated to their one position. Ours: windows of copies END where the power is read (the
 text that we read has lost where the paper's stand), and factors are sorted by variable, which saves padding.
@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compiler.machines.polynomial_circuit import ALWAYS, Channel, Layer, PolynomialCircuit
+from constructions.polynomials.polynomial_circuit import ALWAYS, Channel, Layer, PolynomialCircuit
 from constructions.polynomials.polynomial_terms import Monomial, Polynomial
 
 FORMS = ("paper", "cancellation-free", "three-block")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.table import Table
 
-from constructions.display import console, show_report, working
-from constructions.numbers import Force, Out, check_out, checkpoint
-from constructions.options import Certify, Json, Plot, Samples
-from constructions.reporting import show, strict_json, verdict
-from constructions.requests import picture_path
+from constructions.command.display import console, show_report, working
+from constructions.command.numbers import Force, Out, check_out, checkpoint
+from constructions.command.options import Certify, Json, Plot, Samples
+from constructions.command.reporting import show, strict_json, verdict
+from constructions.command.requests import picture_path
 
 if TYPE_CHECKING:
     from constructions.construction import NumericConstruction
@@ -55,7 +55,7 @@ def haar_command(
         )
     with working("haar", quiet=as_json) as bars:
         check_out(out, force)
-        from constructions.plots import draw_bases
+        from constructions.pictures.plots import draw_bases
         from constructions.selectivity import haar, haar_bases
 
         result = haar.haar_report(levels, form, samples, seed, arch)
@@ -96,7 +96,7 @@ def rate_command(
     if plot:
         picture_path(plot, "--plot")
     with working("approximation-rate", quiet=as_json):
-        from constructions.plots import draw_rates
+        from constructions.pictures.plots import draw_rates
         from constructions.selectivity.approximation_rate import rate_report
 
         result = rate_report(breaks.split(","), values.split(","), bases)
@@ -147,7 +147,7 @@ def run_over_numbers(
     check_out(out, force)
     with working(construction.name, quiet=as_json) as bars:
         from compiler.artifact.package import bare_sizes, size_fields
-        from constructions import artifact, guarantee
+        from constructions.checkpoints import artifact, guarantee
 
         built = artifact.build(construction)
         stack = built.stack()

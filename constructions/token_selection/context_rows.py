@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from compiler.machines.relu_gadgets.context_match import ContextMatch
-from compiler.machines.relu_gadgets.embedding import context_keys, every_word
-from compiler.machines.relu_gadgets.random_features import RandomFeatures
-from compiler.machines.relu_network import ReluNetwork
+from compiler.machines.fnn_ssm.relu_network import ReluNetwork
 from constructions.token_selection.base import digits
 from constructions.token_selection.lemmas import Row, row_of
+from constructions.token_selection.relu_gadgets.context_match import ContextMatch
+from constructions.token_selection.relu_gadgets.embedding import context_keys, every_word
+from constructions.token_selection.relu_gadgets.random_features import RandomFeatures
 from verify import lemma_bounds as stated
 from verify.bounds import repeated_ngram_bound
 

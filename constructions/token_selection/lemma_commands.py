@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from constructions.display import console, working
-from constructions.options import Json, Plot, Seed
-from constructions.reporting import show, table_of, verdict
-from constructions.requests import picture_path
+from constructions.command.display import console, working
+from constructions.command.options import Json, Plot, Seed
+from constructions.command.reporting import show, table_of, verdict
+from constructions.command.requests import picture_path
 
 MOST_FEATURES = 1 << 12
 LEMMA_COLUMNS = ("lemma", "what", "L", "W", "S", "D", "bound", "error")

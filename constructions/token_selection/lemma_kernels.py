@@ -9,9 +9,9 @@ from math import ceil, e, log, log2, pi
 
 import numpy as np
 
-from compiler.machines.relu_gadgets import kernel
-from compiler.machines.relu_gadgets.embedding import context_keys, context_vectors, sign_embedding
 from constructions.token_selection.lemmas import AT_ONCE, Row, row_of
+from constructions.token_selection.relu_gadgets import kernel
+from constructions.token_selection.relu_gadgets.embedding import context_keys, context_vectors, sign_embedding
 from verify import lemma_bounds as stated
 
 FEWEST_SEQUENCES = 400  # a context of three words comes again in every thirtieth

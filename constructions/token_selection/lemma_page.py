@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler.artifact.json_files import text_of
-from constructions.reporting import write_whole
+from constructions.command.reporting import write_whole
 from constructions.token_selection import context_rows, lemma_kernels, soft_selection
 from constructions.token_selection.lemmas import Row, cases
 
@@ -15,8 +15,8 @@ HEAD = """# The lemmas of paper D as ReLU networks
 
 Paper D ("State Space Models are Provably Comparable to Transformers in Dynamic Token Selection") states Lemmas F.1–F.6,
 H.1, H.3 and 3.3 up to constants. Here each is a network with every constant written out, in
-`compiler/machines/relu_gadgets/`; the proofs are the docstrings. Weights are integers and fractions, so a network runs
-exactly, in float64 and as a torch module (`compiler.machines.relu_network`).
+`constructions/token_selection/relu_gadgets/`; the proofs are the docstrings. Weights are integers and fractions, so a
+network runs exactly, in float64 and as a torch module (`compiler.machines.fnn_ssm.relu_network`).
 
     construct reproduce lemmas --samples 100000 --keep docs/selection_lemmas.json --page docs/selection_lemmas.md
 

@@ -13,11 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from compiler.machines.relu_gadgets.approximation import Approximation
-from compiler.machines.relu_gadgets.cosine import cosine
-from compiler.machines.relu_gadgets.exponential import exponential
-from compiler.machines.relu_gadgets.products import clip, product, product_of_many, square
-from compiler.machines.relu_gadgets.reciprocal import parts_within, ratio_teeth, ratio_within, reciprocal_within
+from constructions.token_selection.relu_gadgets.approximation import Approximation
+from constructions.token_selection.relu_gadgets.cosine import cosine
+from constructions.token_selection.relu_gadgets.exponential import exponential
+from constructions.token_selection.relu_gadgets.products import clip, product, product_of_many, square
+from constructions.token_selection.relu_gadgets.reciprocal import (
+    parts_within,
+    ratio_teeth,
+    ratio_within,
+    reciprocal_within,
+)
 from verify import lemma_bounds as stated
 
 GRID = 2.0**20

@@ -11,9 +11,9 @@ import torch
 
 from compiler.driver import compile
 from compiler.machines.fnn_ssm import CompiledNetwork
+from constructions.command.reporting import strict_json
+from constructions.command.requests import check_exhaustive
 from constructions.construction import CircuitFamily
-from constructions.reporting import strict_json
-from constructions.requests import check_exhaustive
 from verify.check import Verification, check, chosen_batches
 from verify.obstructions import Capacity, Obstruction, summary
 
@@ -103,7 +103,7 @@ def obstructions(built: BuiltNetwork) -> list[Obstruction]:
 
 def run(construction: CircuitFamily, mode: str, samples: int, as_json: bool) -> bool:
     """Build, verify and show; whether it came out as promised."""
-    from constructions import display
+    from constructions.command import display
 
     with display.progress(quiet=as_json) as bars:
         with bars.stage("compile"):
@@ -122,7 +122,7 @@ def run(construction: CircuitFamily, mode: str, samples: int, as_json: bool) -> 
 def _show(told: dict[str, Any]) -> None:
     from rich.table import Table
 
-    from constructions.display import console
+    from constructions.command.display import console
 
     console.print(f"[bold]{told['construction']}[/bold] on fnn+ssm  {told['theorem']}")
     by_hand = [told["by_hand"]] if told["by_hand"] else []

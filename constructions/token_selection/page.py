@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from constructions.command.reporting import strict_json
 from constructions.construction import Construction
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.selective_copy import SelectiveCopy
-from constructions.reporting import strict_json
 from constructions.token_selection import network
 from constructions.token_selection.copy_ngram import CopyNgram
 from constructions.token_selection.recall import AssociativeRecall
@@ -95,7 +95,7 @@ def reproduce(path: Path | None, plot: Path | None, as_json: bool) -> None:
     """Compile and show; path: a page whose table is written anew."""
     import typer
 
-    from constructions import display
+    from constructions.command import display
 
     if plot is not None:
         raise ValueError(f"--plot {plot}: token-selection has no figure; leave out --plot.")

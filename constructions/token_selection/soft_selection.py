@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from compiler.machines.relu_gadgets import kernel
-from compiler.machines.relu_gadgets.embedding import context_keys
-from compiler.machines.relu_gadgets.selection import SoftSelection, sharpness, unit_scale
 from constructions.token_selection.lemmas import Row, row_of
+from constructions.token_selection.relu_gadgets import kernel
+from constructions.token_selection.relu_gadgets.embedding import context_keys
+from constructions.token_selection.relu_gadgets.selection import SoftSelection, sharpness, unit_scale
 from verify import lemma_bounds as stated
 from verify.arguments import at_least
 

@@ -23,7 +23,7 @@ from compiler.artifact.compare import weight_differences
 from compiler.artifact.model import Stack
 from compiler.artifact.package import bare_sizes
 from compiler.errors import CompileError
-from constructions import artifact
+from constructions.checkpoints import artifact
 from constructions.construction import Construction
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.places import Arch

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from compiler.artifact.json_files import shown, text_of
+from constructions.command.reporting import strict_json, write_whole
 from constructions.copy_dp.places import Arch
-from constructions.reporting import strict_json, write_whole
 from constructions.token_selection.page import with_table_at
 from constructions.token_selection.statements import ARCHS, STATEMENTS, Row, Run, Statement, measure
 
@@ -107,7 +107,7 @@ def reproduce(
     """Run what is not kept, show all of it; page: one whose table is written anew from all that --keep holds."""
     import typer
 
-    from constructions import display
+    from constructions.command import display
 
     with display.progress(quiet=as_json) as bars:
         rows = run(only, samples, seed, keep, bars("statements", len(chosen(only))))

@@ -10,9 +10,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from constructions.display import console, working
-from constructions.options import Json
-from constructions.reporting import strict_json
+from constructions.command.display import console, working
+from constructions.command.options import Json
+from constructions.command.reporting import strict_json
 
 if TYPE_CHECKING:
     from constructions.truths.truth import Finding, Truth

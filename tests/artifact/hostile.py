@@ -52,12 +52,12 @@ from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CIRCUIT, MANIFEST, SEALED_FILES, WEIGHTS
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import sealed
-from constructions import artifact, saved
-from constructions.artifact import Built
+from constructions.checkpoints import artifact, saved
+from constructions.checkpoints.artifact import Built
+from constructions.checkpoints.guarantee import Proof, proof_of
+from constructions.checkpoints.saved import verify_checkpoint
 from constructions.construction import CircuitFamily
-from constructions.guarantee import Proof, proof_of
 from constructions.registry import families
-from constructions.saved import verify_checkpoint
 from constructions.selectivity.mqar import MQAR
 from tests.artifact import oversized
 from verify.certificates import Violated

@@ -11,7 +11,7 @@ import torch
 from compiler.artifact import CheckpointError
 from compiler.artifact.adopt import adopt
 from compiler.artifact.files import MANIFEST, SEALED_FILES
-from constructions.saved import verify_checkpoint
+from constructions.checkpoints.saved import verify_checkpoint
 from tests.constructions.test_construct import run
 
 transformers = pytest.importorskip("transformers")

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from compiler import Alphabet, CheckpointError, Circuit, InputLanguage, Tokens, compile, count, readout_integer
 from compiler.artifact.answers import read_answers, task_function
 from compiler.artifact.manifest import manifest_content, sealed
-from constructions.cli import app
+from constructions.command.cli import app
 from verify import Counted
 
 LETTERS = Alphabet.of("a", "b", "c", *(str(n) for n in range(9)))

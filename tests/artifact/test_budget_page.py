@@ -7,7 +7,7 @@ from pathlib import Path
 
 from compiler.artifact.json_files import LARGEST_FILE
 from compiler.language.data import budget as ours
-from constructions import saved
+from constructions.checkpoints import saved
 from verify.checker import budget as checkers
 
 PAGE = Path(__file__).parents[2] / "docs" / "proofs.md"

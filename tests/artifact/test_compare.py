@@ -16,10 +16,10 @@ from compiler.artifact.artifact import Artifact
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.json_files import canonical_json, read_json
 from compiler.artifact.manifest import manifest_content, sealed
-from constructions import artifact
-from constructions.guarantee import proof_of
+from constructions.checkpoints import artifact
+from constructions.checkpoints.guarantee import proof_of
+from constructions.checkpoints.saved import verify_checkpoint
 from constructions.registry import CONSTRUCTIONS
-from constructions.saved import verify_checkpoint
 from constructions.selectivity.mqar import MQAR
 
 LETTERS = Alphabet.of("a", "b", ".", *(str(n) for n in range(9)))

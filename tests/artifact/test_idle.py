@@ -9,7 +9,7 @@ import torch
 
 import compiler
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, readout_one_hot
-from constructions.saved import verify_checkpoint
+from constructions.checkpoints.saved import verify_checkpoint
 from tests.constructions.test_construct import run
 
 LETTERS = Alphabet.of("a", "b", "c")

@@ -19,7 +19,7 @@ from conformance.judge import Finding
 from conformance.junit import junit
 from conformance.kernel import kernel_named
 from conformance.report import Tested
-from constructions.cli import app
+from constructions.command.cli import app
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "conformance.md").read_text("utf-8")
@@ -154,7 +154,7 @@ def test_bad_input_is_one_sentence(arguments: tuple[str, ...], says: str, folder
 
 def test_a_file_that_cannot_be_written_leaves_no_half(folder: Path, monkeypatch) -> None:
     """The whole document is made first, and then put in place."""
-    from constructions import reporting
+    from constructions.command import reporting
 
     (folder / "report.xml").write_text("before")
     monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))

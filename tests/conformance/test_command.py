@@ -12,7 +12,7 @@ import torch
 from typer.testing import CliRunner
 
 from compiler.runtime.selective_scan import selective_scan
-from constructions.cli import app
+from constructions.command.cli import app
 
 
 def run(*arguments: str):

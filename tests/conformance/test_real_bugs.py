@@ -22,7 +22,7 @@ from conformance.models.modes import MODE_STAGES
 from conformance.report import models_in
 from conformance.runtimes import known
 from conformance.runtimes.borrowed import AtThatTime
-from constructions.cli import app
+from constructions.command.cli import app
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "conformance.md").read_text("utf-8")

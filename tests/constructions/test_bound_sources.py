@@ -9,7 +9,7 @@ import pytest
 
 from compiler.artifact.package import bare_sizes
 from compiler.driver import compile
-from constructions import display
+from constructions.command import display
 from constructions.selectivity.absolute_time import AbsoluteTime
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth

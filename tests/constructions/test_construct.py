@@ -19,7 +19,8 @@ import compiler
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import manifest_content, sealed
 from compiler.runtime import torch_only_transformers
-from constructions import artifact, cli
+from constructions.checkpoints import artifact
+from constructions.command import cli
 from constructions.registry import CONSTRUCTIONS
 from constructions.selectivity.mqar import MQAR
 

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 import compiler
 from compiler.artifact.numeric import numeric_stack
 from compiler.artifact.package import bare_sizes
-from constructions import artifact
-from constructions.cli import app
+from constructions.checkpoints import artifact
+from constructions.command.cli import app
 from constructions.copy_dp.copy_vectors import CopyVectors
 
 

@@ -13,7 +13,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
 from compiler.language.words import count
-from constructions import artifact
+from constructions.checkpoints import artifact
 from constructions.polynomials.count_in_row import CountInRow, on_polynomial_s6
 from constructions.polynomials.degree_gap import last_output
 from verify.tasks.count_in_row import run_lengths

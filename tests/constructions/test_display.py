@@ -2,9 +2,9 @@
 
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, readout_one_hot
 from compiler.artifact.artifact import Artifact
-from constructions import display
-from constructions.artifact import build, report, verify
-from constructions.saved_circuit import SavedCircuit
+from constructions.checkpoints.artifact import build, report, verify
+from constructions.checkpoints.saved_circuit import SavedCircuit
+from constructions.command import display
 
 LETTERS = Alphabet.of("a", "b")
 OUTPUT = readout_one_hot(Tokens(LETTERS).one_hot().shift(1), LETTERS)

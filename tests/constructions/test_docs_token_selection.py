@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from constructions.cli import app
+from constructions.command.cli import app
 from constructions.token_selection import page
 
 PAGE = Path(__file__).parents[2] / "docs" / "token_selection.md"

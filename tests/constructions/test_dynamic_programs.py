@@ -10,7 +10,7 @@ import pytest
 from compiler.artifact.generate import generate
 from compiler.artifact.package import bare_sizes
 from compiler.driver import compile
-from constructions import artifact
+from constructions.checkpoints import artifact
 from constructions.copy_dp.chains import ChainConstruction
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.knapsack import Knapsack

@@ -13,7 +13,7 @@ from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.generate import Writer
 from compiler.artifact.load import load
-from constructions import artifact
+from constructions.checkpoints import artifact
 from constructions.copy_dp.own_problem import OwnProblem
 from constructions.copy_dp.problem import DPProblem
 from constructions.registry import families

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from constructions.cli import app
+from constructions.command.cli import app
 from constructions.gadgets import copy_decay, lemmas
 
 

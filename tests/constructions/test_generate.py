@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from compiler import Alphabet, Circuit, Tokens, compile, generate, readout_integer
 from compiler.artifact.generate import Writer
 from compiler.language.input_language import InputLanguage
-from constructions import artifact
-from constructions.cli import app
+from constructions.checkpoints import artifact
+from constructions.command.cli import app
 from constructions.copy_dp.words import EditDistance
 from verify.generation import check_generation
 

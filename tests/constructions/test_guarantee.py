@@ -12,10 +12,10 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout_integer
 from compiler.language.source import Tokens
 from compiler.language.words import count
-from constructions import artifact
-from constructions.guarantee import proof_of, sentence
+from constructions.checkpoints import artifact
+from constructions.checkpoints.guarantee import proof_of, sentence
+from constructions.checkpoints.saved import verify_checkpoint
 from constructions.registry import CONSTRUCTIONS
-from constructions.saved import verify_checkpoint
 from verify.checker.check import UNSTATED, Verdict, check
 
 PROVED = [

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from compiler.errors import CompileError
-from compiler.machines.polynomial_circuit import lower
-from compiler.machines.polynomial_s6 import torch_network
-from compiler.machines.polynomial_transition import Exponential, Taylor
 from constructions.polynomials.linear_attention import Head, HeadOnMamba, on_polynomial_s6, random_head, tokens_of
+from constructions.polynomials.polynomial_circuit import lower
+from constructions.polynomials.polynomial_s6 import torch_network
+from constructions.polynomials.polynomial_transition import Exponential, Taylor
 
 SHAPES = [(1, 1, 1), (3, 2, 4), (4, 4, 2), (2, 5, 1)]
 
@@ -80,7 +80,7 @@ def test_misshapen_weights_are_refused():
 
 
 def test_a_layer_whose_columns_are_not_constant_passes_no_constant_on():
-    from compiler.machines.polynomial_circuit import Layer, PolynomialCircuit
+    from constructions.polynomials.polynomial_circuit import Layer, PolynomialCircuit
 
     layer = Layer([], ["y"], write=({"one": 2},))
     with pytest.raises(CompileError, match="use the residual"):

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from constructions import artifact
-from constructions.artifact import build
-from constructions.guarantee import proof_of
-from constructions.saved import recorded
+from constructions.checkpoints import artifact
+from constructions.checkpoints.artifact import build
+from constructions.checkpoints.guarantee import proof_of
+from constructions.checkpoints.saved import recorded
 from constructions.selectivity.fuzzy_recall import FuzzyRecall
 from constructions.selectivity.in_context_recall import InContextRecall
 from constructions.selectivity.keep_nth import KeepNth

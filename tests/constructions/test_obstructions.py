@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import sealed
-from constructions import artifact
-from constructions.cli import app
+from constructions.checkpoints import artifact
+from constructions.command.cli import app
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.selective_copy import SelectiveCopy
 from constructions.token_selection.copy_ngram import CopyNgram

@@ -17,9 +17,9 @@ import pytest
 from typer.testing import CliRunner
 
 from compiler import generate
-from constructions import artifact
 from constructions.__main__ import main
-from constructions.cli import app
+from constructions.checkpoints import artifact
+from constructions.command.cli import app
 from constructions.copy_dp.local_problem import LocalProblem
 from constructions.copy_dp.own_problem import OwnLocal, OwnProblem
 from constructions.copy_dp.problem import DPProblem

@@ -13,12 +13,12 @@ from compiler.artifact.model import Stack
 from compiler.artifact.package import bare, language_model
 from compiler.driver import compile
 from constructions.gadgets import costs
-from constructions.plots import draw_state
+from constructions.pictures.plots import draw_state
+from constructions.pictures.state_history import state_history
 from constructions.polynomials.count_in_row import CountInRow
 from constructions.selectivity.induction_heads import BLANK, InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.mqar import MQAR
-from constructions.state_history import state_history
 
 ROOT = Path(__file__).parents[2]
 TEXT = "v1 v0 v2 v1 v3 v2 v1 v3 v3 v0"

@@ -11,12 +11,12 @@ import pytest
 import sympy
 
 from compiler.errors import CompileError
-from compiler.machines.polynomial_circuit import ALWAYS, lower
-from compiler.machines.polynomial_transition import Exponential, Squashed, Taylor
 from constructions.polynomials.polynomial import PolynomialModel, build, build_monomial, formula, measured, report
+from constructions.polynomials.polynomial_circuit import ALWAYS, lower
 from constructions.polynomials.polynomial_circuits import FORMS, expected_widths, padded_length, theorem2
 from constructions.polynomials.polynomial_expression import parse_polynomial
 from constructions.polynomials.polynomial_terms import Monomial, Polynomial, from_terms
+from constructions.polynomials.polynomial_transition import Exponential, Squashed, Taylor
 
 EXAMPLE = "5*x1**2*x3**3 - x2 + 7"
 

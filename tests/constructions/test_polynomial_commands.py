@@ -11,8 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from compiler.errors import CompileError
-from compiler.machines.polynomial_s6 import PolynomialNetwork
-from constructions.cli import app
+from constructions.command.cli import app
 from constructions.polynomials import (
     degree_gap,
     linear_attention,
@@ -20,6 +19,7 @@ from constructions.polynomials import (
     polynomial_mamba,
     polynomial_mamba_report,
 )
+from constructions.polynomials.polynomial_s6 import PolynomialNetwork
 from verify import generalization
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from compiler.artifact.generate import Writer
 from compiler.artifact.prompts import complaint
 from compiler.language.alphabet import Alphabet
 from compiler.language.input_language import InputLanguage
-from constructions import artifact
+from constructions.checkpoints import artifact
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.knapsack import Knapsack
 from constructions.copy_dp.lists import LongestIncreasingSubsequence, MaximumSubarray

@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from typer.testing import CliRunner
 
-from constructions.cli import app, main
+from constructions.command.cli import app, main
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_a_directory_that_takes_no_file_still_gets_its_verdict(checkpoint, monke
     def refuse(path, text):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("constructions.prove.write_whole", refuse)
+    monkeypatch.setattr("constructions.command.prove.write_whole", refuse)
     run = CliRunner().invoke(app, ["prove", str(checkpoint)])
     assert run.exit_code == 0 and "arithmetic: proved" in run.stdout
     assert "proof.json is not written: permission denied" in run.stderr

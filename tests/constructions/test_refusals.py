@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from constructions import __main__ as front
-from constructions.cli import app
+from constructions.command.cli import app
+from constructions.command.requests import MOST_EXHAUSTIVE, check_exhaustive
 from constructions.registry import CONSTRUCTIONS
-from constructions.requests import MOST_EXHAUSTIVE, check_exhaustive
 from constructions.selectivity.mqar import MQAR
 
 ROOT = Path(__file__).parents[2]
@@ -148,7 +148,7 @@ def test_a_place_that_takes_nothing_is_refused_before_the_work(arguments, refuse
     def work(*_args, **_options):
         raise AssertionError("work began")
 
-    monkeypatch.setattr("constructions.display.progress", work)
+    monkeypatch.setattr("constructions.command.display.progress", work)
     assert "/proc" in refused(*arguments, "/proc/made.png" if "plot" in arguments[-1] else "/proc/made.json")
 
 

@@ -11,11 +11,11 @@ import pytest
 
 from compiler.errors import CompileError
 from constructions.__main__ import main
+from constructions.command.display import console
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.lists import LongestIncreasingSubsequence
 from constructions.copy_dp.local import Fibonacci
 from constructions.copy_dp.tables import MatrixChain
-from constructions.display import console
 from constructions.experiments import run as reproduce
 from constructions.experiments.entry import Entry
 from constructions.experiments.kept_rows import KeptRows

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 import compiler
 from compiler.artifact.manifest import file_hash
 from compiler.runtime import has_mamba_ssm
-from constructions import artifact
-from constructions.cli import app
+from constructions.checkpoints import artifact
+from constructions.command.cli import app
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.token_selection.recall import AssociativeRecall
 from tests.circuits.case import is_a, is_b, over_abc

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from compiler.ir import printer
+from constructions.command.show import compiled_of, explained
 from constructions.registry import CONSTRUCTIONS
-from constructions.show import compiled_of, explained
 from tests.circuits import CASES
 
 OWN = """

@@ -10,14 +10,14 @@ import pytest
 from compiler.artifact.package import bare_sizes
 from compiler.driver import compile
 from compiler.passes import schedule
-from constructions.artifact import build, report
+from constructions.checkpoints.artifact import build, report
+from constructions.command.display import show_report
 from constructions.construction import Construction
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.local import CoinChange, Fibonacci
 from constructions.copy_dp.phonebook import Phonebook
 from constructions.copy_dp.viterbi import Viterbi
 from constructions.copy_dp.words import EditDistance, LongestCommonSubsequence
-from constructions.display import show_report
 from constructions.experiments.catalogue import EXPERIMENTS
 from constructions.experiments.chains import chains, every_chain
 from constructions.experiments.run import Row

@@ -9,8 +9,8 @@ import torch
 from typer.testing import CliRunner
 
 from compiler.driver import compile
-from constructions import artifact
-from constructions.cli import app
+from constructions.checkpoints import artifact
+from constructions.command.cli import app
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.selective_copy import SelectiveCopy
 from constructions.token_selection import network

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from typer.testing import CliRunner
 
-from constructions.cli import app
+from constructions.command.cli import app
 from constructions.experiments import training
 from tests.graft.hosts import induction_answers
 

@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from constructions.reporting import strict_json
+from constructions.command.reporting import strict_json
 from constructions.truths.collection import TRUTHS, chosen
 from constructions.truths.commands import as_data
 from constructions.truths.page import PAGE, page

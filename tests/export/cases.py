@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 import compiler
-from constructions import artifact
+from constructions.checkpoints import artifact
 from constructions.construction import Construction
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.selective_copy import SelectiveCopy

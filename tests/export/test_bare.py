@@ -13,9 +13,9 @@ from compiler import compile
 from compiler.export import ExportError, bare, read
 from compiler.export.checkpoint import SavedModel
 from compiler.runtime import block_classes
-from constructions import artifact
+from constructions.checkpoints import artifact
+from constructions.checkpoints.saved import verify_checkpoint
 from constructions.copy_dp.copy import Copy
-from constructions.saved import verify_checkpoint
 from constructions.selectivity.mqar import MQAR
 from tests.graft.hosts import counter, induction
 

@@ -5,9 +5,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from constructions import artifact
-from constructions.cli import app
-from constructions.exporting import default_path
+from constructions.checkpoints import artifact
+from constructions.command.cli import app
+from constructions.command.exporting import default_path
 from constructions.selectivity.keep_nth import KeepNth
 
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from compiler.artifact.tokenizer import tokenizer_files
 from compiler.graft import direct_sum
-from constructions.cli import app
+from constructions.command.cli import app
 from tests.constructions.test_refusals import run
 from tests.graft.hosts import VOCAB, host, host_text
 

@@ -5,8 +5,8 @@ import json
 import numpy as np
 from typer.testing import CliRunner
 
-from constructions import graft_experiment as experiment
-from constructions.cli import app
+from constructions.command.cli import app
+from constructions.experiments import graft as experiment
 from tests.graft.hosts import induction_answers
 
 

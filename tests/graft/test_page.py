@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from compiler.graft.measure import host_difference
-from constructions import graft_experiment as experiment
+from constructions.experiments import graft as experiment
 from tests.graft.hosts import counter
 from tests.graft.test_trainable import compiled
 

@@ -19,8 +19,8 @@ from compiler import (
     readout_one_hot,
 )
 from compiler.graft import union
+from constructions.checkpoints.saved import verify_checkpoint
 from constructions.registry import CONSTRUCTIONS
-from constructions.saved import verify_checkpoint
 from tests.graft.hosts import count_answers, counter, induction, induction_answers
 from verify.checker.check import check
 

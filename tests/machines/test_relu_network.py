@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from compiler.machines.relu_network import ReluNetwork, SparseAffine, linear, of_one_input, select, side_by_side
+from compiler.machines.fnn_ssm.relu_network import ReluNetwork, SparseAffine, linear, of_one_input, select, side_by_side
 
 FIRST, SECOND = [[1, -2], [Fraction(1, 2), 0], [0, 3]], [[1, -1, 2], [0, 4, 0]]
 BIAS = [1, 0, Fraction(-3, 4)]

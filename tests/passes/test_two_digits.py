@@ -211,7 +211,7 @@ def test_a_query_under_a_late_condition_reads_nothing_where_it_fails():
 
 
 def test_a_checkpoint_remembers_how_many_columns_were_allowed(tmp_path):
-    from constructions.saved import rebuild, verify_checkpoint
+    from constructions.checkpoints.saved import rebuild, verify_checkpoint
 
     read = memory.write(key.shift(1), number, is_value, "first").read(key)
     circuit = Circuit("own", _scores(read), InputLanguage.everything(LETTERS, 12))

@@ -15,8 +15,8 @@ from compiler.artifact.package import bare, bare_sizes, language_model
 from compiler.exactness.compare import Miscompiled
 from compiler.targets.family import mixer_prefix
 from compiler.targets.mamba2 import family, groups
-from constructions import artifact
-from constructions.cli import app
+from constructions.checkpoints import artifact
+from constructions.command.cli import app
 from constructions.selectivity.mqar import MQAR
 from tests.circuits import over_abc
 from tests.graft.hosts import induction

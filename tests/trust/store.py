@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from constructions.reporting import write_whole
+from constructions.command.reporting import write_whole
 from tests.fuzz.run import DTYPES, FORMS, TARGETS
 from tests.trust.parts import Part
 from tests.trust.ranges import Range, merged, missing

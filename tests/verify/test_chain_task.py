@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from constructions import artifact
+from constructions.checkpoints import artifact
 from constructions.copy_dp.copy import Copy
 from verify.generation import check_generation
 from verify.tasks.chain import ChainTask

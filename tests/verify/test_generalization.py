@@ -5,8 +5,8 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from compiler.machines.polynomial_s6 import Affine, PolynomialBlock, PolynomialNetwork
-from compiler.machines.polynomial_transition import Squashed
+from constructions.polynomials.polynomial_s6 import Affine, PolynomialBlock, PolynomialNetwork
+from constructions.polynomials.polynomial_transition import Squashed
 from verify.bounds import generalization
 from verify.generalization import magnitude
 

@@ -13,9 +13,9 @@ from compiler.artifact.package import bare
 from compiler.driver import compile
 from compiler.runtime import mamba_classes
 from compiler.targets.s4d.mixer import S4DMixer
+from constructions.command.sensitivity import _foreign
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
-from constructions.sensitivity import _foreign
 from tests.constructions.test_construct import run
 from verify.attention_sensitivity import attention_sensitivity
 from verify.sensitivity import Sensitivity, _scan_of, sensitivity, stack_sensitivity

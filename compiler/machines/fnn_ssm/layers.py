@@ -32,7 +32,7 @@ from compiler.machines.fnn_ssm.filters import (
     delay_of_one,
     delay_weights,
 )
-from compiler.machines.relu_network import ReluNetwork, exact, linear
+from compiler.machines.fnn_ssm.relu_network import ReluNetwork, exact, linear
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
 from compiler.machines.fnn_ssm.layers import Convolution, Network, Tap
+from compiler.machines.fnn_ssm.relu_network import ReluNetwork, SparseAffine
 from compiler.machines.fnn_ssm.values import CONSTANT, DELAY, SUM, Row, Value, Values, is_relu, stages
-from compiler.machines.relu_network import ReluNetwork, SparseAffine
 
 
 def lower(circuit: Circuit, domains: Domains) -> Network:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.machines.fnn_ssm.layers import Bank, Convolution, Network, over_channels
-from compiler.machines.relu_network import ReluNetwork
+from compiler.machines.fnn_ssm.relu_network import ReluNetwork
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ import torch
 
 from compiler.artifact.numeric import NumericStack
 from constructions.__main__ import main
-from constructions.artifact import build
-from constructions.display import console
+from constructions.checkpoints.artifact import build
+from constructions.command.display import console
 from constructions.experiments import run as experiments
 from constructions.experiments.catalogue import EXPERIMENTS
 from constructions.experiments.control_list import POLYNOMIAL, counting_control, keep_control, regression_control
@@ -27,10 +27,10 @@ from constructions.experiments.names import ONE_RUN, WHAT, Item
 from constructions.experiments.page import page
 from constructions.experiments.polynomials import OnPolynomialS6
 from constructions.experiments.selectivity import KEPT, LENGTHS, SIZES, coded, keep_table
+from constructions.pictures.state_history import state_history
 from constructions.polynomials.polynomial_expression import parse_polynomial
 from constructions.selectivity.mqar import MQAR
 from constructions.selectivity.with_position import KeepNthPosition
-from constructions.state_history import state_history
 from verify.tasks.mqar import PaperLayout
 
 DOCS = Path(__file__).parents[3] / "docs"

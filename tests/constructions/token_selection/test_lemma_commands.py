@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from constructions.cli import app
-from constructions.reporting import strict_json
+from constructions.command.cli import app
+from constructions.command.reporting import strict_json
 from constructions.token_selection import lemma_page, rates, soft_selection
 
 ROWS = Path(__file__).parents[3] / "docs" / "selection_lemmas.json"

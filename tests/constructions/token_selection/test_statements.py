@@ -10,7 +10,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from constructions.cli import app
+from constructions.command.cli import app
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.selective_copy import SelectiveCopy
 from constructions.token_selection import statements, statements_page

@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from compiler.artifact.files import MANIFEST
-from constructions import artifact
-from constructions.guarantee import proof_of
-from constructions.prove import PROOF, prove
+from constructions.checkpoints import artifact
+from constructions.checkpoints.guarantee import proof_of
+from constructions.command.prove import PROOF, prove
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.mqar import MQAR
 from tests.artifact.hostile import VALUES, _built_once, files_of, reseal, verdict

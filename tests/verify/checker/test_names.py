@@ -13,8 +13,8 @@ import pytest
 from compiler.interpreter import interpret
 from compiler.language.circuit import Circuit
 from compiler.language.data import language_to_data, to_data
-from constructions import artifact
-from constructions.guarantee import proof_of
+from constructions.checkpoints import artifact
+from constructions.checkpoints.guarantee import proof_of
 from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.evidence import SMALL
 from verify.checker.check import check

@@ -1,0 +1,331 @@
+"""From a construction to a verified checkpoint, and back from the files alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from compiler.artifact.artifact import Artifact, packaged, savable, sizes
+from compiler.artifact.config import cuda_limits
+from compiler.artifact.dtype import in_dtype
+from compiler.artifact.generate import transformers_model
+from compiler.artifact.model import Stack
+from compiler.artifact.numbers_config import NumberInput
+from compiler.artifact.numeric import NumericModel, NumericStack, interpret_named, loaded_stack
+from compiler.artifact.package import LanguageModel, bare, bare_sizes, packaged_sizes
+from compiler.artifact.save import save as save_checkpoint
+from compiler.driver import Compiled
+from constructions.checkpoints.examples import shown_example
+from constructions.checkpoints.guarantee import NOT_ASKED, Proof, stated_task
+from constructions.command.requests import check_exhaustive
+from constructions.construction import CircuitFamily
+from verify import obstructions
+from verify.check import CheckedForm, Scores, Verification, check, check_forms, chosen_batches
+from verify.generation import check_generation
+from verify.numbers import check_numbers
+from verify.probe import first_divergence
+from verify.random_codes import interval
+from verify.tasks.chain import ChainTask
+from verify.tasks.task import Task
+
+EXACT, UNVERIFIED = "bit-exact", "unverified"
+NO_PROGRESS = lambda name, count: lambda done: None
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A compiled construction and its language model (None where Hugging Face has none of this mixer), in memory.
+
+    Of a circuit over numbers `model` is what is saved of it, and its only form.
+    """
+
+    construction: CircuitFamily
+    compiled: Compiled
+    model: LanguageModel | NumericModel | None
+
+    @property
+    def over_numbers(self) -> bool:
+        return self.compiled.source.alphabet is None
+
+    def stack(self) -> Stack | NumericStack | None:
+        """The model over the real modules, in the dtype that the promise is made for."""
+        if self.model is None:
+            return None
+        if isinstance(self.model, NumericModel):
+            return loaded_stack(self.model.config, self.model.tensors, self.compiled.source.max_length)
+        return in_dtype(Stack.from_language_model(self.model.config, self.model.tensors), self.compiled.dtype)
+
+    def bare_stack(self) -> Stack:
+        """The bare form over the real modules, at the sizes of the theorem."""
+        return in_dtype(bare(self.compiled), self.compiled.dtype)
+
+
+def build(construction: CircuitFamily, most: int | None = None) -> Built:
+    """Compile and package; CompileError with every reason when the promise cannot be kept.
+
+    most: parameters that the model may have, where that is limited. ValueError where a task would verify on sequences
+    that the promise does not cover.
+    """
+    construction.check_sizes()
+    circuit = construction.circuit()
+    construction.check_lengths(circuit.max_length)
+    compiled = construction.compiled(circuit)
+    if not compiled.context.target.family and circuit.alphabet is not None:
+        return Built(construction, compiled, None)
+    compiled = savable(compiled)
+    return Built(construction, compiled, packaged(compiled, most))
+
+
+def hugging_face(directory: Path, dtype: str) -> Callable[[torch.Tensor], torch.Tensor]:
+    """The saved checkpoint on transformers' own PyTorch code: tokens to scores."""
+    model = transformers_model(directory, dtype)
+    return lambda tokens: model(tokens).logits
+
+
+class Form(NamedTuple):
+    """A form in which a model is run: the stack, and `progress(name, count)`, which opens a bar
+    and returns its advance.
+
+    bare: whether it is the bare form, whose vocabulary is the alphabet alone.
+    """
+
+    stack: Callable[[torch.Tensor], torch.Tensor]
+    progress: Callable[[str, int], Callable[[int], None]] = NO_PROGRESS
+    bare: bool = False
+
+
+def verify(
+    built: Built,
+    stack: Callable[[torch.Tensor], torch.Tensor],
+    mode: str,
+    samples: int,
+    seed: int,
+    progress: Callable[[str, int], Callable[[int], None]] = NO_PROGRESS,
+    bare: bool = False,
+    tasks: Sequence[Task] | None = None,
+) -> dict[str, Verification]:
+    """Run every task of the construction on the stack, as `Form` tells of it; tasks: others than its own."""
+    (results,) = verify_forms(built, [Form(stack, progress, bare)], mode, samples, seed, tasks)
+    return results
+
+
+def verify_forms(
+    built: Built, forms: Sequence[Form], mode: str, samples: int, seed: int, tasks: Sequence[Task] | None = None
+) -> list[dict[str, Verification]]:
+    """`verify` for several forms on the same sequences, which are drawn and interpreted once."""
+    if built.over_numbers:
+        return [_verify_numbers(built, form.stack, mode, samples, seed, form.progress) for form in forms]
+    tokens = built.compiled.source.alphabet.size
+    widened = lambda bare: (lambda letters: letters) if bare or built.model is None else built.model.over_vocabulary
+    check_exhaustive(built.construction, mode)
+    results: list[dict[str, Verification]] = [{} for _ in forms]
+    hard = built.construction.promise() != "random"
+    for task in built.construction.tasks() if tasks is None else tasks:
+        count, batches = chosen_batches(task, mode, samples, seed, tokens, adversarial=hard)
+        checked = [
+            CheckedForm(module_scores(form.stack), widened(form.bare), form.progress(task.name, count))
+            for form in forms
+        ]
+        found = check_forms(checked, built.compiled.interpret, batches, built.compiled.error_bound or 0.0)
+        for result, verification in zip(results, found, strict=True):
+            result[task.describe()] = verification
+    return results
+
+
+def _verify_numbers(built: Built, stack: NumericStack, mode: str, samples: int, seed: int, progress) -> dict:
+    """The same over numbers, whose inputs cannot be counted: every task at every size."""
+    if mode == "exhaustive":
+        raise ValueError("--verify exhaustive: real numbers cannot be counted; use --verify auto or random.")
+    within = cache(lambda size: built.compiled.error_bound_within(size) or 0.0)
+    exact = lambda inputs: interpret_named(built.compiled, inputs)
+    results = {}
+    for task in built.construction.tasks() if mode != "none" else ():
+        count = min(samples, task.most_random) if mode == "auto" else samples
+        batches = list(task.random(count, seed))
+        advance = progress(task.name, sum(map(len, batches)))
+        results[task.describe()] = check_numbers(stack.run, exact, batches, within, advance)
+    return results
+
+
+def module_scores(stack: Callable[[torch.Tensor], torch.Tensor]) -> Scores:
+    """Token ids (batch, length) to the stack's scores as float32 arrays."""
+
+    def scores(ids: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            return stack(torch.from_numpy(ids)).float().numpy()
+
+    return scores
+
+
+def passed(built: Built, results: dict[str, Verification]) -> bool:
+    """As near as promised everywhere (bit-exact, but for real numbers), and every answer right.
+
+    A promise for random inputs only is about the scores: its answers are told, not judged.
+    """
+    total = sum(results.values(), start=Verification())
+    return total.within and (built.construction.promise() == "random" or total.passed)
+
+
+def exact_rate_of_contrasts(built: Built, samples: int, seed: int) -> dict[str, float]:
+    """The rate of sequences that each contrasting circuit's real module answers completely, on the construction's first
+    task.
+    """
+    task, rates = built.construction.tasks()[0], {}
+    for other in built.construction.contrasts():
+        circuit = other.compiled()
+        scores = module_scores(in_dtype(bare(circuit), circuit.dtype))
+        result = check(scores, circuit.interpret, task.random(samples, seed, batch_size=64))
+        changed = {k: v for k, v in other.params().items() if built.construction.params()[k] != v}
+        rates[" ".join(f"--{k} {v}" for k, v in changed.items())] = result.exact_sequences / result.sequences
+    return rates
+
+
+def divergence(built: Built, stack: Stack, verification: Verification) -> str | None:
+    """Where the model first leaves the circuit on the sequence that failed; None where it follows it to the end."""
+    if verification.failure is None or built.over_numbers:
+        return None
+    packaged = built.model if built.model and stack.norms is not None else None
+    return first_divergence(stack, built.compiled, np.array([verification.failure[1]]), packaged)
+
+
+def generations(built: Built, directory: Path, every: bool = False) -> list[dict]:
+    """What each runtime writes from a saved checkpoint of a chain task, against the solver; every: after all prompts.
+
+    [] where there is no such task, or where not every chain is promised to be right.
+    """
+    if built.construction.promise() == "random":
+        return []
+    return [
+        run.to_json()
+        for task in built.construction.tasks()
+        if isinstance(task, ChainTask)
+        for run in check_generation(task, directory, built.construction.seed, every)
+    ]
+
+
+def report(
+    built: Built,
+    results: dict[str, Verification],
+    out: str | None,
+    bare_results: dict[str, Verification] | None = None,
+    proof: Proof = NOT_ASKED,
+) -> dict:
+    """The JSON object of the command, which is also the manifest of the checkpoint.
+
+    results: of the language model that the checkpoint holds; bare_results: of the bare form;
+    proof: what `guarantee.proof_of` returned.
+    """
+    construction, has = built.construction, capacity(built.compiled)
+    needs = construction.obstructions(has)
+    total = sum(results.values(), start=Verification())
+    return {
+        "construction": construction.title(),
+        "theorem": construction.theorem,
+        "params": construction.params(),
+        "arch": construction.target,
+        "dtype": built.compiled.dtype,
+        "sizes": sizes(built.compiled, built.model),
+        "bound": construction.bound(),
+        "bound_source": construction.bound_source(),
+        "state": state_numbers(built),
+        "obstructions": [str(one) for one in needs],
+        "needed": obstructions.summary(needs, has.channels, _paper_bound(construction)) if needs else "",
+        "guarantee": {
+            "level": promised_level(built) if total.sequences and total.within else UNVERIFIED,
+            "answers": construction.promise(),
+            "expected_failure": construction.expected_failure(),
+            "certificate": proof[0],
+            "proof": proof[1],
+            "domain": _domain(built),
+        }
+        | ({"codes": construction.drawn_codes()} if construction.drawn_codes() else {}),
+        "task": stated_task(built, proof),
+        "verification": _by_task(results)
+        | ({"bare": _by_task(bare_results)} if bare_results else {})
+        | (_failure(total) if construction.promise() == "random" and total.queries else {}),
+        "cuda_limits": cuda_limits(built.model.config) if built.model else [],
+        "out": out,
+    } | ({"promise": Artifact(built.compiled, built.model).promise} if built.over_numbers and built.model else {})
+
+
+def state_numbers(built: Built) -> dict[str, int]:
+    """How many numbers the state holds: those that the circuit writes, and all of the bare and the packaged modules."""
+    compiled, whole = built.compiled, sizes(built.compiled, built.model)
+    bare_form = sum(size.d_inner * size.d_state for size in packaged_sizes(compiled))
+    found = {"in use": sum(map(compiled.context.target.state_entries, compiled.blocks)), "bare": bare_form}
+    packaged = whole["packaged"]
+    if packaged:
+        found["language model"] = packaged["layers"] * packaged["d_inner"] * packaged["d_state"]
+    return found
+
+
+def capacity(compiled: Compiled) -> obstructions.Capacity:
+    """What the blocks have, at their least sizes: d_inner·d_state numbers and what each convolution holds.
+
+    Mamba-2 convolves its B and C as well, once for all channels.
+    """
+    blocks = bare_sizes(compiled)
+    channels, columns = (max((getattr(b, name) for b in blocks), default=0) for name in ("d_inner", "d_state"))
+    held = compiled.context.target.max_lag
+    beside = 2 * held if compiled.context.target.name == "mamba2" else 0
+    numbers = sum(b.d_inner * (b.d_state + held) + beside * b.d_state for b in blocks)
+    return obstructions.Capacity(channels, len(blocks), numbers, columns + held, beside * columns, columns)
+
+
+def _paper_bound(construction: CircuitFamily) -> str:
+    """The theorem's own numbers, where it has any."""
+    return ", ".join(f"{name} ≤ {most:,}" for name, most in construction.bound().items()) or obstructions.NO_CONSTANTS
+
+
+def _domain(built: Built) -> str:
+    language = built.compiled.source.language
+    if language is not None:
+        return f"{language.description}; up to {language.max_length} tokens, {built.compiled.dtype}"
+    inputs = "; ".join(f"{r.name}: {r.kind}" for r in _records(built))
+    return f"{inputs}; up to {built.compiled.source.max_length} positions, {built.compiled.dtype}"
+
+
+def _records(built: Built) -> list[NumberInput]:
+    config = built.model.config if isinstance(built.model, NumericModel) else {"inputs": []}
+    return [NumberInput(**record) for record in config["inputs"]]
+
+
+def promised_level(built: Built) -> str:
+    """What a run can confirm: bits where the circuit is exact, errors within bounds elsewhere."""
+    return EXACT if built.compiled.error_bound == 0 else "bounded-error"
+
+
+def _by_task(results: dict[str, Verification]) -> dict:
+    total = sum(results.values(), start=Verification())
+    return total.to_json() | {"tasks": {name: result.to_json() for name, result in results.items()}}
+
+
+def _failure(total: Verification) -> dict:
+    """The measured rate of wrong answers with its 95 % interval over sequences, whose queries hang together."""
+    rate = 1 - total.accuracy
+    return {"failure": {"rate": rate, "interval": list(interval(rate, total.sequences))}}
+
+
+def claims(report: dict) -> dict:
+    """The entries of a report that a construction adds to the manifest of its checkpoint."""
+    told = ("construction", "theorem", "params", "bound", "guarantee", "verification", "task", "obstructions", "needed")
+    return {name: report[name] for name in told if name not in told[-3:] or report[name]}
+
+
+def save(
+    built: Built,
+    results: dict[str, Verification],
+    out: Path,
+    bare_results: dict | None = None,
+    proof: Proof = NOT_ASKED,
+    overwrite: bool = False,
+) -> None:
+    """Write the checkpoint directory; its manifest tells what the report does, and the names in the weights."""
+    told = claims(report(built, results, None, bare_results, proof)) if built.construction.registered else {}
+    save_checkpoint(Artifact(built.compiled, built.model, told, asked=shown_example(built)), out, overwrite)

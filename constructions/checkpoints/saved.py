@@ -1,0 +1,223 @@
+"""`construct verify DIR`: a checkpoint against what it says it is, from its files alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from compiler.artifact import CheckpointError, Manifest, read_manifest
+from compiler.artifact.artifact import Artifact
+from compiler.artifact.compare import differences
+from compiler.artifact.files import CIRCUIT, MANIFEST, WEIGHTS, file_bytes, weights_bytes
+from compiler.artifact.json_files import shown
+from compiler.artifact.load import load
+from compiler.artifact.model import Stack
+from compiler.artifact.numbers_config import NumberInput
+from compiler.artifact.numeric import NumericStack
+from compiler.artifact.schema import parse
+from compiler.export.record import ExportRecord
+from compiler.language.data import DataError, to_data
+from compiler.language.data.budget import check_budget, check_language
+from constructions.checkpoints import artifact
+from constructions.checkpoints.artifact import Built, build, claims, promised_level, report
+from constructions.checkpoints.guarantee import NOT_ASKED, Proof, proof_of
+from constructions.checkpoints.saved_circuit import SavedCircuit, read_circuit
+from constructions.construction import LARGEST_PARAMETER, CircuitFamily, NumericConstruction
+from constructions.registry import families
+from constructions.selectivity.mqar import MQAR
+from verify.check import Verification
+from verify.tasks.recorded import Recorded
+from verify.tasks.task import Task
+
+ZOOLOGY = "zoology"
+LEAST_PARAMETERS = 1 << 22  # of a model that is built again, whatever the checkpoint holds: 16 MiB
+PARAMETERS_A_BYTE = 2  # of the weights beside it: eight times what they hold, for an export has others than ours
+BYTES_A_LETTER = 8  # of weights, at least: a letter has a row of the embedding and one of the head
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """What came out. built: None where the weights are missing. complaints: a sentence for each difference; stack: the
+    model, None where it cannot be run. proof: what is proved of what the circuit compiles to, and so of the checkpoint
+    where nothing differs; export: what an export has in the place of the checkpoint's layers.
+    """
+
+    built: Built | None
+    stack: Stack | None
+    complaints: list[str]
+    damage: str | None
+    results: dict[str, Verification]
+    proof: Proof = NOT_ASKED
+    export: dict[str, int] | None = None
+
+    @property
+    def good(self) -> bool:
+        return not self.complaints and self.stack is not None and artifact.passed(self.built, self.results)
+
+
+def verify_checkpoint(
+    directory: Path,
+    mode: str = "auto",
+    samples: int = 1000,
+    transformers: bool = False,
+    progress: Callable[[str, int], Callable[[int], None]] = artifact.NO_PROGRESS,
+    data: Path | None = None,
+) -> Finding:
+    """Compare every file with what the circuit compiles to, then run the model on the construction's tasks.
+
+    transformers: run Hugging Face's own PyTorch code on the directory rather than mamba_ssm's modules; data: a file of
+    sequences and labels to run instead of the construction's own (`verify/tasks/recorded.py`). Raises
+    CheckpointError where the manifest cannot be read, or describes nothing that can be built.
+    """
+    read_manifest(directory)
+    if not (directory / WEIGHTS).is_file():  # by whose size it is decided how much may be built
+        gone = f"{directory / WEIGHTS} is missing from the checkpoint."
+        return Finding(None, None, [gone], gone, {})
+    built = rebuild(directory)
+    if built.model is None:
+        raise CheckpointError(
+            f"{MANIFEST}: arch is {shown(built.compiled.context.target.name)}, of which there is no language model."
+        )
+    if transformers and built.over_numbers:
+        raise ValueError("--runtime transformers: no library but ours loads a model over numbers; leave it out.")
+    stack, damage = _load(directory)
+    proof = proof_of(built) if _asked(directory) else NOT_ASKED
+    differing = compare(directory, built, proof)
+    complaints = [damage] if damage else []
+    complaints += [f"the checkpoint is not what its circuit compiles to: {sentence}" for sentence in differing]
+    if stack is None or (built.over_numbers and not _takes(stack, built)):
+        return Finding(built, None, complaints, damage, {}, proof)
+    model = artifact.hugging_face(directory, built.compiled.dtype) if transformers else stack
+    tasks = None if data is None else [recorded(data, built)]
+    results = artifact.verify(built, model, mode, samples, built.construction.seed + 1, progress, tasks=tasks)
+    return Finding(built, stack, complaints, damage, results, proof)
+
+
+def recorded(data: Path, built: Built) -> Task:
+    """A user's data set, or the public benchmark's, as a task; ValueError where it does not fit the checkpoint."""
+    if str(data) == ZOOLOGY and not data.exists():
+        return _zoology(built.construction)
+    if built.compiled.source.alphabet is None:
+        raise ValueError(f"--data {data} holds token ids, and the checkpoint is a model over numbers; leave it out.")
+    task = Recorded(data, built.compiled.source.alphabet.size)
+    longest = built.compiled.source.max_length
+    if task.length > longest:
+        raise ValueError(f"--data {data} has {task.length} tokens a sequence, and the promise ends at {longest}.")
+    return task
+
+
+def _zoology(construction: CircuitFamily) -> Task:
+    """Zoology's MQAR at a checkpoint's sizes: random filler, zero filler where values add up, and rebound keys where
+    the last value counts.
+    """
+    if not isinstance(construction, MQAR):
+        raise ValueError(f"--data {ZOOLOGY} is recall by many keys, and the checkpoint is {construction.title()}.")
+    (task,) = replace(construction, layout="forgetting" if construction.write == "last" else "benchmark").tasks()
+    if task.length > construction.max_length:
+        raise ValueError(
+            f"--data {ZOOLOGY} has {task.length} tokens a sequence, and the promise ends at {construction.max_length}."
+        )
+    return task
+
+
+def _takes(stack: Stack | NumericStack, built: Built) -> bool:
+    """Whether a model over numbers has the inputs and outputs of its circuit, so that it can be run at all."""
+    config = built.model.config
+    asked = [NumberInput(**record) for record in config["inputs"]]
+    same = isinstance(stack, NumericStack) and list(stack.inputs) == asked
+    return same and stack.config["outputs"] == config["outputs"]
+
+
+def _load(directory: Path) -> tuple[Stack | None, str | None]:
+    """(the model, what is damaged): a damaged checkpoint is run as well where it can be, to say where it goes wrong."""
+    try:
+        return load(directory), None
+    except CheckpointError as reason:
+        damage = str(reason)
+    try:
+        return load(directory, sealed=False), damage
+    except (CheckpointError, ValueError, OSError):
+        return None, damage
+
+
+def rebuild(directory: str | Path) -> Built:
+    """Compile again what a checkpoint says it is: the independent side of `construct verify`.
+
+    A construction of ours is built from its parameters, any other circuit from circuit.json and the promise.
+    CheckpointError where there is none, or where sizes do not fit together: before any work that grows with them.
+    """
+    return rebuilt(Path(directory), read_manifest(directory), MANIFEST)
+
+
+def rebuilt(directory: Path, manifest: Manifest | ExportRecord, file: str) -> Built:
+    """The same from a manifest, or the record of an export with circuit.json beside it, that is called `file`."""
+    weights = weights_bytes(directory)
+    most = max(LEAST_PARAMETERS, PARAMETERS_A_BYTE * weights)
+    if manifest.construction is None:
+        return build(read_circuit(directory, manifest), most)
+    known = families()
+    if manifest.construction not in known:
+        names = ", ".join(known)
+        raise CheckpointError(
+            f"the checkpoint's construction is {shown(manifest.construction)}, and it must be one of {names}."
+        )
+    construction = parse(known[manifest.construction], manifest.params, f"{file}: params")
+    _check_backed(construction, file, weights + file_bytes(directory / CIRCUIT))
+    if isinstance(construction, NumericConstruction):
+        _check_work(construction, file, weights)
+        return build(construction, most)
+    tokens = (manifest.promise.language or {}).get("tokens")
+    if construction.letters() != tokens:
+        raise CheckpointError(
+            f"{file}: params ask for {shown(construction.letters())} tokens, and its promise is over {shown(tokens)}."
+        )
+    if BYTES_A_LETTER * tokens > weights:
+        raise CheckpointError(
+            f"{file}: params ask for {shown(tokens)} tokens, and weights of {weights} bytes have rows for no more than "
+            f"{weights // BYTES_A_LETTER}."
+        )
+    _check_work(construction, file, weights)
+    return build(construction, most)
+
+
+def _check_backed(construction: CircuitFamily, file: str, held: int) -> None:
+    """CheckpointError, before any work, for sizes that nobody tries, or beyond the bytes of circuit and weights."""
+    for entry in fields(construction):
+        value, most = getattr(construction, entry.name), entry.metadata["most"]
+        if type(value) is int and most < LARGEST_PARAMETER and abs(value) > min(most, held):
+            why = (
+                f"the largest that is tried is {most}" if most < held else f"its circuit and weights have {held} bytes"
+            )
+            raise CheckpointError(f"{file}: params.{entry.name} is {shown(value)}, and {why}.")
+
+
+def _check_work(construction: CircuitFamily, file: str, weights: int) -> None:
+    """CheckpointError, before it is compiled, for a circuit that asks for more than its weights may."""
+    construction.check_sizes()
+    data = to_data(construction.circuit())
+    try:
+        check_budget(data, weights)
+        check_language(data["promise"].get("language"))
+    except DataError as reason:
+        raise CheckpointError(f"{file}: params ask for too much: {reason}.") from reason
+
+
+def _asked(directory: Path) -> bool:
+    """Whether a checkpoint tells of a proof, or tells nothing of it."""
+    guarantee = read_manifest(directory).guarantee
+    return guarantee is None or (guarantee.certificate, guarantee.proof) != NOT_ASKED
+
+
+def compare(directory: str | Path, built: Built, proof: Proof) -> list[str]:
+    """Where a checkpoint is not what its own circuit compiles to: every file and every claim, `proof` among them."""
+    manifest = read_manifest(directory)
+    told: dict = {} if manifest.task is None else {"task": manifest.task}  # the author's word, which the checker judges
+    if manifest.construction is not None and manifest.guarantee is not None:
+        told = claims(report(built, {}, None, None, proof))
+        if manifest.guarantee.level == promised_level(built):  # a claim of what was run, which is run again
+            told["guarantee"]["level"] = manifest.guarantee.level
+        if not manifest.obstructions and not manifest.needed:  # of an earlier version, which told of none
+            told = {name: value for name, value in told.items() if name not in ("obstructions", "needed")}
+    answers = built.construction.answers if isinstance(built.construction, SavedCircuit) else None
+    return differences(directory, Artifact(built.compiled, built.model, told, answers))

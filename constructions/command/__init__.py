@@ -1,0 +1,1 @@
+"""The `construct` command: its sub-commands, their options, and what they show."""

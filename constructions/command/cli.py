@@ -1,0 +1,401 @@
+"""The `construct` command: build, verify, inspect.
+
+Exit codes: 0 done and verified, 1 verification failed, 2 bad usage. What needs torch is imported by the command that
+needs it: `construct list` and `--help` import none of it.
+"""
+
+from __future__ import annotations
+
+import inspect as inspection
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_type_hints
+
+import typer
+from typer.core import TyperGroup
+
+from compiler.artifact.manifest import manifest_content
+from constructions.__main__ import main
+from constructions.command import (
+    conformance,
+    display,
+    exporting,
+    generation,
+    grafting,
+    look,
+    panels,
+    prove,
+    requests,
+    sensitivity,
+)
+from constructions.command.options import Certify, Json, Samples
+from constructions.command.reporting import strict_json
+from constructions.construction import Construction
+from constructions.experiments import command as commands_experiments
+from constructions.gadgets import commands as commands_gadgets
+from constructions.papers import EXPRESSIVITY, FREE_LUNCH, SELECTIVITY, TOKEN_SELECTION
+from constructions.polynomials import commands as commands_polynomial
+from constructions.registry import CONSTRUCTIONS
+from constructions.selectivity import commands as commands_selectivity
+from constructions.token_selection import lemma_commands
+from constructions.truths import commands as commands_truths
+
+__all__ = ["app", "command_line", "main"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Compile the constructions of papers to exact weights of real Mamba modules.",
+)
+
+_MOST_COMPLAINTS = 20
+Mode = Literal["auto", "exhaustive", "random", "none"]
+Runtime = Literal["mamba-ssm", "transformers"]
+Out = Annotated[
+    Path | None,
+    typer.Option(parser=requests.directory, metavar="PATH", help="checkpoint directory [default: out/NAME]"),
+]
+Verify = Annotated[Mode, typer.Option(help="auto: every sequence if few, else random ones (fewer if huge)")]
+Force = Annotated[bool, typer.Option(help="replace an earlier checkpoint")]
+Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib import metadata
+
+        try:
+            version = metadata.version("mamba-constructions")
+        except metadata.PackageNotFoundError:
+            version = "(not installed: run from a checkout)"
+        typer.echo(f"mamba-constructions {version}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
+    pass
+
+
+def run(
+    construction: Construction, out: Path | None, mode: Mode, samples: int, certify: bool, as_json: bool, force: bool
+) -> None:
+    """Build, verify, save and report one construction; raises typer.Exit(1) when the verification fails."""
+    construction.check_sizes()  # before PyTorch is waited for
+    if construction.target == "fnn+ssm":
+        unused = {f"--out {out}": out is not None, "--force": force, "--no-certify": not certify}
+        _run_network(construction, [option for option, given in unused.items() if given], mode, samples, as_json)
+        return
+    directory, overwrite = requests.checkpoint_directory(construction, out, force)
+    with display.progress(quiet=as_json) as bars:
+        with bars.stage("start PyTorch"):
+            from compiler.artifact.save import check_target
+            from constructions.checkpoints import artifact, guarantee
+        check_target(directory, overwrite=overwrite)
+        with bars.stage("compile"):
+            built = artifact.build(construction)
+        if built.model is None and out is not None:
+            raise ValueError(
+                f"--out {out}: Hugging Face has no {construction.target}, so there is no "
+                "checkpoint to save; leave out --out."
+            )
+        with bars.stage("package"):
+            bare, stack = built.bare_stack(), built.stack()
+        forms = [artifact.Form(bare, bars.form("bare"), bare=True)]
+        forms += [artifact.Form(stack, bars.form("language model"))] if stack is not None else []
+        bare_results, *packaged = artifact.verify_forms(built, forms, mode, samples, construction.seed)
+        results = packaged[0] if packaged else bare_results
+        with bars.stage("proof"):
+            proof = guarantee.proof_of(built) if certify else guarantee.NOT_ASKED
+        good = artifact.passed(built, results) and artifact.passed(built, bare_results)
+        saved = good and stack is not None
+        with bars.stage("save and report"):
+            if saved:
+                artifact.save(built, results, directory, bare_results, proof, overwrite=overwrite)
+            report = artifact.report(built, results, str(directory) if saved else None, bare_results, proof)
+            report["contrasts"] = artifact.exact_rate_of_contrasts(built, min(samples, 1000), construction.seed)
+        with bars.stage("generate"):
+            report["generation"] = artifact.generations(built, directory) if saved else []
+    report["runtime"] = _runtime_name()
+    if as_json:
+        typer.echo(strict_json(report))
+    else:
+        display.show_report(report)
+    if not artifact.passed(built, results):
+        _fail(built, stack or bare, results)
+    if not good:
+        _fail(built, bare, bare_results)
+    if any(run["wrong"] for run in report["generation"]):
+        raise typer.Exit(1)
+
+
+def _run_network(construction: Construction, of_files: list[str], mode: Mode, samples: int, as_json: bool) -> None:
+    """The same on fnn+ssm, which has no checkpoint. of_files: options that were given and speak of one."""
+    if of_files:
+        raise ValueError(f"{of_files[0]}: no library ships fnn+ssm, so no checkpoint is saved or proved; leave it out.")
+    with display.working("start PyTorch", quiet=as_json):
+        from constructions.token_selection import network
+
+    if not network.run(construction, mode, samples, as_json):
+        typer.echo(f"{construction.name}: the network is not what was promised", err=True)
+        raise typer.Exit(1)
+
+
+def _runtime_name() -> str:
+    """What the modules are that ran."""
+    from importlib import metadata
+
+    from compiler.runtime import has_mamba_ssm
+
+    if has_mamba_ssm():
+        return f"mamba_ssm {metadata.version('mamba-ssm')}"
+    return "modules of ours with the arithmetic of mamba_ssm, which is not installed"
+
+
+def _fail(built, stack, results) -> None:
+    from constructions.checkpoints import artifact
+
+    for name, result in results.items():
+        if not result.passed:
+            typer.echo(display.failure_sentence(built, name, result), err=True)
+            where = artifact.divergence(built, stack, result)
+            if built.over_numbers:
+                continue
+            typer.echo(
+                where or "the model follows the circuit to the end: the circuit itself gives the wrong answer there",
+                err=True,
+            )
+    raise typer.Exit(1)
+
+
+@app.command("list")
+def list_constructions(as_json: Json = False) -> None:
+    """The constructions, and the theorem of each."""
+    rows = [
+        {"construction": f"{c.group} {name}".strip(), "theorem": c.theorem, "summary": _summary(c)}
+        for name, c in CONSTRUCTIONS.items()
+    ]
+    for paper, family in (
+        (SELECTIVITY, commands_selectivity),
+        (EXPRESSIVITY, commands_polynomial),
+        (FREE_LUNCH, commands_gadgets),
+        (TOKEN_SELECTION, lemma_commands),
+    ):
+        rows += [
+            {"construction": name, "theorem": paper, "summary": command.__doc__}
+            for name, command in family.COMMANDS.items()
+        ]
+    if as_json:
+        typer.echo(strict_json(rows))
+    else:
+        display.show_list(rows)
+
+
+@app.command()
+def verify(
+    directory: Directory,
+    mode: Annotated[
+        Mode, typer.Option("--verify", help="auto: every sequence if few, else random ones (fewer if huge)")
+    ] = "auto",
+    samples: Samples = 1000,
+    runtime: Annotated[
+        Runtime | None,
+        typer.Option(
+            help=(
+                "mamba_ssm's modules or Hugging Face's own PyTorch code [default: "
+                "mamba-ssm, or ours where that is missing]"
+            )
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="run other sequences instead: an .npz file with inputs and labels, ids of tokens (-100: none), or "
+            "zoology: the public benchmark's at the sizes of an mqar checkpoint"
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Verify a saved checkpoint, or an export with gated MLPs (mamba-ssm-mlp), again, from its files alone."""
+    if runtime == "mamba-ssm":
+        _need_mamba_ssm()
+    with display.progress(quiet=as_json) as bars:
+        with bars.stage("start PyTorch"):
+            from constructions.checkpoints import artifact, saved, saved_export
+        form = bars.form(runtime or "checkpoint")
+        verified = saved_export.verify_export if saved_export.is_export(directory) else saved.verify_checkpoint
+        found = verified(directory, mode, samples, runtime == "transformers", form, data)
+    for sentence in found.complaints[:_MOST_COMPLAINTS]:
+        typer.echo(sentence, err=True)
+    if len(found.complaints) > _MOST_COMPLAINTS:
+        typer.echo(f"… and {len(found.complaints) - _MOST_COMPLAINTS:,} more differences", err=True)
+    if found.stack is None:
+        raise typer.Exit(1)
+    report = artifact.report(found.built, found.results, str(directory), None, found.proof)
+    report["runtime"] = "transformers" if runtime == "transformers" else _runtime_name()
+    if found.export:
+        report |= {"export": found.export, "runtime": f"{_runtime_name()}, MambaLMHeadModel"}
+    if as_json:
+        typer.echo(strict_json(report | {"damage": found.damage}))
+    else:
+        display.show_report(report)
+    if not artifact.passed(found.built, found.results):
+        _fail(found.built, found.stack, found.results)
+    if not found.good:
+        raise typer.Exit(1)
+
+
+@app.command()
+def inspect(directory: Directory, as_json: Json = False) -> None:
+    """Sizes, promise, and the names of lanes, channels and state columns of a checkpoint."""
+    manifest = manifest_content(directory)
+    if as_json:
+        typer.echo(strict_json(manifest))
+    else:
+        display.show_manifest(manifest)
+
+
+@app.command()
+def show(
+    what: Annotated[str, typer.Argument(help="a checkpoint directory, a construction's name, or FILE.py:NAME")],
+    stage: Annotated[
+        Literal["source", "core", "schedule", "blocks"], typer.Option(help="which stage of the compiler")
+    ] = "blocks",
+    weight: Annotated[str | None, typer.Option(help="explain one weight instead: TENSOR\\[i, j]")] = None,
+    target: Annotated[str, typer.Option(help="what to compile FILE.py:NAME for")] = "mamba",
+    dtype: Annotated[str, typer.Option(help="in which arithmetic")] = "float32",
+) -> None:
+    """What the compiler makes of a circuit, stage by stage, or what one weight means."""
+    with display.working("compile", quiet=False):
+        from compiler.ir import printer
+        from constructions.command.show import compiled_of, explained
+
+        compiled = compiled_of(what, target, dtype)
+        said = printer.show(compiled, stage) if weight is None else explained(compiled, weight)
+    typer.echo(display.wrapped(said))
+
+
+def _need_mamba_ssm() -> None:
+    """ImportError, with the command that installs it, where the real classes are asked for and missing."""
+    from compiler.runtime import mamba_classes
+
+    mamba_classes()
+
+
+@app.command("install-mamba")
+def install_mamba() -> None:
+    """Install mamba-ssm without CUDA kernels beside the PyTorch that is there (on a GPU: see the README)."""
+    from constructions.command.install_mamba import install
+
+    install(say=typer.echo)
+
+
+def _summary(construction: type[Construction]) -> str:
+    """The first line of its module, or of itself where it shares a module with others."""
+    told = construction if construction.group else inspection.getmodule(construction)
+    return (told.__doc__ or "").strip().splitlines()[0]
+
+
+def _option(metadata: Mapping[str, Any]) -> Any:
+    """A parameter's option: its help text and, where it is not its own, its name."""
+    name = metadata.get("option")
+    return typer.Option(*([name] if name else []), help=metadata.get("help", ""))
+
+
+def _command(construction: type[Construction], **given: Any):
+    """A typer command whose options are the construction's fields, but those that are given, and the common ones."""
+
+    def command(**values: Any) -> None:
+        common = {name: values.pop(name) for name in ("out", "verify", "samples", "certify", "as_json", "force")}
+        run(
+            construction(**given, **values),
+            common["out"],
+            common["verify"],
+            common["samples"],
+            common["certify"],
+            common["as_json"],
+            common["force"],
+        )
+
+    hints = get_type_hints(construction)
+    parameters = [
+        inspection.Parameter(
+            field.name,
+            inspection.Parameter.KEYWORD_ONLY,
+            default=inspection.Parameter.empty if field.default is MISSING else field.default,
+            annotation=Annotated[hints[field.name], _option(field.metadata)],
+        )
+        for field in sorted(fields(construction), key=lambda field: field.kw_only)
+        if field.name not in given
+    ]
+    common = (
+        ("out", Out, None),
+        ("verify", Verify, "auto"),
+        ("samples", Samples, 10_000),
+        ("certify", Certify, True),
+        ("as_json", Json, False),
+        ("force", Force, False),
+    )
+    parameters += [
+        inspection.Parameter(n, inspection.Parameter.KEYWORD_ONLY, default=d, annotation=a) for n, a, d in common
+    ]
+    command.__signature__ = inspection.Signature(parameters)
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    command.__doc__ = f"{_summary(construction)}"
+    return command
+
+
+class _Problems(TyperGroup):
+    """The dynamic programs by name, and any DPProblem or LocalProblem of one's own as FILE.py:NAME."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if ".py:" not in cmd_name and not cmd_name.endswith(".py") and not cmd_name.startswith(":"):
+            return super().get_command(ctx, cmd_name)
+        from constructions.copy_dp.own_problem import own_of
+
+        construction, problem = own_of(cmd_name)
+        own = typer.Typer(add_completion=False)
+        own.command(cmd_name)(_command(construction, given=problem))
+        return typer.main.get_command(own)
+
+
+dynamic_programs = typer.Typer(
+    cls=_Problems,
+    no_args_is_help=True,
+    help="Dynamic programs whose table the model writes; FILE.py:NAME is a DPProblem or LocalProblem of your own.",
+)
+app.add_typer(dynamic_programs, name="dp")
+_groups = {"": app, "dp": dynamic_programs}
+for _name, _construction in CONSTRUCTIONS.items():
+    _groups[_construction.group].command(_name)(_command(_construction))
+commands_selectivity.register(app)
+commands_polynomial.register(app)
+commands_gadgets.register(app)
+lemma_commands.register(app)
+commands_truths.register(app)
+look.register(app)
+sensitivity.register(app)
+prove.register(app)
+commands_experiments.register(app)
+generation.register(app)
+exporting.register(app)
+grafting.register(app)
+conformance.register(app)
+panels.group(app)
+
+
+@cache
+def command_line() -> Any:
+    """All of `app` with its options read: that takes a tenth of a second, and a process may run many commands."""
+    return typer.main.get_command(app)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,212 @@
+"""`construct conformance`: kernels and runtimes of others against vectors and models that are known exactly."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from constructions.command.display import console, working
+from constructions.command.options import Json
+from constructions.command.reporting import strict_json, write_whole
+
+if TYPE_CHECKING:
+    from conformance.judge import Finding, Why
+    from conformance.models.case import ModelCase
+    from conformance.report import Tested
+
+_SHOWN = 8  # wrong cases of one kernel or runtime
+_REASONS = 3  # why no case of a kernel was run
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the `construct` application."""
+    app.command("conformance")(conformance)
+
+
+def conformance(
+    kernel: Annotated[
+        str | None, typer.Option(metavar="MODULE:FUNCTION", help="a kernel of yours; FILE.py:function")
+    ] = None,
+    operation: Annotated[str | None, typer.Option(help="what the kernel computes [default: by its arguments]")] = None,
+    runtime: Annotated[str | None, typer.Option(help="ours, transformers, mamba-ssm, mamba-ssm-cuda, …")] = None,
+    checkpoint_dir: Annotated[
+        Path | None, typer.Option(help="a checkpoint of ours, or models that --out has written [default: made now]")
+    ] = None,
+    model: Annotated[list[str] | None, typer.Option(help="run the runtime on this model only, by its name")] = None,
+    out: Annotated[Path | None, typer.Option(help="write vectors and models there for a test suite")] = None,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="write JUnit XML there, for a CI service")] = None,
+    faults: Annotated[bool, typer.Option("--faults", help="try the suite on kernels with injected bugs")] = False,
+    device: Annotated[str, typer.Option(help="where the kernel's operands are put")] = "cpu",
+    full: Annotated[bool, typer.Option("--full", help="long sequences and wide layers as well")] = False,
+    as_json: Json = False,
+) -> None:
+    """Test a kernel, or a runtime, against results that are known bit for bit."""
+    if operation and not kernel:
+        raise ValueError(f"--operation {operation} says what a kernel computes: pass --kernel as well.")
+    if model and not (runtime or checkpoint_dir):
+        raise ValueError(f"--model {model[0]} is a model to run: pass --runtime or --checkpoint-dir as well.")
+    if not (kernel or runtime or checkpoint_dir or out or faults):
+        raise ValueError("conformance was given nothing to do: pass --kernel, --runtime, --checkpoint-dir or --out.")
+    if junit is not None:
+        _check_junit(junit, faults or not (kernel or runtime or checkpoint_dir))
+    if faults:
+        _faults(as_json)
+        return
+    with working("conformance", quiet=as_json):
+        from conformance.report import try_kernel, try_runtime, write
+
+        if out is not None:
+            vectors, models = write(out, full)
+        tested: list[Tested] = []
+        version = None
+        if kernel:
+            from conformance.kernel import kernel_named
+
+            tested += try_kernel(kernel_named(kernel, operation, device), full)
+            _check_run(kernel, tested[0])
+        if runtime or (checkpoint_dir and not kernel):
+            from conformance.runtimes import known
+
+            found = known(runtime or "ours")
+            version = found.version
+            for each in found.kernels if runtime and not model else ():
+                tested += try_kernel(each, full)
+            if found.models is not None:
+                tested.append(try_runtime(found.models, _models(checkpoint_dir, full, model or ())))
+    if junit is not None:
+        from conformance.junit import junit as document
+
+        write_whole(junit, document(tested))
+    report = {"runtime": runtime, "version": version, "good": all(t.good for t in tested)}
+    if out is not None:
+        report |= {"out": str(out), "vectors": vectors, "models": models}
+    if as_json:
+        typer.echo(strict_json(report | {"tested": [each.to_json() for each in tested]}))
+    else:
+        if out is not None:
+            console.print(f"{vectors} cases in {out / 'vectors'}, {models} models in {out / 'models'}", soft_wrap=True)
+        _show(tested, version)
+    if not report["good"]:
+        raise typer.Exit(1)
+
+
+def _check_junit(path: Path, nothing_runs: bool) -> None:
+    """ValueError where nothing will be run, or the file cannot be written: before anything is run."""
+    if nothing_runs:
+        raise ValueError(
+            f"--junit {path} tells how cases came out: pass --kernel, --runtime or --checkpoint-dir as well."
+        )
+    if not path.parent.is_dir():
+        raise ValueError(f"--junit {path}: there is no folder {path.parent}.")
+    if path.is_dir():
+        raise ValueError(f"--junit {path} is a folder: name a file in it.")
+
+
+def _check_run(kernel: str, exact: Tested) -> None:
+    """ValueError where a kernel takes too little for any case: nothing was tried, so nothing is right or wrong."""
+    reasons = exact.skipped()
+    if sum(count for _, count in reasons) == len(exact.findings):
+        why = "; ".join(f"{count} as {reason}" for reason, count in reasons[:_REASONS])
+        raise ValueError(
+            f"--kernel {kernel} was run on none of {len(exact.findings)} cases ({why}): give it the arguments that it "
+            "lacks, or wrap it in a function that has them."
+        )
+
+
+def _models(directory: Path | None, full: bool, only: Sequence[str]) -> list[ModelCase]:
+    """One checkpoint of ours on its own tasks, or what --out has written, or models made now."""
+    from conformance.report import models_in
+
+    if directory is None or not (directory / "config.json").is_file():
+        return models_in(directory, full, only=only)
+    import numpy as np
+
+    from conformance.models.build import ROWS, SHORT, case_of
+    from constructions.checkpoints.saved import rebuild
+
+    built = rebuild(directory)
+    if built.over_numbers or built.model is None:
+        raise ValueError(f"--checkpoint-dir {directory} is no language model over tokens, which runtimes are tried on.")
+    drawn = built.construction.tasks()[0].draw(np.random.default_rng(built.construction.seed), ROWS)
+    tokens = drawn.tokens[:, : None if full else SHORT]
+    return [case_of(directory, built.compiled, tokens, "the construction's own sequences")]
+
+
+def _show(tested: list[Tested], version: str | None) -> None:
+    if version:
+        console.print(version)
+    explained: set[str] = set()  # what is said of a kernel's exact cases is said of its random ones
+    for each in tested:
+        heading = {"kernel": "", "random": " on random numbers", "models": " on models"}[each.kind]
+        line = ", ".join(f"{stage} {status}" for stage, status, _ in each.stages())
+        console.print(f"[bold]{each.name}{heading}[/bold]: {line}")
+        for why, count in each.skipped():
+            share = f"{count} of {len(each.findings)} cases"
+            console.print(f"  skipped, for {why}: {share}", soft_wrap=True, markup=False, highlight=False)
+        for line in _wrong(each, explained=each.name in explained):
+            console.print(f"  {line}", soft_wrap=True, markup=False, highlight=False)
+        explained |= {each.name for finding in each.findings if finding.status == "failed"}
+    if tested:
+        console.print(_verdict(tested), soft_wrap=True)
+
+
+def _wrong(tested: Tested, explained: bool) -> Iterator[str]:
+    """The first wrong cases, why they are wrong as far as that is known, and what failed to run."""
+    wrong = [finding for finding in tested.findings if finding.status == "failed"]
+    for finding in wrong[:_SHOWN]:
+        place = "" if finding.position is None else f"position {finding.position}, {finding.near or 'at no border'}: "
+        yield f"{finding.stage}: {finding.case}: {place}{finding.says}"
+        if finding.entries:
+            yield f"    {finding.entries}"
+        if tested.kind == "models":  # where each mode is a case of its own
+            yield f"    likely: {finding.cause}" if finding.cause else f"    asked there: {finding.asks}"
+    if len(wrong) > _SHOWN:
+        yield f"… and {len(wrong) - _SHOWN} more; --json has all"
+    if wrong and tested.kind != "models" and not explained:
+        yield from _why(tested.why, wrong[0])
+    for says, where in tested.failed_to_run():
+        cases = f"{len(where)} case{'s' * (len(where) > 1)}"
+        yield f"failed to run in {cases}, first in {where[0].stage}: {where[0].case}: {says}"
+
+
+def _why(why: Why, first: Finding) -> Iterator[str]:
+    """The likely cause where one explains all that was seen; else what sets the wrong cases apart."""
+    if why.likely:
+        yield f"likely: {why.likely}, which explains all that was seen"
+        return
+    yield "no known mistake explains all that was seen"
+    if why.apart:
+        yield f"all wrong cases have, and no right one has: {'; or '.join(why.apart)}"
+    elif why.first:
+        yield f"the first wrong case is the first to use: {'; or '.join(why.first)}"
+    yield f"asked there: {first.asks}"
+
+
+def _verdict(tested: Sequence[Tested]) -> str:
+    """All of it in one line, which is read last."""
+    count = Counter(finding.status for each in tested for finding in each.findings)
+    run = count["passed"] + count["failed"]
+    skipped = f"; {count['skipped']:,} skipped" if count["skipped"] else ""
+    failed = f"{count['failed to run']:,} failed to run" if count["failed to run"] else ""
+    if count["failed"]:
+        return f"wrong: {count['failed']:,} of the {run:,} cases that were run{failed and '; '}{failed}{skipped}"
+    if failed:
+        return f"{failed}; right: all {run:,} cases that were run{skipped}"
+    if untried := [each.name for each in tested if not each.good]:
+        return f"nothing was run of {', '.join(untried)}{skipped}"
+    return f"right: all {run:,} cases that were run{skipped}"
+
+
+def _faults(as_json: bool) -> None:
+    """The table of injected bugs; exit code 1 where one is not caught, or not where it should be."""
+    with working("faults", quiet=as_json):
+        from conformance.faults.table import rows, text
+
+        found = list(rows())
+    typer.echo(strict_json([row.to_json() for row in found]) if as_json else text(found))
+    if not all(row.right for row in found):
+        raise typer.Exit(1)

@@ -1,0 +1,278 @@
+"""Commands that put circuits into other models: graft (into a host), compose (several circuits into one model)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.table import Table
+
+from constructions.command import requests
+from constructions.command.display import console, progress, working
+from constructions.command.options import Json
+from constructions.command.reporting import strict_json
+
+if TYPE_CHECKING:
+    from compiler.language.circuit import Circuit
+
+Force = Annotated[bool, typer.Option(help="replace an earlier result")]
+Samples = Annotated[int, typer.Option(min=1, max=10**6, help="sequences of the circuit that are run")]
+_CIRCUIT = "a checkpoint directory, a construction's name, or FILE.py:NAME"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the `construct` application."""
+    app.command("graft")(graft)
+    app.command("compose")(compose)
+
+
+def graft(
+    host: Annotated[Path, typer.Argument(help="a directory of a Mamba, Mamba-2 or FalconMamba language model")],
+    circuit: Annotated[str, typer.Argument(help=_CIRCUIT)],
+    out: Annotated[
+        Path, typer.Option(parser=requests.directory, metavar="PATH", help="directory of the grafted model")
+    ],
+    mode: Annotated[
+        Literal["direct-sum", "branch"], typer.Option(help="side by side, or a module that reads tokens")
+    ] = "direct-sum",
+    tokens: Annotated[
+        Path | None, typer.Option(help="JSON file: letters of the circuit that are tokens of the host, by id or name")
+    ] = None,
+    width: Annotated[
+        int | None, typer.Option(min=1, help="d_model of the direct sum [default: 4^k of the host's]")
+    ] = None,
+    samples: Samples = 200,
+    as_json: Json = False,
+    force: Force = False,
+) -> None:
+    """Put a circuit into a language model, whose own logits stay what they were."""
+    from compiler.graft.directory import check_directory
+
+    check_directory(out, force)
+    if mode == "branch":
+        _check_branch(tokens, width)
+    with working("graft", quiet=as_json):
+        if mode == "branch":
+            report, complaint = _branch(host, _circuit(circuit), out, token_map(tokens, host), force)
+        else:
+            report, complaint = _direct_sum(host, _circuit(circuit), out, tokens, width, samples, force)
+    if as_json:
+        typer.echo(strict_json(report))
+    else:
+        _tell(report, out)
+    if complaint is not None:
+        typer.echo(complaint, err=True)
+        raise typer.Exit(1)
+
+
+def _direct_sum(
+    host: Path, circuit: Circuit, out: Path, tokens: Path | None, width: int | None, samples: int, force: bool
+) -> tuple[dict[str, Any], str | None]:
+    """The report, and what is wrong in a sentence."""
+    from compiler.graft.directory import save, tokenizer_with_letters
+    from compiler.graft.grafted import graft as grafted_of
+    from compiler.graft.hosts import read_host
+    from compiler.graft.measure import (
+        PROBE_LENGTH,
+        answers,
+        broken_promise,
+        host_difference,
+        mixed_text,
+        random_text,
+        same_sums,
+    )
+
+    quiet()
+    model = read_host(host)
+    grafted = grafted_of(model, circuit, token_map(tokens, host), width)
+    vocab = model.get_input_embeddings().weight.shape[0]
+    text = random_text(vocab, [place for place in grafted.ids.values() if place < vocab])
+    difference, same = host_difference(model, grafted, text), same_sums(model, grafted, text[:1])
+    found = answers(grafted, mixed_text(grafted, vocab, samples, PROBE_LENGTH, seed=0))
+    measured = {"host": asdict(difference) | {"same_sums": same}, "answers": asdict(found)}
+    save(grafted, out, tokenizer_with_letters(host, grafted), measured, force)
+    complaint = broken_promise(grafted, difference, same)
+    if found.wrong or found.intruding:
+        complaint = "the grafted model gives wrong answers"
+    return grafted.report | {"measured": measured, "directory": str(out)}, complaint
+
+
+def _check_branch(tokens: Path | None, width: int | None) -> None:
+    if tokens is None:
+        raise ValueError("a side branch reads tokens of the host; lead letters to them by --tokens MAP.json.")
+    if width is not None:
+        raise ValueError(f"--width {width}: a side branch leaves the host's width as it is; leave out --width.")
+
+
+def _branch(
+    host: Path, circuit: Circuit, out: Path, tokens: dict[str, int | list[int]], force: bool
+) -> tuple[dict[str, Any], str | None]:
+    """The report, and what is wrong in a sentence."""
+    import torch
+
+    from compiler.graft.arguments import ids_of
+    from compiler.graft.directory import save_branch
+    from compiler.graft.hosts import opened
+    from compiler.graft.measure import random_text
+    from compiler.graft.side import branch
+
+    quiet()
+    model = opened(host)
+    joined = branch(model, circuit, tokens, where="both")
+    letters = {place for places in tokens.values() for place in ids_of(places)}
+    ids = random_text(model.get_input_embeddings().weight.shape[0], letters)
+    with torch.no_grad():
+        before, after = model(ids).logits.float(), joined(ids).logits.float()
+    worst, size = float((before - after).abs().max()), float(before.abs().max())
+    report = {
+        "mode": "branch",
+        "circuit": circuit.name,
+        "host": {"class": type(model).__name__},
+        "letters": tokens,
+        "trainable": int(joined.write.numel() + joined.say.numel()),
+        "measured": {"host": {"positions": ids.numel(), "worst": worst, "size": size}},
+    }
+    save_branch(joined, host, out, report, force)
+    complaint = None if worst == 0 else f"the host's logits changed by {worst:.3g}, and equal ones are promised"
+    return report | {"directory": str(out)}, complaint
+
+
+def quiet() -> None:
+    """transformers on its own PyTorch code, without bars and advice."""
+    from transformers.utils.logging import disable_progress_bar, set_verbosity_error
+
+    from compiler.runtime import torch_only_transformers
+
+    torch_only_transformers()
+    disable_progress_bar()
+    set_verbosity_error()
+
+
+def _circuit(what: str) -> Circuit:
+    from constructions.command.show import compiled_of
+
+    return compiled_of(what, "mamba", "float32").source
+
+
+def token_map(path: Path | None, host: Path) -> dict[str, Any]:
+    """Letters and the id of the host's token, or for a list the ids; names are looked up in the host's tokenizer."""
+    from compiler.artifact.json_files import strict_value, text_of
+
+    if path is None:
+        return {}
+    try:
+        content = strict_value(text_of(path))
+    except OSError as reason:
+        raise ValueError(f"--tokens {path} cannot be read: {reason.strerror}.") from reason
+    except (ValueError, RecursionError) as reason:
+        raise ValueError(f"--tokens {path} is no JSON: {reason}.") from reason
+    listed = (
+        [v for value in content.values() for v in (value if isinstance(value, list) else [value])]
+        if isinstance(content, dict)
+        else [None]
+    )
+    if not all(type(v) in (int, str) for v in listed):
+        raise ValueError(f'--tokens {path} must hold an object such as {{"v0": 17, "v1": "the"}}.')
+    names: dict[str, int] = {}
+    if any(isinstance(value, str) for value in listed):
+        from compiler.graft.hosts import tokenizer_of
+
+        names = tokenizer_of(host).get_vocab()
+        missing = next((v for v in listed if isinstance(v, str) and v not in names), None)
+        if missing is not None:
+            raise ValueError(f"--tokens {path} names {missing!r}, which is no token of the host.")
+    return {
+        letter: [names.get(v, v) for v in value] if isinstance(value, list) else names.get(value, value)
+        for letter, value in content.items()
+    }
+
+
+def _tell(report: dict[str, Any], out: Path) -> None:
+    host, measured = report["host"], report["measured"]
+    worst = measured["host"]["worst"]
+    equal = "bit for bit equal" if worst == 0 else f"within {worst:.3g} of values up to {measured['host']['size']:.3g}"
+    if report["mode"] == "branch":
+        console.print(f"{report['circuit']} beside {host['class']}: {report['trainable']:,} numbers to train")
+        console.print(f"host logits on {measured['host']['positions']} positions: {equal}")
+        console.print(f"checkpoint: {out}")
+        return
+    result = report["result"]
+    console.print(
+        f"{report['circuit']} in {host['class']}: {host['layers']} layers of width {host['d_model']} became "
+        f"{result['layers']} of width {result['d_model']}"
+    )
+    apart = " (letters' own after letters apart)" if report["mapped"] else ""
+    console.print(f"host logits on {measured['host']['positions']} positions{apart}: {equal}")
+    console.print(f"proved: {report['host_promise']['proved']}")
+    promise, found = report["circuit_promise"], measured["answers"]
+    console.print(
+        f"circuit: {found['asked']} answers, {found['wrong']} wrong; {promise['level']} (a lead of "
+        f"{promise['lead_needed']:.3g} is needed, the least is {promise['least_lead']:.3g})"
+    )
+    for warning in report["warnings"]:
+        console.print(f"note: {warning}", soft_wrap=True)
+    console.print(f"checkpoint: {out}")
+
+
+def compose(
+    circuits: Annotated[list[str], typer.Argument(help=f"two or more of: {_CIRCUIT}")],
+    out: Annotated[Path, typer.Option(parser=requests.directory, metavar="PATH", help="checkpoint directory")],
+    target: Annotated[str, typer.Option(help="what to compile for")] = "mamba",
+    dtype: Annotated[str, typer.Option(help="arithmetic that the promise is made for")] = "float32",
+    samples: Samples = 200,
+    as_json: Json = False,
+    force: Force = False,
+) -> None:
+    """Several circuits in one checkpoint: the union of their tokens, shared lanes, one head; then verify it."""
+    if len(circuits) < 2:
+        raise ValueError(f"compose was given {len(circuits)} circuit, and at least two are needed.")
+    with working("compose", quiet=as_json):
+        from compiler.artifact.save import check_target
+        from compiler.driver import compile
+        from compiler.graft.union import union
+        from constructions.checkpoints.saved import verify_checkpoint
+
+        check_target(out, overwrite=force)
+        whole = union(*(_circuit(circuit) for circuit in circuits))
+        compile(whole, target, dtype).save(out, overwrite=force)
+        found = verify_checkpoint(out, samples=samples)
+    for sentence in found.complaints:
+        typer.echo(sentence, err=True)
+    rows = {name: {"sequences": r.sequences, "bit_exact": r.bit_exact} for name, r in found.results.items()}
+    if as_json:
+        typer.echo(strict_json({"circuit": whole.name, "good": found.good, "results": rows, "directory": str(out)}))
+    else:
+        for name, row in rows.items():
+            console.print(f"{name}: {row['sequences']} sequences, bit-exact: {'yes' if row['bit_exact'] else 'no'}")
+        console.print(f"checkpoint: {out}; `construct prove {out}` proves it")
+    if not found.good:
+        raise typer.Exit(1)
+
+
+def reproduce(seed: int, plot: Path | None, as_json: bool) -> None:
+    """Train and measure the models of `graft_experiment`; exit code 1 where grafting changed the host or forgot."""
+    with progress(quiet=as_json) as bars:
+        with bars.stage("start PyTorch"):
+            from constructions.experiments import graft as experiment
+        quiet()
+        seeds = range(seed, seed + experiment.SEEDS)
+        advance = bars("graft", 2 * experiment.SEEDS * experiment.STEPS)
+        found = list(experiment.points(seeds, experiment.STEPS, advance))
+    if plot is not None:
+        from constructions.experiments.graft_plot import draw_learning
+
+        draw_learning(found, plot)
+    if as_json:
+        typer.echo(strict_json([asdict(point) for point in found]))
+    else:
+        table = Table("model", "seed", "steps", "nats a character", "right recalls")
+        for point in found:
+            table.add_row(
+                point.model, str(point.seed), str(point.step), f"{point.text:.4f}", f"{100 * point.recall:.1f} %"
+            )
+        console.print(table)
+    if not experiment.kept(found):
+        typer.echo("grafting changed what the host says of its text, or the circuit's answers are wrong", err=True)
+        raise typer.Exit(1)

@@ -1,0 +1,86 @@
+"""Commands that look into a checkpoint: plot (its state over time), graph (its circuit), adopt (one that another
+library wrote again).
+
+Blocks, channels and columns are counted as `construct inspect` lists them: blocks from 1, channels and columns from 0;
+a channel also goes by its name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from constructions.command.display import console, working
+from constructions.command.requests import picture_path
+
+Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
+Input = Annotated[
+    str,
+    typer.Option(
+        "--input", help='tokens, such as "k0 v3 k0"; of a model over numbers "1 -2", or "x = 1,2 3,4; n = 0 1"'
+    ),
+]
+Block = Annotated[
+    int | None,
+    typer.Option(min=1, help="which block, from 1 on [default: the last (plot: the last that keeps a state)]"),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the `construct` application."""
+    app.command("plot")(plot)
+    app.command("graph")(graph)
+    app.command("adopt")(adopt)
+
+
+def adopt(
+    directory: Annotated[Path, typer.Argument(help="what save_pretrained wrote")],
+    original: Annotated[Path, typer.Option(help="the checkpoint that was loaded")],
+) -> None:
+    """Give back what save_pretrained loses (promise, circuit, names), where the weights are still the original's."""
+    with working("adopt", quiet=False):
+        from compiler.artifact.adopt import adopt as bring_back
+
+        bring_back(directory, original)
+    console.print(f"{directory} is a checkpoint again; construct verify looks at it like at any other")
+
+
+def plot(
+    directory: Directory,
+    text: Input,
+    out: Annotated[Path, typer.Option(help="picture to write (PNG, PDF or SVG)")] = Path("state.png"),
+    block: Block = None,
+) -> None:
+    """Draw the hidden state of a checkpoint over time: entries named by tokens, steps along time."""
+    picture_path(out, "--out")
+    with working("plot", quiet=False):
+        from compiler.artifact.load import load
+        from constructions.pictures.plots import draw_state
+        from constructions.pictures.state_history import state_history
+
+        built = _rebuilt(directory)
+        history = state_history(built.compiled, load(directory), text, block)
+        draw_state(history, out, f"{built.construction.title()}: state of block {history.block}")
+    console.print(f"wrote {out}")
+
+
+def graph(
+    directory: Directory,
+    out: Annotated[Path, typer.Option(help="picture to write (SVG, PDF or PNG)")] = Path("circuit.svg"),
+) -> None:
+    """Draw the circuit of a checkpoint as it was written: streams, their operations and widths."""
+    picture_path(out, "--out")
+    with working("graph", quiet=False):
+        from constructions.pictures.graph import draw_circuit
+
+        draw_circuit(_rebuilt(directory).compiled.source, out)
+    console.print(f"wrote {out}")
+
+
+def _rebuilt(directory: Path):
+    """The checkpoint compiled again."""
+    from constructions.checkpoints.saved import rebuild
+
+    return rebuild(directory)

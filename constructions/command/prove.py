@@ -1,0 +1,85 @@
+"""`construct prove DIR`: run the checker on a checkpoint and write its verdict beside the weights.
+
+A model over numbers, which the checker does not read, is proved by its construction's certificate where it has one. The
+checker is a program of its own (`python -m verify.checker`); this command only keeps what it says. proof.json names
+the files it speaks of by their hashes. It is a record, not evidence: who wants to know runs the checker.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from compiler.artifact.manifest import file_hash
+from constructions.command.display import working
+from constructions.command.numbers import over_numbers
+from constructions.command.options import Json
+from constructions.command.reporting import strict_json, write_whole
+
+PROOF = "proof.json"
+LARGEST_REFUSED = 1 << 28  # bytes of a file that is hashed although the checkpoint is not accepted
+Verdict = tuple[bool, dict[str, Any], list[str]]  # (accepted, what a program reads, lines for people)
+SPOKEN_OF = ("model.safetensors", "config.json", "circuit.json", "construction.json")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the `construct` application."""
+    app.command("prove")(prove)
+
+
+def prove(
+    directory: Annotated[Path, typer.Argument(help="a checkpoint directory")],
+    as_json: Json = False,
+) -> None:
+    """Prove a checkpoint from its files alone, for every input of its language, and write proof.json into it."""
+    with working("prove", quiet=as_json):
+        accepted, verdict, lines = _over_numbers(directory) if over_numbers(directory) else _over_tokens(directory)
+    spoken_of = {name: directory / name for name in SPOKEN_OF}
+    files = {name: file_hash(path) if _worth_hashing(path, accepted) else None for name, path in spoken_of.items()}
+    record = verdict | {"files": files}
+    typer.echo(strict_json(record) if as_json else "\n".join(lines))
+    try:
+        write_whole(directory / PROOF, json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    except OSError as reason:  # the verdict stands, whoever owns the directory
+        typer.echo(f"{directory / PROOF} is not written: {(reason.strerror or str(reason)).lower()}", err=True)
+    if not accepted:
+        raise typer.Exit(1)
+
+
+def _worth_hashing(path: Path, accepted: bool) -> bool:
+    """Whether a file is there, and was read: one that is refused for its size would be read only to be named."""
+    return path.is_file() and (accepted or path.stat().st_size <= LARGEST_REFUSED)
+
+
+def _over_tokens(directory: Path) -> Verdict:
+    """The checker's."""
+    from verify.checker.check import check
+
+    found = check(directory)
+    return found.accepted, found.to_json(), found.lines()
+
+
+def _over_numbers(directory: Path) -> Verdict:
+    """The certificate's, from the tensors as they are saved, of a circuit and a promise that the construction has."""
+    from compiler.artifact.artifact import Artifact
+    from compiler.artifact.compare import statement_differences
+    from compiler.artifact.load import load
+    from constructions.checkpoints.guarantee import numbers_proof
+    from constructions.checkpoints.saved import rebuild
+    from verify.certificates import Violated
+
+    built, stack = rebuild(directory), load(directory, sealed=False)
+    try:
+        for sentence in statement_differences(directory, Artifact(built.compiled, built.model)):
+            raise Violated(sentence)
+        certificate, said = numbers_proof(built, stack)
+    except Violated as reason:
+        certificate, said = None, f"not proved: {reason}"
+    else:
+        if certificate is None:
+            raise ValueError(f"{directory} holds a model over numbers: {said}.")
+    verdict = {"version": 1, "accepted": certificate is not None, "certificate": certificate, "proof": said}
+    return certificate is not None, verdict, [said]

@@ -1,0 +1,197 @@
+"""`construct sensitivity`: Lemmas 1 and 2 on any layer: of a checkpoint, of a trained model, or drawn at random.
+
+Blocks, channels and columns are counted as `construct inspect` lists them: blocks from 1, channels and columns from 0;
+a channel of a checkpoint of ours also goes by its name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.table import Table
+
+from compiler.artifact.files import MANIFEST
+from compiler.artifact.manifest import manifest_content
+from constructions.command.display import console, working
+from constructions.command.numbers import read_numbers
+from constructions.command.options import Json, Plot, Seed
+from constructions.command.reporting import strict_json
+from constructions.command.requests import picture_path
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+Kind = Literal["mamba", "mamba2", "s4d"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the `construct` application."""
+    app.command("sensitivity")(sensitivity)
+
+
+def sensitivity(
+    directory: Annotated[
+        Path | None, typer.Argument(help="a checkpoint, or a Mamba or Mamba-2 model that transformers saved")
+    ] = None,
+    text: Annotated[
+        str,
+        typer.Option(
+            "--input",
+            help='tokens, such as "k0 v3 k0"; of a model over numbers "1 -2", or "x = 1,2 3,4; n = 0 1"; of a model '
+            'that is not ours, ids of tokens: "17 4 98"',
+        ),
+    ] = "",
+    block: Annotated[int | None, typer.Option(min=1, help="which block, from 1 on [default: the last]")] = None,
+    channel: Annotated[str, typer.Option(help="which channel: its number from 0 on, or its name")] = "0",
+    column: Annotated[int, typer.Option(min=0, help="which state column, from 0 on")] = 0,
+    random: Annotated[
+        Kind | None, typer.Option(help="no checkpoint: a layer as its library draws it, on a random input")
+    ] = None,
+    d_model: Annotated[int, typer.Option(min=1, max=4096, help="of a random layer")] = 16,
+    d_state: Annotated[int, typer.Option(min=1, max=1024, help="of a random layer")] = 4,
+    length: Annotated[int, typer.Option(min=1, max=4096, help="positions of a random input")] = 24,
+    seed: Seed = 0,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Lemmas 1 and 2: how much a state of any layer still feels an early input, by autograd and in closed form."""
+    if (directory is None) == (random is None):
+        raise ValueError("one of DIR and --random is needed, and not both: what is the layer?")
+    if directory is not None and not text.strip():
+        raise ValueError("--input holds no token; it says what the model reads.")
+    if plot:
+        picture_path(plot, "--plot")
+    with working("sensitivity", quiet=as_json):
+        from constructions.pictures.plots import draw_sensitivity
+        from verify.sensitivity import sensitivity as of_layer
+
+        if random is not None:
+            layer, u, where = *_random(random, d_model, d_state, length, seed), f"a random {random} layer"
+            number, name = _number(channel), channel
+        elif directory is not None and (directory / MANIFEST).is_file():
+            layer, u, block = _own(directory, text, block)
+            number, name = _channel(directory, block, channel)
+            where = f"block {block}"
+        else:
+            layer, u, block = _foreign(directory, text, block)
+            number, name, where = _number(channel), channel, f"block {block} of {directory}"
+        result = of_layer(layer, u, number, column)
+        if plot:
+            draw_sensitivity({f"{where}, channel {name}": result}, plot)
+    _show(result.to_json(), as_json, f"{where}, channel {name}, column {column}")
+
+
+def _show(told: dict, as_json: bool, title: str) -> None:
+    if as_json:
+        typer.echo(strict_json(told))
+        return
+    console.print(title, markup=False)
+    table = Table("t − j", "by autograd", "closed form")
+    for k, (measured, predicted) in enumerate(zip(told["measured"], told["predicted"], strict=True)):
+        table.add_row(str(k), f"{measured:.6g}", f"{predicted:.6g}")
+    console.print(table)
+
+
+def _random(kind: Kind, d_model: int, d_state: int, length: int, seed: int) -> tuple[nn.Module, Tensor]:
+    """(a layer with start values of its library, normal inputs (length, d_model)), from the seed."""
+    import torch
+
+    from compiler.runtime.real_modules import block_classes
+    from compiler.targets.s4d.mixer import S4DMixer
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        if kind == "s4d":
+            layer: nn.Module = S4DMixer(d_model, 2 * d_model, d_state)
+            for parameter in layer.parameters():
+                torch.nn.init.normal_(parameter, std=0.5)
+        else:
+            heads = {"headdim": 4 if d_model % 2 == 0 else 2} if kind == "mamba2" else {}
+            layer = block_classes()[kind](d_model, d_state=d_state, expand=2, **heads)
+        return layer, torch.randn(length, d_model)
+
+
+def _own(directory: Path, text: str, block: int | None) -> tuple[nn.Module, Tensor, int]:
+    """(layer, its input (T, d_model), which block) of a checkpoint of ours."""
+    import torch
+
+    from compiler.artifact.load import load
+    from compiler.artifact.numeric import NumericStack
+    from verify.sensitivity import layer_input
+
+    loaded = load(directory)
+    if isinstance(loaded, NumericStack):
+        stack, first = loaded.stack, loaded.pack(read_numbers(text, loaded.inputs))
+    else:
+        stack, first = loaded, loaded.hidden(torch.tensor([_ids(text, list(loaded.tokens))]), 0)
+    block = _block(block, len(stack.blocks))
+    return stack.blocks[block - 1], layer_input(stack, first, block - 1), block
+
+
+def _foreign(directory: Path, text: str, block: int | None) -> tuple[nn.Module, Tensor, int]:
+    """The same of a model that transformers saved."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    from constructions.command.grafting import quiet
+
+    if not (directory / "config.json").is_file():
+        raise ValueError(f"{directory} holds no config.json, so there is no model in it.")
+    words = text.split()
+    if not all(word.isdecimal() for word in words):
+        raise ValueError(
+            f"--input {text!r} must hold ids of tokens, such as 17 4 98, for {directory} is no model of ours."
+        )
+    quiet()
+    config = AutoConfig.from_pretrained(directory)
+    if config.model_type not in ("mamba", "mamba2"):
+        raise ValueError(f"{directory} holds a {config.model_type} model, and the lemmas speak of mamba and mamba2.")
+    if config.hidden_act not in ("silu", "swish"):
+        raise ValueError(f"{directory} has the activation {config.hidden_act}, and the lemmas are evaluated for silu.")
+    model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32).eval()
+    vocab = model.get_input_embeddings().weight.shape[0]
+    ids = [int(word) for word in words]
+    if max(ids) >= vocab:
+        raise ValueError(f"--input has the id {max(ids)}, and the model has {vocab} tokens, from 0 on.")
+    block = _block(block, len(model.backbone.layers))
+    layer, seen = model.backbone.layers[block - 1].mixer, []
+    layer.register_forward_pre_hook(lambda _, given, named: seen.append((*given, *named.values())[0]), with_kwargs=True)
+    with torch.no_grad():
+        model(torch.tensor([ids]))
+    return layer, seen[0][0], block
+
+
+def _block(block: int | None, count: int) -> int:
+    if block is not None and block > count:
+        raise ValueError(f"--block {block}: the model has {count} blocks, counted from 1.")
+    return block or count
+
+
+def _ids(text: str, tokens: list[str]) -> list[int]:
+    """The ids of white-space separated tokens; ValueError for one that the checkpoint does not have."""
+    number = {name: i for i, name in enumerate(tokens)}
+    words = text.split()
+    unknown = next((word for word in words if word not in number), None)
+    if unknown is not None:
+        raise ValueError(f"--input {text!r} must hold tokens of the checkpoint, and {unknown!r} is none.")
+    return [number[word] for word in words]
+
+
+def _number(channel: str) -> int:
+    if not channel.isdecimal():
+        raise ValueError(f"--channel {channel!r} must be a number: channels have names in checkpoints of ours only.")
+    return int(channel)
+
+
+def _channel(directory: Path, block: int, channel: str) -> tuple[int, str]:
+    """(number, name) of a channel that is given as either; ValueError where the block has no channel of that name."""
+    names = manifest_content(directory)["blocks"][block - 1]["channels"]
+    if channel.isdecimal():
+        number = int(channel)
+        return number, names[number] if number < len(names) else channel
+    if channel not in names:
+        some = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+        raise ValueError(f"--channel {channel!r}: block {block} has no channel of this name; its channels are {some}.")
+    return names.index(channel), channel

@@ -1,0 +1,76 @@
+"""`construct show`: what the compiler makes of a circuit, stage by stage, and what single weights mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from compiler.own_file import module_of
+from constructions.registry import CONSTRUCTIONS, families
+from verify.arguments import run_own
+
+if TYPE_CHECKING:
+    from compiler.driver import Compiled
+
+
+def compiled_of(what: str, target: str, dtype: str) -> Compiled:
+    """What a checkpoint directory, a construction's name or FILE.py:NAME compiles to.
+
+    target, dtype: for circuits of one's own; a checkpoint and a construction have theirs. ValueError or
+    CheckpointError in one sentence where it is none of the three.
+    """
+    from compiler.driver import compile
+    from compiler.language.circuit import Circuit
+
+    if Path(what).is_dir():
+        from constructions.checkpoints.saved import rebuild
+
+        return rebuild(what).compiled
+    file, _, name = what.rpartition(":")
+    known = {} if file.endswith(".py") else CONSTRUCTIONS if what in CONSTRUCTIONS else families()
+    if what in known:
+        construction = known[what]()
+        return construction.compiled()
+    if not file.endswith(".py"):
+        raise ValueError(
+            f"{what!r} is no checkpoint directory, no FILE.py:NAME and no construction; there are {', '.join(known)}."
+        )
+    found = value_of(what)
+    found = run_own(what, found, file=file) if callable(found) else found
+    if not isinstance(found, Circuit):
+        raise ValueError(f"{name!r} of {file} is no Circuit, nor a function that returns one.")
+    return compile(found, target, dtype)
+
+
+def value_of(what: str):
+    """What stands under NAME in FILE.py:NAME; ValueError, in one sentence, where nothing does."""
+    file, _, name = what.rpartition(":")
+    if not file or not name:
+        raise ValueError(f"{what!r} names nothing in a file; write FILE.py:NAME.")
+    module = _module(Path(file))
+    if not hasattr(module, name):
+        raise ValueError(f"{file} has no {name!r}; a name that the file gives a value is needed.")
+    return getattr(module, name)
+
+
+def _module(path: Path):
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}.")
+    return run_own(str(path), module_of, path, file=str(path))
+
+
+def explained(compiled: Compiled, weight: str) -> str:
+    """One weight of the language model (of the bare stack where there is none): "TENSOR[i, j]" to a sentence."""
+    from compiler.artifact.package import bare, language_model
+
+    name, bracket, rest = weight.partition("[")
+    try:
+        index = tuple(int(i) for i in rest.rstrip("]").split(","))
+    except ValueError:
+        raise ValueError(f"weight {weight!r} must be a tensor and an index, as in 'lm_head.weight[0, 3]'.") from None
+    packaged = compiled.context.target.family and compiled.source.alphabet is not None
+    layout = (language_model(compiled) if packaged else bare(compiled)).layout
+    try:
+        return str(layout.explain(name, index))
+    except (KeyError, IndexError) as reason:
+        raise ValueError(f"{reason.args[0]}.") from None

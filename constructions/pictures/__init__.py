@@ -1,0 +1,1 @@
+"""Pictures of circuits, of states over time and of measured rates."""

@@ -1,0 +1,173 @@
+"""What a compiled block holds, step by step: the numbers behind the pictures of Table 3 (paper A).
+
+The states are those of the real module's `step()`. They are grouped by what a reader would ask
+for: an entry of a bank of latches, a column of a memory, a running sum. Groups are named by the
+token that selects them, and where the head reads the group their content is also told as the
+token that it would answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from compiler.analysis.linear_form import ONE, linear_form
+from compiler.artifact.model import Stack
+from compiler.artifact.numbers_config import POSITION
+from compiler.artifact.numeric import NumericStack
+from compiler.driver import Compiled
+from compiler.language import operations as ops
+from compiler.language.stream import Stream
+from constructions.command.numbers import read_numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """name: the token (or number) that selects the entry; rows: names of its numbers.
+
+    values: (time, rows) in the circuit's units.
+
+    answers: the token that the head makes of the content, one a step ("" where it is undecided); None where it does not
+        read it.
+    """
+
+    name: str
+    rows: tuple[str, ...]
+    values: np.ndarray
+    answers: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, eq=False)
+class StateHistory:
+    """tokens: the input, one name a step; groups: the state after each step; block: whose, counted from 1."""
+
+    tokens: tuple[str, ...]
+    groups: tuple[Group, ...]
+    block: int
+
+
+def state_history(compiled: Compiled, stack: Stack | NumericStack, text: str, block: int | None = None) -> StateHistory:
+    """The states of a block (from 1 on; default: the last with a state) while it reads white-space separated tokens, or
+    numbers as `read_numbers` takes them.
+
+    stack: the compiled circuit as a module: bare, a language model, or over numbers. ValueError for unknown tokens and
+        blocks without a state.
+    """
+    keeping = [n for n in range(1, len(compiled.blocks) + 1) if _stateful(compiled, n)]
+    if not keeping:
+        raise ValueError("no block of this model keeps a state, so there is nothing to draw")
+    number = max(keeping) if block is None else block
+    if not 1 <= number <= len(compiled.blocks):
+        raise ValueError(f"there is no block {number}: the model has {len(compiled.blocks)}, counted from 1")
+    block = number - 1
+    stack, first, labels = _read(compiled, stack, text)
+    streams = _stateful(compiled, number)
+    if not streams:
+        others = f"block {keeping[0]} does" if len(keeping) == 1 else f"blocks {', '.join(map(str, keeping))} do"
+        raise ValueError(f"block {number} keeps no state, so there is nothing to draw; {others}")
+    states = _states(stack, first, block)
+    seats = compiled.context.target.seats(compiled.blocks[block], stack.blocks[block])
+    groups = [group for stream in streams for group in _groups(compiled, stream, states[:, seats], block)]
+    return StateHistory(tuple(labels), tuple(groups), number)
+
+
+def _read(compiled: Compiled, stack: Stack | NumericStack, text: str) -> tuple[Stack, Tensor, list[str]]:
+    """(the blocks, the stream before the first of them, a name for each step)."""
+    if isinstance(stack, NumericStack):
+        values = read_numbers(text, stack.inputs)
+        rows = [values[name][0] for name in values if name != POSITION]
+        labels = [", ".join(f"{number:.4g}" for row in rows for number in row[t]) for t in range(len(rows[0]))]
+        return stack.stack, stack.pack(values), labels
+    ids = compiled.source.token_alphabet.encode(text)
+    if not ids:
+        raise ValueError("the input holds no token, so there is nothing to draw")
+    return stack, stack.hidden(torch.tensor([ids]), 0), [compiled.source.token_alphabet.tokens[i] for i in ids]
+
+
+def _stateful(compiled: Compiled, number: int) -> list[Stream]:
+    """The operations of a block (counted from 1) that keep a state."""
+    target = compiled.context.target
+    return [s for s in compiled.schedule.blocks[number - 1] if target.gadget(s.operation).entries(s, 1, target)]
+
+
+@torch.no_grad()
+def _states(stack: Stack, first: Tensor, block: int) -> np.ndarray:
+    """(time, channels, columns) float64 of one block, from `step()`."""
+    state, history = stack.initial_state(1), []
+    for t in range(first.shape[1]):
+        _, state = stack.advance(first[:, t : t + 1], state)
+        history.append(state[block][1][0].flatten(0, -2).double().numpy().copy())
+    return np.array(history)
+
+
+def _groups(compiled: Compiled, stream: Stream, states: np.ndarray, block: int) -> Iterator[Group]:
+    """The entries of one operation, as its gadget tells them; states: (time, IR channels, columns)."""
+    out = compiled.blocks[block].channels.out.toarray()
+    lanes = compiled.lanes.index[stream]
+    mine = [c for c in range(len(out)) if out[c, lanes[lanes >= 0]].any()]
+    at = np.array([np.flatnonzero(lanes == np.flatnonzero(out[c])[0])[0] for c in mine])
+    held = states[:, mine] * np.array([out[c, lanes[i]] for c, i in zip(mine, at, strict=True)])[:, None]
+    target = compiled.context.target
+    names = None
+    for entry in target.gadget(stream.operation).entries(stream, len(mine), target):
+        if entry.alternative is not None and names is None:
+            names = _selectors(compiled, stream)
+        values, places = entry.unit * held[:, entry.channels, entry.column], at[entry.channels]
+        rows = tuple(f"{stream.label}[{i}]" for i in places)
+        name = stream.label if entry.alternative is None else names[entry.alternative]
+        yield Group(name, rows, values, _answers(compiled, stream, values, places))
+
+
+def _selectors(compiled: Compiled, stream: Stream) -> list[str]:
+    """Names of the alternatives of a gate or query: the one token that selects each, or its number."""
+    if compiled.source.alphabet is None:
+        return [str(k) for k in range(stream.inputs[-1].width)]
+    table = _opened_by(stream.inputs[-1], compiled.source.alphabet.size)
+    tokens = compiled.source.alphabet.tokens
+    single = (table != 0).sum(axis=0) == 1
+    return [tokens[int(table[:, k].argmax())] if single[k] else str(k) for k in range(len(single))]
+
+
+def _opened_by(query: Stream, vocab: int) -> np.ndarray:
+    """(vocabulary, entries): what a query is at a present token, the past left out."""
+    form, rectified = linear_form(query), False
+    if len(form) == 1 and isinstance(next(iter(form))[0].operation, ops.Relu):
+        form, rectified = linear_form(next(iter(form))[0].inputs[0]), True
+    table = np.zeros((vocab, next(iter(form.values())).shape[0]))
+    for (atom, lag), matrix in form.items():
+        if atom is ONE:
+            table += matrix.toarray()[:, 0]
+        elif lag == 0 and isinstance(atom.operation, ops.Embed):
+            table += (atom.operation.table @ matrix.T).toarray()
+    return np.maximum(table, 0) if rectified else table
+
+
+def _answers(compiled: Compiled, stream: Stream, values: np.ndarray, places: np.ndarray) -> tuple[str, ...] | None:
+    """The strictly best token for the content of an entry, by the head alone.
+
+    None where the head does not read the stream, or reads other streams too.
+    """
+    form = linear_form(compiled.core.output)
+    if any(atom is not stream and not _is_constant(atom) for atom, _ in form):
+        return None  # the answer is not this entry's alone
+    if (
+        (stream, 0) not in form
+        or compiled.source.alphabet is None
+        or compiled.source.alphabet.size != compiled.core.output.width
+    ):
+        return None
+    scores = values @ form[(stream, 0)].toarray()[:, places].T
+    for (atom, lag), matrix in form.items():
+        if lag == 0 and _is_constant(atom):
+            scores = scores + matrix.toarray()[:, 0]
+    best, second = np.sort(scores, axis=1)[:, -1], np.sort(scores, axis=1)[:, -2] if scores.shape[1] > 1 else -np.inf
+    tokens = compiled.source.alphabet.tokens
+    return tuple(tokens[i] if clear else "" for i, clear in zip(scores.argmax(axis=1), best > second, strict=True))
+
+
+def _is_constant(atom: Stream) -> bool:
+    return atom is ONE or atom.label == "one"
