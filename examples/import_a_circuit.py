@@ -11,7 +11,8 @@ import torch
 from torch import nn
 
 import compiler
-from constructions.checkpoints.artifact import build, save
+from constructions.checkpoints.artifact import save
+from constructions.checkpoints.built import build
 from constructions.selectivity.mqar import MQAR
 
 

@@ -6,6 +6,6 @@ goes the record (`record`): the promise, what the reader must know, and the hash
 """
 
 from compiler.export.checkpoint import Package, read
-from compiler.export.record import ExportError
+from compiler.export.errors import ExportError
 
 __all__ = ["ExportError", "Package", "read"]

@@ -19,7 +19,7 @@ from compiler.artifact.manifest import check_files, manifest_content, read_manif
 from compiler.artifact.package import language_model
 from compiler.artifact.tokenizer import read_tokens
 from compiler.driver import Compiled, compile
-from compiler.export.record import ExportError
+from compiler.export.errors import ExportError
 from compiler.language.data import DataError, from_data
 
 

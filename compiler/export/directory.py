@@ -13,7 +13,8 @@ from compiler.artifact.json_files import read_json
 from compiler.artifact.manifest import file_hash
 from compiler.artifact.place import check_place, recover, staging, staging_file
 from compiler.artifact.save import copy_others, write_text
-from compiler.export.record import FORMAT, ExportError, record_text
+from compiler.export.errors import ExportError
+from compiler.export.record import FORMAT, record_text
 
 RECORD = "export.json"
 

@@ -16,7 +16,8 @@ from compiler.exactness.levels import NORM_EPSILON
 from compiler.export.checkpoint import Package
 from compiler.export.common import tokenizer_texts
 from compiler.export.directory import write_directory
-from compiler.export.record import ExportError, card, need, need_tokens, record
+from compiler.export.errors import ExportError
+from compiler.export.record import card, need, need_tokens, record
 from compiler.formats import format_of
 
 READER = "mlx-lm"

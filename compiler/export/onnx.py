@@ -15,7 +15,8 @@ from compiler.artifact.save import write_tensors, write_text
 from compiler.export.checkpoint import Package
 from compiler.export.common import tokenizer_texts
 from compiler.export.directory import write_directory
-from compiler.export.record import ExportError, card, need, need_float32, need_tokens, record, record_text
+from compiler.export.errors import ExportError
+from compiler.export.record import card, need, need_float32, need_tokens, record, record_text
 
 READER = "onnxruntime"
 MODEL, STEP = "model.onnx", "step.onnx"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compiler.artifact.card import compiled_from, promise_sentences
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import PromiseRecord
 from compiler.artifact.numbers_config import is_numbers
-
-if TYPE_CHECKING:
-    from compiler.export.checkpoint import Package
+from compiler.export.checkpoint import Package
+from compiler.export.errors import ExportError
 
 FORMAT = "compiled-construction-export"
 FORMAT_VERSION = 1
@@ -45,10 +44,6 @@ class ExportRecord:
     max_d_state: int | None
     n_groups: int
     asked: str = ""
-
-
-class ExportError(ValueError):
-    """What a format cannot keep exact, or where it must not be written; one sentence for people."""
 
 
 def record(package: Package, kind: str, warnings: tuple[str, ...]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from compiler.runtime.huggingface import without_accelerators
 from conformance.models.runtime import Unsupported
-from conformance.runtimes.huggingface import HuggingFaceModel, opened
+from conformance.runtimes.huggingface_model import HuggingFaceModel, opened
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -11,16 +10,17 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from compiler.artifact.artifact import Artifact, packaged, savable, sizes
+from compiler.artifact.artifact import Artifact, sizes
 from compiler.artifact.config import cuda_limits
 from compiler.artifact.dtype import in_dtype
 from compiler.artifact.generate import transformers_model
 from compiler.artifact.model import Stack
 from compiler.artifact.numbers_config import NumberInput
-from compiler.artifact.numeric import NumericModel, NumericStack, interpret_named, loaded_stack
-from compiler.artifact.package import LanguageModel, bare, bare_sizes, packaged_sizes
+from compiler.artifact.numeric import NumericModel, NumericStack, interpret_named
+from compiler.artifact.package import bare, bare_sizes, packaged_sizes
 from compiler.artifact.save import save as save_checkpoint
 from compiler.driver import Compiled
+from constructions.checkpoints.built import Built
 from constructions.checkpoints.examples import shown_example
 from constructions.checkpoints.guarantee import NOT_ASKED, Proof, stated_task
 from constructions.command.requests import check_exhaustive
@@ -36,50 +36,6 @@ from verify.tasks.task import Task
 
 EXACT, UNVERIFIED = "bit-exact", "unverified"
 NO_PROGRESS = lambda name, count: lambda done: None
-
-
-@dataclass(frozen=True, eq=False)
-class Built:
-    """A compiled construction and its language model (None where Hugging Face has none of this mixer), in memory.
-
-    Of a circuit over numbers `model` is what is saved of it, and its only form.
-    """
-
-    construction: CircuitFamily
-    compiled: Compiled
-    model: LanguageModel | NumericModel | None
-
-    @property
-    def over_numbers(self) -> bool:
-        return self.compiled.source.alphabet is None
-
-    def stack(self) -> Stack | NumericStack | None:
-        """The model over the real modules, in the dtype that the promise is made for."""
-        if self.model is None:
-            return None
-        if isinstance(self.model, NumericModel):
-            return loaded_stack(self.model.config, self.model.tensors, self.compiled.source.max_length)
-        return in_dtype(Stack.from_language_model(self.model.config, self.model.tensors), self.compiled.dtype)
-
-    def bare_stack(self) -> Stack:
-        """The bare form over the real modules, at the sizes of the theorem."""
-        return in_dtype(bare(self.compiled), self.compiled.dtype)
-
-
-def build(construction: CircuitFamily, most: int | None = None) -> Built:
-    """Compile and package; CompileError with every reason when the promise cannot be kept.
-
-    most: parameters that the model may have, where that is limited. ValueError where a task would verify on sequences
-    that the promise does not cover.
-    """
-    construction.check_sizes()
-    circuit = construction.circuit()
-    construction.check_lengths(circuit.max_length)
-    compiled = construction.compiled(circuit)
-    if not compiled.context.target.family and circuit.alphabet is not None:
-        return Built(construction, compiled, None)
-    compiled = savable(compiled)
-    return Built(construction, compiled, packaged(compiled, most))
 
 
 def hugging_face(directory: Path, dtype: str) -> Callable[[torch.Tensor], torch.Tensor]:

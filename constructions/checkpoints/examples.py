@@ -10,7 +10,7 @@ from compiler.artifact.numbers_config import POSITION
 from verify.tasks.example import Example, NumberExample, example_of, number_example_of
 
 if TYPE_CHECKING:
-    from constructions.checkpoints.artifact import Built
+    from constructions.checkpoints.built import Built
 
 _LONGEST_TEXT = 8192
 _MOST_LISTED = 16  # outputs that are listed; of more, only the largest one

@@ -18,7 +18,7 @@ from verify.checker.language import parse
 
 if TYPE_CHECKING:
     from compiler.artifact.numeric import NumericStack
-    from constructions.checkpoints.artifact import Built
+    from constructions.checkpoints.built import Built
 
 Proof = tuple[dict[str, Any] | None, str]  # (what a program reads, one sentence for people)
 NOT_ASKED: Proof = (None, "not asked for")

@@ -20,7 +20,8 @@ from compiler.export.record import ExportRecord
 from compiler.language.data import DataError, to_data
 from compiler.language.data.budget import check_budget, check_language
 from constructions.checkpoints import artifact
-from constructions.checkpoints.artifact import Built, build, claims, promised_level, report
+from constructions.checkpoints.artifact import claims, promised_level, report
+from constructions.checkpoints.built import Built, build
 from constructions.checkpoints.guarantee import NOT_ASKED, Proof, proof_of
 from constructions.checkpoints.saved_circuit import SavedCircuit, read_circuit
 from constructions.construction import LARGEST_PARAMETER, CircuitFamily, NumericConstruction

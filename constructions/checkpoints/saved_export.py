@@ -23,7 +23,8 @@ from compiler.export.mamba_ssm_mlp import KIND, GatedLanguageModel, contents, ga
 from compiler.export.record import FORMAT, FORMAT_VERSION, ExportRecord
 from compiler.runtime import mamba_classes
 from constructions.checkpoints import artifact
-from constructions.checkpoints.artifact import Built, claims, report
+from constructions.checkpoints.artifact import claims, report
+from constructions.checkpoints.built import Built
 from constructions.checkpoints.saved import Finding, rebuilt, recorded
 from verify.check import Verification, check, chosen_batches
 

@@ -17,7 +17,6 @@ import typer
 from typer.core import TyperGroup
 
 from compiler.artifact.manifest import manifest_content
-from constructions.__main__ import main
 from constructions.command import (
     conformance,
     display,
@@ -42,7 +41,7 @@ from constructions.selectivity import commands as commands_selectivity
 from constructions.token_selection import lemma_commands
 from constructions.truths import commands as commands_truths
 
-__all__ = ["app", "command_line", "main"]
+__all__ = ["app", "command_line"]
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -98,9 +97,10 @@ def run(
         with bars.stage("start PyTorch"):
             from compiler.artifact.save import check_target
             from constructions.checkpoints import artifact, guarantee
+            from constructions.checkpoints.built import build
         check_target(directory, overwrite=overwrite)
         with bars.stage("compile"):
-            built = artifact.build(construction)
+            built = build(construction)
         if built.model is None and out is not None:
             raise ValueError(
                 f"--out {out}: Hugging Face has no {construction.target}, so there is no "
@@ -395,7 +395,3 @@ panels.group(app)
 def command_line() -> Any:
     """All of `app` with its options read: that takes a tenth of a second, and a process may run many commands."""
     return typer.main.get_command(app)
-
-
-if __name__ == "__main__":
-    main()

@@ -50,10 +50,11 @@ def checkpoint(construction: NumericConstruction, out: Path | None, force: bool,
     if out is None:
         return Saved(True, {})
     from constructions.checkpoints import artifact
+    from constructions.checkpoints.built import build
     from constructions.checkpoints.guarantee import proof_of
 
     with bars.stage("compile for the checkpoint"):
-        built = artifact.build(construction)
+        built = build(construction)
     results = artifact.verify(built, built.stack(), "auto", SAMPLES, construction.seed, bars.form("checkpoint"))
     good = artifact.passed(built, results)
     if good:

@@ -32,11 +32,10 @@ shifted to where those of this size begin.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Literal
 
 import numpy as np
 
@@ -51,7 +50,8 @@ from compiler.language.types import Bool, OneHot
 from compiler.language.words import constant, count, latch, running_max, select
 from constructions.copy_dp.chains import END, leaving, numbers, repeated, written
 from constructions.copy_dp.problem_checks import check
-from constructions.copy_dp.problem_plan import Aggregation, Plan, State, before, plan_of
+from constructions.copy_dp.problem_data import Aggregation, ProblemData
+from constructions.copy_dp.problem_plan import Plan, State, before, plan_of
 from verify.arguments import run_own
 from verify.tasks.solvers.tables import TableSolver
 
@@ -78,7 +78,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class DPProblem:
+class DPProblem(ProblemData):
     """A table over cells that the lengths of the inputs decide.
 
     name:       of the circuit; letters: the input alphabet; inputs: how many letters each input sequence has, or a
@@ -98,30 +98,11 @@ class DPProblem:
     said:       what its promise tells of prompts and values beside, such as how "none" is written; one line.
     """
 
-    name: str
-    letters: Sequence[str]
-    inputs: tuple[int | range, ...]
-    cells: Sequence[tuple[Hashable, ...]] | Callable[[tuple[int, ...]], Sequence[tuple[Hashable, ...]]]
-    reads: Callable[..., list]
-    needs: Callable[..., list]
-    transition: Callable[[Cell, list[Stream], list[Stream]], Stream]
-    largest: int
-    plain: Callable[[tuple, list[int], list[int]], int] | None = None
-    missing: int = 0
-    blank: int = -1
-    answer: Literal["last", "max", "min"] | Aggregation = "last"
-    said: str = ""
-
     def __post_init__(self) -> None:
         check(self)
 
     def alphabet(self) -> Alphabet:
         return Alphabet.of(BAR, ASK, END, OUTSIDE, letter=list(self.letters), number=numbers(self.largest))
-
-    @property
-    def varies(self) -> bool:
-        """Whether the lengths are read from the separators."""
-        return any(isinstance(given, range) for given in self.inputs)
 
     @property
     def most(self) -> tuple[int, ...]:

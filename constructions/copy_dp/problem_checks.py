@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compiler.language.arguments import instance, integer, shown
-from constructions.copy_dp.problem_plan import Aggregation, Size, before, cells_of, gathered, sizes_of
+from constructions.copy_dp.problem_data import Aggregation, ProblemData, Size
+from constructions.copy_dp.problem_plan import before, cells_of, gathered, sizes_of
 from verify.arguments import at_least, one_of, run_own
-
-if TYPE_CHECKING:
-    from constructions.copy_dp.problem import DPProblem
 
 ANSWERS = ("last", "max", "min")
 _MARKS = ("|", ";", ".", "!")  # of every chain
@@ -18,7 +16,7 @@ _NUMBERS = 1 << 12
 _ENTRIES = 1 << 11
 
 
-def check(problem: DPProblem) -> None:
+def check(problem: ProblemData) -> None:
     """Raises ValueError or TypeError for a problem that is none, and for one that is too large."""
     instance(problem.name, str, "name", "a text")
     if not problem.name.isprintable() or not problem.name.strip():
@@ -53,7 +51,7 @@ def check(problem: DPProblem) -> None:
     _check_answer(problem, sizes)
 
 
-def _check_inputs(problem: DPProblem) -> None:
+def _check_inputs(problem: ProblemData) -> None:
     at_least(
         "inputs", len(_entries(problem.inputs, "inputs", "a tuple of lengths")), 1, "there must be something to read"
     )
@@ -76,11 +74,11 @@ def _check_inputs(problem: DPProblem) -> None:
         )
 
 
-def _of_all(problem: DPProblem) -> str:
+def _of_all(problem: ProblemData) -> str:
     return " of all sizes together" if problem.varies else ""
 
 
-def _called(problem: DPProblem, what: str, size: Size, function: Any, *operands: Any) -> Any:
+def _called(problem: ProblemData, what: str, size: Size, function: Any, *operands: Any) -> Any:
     """What a function of the problem gives, as a list."""
     where = f"{problem.name}: {what}" + (f" of size {size}" if problem.varies else "")
     return _entries(run_own(where, function, *operands), where, "a list")
@@ -90,7 +88,7 @@ def _entries(given: Any, what: str, needed: str) -> Sequence:
     return instance(given, Sequence, what, needed)
 
 
-def _check_cells(problem: DPProblem, size: Size) -> int:
+def _check_cells(problem: ProblemData, size: Size) -> int:
     if callable(problem.cells):
         cells = _called(problem, "cells", size, problem.cells, size)
     else:
@@ -104,7 +102,7 @@ def _check_cells(problem: DPProblem, size: Size) -> int:
     return len(cells)
 
 
-def _check_reads(problem: DPProblem, sizes: Sequence[Size]) -> None:
+def _check_reads(problem: ProblemData, sizes: Sequence[Size]) -> None:
     last = len(problem.inputs) - 1
     for _, cell, pairs in _lists(problem, "reads", sizes):
         for pair in pairs:
@@ -117,7 +115,7 @@ def _check_reads(problem: DPProblem, sizes: Sequence[Size]) -> None:
                 raise ValueError(f"{problem.name}: cell {cell} reads input {part}, and the last one is {last}")
 
 
-def _check_needs(problem: DPProblem, sizes: Sequence[Size]) -> None:
+def _check_needs(problem: ProblemData, sizes: Sequence[Size]) -> None:
     orders = {size: {cell: i for i, cell in enumerate(cells_of(problem, size))} for size in sizes}
     for size, cell, others in _lists(problem, "needs", sizes):
         order = orders[size]
@@ -129,7 +127,7 @@ def _check_needs(problem: DPProblem, sizes: Sequence[Size]) -> None:
                 )
 
 
-def _check_answer(problem: DPProblem, sizes: Sequence[Size]) -> None:
+def _check_answer(problem: ProblemData, sizes: Sequence[Size]) -> None:
     if not isinstance(problem.answer, Aggregation):
         return
     if callable(problem.answer.cells) != problem.varies:
@@ -151,13 +149,13 @@ def _check_answer(problem: DPProblem, sizes: Sequence[Size]) -> None:
         )
 
 
-def _check_cell(problem: DPProblem, other: Any, what: str) -> None:
+def _check_cell(problem: ProblemData, other: Any, what: str) -> None:
     if other is not None and not isinstance(other, tuple):
         raise ValueError(f"{problem.name}: {what} {shown(other)}, and a cell, a tuple, or None is meant")
     _hashed(problem, other, f"what {what.removesuffix(' needs')} needs")
 
 
-def _lists(problem: DPProblem, what: str, sizes: Sequence[Size]) -> list[tuple[Size, tuple, Sequence]]:
+def _lists(problem: ProblemData, what: str, sizes: Sequence[Size]) -> list[tuple[Size, tuple, Sequence]]:
     """(size, cell, what `reads` or `needs` gives for it), of one length for all."""
     found = []
     for size in sizes:
@@ -171,7 +169,7 @@ def _lists(problem: DPProblem, what: str, sizes: Sequence[Size]) -> list[tuple[S
     return found
 
 
-def _hashed(problem: DPProblem, cell: object, what: str) -> None:
+def _hashed(problem: ProblemData, cell: object, what: str) -> None:
     try:
         hash(cell)
     except TypeError as reason:

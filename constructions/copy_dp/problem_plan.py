@@ -6,31 +6,12 @@ states of its own, one after the other: the chain of size n starts at state `fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from compiler.language.stream import Stream
-    from constructions.copy_dp.problem import DPProblem
-
-Size = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Aggregation:
-    """f_A of Theorem 3: what is written behind the last cell, from the values of some cells.
-
-    cells:   their list (None: a value that is `missing`); with lengths from separators a function of n that gives as
-        many for every n.
-    circuit: their values as streams → the answer as a stream.
-    plain:   the same on integers, for whoever verifies.
-    """
-
-    cells: Sequence[tuple | None] | Callable[[Size], Sequence[tuple | None]]
-    circuit: Callable[[list[Stream]], Stream]
-    plain: Callable[[list[int]], int] | None = None
+from constructions.copy_dp.problem_data import Aggregation, ProblemData, Size
 
 
 @dataclass(frozen=True)
@@ -68,21 +49,21 @@ class Plan:
         return max((len(state.needs) for state in self.states if state.cell is None), default=0)
 
 
-def sizes_of(problem: DPProblem) -> list[Size]:
+def sizes_of(problem: ProblemData) -> list[Size]:
     """Every n, in order; one where all lengths are fixed."""
     return list(product(*(given if isinstance(given, range) else (given,) for given in problem.inputs)))
 
 
-def before(problem: DPProblem, size: Size) -> tuple:
+def before(problem: ProblemData, size: Size) -> tuple:
     """What stands before the cell where the problem's functions are called: n where lengths vary, else nothing."""
     return (size,) if problem.varies else ()
 
 
-def cells_of(problem: DPProblem, size: Size) -> Sequence[tuple]:
+def cells_of(problem: ProblemData, size: Size) -> Sequence[tuple]:
     return problem.cells(size) if callable(problem.cells) else problem.cells
 
 
-def gathered(problem: DPProblem, size: Size) -> Sequence[tuple | None]:
+def gathered(problem: ProblemData, size: Size) -> Sequence[tuple | None]:
     """The cells that an Aggregation reads; none where the answer is no Aggregation."""
     if not isinstance(problem.answer, Aggregation):
         return ()
@@ -90,7 +71,7 @@ def gathered(problem: DPProblem, size: Size) -> Sequence[tuple | None]:
     return cells(size) if callable(cells) else cells
 
 
-def plan_of(problem: DPProblem) -> Plan:
+def plan_of(problem: ProblemData) -> Plan:
     """All states, from the problem's own functions."""
     states: list[State] = []
     first, entries, stored = {}, {}, 0

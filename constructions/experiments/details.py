@@ -10,7 +10,7 @@ from compiler.analysis.linear_form import ONE
 from compiler.driver import Compiled, run_blocks
 from compiler.ir.block import trace
 from compiler.language import operations as ops
-from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
 from constructions.construction import CircuitFamily
 from constructions.experiments.entry import Entry
 from constructions.selectivity.with_position import KeepNthPosition
@@ -22,7 +22,7 @@ BINS = 10
 def detail_of(entry: Entry) -> dict[str, Any]:
     """What the row keeps: plain numbers for JSON."""
     assert isinstance(entry.built, CircuitFamily)
-    compiled = artifact.build(entry.built).compiled
+    compiled = build(entry.built).compiled
     return stages(compiled, SEQUENCE) if entry.detail == "stages" else decay(compiled, entry.built)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from compiler.artifact.package import bare_sizes
 from compiler.errors import CompileError
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import Built, build
 from constructions.construction import CircuitFamily
 from constructions.experiments.catalogue import EXPERIMENTS
 from constructions.experiments.details import detail_of
@@ -147,7 +148,7 @@ def _measured(mode: str, written: bool, built: CircuitFamily | Measured | None, 
         return _on_a_machine(built, samples, seed)
     told = (built.target, _parameters(built), built.dtype, built.bound())
     try:
-        compiled = artifact.build(built)
+        compiled = build(built)
     except CompileError as reason:
         if built.dtype == "float32":
             raise
@@ -164,7 +165,7 @@ def _on_a_machine(built: Measured, samples: int, seed: int) -> Row:
         return Row(*told, refused="; ".join(dict.fromkeys(str(why) for _, why in reason.reasons)))
 
 
-def _row(built: artifact.Built, told: tuple, mode: str, samples: int, seed: int, written: tuple[dict, ...]) -> Row:
+def _row(built: Built, told: tuple, mode: str, samples: int, seed: int, written: tuple[dict, ...]) -> Row:
     most = min(samples, *(task.most_random for task in built.construction.tasks()))
     stack = built.stack() if built.over_numbers else built.bare_stack()
     bounded = artifact.promised_level(built) != artifact.EXACT
@@ -186,7 +187,7 @@ def _row(built: artifact.Built, told: tuple, mode: str, samples: int, seed: int,
     )
 
 
-def _written(built: artifact.Built, seed: int, every: bool) -> tuple[dict, ...]:
+def _written(built: Built, seed: int, every: bool) -> tuple[dict, ...]:
     """What each runtime writes from a saved checkpoint, against the solver."""
     with TemporaryDirectory() as directory:
         checkpoint = Path(directory) / "checkpoint"

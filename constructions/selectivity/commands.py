@@ -148,8 +148,9 @@ def run_over_numbers(
     with working(construction.name, quiet=as_json) as bars:
         from compiler.artifact.package import bare_sizes, size_fields
         from constructions.checkpoints import artifact, guarantee
+        from constructions.checkpoints.built import build
 
-        built = artifact.build(construction)
+        built = build(construction)
         stack = built.stack()
         results = artifact.verify(built, stack, "random", samples, construction.seed, bars.form("model over numbers"))
         with bars.stage("proof"):

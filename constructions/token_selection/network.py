@@ -34,7 +34,8 @@ class BuiltNetwork:
 def build(construction: CircuitFamily) -> BuiltNetwork:
     """Compile for fnn+ssm; CompileError with every reason where that cannot be.
 
-    ValueError for an arithmetic or a number of columns, of which it has none, and as `artifact.build` raises it.
+    ValueError for an arithmetic or a number of columns, of which it has none, and whatever `build` raises for a
+    construction.
     """
     construction.check_sizes()
     circuit = construction.circuit()

@@ -24,6 +24,7 @@ from compiler.artifact.model import Stack
 from compiler.artifact.package import bare_sizes
 from compiler.errors import CompileError
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import Built, build
 from constructions.construction import Construction
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.places import Arch
@@ -166,7 +167,7 @@ def tasks_of(construction: Construction) -> Iterable[Task]:
 def _built(construction: Construction) -> _OnNetwork | _OnMixer:
     if construction.target == "fnn+ssm":
         return _OnNetwork(construction, network.build(construction))
-    return _OnMixer(construction, artifact.build(construction))
+    return _OnMixer(construction, build(construction))
 
 
 def _batches(construction: Construction, tokens: int, mode: str, samples: int, seed: int) -> Iterator[Batch]:
@@ -237,7 +238,7 @@ class _OnNetwork:
 @dataclass(frozen=True)
 class _OnMixer:
     construction: Construction
-    built: artifact.Built
+    built: Built
 
     @property
     def sizes(self) -> str:

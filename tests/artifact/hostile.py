@@ -53,7 +53,7 @@ from compiler.artifact.files import CIRCUIT, MANIFEST, SEALED_FILES, WEIGHTS
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import sealed
 from constructions.checkpoints import artifact, saved
-from constructions.checkpoints.artifact import Built
+from constructions.checkpoints.built import Built, build
 from constructions.checkpoints.guarantee import Proof, proof_of
 from constructions.checkpoints.saved import verify_checkpoint
 from constructions.construction import CircuitFamily
@@ -75,7 +75,7 @@ VALUES: list[Any] = [
 
 def make(root: Path) -> list[Path]:
     """Two good checkpoints: a construction with a proof, and a circuit of one's own."""
-    built = artifact.build(MQAR(kappa=2, vocab=3, length=16, max_length=64))
+    built = build(MQAR(kappa=2, vocab=3, length=16, max_length=64))
     artifact.save(built, {}, root / "mqar", None, proof_of(built))
     letters = Alphabet.of("a", "b", *(str(n) for n in range(5)))
     x = Tokens(letters)

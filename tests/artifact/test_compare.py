@@ -17,6 +17,7 @@ from compiler.artifact.errors import CheckpointError
 from compiler.artifact.json_files import canonical_json, read_json
 from compiler.artifact.manifest import manifest_content, sealed
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
 from constructions.checkpoints.guarantee import proof_of
 from constructions.checkpoints.saved import verify_checkpoint
 from constructions.registry import CONSTRUCTIONS
@@ -36,7 +37,7 @@ def count_since() -> Circuit:
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A construction's checkpoint, one with a proof, and that of a circuit of one's own."""
     root = tmp_path_factory.mktemp("made")
-    built = artifact.build(MQAR(kappa=3, vocab=6))
+    built = build(MQAR(kappa=3, vocab=6))
     artifact.save(built, {}, root / "mqar", None, proof_of(built))
     compile(count_since()).save(root / "own")
     return {"mqar": root / "mqar", "own": root / "own"}

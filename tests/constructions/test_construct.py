@@ -19,8 +19,9 @@ import compiler
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import manifest_content, sealed
 from compiler.runtime import torch_only_transformers
+from constructions.__main__ import main
 from constructions.checkpoints import artifact
-from constructions.command import cli
+from constructions.checkpoints.built import build
 from constructions.registry import CONSTRUCTIONS
 from constructions.selectivity.mqar import MQAR
 
@@ -32,7 +33,7 @@ def run(*arguments: str) -> int:
     """The command's exit code."""
     before, sys.argv = sys.argv, ["construct", *arguments]
     try:
-        cli.main()
+        main()
     except SystemExit as stop:
         return int(stop.code or 0)
     finally:
@@ -87,7 +88,7 @@ def test_same_arguments_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arch", ["mamba", "mamba2", "s4d"])
 def test_unmodified_hugging_face_model_gives_the_circuits_bits(arch: str, tmp_path: Path) -> None:
     construction = MQAR(kappa=4, vocab=20, arch=arch)
-    built = artifact.build(construction)
+    built = build(construction)
     artifact.save(built, {}, tmp_path / "c")
     models = torch_only_transformers()
     family = models.mamba2.Mamba2ForCausalLM if arch == "mamba2" else models.mamba.MambaForCausalLM

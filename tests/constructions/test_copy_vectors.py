@@ -14,6 +14,7 @@ import compiler
 from compiler.artifact.numeric import numeric_stack
 from compiler.artifact.package import bare_sizes
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
 from constructions.command.cli import app
 from constructions.copy_dp.copy_vectors import CopyVectors
 
@@ -67,7 +68,7 @@ def test_one_block_of_the_theorem_s_size(n: int, width: int, arch: str) -> None:
 
 
 def test_a_model_that_copies_another_place_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    built = artifact.build(CopyVectors(n=4, width=2))
+    built = build(CopyVectors(n=4, width=2))
     stack = built.stack()
     real = type(stack).run
     monkeypatch.setattr(type(stack), "run", lambda self, *given: np.roll(real(self, *given), 1, axis=1))

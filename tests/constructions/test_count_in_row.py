@@ -14,6 +14,7 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
 from compiler.language.words import count
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
 from constructions.polynomials.count_in_row import CountInRow, on_polynomial_s6
 from constructions.polynomials.degree_gap import last_output
 from verify.tasks.count_in_row import run_lengths
@@ -34,14 +35,14 @@ def test_polynomial_s6_counts_every_binary_sequence():
 
 @pytest.mark.parametrize("arch, layers", [("mamba", 1), ("mamba2", 2)])
 def test_the_language_model_answers_exactly(arch, layers):
-    built = artifact.build(CountInRow(largest=20, length=60, arch=arch, max_length=4096))
+    built = build(CountInRow(largest=20, length=60, arch=arch, max_length=4096))
     assert len(built.compiled.blocks) == layers
     results = artifact.verify(built, built.stack(), "random", 200, 0)
     assert all(result.passed and result.bit_exact for result in results.values())
 
 
 def test_every_binary_sequence_of_ten_digits():
-    built = artifact.build(CountInRow(largest=7, length=10, max_length=4096))
+    built = build(CountInRow(largest=7, length=10, max_length=4096))
     (result, _) = artifact.verify(built, built.stack(), "exhaustive", 1, 0).values()
     assert result.passed and result.bit_exact and result.sequences >= 2**10
 
@@ -90,7 +91,7 @@ def test_count_means_the_same_on_every_target(flags, target, dtype):
 def test_long_runs_are_cut_off_before_the_head_where_scores_would_outgrow_the_dtype(arch, layers):
     """At the default length of 65,536; runs beyond 400 are in the data."""
     construction = CountInRow(largest=400, length=900, arch=arch)
-    built = artifact.build(construction)
+    built = build(construction)
     assert construction.capped and len(built.compiled.blocks) == layers == construction.bound()["layers"]
     digits = np.array([[1] * 900, [1] * 450 + [0] + [1] * 449])
     scores = artifact.module_scores(built.bare_stack())(digits)

@@ -2,7 +2,8 @@
 
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, readout_one_hot
 from compiler.artifact.artifact import Artifact
-from constructions.checkpoints.artifact import build, report, verify
+from constructions.checkpoints.artifact import report, verify
+from constructions.checkpoints.built import build
 from constructions.checkpoints.saved_circuit import SavedCircuit
 from constructions.command import display
 

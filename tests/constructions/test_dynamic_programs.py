@@ -11,6 +11,7 @@ from compiler.artifact.generate import generate
 from compiler.artifact.package import bare_sizes
 from compiler.driver import compile
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
 from constructions.copy_dp.chains import ChainConstruction
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.knapsack import Knapsack
@@ -43,7 +44,7 @@ TWO = {"distinct_letters": 2}
 
 
 def assert_right(construction, mode, samples=1):
-    built = artifact.build(construction)
+    built = build(construction)
     results = artifact.verify(built, built.stack(), mode, samples, seed=0)
     assert artifact.passed(built, results), artifact.divergence(built, built.stack(), *results.values())
     return next(iter(results.values()))
@@ -60,7 +61,7 @@ def test_every_prompt_of_small_sizes(construction, arch, dtype):
 
 
 def test_every_knapsack_of_at_most_three_items_and_capacity_four():
-    built = artifact.build(Knapsack(items=3, capacity=4, values=1))
+    built = build(Knapsack(items=3, capacity=4, values=1))
     results = artifact.verify(built, built.bare_stack(), "exhaustive", 1, seed=0, bare=True)
     assert artifact.passed(built, results) and sum(r.exact_sequences for r in results.values()) >= 5 * 1111
 
@@ -79,7 +80,7 @@ def test_copies_at_every_position(form, arch):
 @pytest.mark.parametrize("arch", ["mamba", "mamba2"])
 def test_the_state_of_a_local_program_does_not_grow(arch):
     """Theorem 4: one column, and as many channels and lanes, for a chain of 20 entries and of 200."""
-    short, long = (artifact.build(Fibonacci(modulus=7, length=length, arch=arch)).compiled for length in (20, 200))
+    short, long = (build(Fibonacci(modulus=7, length=length, arch=arch)).compiled for length in (20, 200))
     assert bare_sizes(short) == bare_sizes(long) and max(size.d_state for size in bare_sizes(long)) == 1
 
 
@@ -113,7 +114,7 @@ def test_a_node_that_no_path_reaches_is_written_as_the_promise_and_the_card_say(
     """As one more than any path takes: by the solver's own count of paths, by the model, and in words."""
     path = ShortestPath(nodes=nodes, lengths=lengths)
     alone = " ".join(["-"] * (nodes * (nodes - 1) // 2)) + " ;"
-    artifact.save(artifact.build(path), {}, tmp_path / "path")
+    artifact.save(build(path), {}, tmp_path / "path")
     written = generate(tmp_path / "path", alone)
     _, *far, end = written.split()
     in_a_row = [f"e{lengths}" if b == a + 1 else "-" for b in range(nodes) for a in range(b)]

@@ -14,6 +14,7 @@ from compiler.artifact.artifact import Artifact
 from compiler.artifact.generate import Writer
 from compiler.artifact.load import load
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import Built, build
 from constructions.copy_dp.own_problem import OwnProblem
 from constructions.copy_dp.problem import DPProblem
 from constructions.registry import families
@@ -42,8 +43,8 @@ def cases():
     return [*made, OwnProblem(given=ONES), MQAR(kappa=4, vocab=8, guarantee="random", arch="mamba2")]
 
 
-def saved(construction, directory: Path) -> tuple[artifact.Built, str]:
-    built = artifact.build(construction)
+def saved(construction, directory: Path) -> tuple[Built, str]:
+    built = build(construction)
     if built.model is None:
         pytest.skip("there is no checkpoint of this mixer")
     artifact.save(built, {}, directory)

@@ -11,6 +11,7 @@ from compiler import Alphabet, Circuit, Tokens, compile, generate, readout_integ
 from compiler.artifact.generate import Writer
 from compiler.language.input_language import InputLanguage
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
 from constructions.command.cli import app
 from constructions.copy_dp.words import EditDistance
 from verify.generation import check_generation
@@ -21,7 +22,7 @@ PROMPTS = {"a b | b ;": "0 1 ; 1 1 ; 2 1 .", "| ;": "0 .", "b | ;": "0 ; 1 ."}
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory):
     directory = tmp_path_factory.mktemp("generate") / "edit"
-    built = artifact.build(EditDistance(length=2, distinct_letters=2))
+    built = build(EditDistance(length=2, distinct_letters=2))
     artifact.save(built, {}, directory)
     return built, directory
 

@@ -13,6 +13,7 @@ from compiler.language.output import readout_integer
 from compiler.language.source import Tokens
 from compiler.language.words import count
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import Built, build
 from constructions.checkpoints.guarantee import proof_of, sentence
 from constructions.checkpoints.saved import verify_checkpoint
 from constructions.registry import CONSTRUCTIONS
@@ -45,8 +46,8 @@ PROVED = [
 ]
 
 
-def made(name: str, params: dict) -> artifact.Built:
-    return artifact.build(CONSTRUCTIONS[name](**params))
+def made(name: str, params: dict) -> Built:
+    return build(CONSTRUCTIONS[name](**params))
 
 
 @pytest.mark.parametrize("name, params, margin", PROVED, ids=str)

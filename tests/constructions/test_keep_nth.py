@@ -21,7 +21,7 @@ from compiler.language.stream import constant
 from compiler.language.types import Bool, Int
 from compiler.language.words import concatenate, latch
 from compiler.runtime.streaming import stream_scores
-from constructions.checkpoints.artifact import build
+from constructions.checkpoints.built import build
 from constructions.checkpoints.guarantee import proof_of
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.with_position import AbsoluteTimePosition, KeepNthPosition

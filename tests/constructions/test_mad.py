@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from constructions.checkpoints import artifact
-from constructions.checkpoints.artifact import build
+from constructions.checkpoints.built import build
 from constructions.checkpoints.guarantee import proof_of
 from constructions.checkpoints.saved import recorded
 from constructions.selectivity.fuzzy_recall import FuzzyRecall
@@ -41,7 +41,7 @@ EVERY = [
 
 @pytest.mark.parametrize("construction", EVERY, ids=lambda c: f"{c.name}-{c.arch}")
 def test_every_sequence_of_small_formats(construction) -> None:
-    built = artifact.build(construction)
+    built = build(construction)
     for stack, bare in ((built.bare_stack(), True), (built.stack(), False)):
         if stack is None:
             continue
@@ -62,14 +62,14 @@ LARGE = [
 
 @pytest.mark.parametrize("construction", LARGE, ids=lambda c: c.name)
 def test_the_suites_own_sizes(construction) -> None:
-    built = artifact.build(construction)
+    built = build(construction)
     (result,) = artifact.verify(built, built.bare_stack(), "random", 20, 0, bare=True).values()
     assert result.passed and result.bit_exact and result.queries >= 20
 
 
 @pytest.mark.parametrize("arch", ["mamba", "mamba2"])
 def test_in_context_recall_is_proved(arch: str) -> None:
-    told, _ = proof_of(artifact.build(InContextRecall(vocab=7, noise=2, share=0.2, arch=arch, length=16)))
+    told, _ = proof_of(build(InContextRecall(vocab=7, noise=2, share=0.2, arch=arch, length=16)))
     assert told is not None and told["holds"] and told["parts"]["task"]
 
 

@@ -15,7 +15,8 @@ from compiler.artifact.package import bare_sizes, language_model, packaged_sizes
 from compiler.driver import Compiled
 from compiler.language.codebook import balanced, balanced_length
 from constructions.checkpoints import artifact
-from constructions.checkpoints.artifact import build, passed, verify
+from constructions.checkpoints.artifact import passed, verify
+from constructions.checkpoints.built import build
 from constructions.selectivity.mqar import MQAR
 from verify.check import Verification, check
 from verify.tasks.mqar import AllStrings, BenchmarkLayout, PaperLayout

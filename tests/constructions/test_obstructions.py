@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import sealed
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
 from constructions.command.cli import app
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.selective_copy import SelectiveCopy
@@ -37,7 +38,7 @@ def numbers_of(module, size) -> int:
 @pytest.mark.parametrize("name", BITS)
 def test_reports_of_real_mixers_name_the_bounds(name, arch):
     make, bits = BITS[name]
-    built = artifact.build(make(arch))
+    built = build(make(arch))
     told = artifact.report(built, {}, None)
     found, has = built.construction.obstructions(artifact.capacity(built.compiled)), artifact.capacity(built.compiled)
     assert told["obstructions"] == [str(one) for one in found] and all(one.kept for one in found)
@@ -88,7 +89,7 @@ def test_commands_cards_and_checkpoints_tell_them(tmp_path):
 @pytest.mark.parametrize(("edit", "code"), [({"needed": None, "obstructions": None}, 0), ({"needed": "none"}, 1)])
 def test_an_edited_bound_is_found_and_an_older_checkpoint_has_none(tmp_path, edit, code):
     out = tmp_path / "recall"
-    artifact.save(artifact.build(AssociativeRecall(2, 2, 2)), {}, out)
+    artifact.save(build(AssociativeRecall(2, 2, 2)), {}, out)
     path = out / "construction.json"
     content = {k: v for k, v in (json.loads(path.read_text("utf-8")) | edit).items() if v is not None}
     path.write_text(canonical_json(sealed(content, out)), "utf-8")

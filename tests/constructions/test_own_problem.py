@@ -19,11 +19,11 @@ from typer.testing import CliRunner
 from compiler import generate
 from constructions.__main__ import main
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
 from constructions.command.cli import app
 from constructions.copy_dp.local_problem import LocalProblem
 from constructions.copy_dp.own_problem import OwnLocal, OwnProblem
-from constructions.copy_dp.problem import DPProblem
-from constructions.copy_dp.problem_plan import Aggregation
+from constructions.copy_dp.problem import Aggregation, DPProblem
 
 OWN = """
 from compiler import minimum
@@ -91,7 +91,7 @@ def test_a_promise_that_is_shorter_than_its_chains_is_refused():
 @pytest.mark.parametrize("arch", ["mamba", "mamba2"])
 def test_every_input(arch: str, answer: str):
     construction = OwnProblem(problem(answer=answer), arch=arch)
-    built = artifact.build(construction)
+    built = build(construction)
     results = artifact.verify(built, built.stack(), "exhaustive", 1, seed=0)
     assert artifact.passed(built, results) and results.popitem()[1].queries >= 8 * (4 + (answer != "last"))
 
@@ -130,7 +130,7 @@ def test_values_whose_squares_float32_does_not_hold(largest: int):
         transition=lambda cell, letters, values: values[0] + letters[0].lookup([1, largest // 3]),
         plain=lambda cell, letters, values: values[0] + (1, largest // 3)[letters[0]],
     )
-    built = artifact.build(OwnProblem(own))
+    built = build(OwnProblem(own))
     results = artifact.verify(built, built.bare_stack(), "exhaustive", 1, seed=0, bare=True)
     assert artifact.passed(built, results) and own.solver().chain(["b"] * 3 + [";"])[-2] == str(largest // 3 * 3)
 
@@ -184,7 +184,7 @@ def test_functions_that_go_wrong(changes: dict, reason: str):
 
 
 def test_a_transition_may_be_a_number():
-    compiled = artifact.build(OwnProblem(problem(transition=lambda *_: 2))).compiled
+    compiled = build(OwnProblem(problem(transition=lambda *_: 2))).compiled
     letters = compiled.source.alphabet
     scores = compiled.interpret(np.array([letters.encode("b b b ; 1")]))
     assert letters.tokens[int(scores[0, -1].argmax())] == "2"
@@ -207,7 +207,7 @@ def test_a_file_that_goes_wrong_is_one_sentence(text: str, reason: str, tmp_path
 
 
 def test_a_value_beyond_the_range_is_written_as_a_mark():
-    compiled = artifact.build(OwnProblem(problem(largest=2))).compiled
+    compiled = build(OwnProblem(problem(largest=2))).compiled
     letters = compiled.source.alphabet
     scores = compiled.interpret(np.array([letters.encode("b b b ; 1 2")]))
     assert letters.tokens[int(scores[0, -1].argmax())] == "!"
@@ -271,7 +271,7 @@ def found_in(pattern: str, text: str) -> list[int]:
 def test_lengths_from_separators_and_an_aggregation_of_the_last_row(arch: str):
     """Every pattern and text of the page's problem, on the real modules, against all parts of the text."""
     match = named_on_the_page("MATCH")
-    built = artifact.build(OwnProblem(match, arch=arch))
+    built = build(OwnProblem(match, arch=arch))
     solver, prompts = match.solver(), set()
     for one, other in product(range(1, 4), range(4)):
         for letters in product("ab", repeat=one + other):
@@ -306,7 +306,7 @@ def test_an_m_local_problem(arch: str):
     stairs = named_on_the_page("STAIRS")
     chain = stairs.solver().chain(("40", ";"))
     assert chain[:19] == [str(ways(i, (1, 2, 5)) % 7) for i in range(19)] and len(chain) == 42
-    built = artifact.build(OwnLocal(stairs, arch=arch))
+    built = build(OwnLocal(stairs, arch=arch))
     results = artifact.verify(built, built.stack(), "exhaustive", 1, seed=0)
     assert artifact.passed(built, results) and results.popitem()[1].sequences >= 41
 
@@ -314,7 +314,7 @@ def test_an_m_local_problem(arch: str):
 def test_the_state_of_an_m_local_problem_does_not_grow_with_its_chain():
     stairs = named_on_the_page("STAIRS")
     sizes = [
-        artifact.sizes((built := artifact.build(OwnLocal(replace(stairs, terms=terms)))).compiled, built.model)
+        artifact.sizes((built := build(OwnLocal(replace(stairs, terms=terms)))).compiled, built.model)
         for terms in (40, 4000)
     ]
     states = [[(block["d_inner"], block["d_state"]) for block in size["blocks"]] for size in sizes]
@@ -339,7 +339,7 @@ def test_every_length_that_a_range_has(lengths: range):
     some = {} if 0 not in lengths else {"cells": lambda n: [(i,) for i in range(max(1, n[0]))], "blank": 0}
     answer = Aggregation(lambda n: [(max(0, n[0] - 1),)], lambda values: 2 * values[0], lambda values: 2 * values[0])
     own = varying(inputs=(lengths,), largest=12, answer=answer, **some)
-    built = artifact.build(OwnProblem(own))
+    built = build(OwnProblem(own))
     results = artifact.verify(built, built.stack(), "exhaustive", 1, seed=0)
     assert artifact.passed(built, results)
     longest = ("b",) * max(lengths)
@@ -420,7 +420,7 @@ def test_local_problems_that_do_not_fit(changed: dict, reason: str):
 
 def test_a_local_value_beyond_the_range_is_written_as_a_mark():
     count = LocalProblem("count", 1, 5, 2, lambda index, values: index, lambda index, values: index)
-    compiled = artifact.build(OwnLocal(count)).compiled
+    compiled = build(OwnLocal(count)).compiled
     letters = compiled.source.alphabet
     scores = compiled.interpret(np.array([letters.encode("5 ; 0 1 2")]))
     assert letters.tokens[int(scores[0, -1].argmax())] == "!"

@@ -13,6 +13,7 @@ from compiler.artifact.prompts import complaint
 from compiler.language.alphabet import Alphabet
 from compiler.language.input_language import InputLanguage
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.knapsack import Knapsack
 from constructions.copy_dp.lists import LongestIncreasingSubsequence, MaximumSubarray
@@ -112,7 +113,7 @@ def test_the_two_that_count_what_states_do_not_are_listed() -> None:
     ],
 )
 def test_a_knapsack_with_fewer_values_than_weights_is_refused(prompt: str, said: str, tmp_path) -> None:
-    artifact.save(artifact.build(Knapsack()), {}, tmp_path / "knapsack")
+    artifact.save(build(Knapsack()), {}, tmp_path / "knapsack")
     with pytest.raises(ValueError) as refused:
         Writer(tmp_path / "knapsack").write([prompt])
     assert said in str(refused.value) and "as many values" in str(refused.value)
@@ -127,7 +128,7 @@ def test_a_knapsack_with_fewer_values_than_weights_is_refused(prompt: str, said:
 )
 def test_a_chain_that_was_begun_otherwise_is_refused(prompt: str, said: str, tmp_path) -> None:
     """The language holds every number there; the model writes one."""
-    artifact.save(artifact.build(CoinChange(amount=4, coins="1,3")), {}, tmp_path / "c")
+    artifact.save(build(CoinChange(amount=4, coins="1,3")), {}, tmp_path / "c")
     writer = Writer(tmp_path / "c")
     assert writer.write(["4 ; 0 1 2"])[0].text == "1 2 ."
     with pytest.raises(ValueError, match=said):

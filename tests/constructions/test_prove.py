@@ -11,7 +11,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from typer.testing import CliRunner
 
-from constructions.command.cli import app, main
+from constructions.__main__ import main
+from constructions.command.cli import app
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ import compiler
 from compiler.artifact.manifest import file_hash
 from compiler.runtime import has_mamba_ssm
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
 from constructions.command.cli import app
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.token_selection.recall import AssociativeRecall
@@ -30,7 +31,7 @@ def run(*arguments):
 def exported(tmp_path_factory) -> Path:
     """A recall of 3 keys in one layer, written by the commands."""
     place = tmp_path_factory.mktemp("gated") / "recall"
-    artifact.save(artifact.build(AssociativeRecall(3, 2, 3, arch="mamba2")), {}, place)
+    artifact.save(build(AssociativeRecall(3, 2, 3, arch="mamba2")), {}, place)
     assert run("export", place, "--format", "mamba-ssm-mlp").exit_code == 0
     return place.with_name("recall-mamba-ssm-mlp")
 
@@ -135,7 +136,7 @@ def test_the_readme_is_the_users_and_data_are_run_alone(copied, tmp_path):
 
 
 def test_what_is_refused(exported, copied, tmp_path):
-    artifact.save(artifact.build(KeepNth(n=2, vocab=3)), {}, tmp_path / "keep")
+    artifact.save(build(KeepNth(n=2, vocab=3)), {}, tmp_path / "keep")
     alone = run("export", tmp_path / "keep", "--format", "mamba-ssm-mlp")
     assert "no block of this circuit is a function of one position" in str(alone.exception)
     assert run("export", tmp_path / "keep", "--format", "mamba-ssm").exit_code == 0

@@ -41,7 +41,8 @@ def test_help_shows_brackets_as_they_are_typed() -> None:
 
 
 def test_inspect_needs_no_torch(tmp_path) -> None:
-    from constructions.checkpoints.artifact import build, save
+    from constructions.checkpoints.artifact import save
+    from constructions.checkpoints.built import build
     from constructions.selectivity.mqar import MQAR
 
     save(build(MQAR(kappa=2, vocab=3)), {}, tmp_path / "made")

@@ -10,7 +10,8 @@ import pytest
 from compiler.artifact.package import bare_sizes
 from compiler.driver import compile
 from compiler.passes import schedule
-from constructions.checkpoints.artifact import build, report
+from constructions.checkpoints.artifact import report
+from constructions.checkpoints.built import build
 from constructions.command.display import show_report
 from constructions.construction import Construction
 from constructions.copy_dp.copy import Copy

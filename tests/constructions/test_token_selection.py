@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from compiler.driver import compile
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
 from constructions.command.cli import app
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.selective_copy import SelectiveCopy
@@ -124,7 +125,7 @@ def test_runs_of_noise_are_as_rare_as_the_conditions_of_selective_copying_say():
 
 @pytest.mark.parametrize("arch", ["mamba", "mamba2", "s4d"])
 def test_copies_by_ngrams_on_real_layers(arch):
-    built = artifact.build(CopyNgram(2, 2, 4, arch=arch))
+    built = build(CopyNgram(2, 2, 4, arch=arch))
     results = artifact.verify(built, built.bare_stack(), "exhaustive", 1, 0, bare=True)
     (result,) = results.values()
     assert result.bit_exact and result.sequences == 16

@@ -16,6 +16,7 @@ import torch
 
 import compiler
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
 from constructions.construction import Construction
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.selective_copy import SelectiveCopy
@@ -82,7 +83,7 @@ class Case:
 
 def made(name: str, construction: Construction, directory: Path) -> Case:
     """Compile and save a construction, and run it on a few sequences."""
-    built = artifact.build(construction)
+    built = build(construction)
     artifact.save(built, {}, directory)
     task = construction.tasks()[0]
     batch = next(iter(task.random(ROWS, seed=7, batch_size=ROWS)))

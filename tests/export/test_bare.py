@@ -14,6 +14,7 @@ from compiler.export import ExportError, bare, read
 from compiler.export.checkpoint import SavedModel
 from compiler.runtime import block_classes
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
 from constructions.checkpoints.saved import verify_checkpoint
 from constructions.copy_dp.copy import Copy
 from constructions.selectivity.mqar import MQAR
@@ -99,7 +100,7 @@ def test_weights_that_the_circuit_does_not_compile_to_are_refused(cases, tmp_pat
 )
 def test_a_construction_is_compiled_again_for_the_columns_that_it_asked_for(construction, columns, tmp_path):
     """The manifest says what was asked of the state, so that the circuit beside it gives the weights again."""
-    artifact.save(artifact.build(construction), {}, tmp_path / "model")
+    artifact.save(build(construction), {}, tmp_path / "model")
     package = read(tmp_path / "model")
     assert max(block.d_state for block in package.compiled.blocks) <= columns
     bare.write(package, tmp_path / "bare.safetensors", False)

@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
 from constructions.command.cli import app
 from constructions.command.exporting import default_path
 from constructions.selectivity.keep_nth import KeepNth
@@ -13,7 +14,7 @@ from constructions.selectivity.keep_nth import KeepNth
 
 @pytest.fixture
 def checkpoint(tmp_path):
-    artifact.save(artifact.build(KeepNth(n=2, vocab=3)), {}, tmp_path / "keep")
+    artifact.save(build(KeepNth(n=2, vocab=3)), {}, tmp_path / "keep")
     return tmp_path / "keep"
 
 

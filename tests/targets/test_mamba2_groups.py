@@ -16,6 +16,7 @@ from compiler.exactness.compare import Miscompiled
 from compiler.targets.family import mixer_prefix
 from compiler.targets.mamba2 import family, groups
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
 from constructions.command.cli import app
 from constructions.selectivity.mqar import MQAR
 from tests.circuits import over_abc
@@ -98,7 +99,7 @@ def test_what_has_no_groups_and_what_is_not_saved(tmp_path):
 @pytest.mark.parametrize("n_groups", [2, 4])
 def test_language_models_of_several_groups_are_saved_run_and_proved(tmp_path, n_groups):
     """By transformers, whose norm is over each group; `construct verify` and `prove` read the files alone."""
-    built = artifact.build(MQAR(kappa=4, vocab=5, length=12, arch="mamba2", n_groups=n_groups))
+    built = build(MQAR(kappa=4, vocab=5, length=12, arch="mamba2", n_groups=n_groups))
     artifact.save(built, {}, tmp_path / "mqar")
     model = artifact.hugging_face(tmp_path / "mqar", "float32")
     tokens = np.random.default_rng(3).integers(0, 10, (3, 20))
@@ -120,7 +121,7 @@ def test_a_circuit_of_ones_own_keeps_its_groups(tmp_path):
 
 def test_groups_that_are_exchanged_are_rejected(tmp_path):
     """The checker reads which heads belong to which group: with B of the groups exchanged nothing is proved."""
-    built = artifact.build(MQAR(kappa=4, vocab=5, length=12, arch="mamba2", n_groups=2))
+    built = build(MQAR(kappa=4, vocab=5, length=12, arch="mamba2", n_groups=2))
     name = f"{mixer_prefix(len(built.compiled.blocks) - 1)}in_proj.weight"
     inner, n = built.model.config["intermediate_size"], built.model.config["state_size"]
     weight = built.model.tensors[name]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
 from constructions.copy_dp.copy import Copy
 from verify.generation import check_generation
 from verify.tasks.chain import ChainTask
@@ -56,7 +57,7 @@ def test_a_chain_that_leaves_the_language_is_refused():
 
 
 def test_wrong_chains_fail_the_forced_pass_and_the_generation(tmp_path):
-    built = artifact.build(COPY)
+    built = build(COPY)
     artifact.save(built, {}, tmp_path / "c")
     wrong = task(Swapped)
     assert all(run.wrong is None for run in check_generation(task(), tmp_path / "c", seed=0))

@@ -14,7 +14,7 @@ import torch
 
 from compiler.artifact.numeric import NumericStack
 from constructions.__main__ import main
-from constructions.checkpoints.artifact import build
+from constructions.checkpoints.built import build
 from constructions.command.display import console
 from constructions.experiments import run as experiments
 from constructions.experiments.catalogue import EXPERIMENTS

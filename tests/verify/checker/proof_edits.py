@@ -26,6 +26,7 @@ from typing import Any
 
 from compiler.artifact.files import MANIFEST
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
 from constructions.checkpoints.guarantee import proof_of
 from constructions.command.prove import PROOF, prove
 from constructions.selectivity.induction_heads import InductionHeads
@@ -43,7 +44,7 @@ def make(root: Path) -> list[Path]:
         "heads": InductionHeads(vocab=3, length=16, max_length=64),
     }
     for name, construction in made.items():
-        built = artifact.build(construction)
+        built = build(construction)
         artifact.save(built, {}, root / name, None, proof_of(built))
         with redirect_stdout(StringIO()):
             prove(root / name, as_json=True)

@@ -14,6 +14,7 @@ from compiler.interpreter import interpret
 from compiler.language.circuit import Circuit
 from compiler.language.data import language_to_data, to_data
 from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
 from constructions.checkpoints.guarantee import proof_of
 from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.evidence import SMALL
@@ -113,7 +114,7 @@ def test_an_end_that_is_moved_is_rejected(i):
 @pytest.mark.parametrize("name, i, j", [("fibonacci", "1", "2"), ("copy", "x0", "|")])
 def test_a_checkpoint_whose_files_all_tell_the_same_other_names_is_rejected(name, i, j, tmp_path):
     """The names in circuit.json and in the tokenizer agree, and every hash would: what is wrong is the text."""
-    built = artifact.build(CONSTRUCTIONS[name](**SMALL[name][0]))
+    built = build(CONSTRUCTIONS[name](**SMALL[name][0]))
     artifact.save(built, {}, tmp_path / "c", None, proof_of(built))
     assert check(tmp_path / "c").accepted
     for file in ("circuit.json", "tokenizer.json"):
@@ -151,7 +152,7 @@ def test_a_claim_tells_nothing_that_nobody_reads():
 
 def _saved(name: str, directory: Path) -> None:
     """A small checkpoint of a construction."""
-    built = artifact.build(CONSTRUCTIONS[name](**SIZES[name][0]))
+    built = build(CONSTRUCTIONS[name](**SIZES[name][0]))
     artifact.save(built, {}, directory, None, proof_of(built))
 
 

@@ -7,10 +7,9 @@ may have fewer pairs or queries than random sequences of the layout, and may be 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from verify.tasks.mqar.paper import PaperLayout
+from verify.tasks.mqar.paper_parts import PaperParts
 
 Pairs = list[tuple[int, int]]
 
@@ -22,24 +21,24 @@ class Handmade(NamedTuple):
     pairs: int
 
 
-def paper_cases(layout: PaperLayout) -> Iterator[tuple[str, list[Handmade]]]:
+def paper_cases(layout: PaperParts) -> Iterator[tuple[str, list[Handmade]]]:
     """(case, sequences of one length) for each case that the layout's conditions allow."""
     for case, build in CASES.items():
         if sequences := build(layout):
             yield case, sequences
 
 
-def _bound(layout: PaperLayout) -> Pairs:
+def _bound(layout: PaperParts) -> Pairs:
     """`pairs` pairs: keys ascending, values descending, both starting again when they run out."""
     return [(layout.keys[i % layout.kappa], layout.values[-1 - i % layout.vocab]) for i in range(layout.pairs)]
 
 
-def _asked(layout: PaperLayout, pairs: Pairs) -> list[int]:
+def _asked(layout: PaperParts, pairs: Pairs) -> list[int]:
     """The distinct keys of the pairs, as many as may be queried."""
     return list(dict.fromkeys(key for key, _ in pairs))[: layout.queries]
 
 
-def _sequence(layout: PaperLayout, pairs: Pairs, tail: list[int], at: int = 0) -> Handmade:
+def _sequence(layout: PaperParts, pairs: Pairs, tail: list[int], at: int = 0) -> Handmade:
     """The pairs, then `tail` from place `at` of the second part on, noise elsewhere, `length` tokens in all."""
     context = [token for pair in pairs for token in pair]
     before = [layout.noise[0]] * at
@@ -47,75 +46,75 @@ def _sequence(layout: PaperLayout, pairs: Pairs, tail: list[int], at: int = 0) -
     return Handmade(context + before + tail + after, len(pairs))
 
 
-def _other_value(layout: PaperLayout, value: int) -> int:
+def _other_value(layout: PaperParts, value: int) -> int:
     """A value that differs from `value`; there must be two."""
     return layout.values[0] if value != layout.values[0] else layout.values[1]
 
 
-def _noise_may_rebind(layout: PaperLayout) -> bool:
+def _noise_may_rebind(layout: PaperParts) -> bool:
     """Whether noise can hold a value that differs from the bound one."""
     return layout.vocab > 1 and layout.values[0] in layout.noise
 
 
-def adjacent_queries(layout: PaperLayout) -> list[Handmade]:
+def adjacent_queries(layout: PaperParts) -> list[Handmade]:
     """All queries back to back behind the pairs, in the order of the pairs and backwards."""
     pairs = _bound(layout)
     asked = _asked(layout, pairs)
     return [_sequence(layout, pairs, order) for order in (asked, asked[::-1])] if len(asked) > 1 else []
 
 
-def queries_at_the_end(layout: PaperLayout) -> list[Handmade]:
+def queries_at_the_end(layout: PaperParts) -> list[Handmade]:
     """All queries back to back up to the last position."""
     pairs = _bound(layout)
     asked = _asked(layout, pairs)
     return [_sequence(layout, pairs, order, at=layout.tail - len(asked)) for order in (asked, asked[::-1])]
 
 
-def query_after_its_own_pair(layout: PaperLayout) -> list[Handmade]:
+def query_after_its_own_pair(layout: PaperParts) -> list[Handmade]:
     """.. k v k: the last key is asked right after its value."""
     pairs = _bound(layout)
     return [_sequence(layout, pairs, [pairs[-1][0]])]
 
 
-def first_pair_at_the_last_position(layout: PaperLayout) -> list[Handmade]:
+def first_pair_at_the_last_position(layout: PaperParts) -> list[Handmade]:
     """The longest way from a write to its read."""
     pairs = _bound(layout)
     return [_sequence(layout, pairs, [pairs[0][0]], at=layout.tail - 1)]
 
 
-def one_query_only(layout: PaperLayout) -> list[Handmade]:
+def one_query_only(layout: PaperParts) -> list[Handmade]:
     """Each key alone, at the first and at the last place behind the pairs."""
     pairs = _bound(layout)
     keys = dict.fromkeys(key for key, _ in pairs)
     return [_sequence(layout, pairs, [key], at=at) for key in keys for at in (0, layout.tail - 1)]
 
 
-def one_pair_only(layout: PaperLayout) -> list[Handmade]:
+def one_pair_only(layout: PaperParts) -> list[Handmade]:
     """One pair of the first or the last key and value, asked at the last position."""
     single = [[(key, value)] for key in _ends(layout.keys) for value in _ends(layout.values)]
     return [_sequence(layout, pairs, [pairs[0][0]], at=layout.length - 3) for pairs in single]
 
 
-def minimum_length(layout: PaperLayout) -> list[Handmade]:
+def minimum_length(layout: PaperParts) -> list[Handmade]:
     """k v k for the first and the last key and value."""
     return [Handmade([key, value, key], 1) for key in _ends(layout.keys) for value in _ends(layout.values)]
 
 
-def all_values_equal(layout: PaperLayout) -> list[Handmade]:
+def all_values_equal(layout: PaperParts) -> list[Handmade]:
     """Every key bound to the first value, then every key to the last."""
     keys = [key for key, _ in _bound(layout)]
     bound = [[(key, value) for key in keys] for value in _ends(layout.values)]
     return [_sequence(layout, pairs, _asked(layout, pairs)) for pairs in bound]
 
 
-def values_descending(layout: PaperLayout) -> list[Handmade]:
+def values_descending(layout: PaperParts) -> list[Handmade]:
     """Values in descending order, under keys in ascending and in descending order."""
     pairs = _bound(layout)
     downwards = [(layout.keys[-1 - i % layout.kappa], value) for i, (_, value) in enumerate(pairs)]
     return [_sequence(layout, bound, _asked(layout, bound)) for bound in (pairs, downwards)]
 
 
-def noise_value_after_each_query(layout: PaperLayout) -> list[Handmade]:
+def noise_value_after_each_query(layout: PaperParts) -> list[Handmade]:
     """(query, another value) looks like a pair that rebinds the key."""
     pairs = _bound(layout)
     first = dict(reversed(pairs))
@@ -125,7 +124,7 @@ def noise_value_after_each_query(layout: PaperLayout) -> list[Handmade]:
     return [_sequence(layout, pairs, [token for key in asked for token in (key, _other_value(layout, first[key]))])]
 
 
-def same_key_queried_many_times(layout: PaperLayout) -> list[Handmade]:
+def same_key_queried_many_times(layout: PaperParts) -> list[Handmade]:
     """One key back to back, and with another value after each query where noise holds values."""
     if not layout.repeat_queries or layout.queries < 2:
         return []
@@ -139,7 +138,7 @@ def same_key_queried_many_times(layout: PaperLayout) -> list[Handmade]:
     return cases
 
 
-def context_rebinds_one_key(layout: PaperLayout) -> list[Handmade]:
+def context_rebinds_one_key(layout: PaperParts) -> list[Handmade]:
     """One key in every pair: to different values, to one value, and in turn with another key."""
     if not layout.rebind:
         return []
