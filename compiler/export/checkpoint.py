@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 from compiler.artifact.config import check_config
-from compiler.artifact.files import CIRCUIT, CONFIG, WEIGHTS, check_shapes, weights_bytes
+from compiler.artifact.files import CIRCUIT, CONFIG, WEIGHTS, check_shapes, file_bytes
 from compiler.artifact.json_files import read_json
-from compiler.artifact.load import read_tensors
 from compiler.artifact.manifest import check_files, manifest_content, read_manifest
 from compiler.artifact.package import language_model
 from compiler.artifact.tokenizer import read_tokens
+from compiler.artifact.weights_file import read_tensors
 from compiler.driver import Compiled, compile
 from compiler.export.errors import ExportError
 from compiler.language.data import DataError, from_data
@@ -66,7 +66,7 @@ class Checkpoint:
         record, saved = read_manifest(self.directory), self.model.tensors
         try:
             data = read_json(self.directory / CIRCUIT)
-            circuit = replace(from_data(data, weights_bytes(self.directory)), end=record.promise.stop)
+            circuit = replace(from_data(data, file_bytes(self.directory / WEIGHTS)), end=record.promise.stop)
             groups = self.model.config.get("n_groups", 1)
             compiled = compile(circuit, record.arch, record.dtype, record.max_d_state, groups)
             found = language_model(compiled, sum(t.numel() for t in self.model.tensors.values())).tensors

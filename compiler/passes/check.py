@@ -61,8 +61,8 @@ def _language_problems(circuit: Circuit) -> list[tuple[Stream | None, str]]:
     language = circuit.language
     if language is None or any(edge.source == language.start for edge in language.edges):
         return []
-    states = sorted({edge.source for edge in language.edges})
-    return [(None, f"no edge leaves the start state {language.start!r} of its input language; edges leave {states}")]
+    start, states = repr(language.start), str(sorted({edge.source for edge in language.edges}))
+    return [(None, f"no edge leaves the start state {start:.60} of its input language; edges leave {states:.60}")]
 
 
 def _length_problems(circuit: Circuit) -> list[tuple[Stream | None, str]]:

@@ -41,7 +41,7 @@ class TwoDigitRead(Operation):
             found += needs(Bool, "a Bool condition", when=flag)
         found += needs(OneHot, "a OneHot digit", high=high, low=low, asked_high=asked_high, asked_low=asked_low)
         if self.policy not in ("sum", "first"):
-            found.append(f"its write policy is {self.policy!r}, and it must be 'sum' or 'first'")
+            found.append(f"its write policy is {self.policy!r:.60}, and it must be 'sum' or 'first'")
         return found + [f"its condition has {w.width} lanes, and one is needed" for w in when if w.width != 1]
 
     def bounds(self, value: Domain, *digits: Domain, length: int) -> tuple[Fraction, Fraction, Fraction]:

@@ -151,10 +151,10 @@ class MemoryRead(Operation):
     def problems(self, value: Type, key: Type, query: Type, *when: Type) -> list[str]:
         found = same_width(key, query)
         if self.policy not in ("sum", "first", "last", "once"):
-            found.append(f"its write policy is {self.policy!r}, and it must be 'sum', 'first', 'last' or 'once'")
+            found.append(f"its write policy is {self.policy!r:.60}, and it must be 'sum', 'first', 'last' or 'once'")
         elif self.policy != "sum":
             one_hots = {"key": key} if self.policy == "once" else {"key": key, "query": query}
-            found += needs(OneHot, f"a OneHot key (the policy is {self.policy!r})", **one_hots)
+            found += needs(OneHot, f"a OneHot key (the policy is {self.policy!r:.60})", **one_hots)
             if not isinstance(key, OneHot) and isinstance(value, OneHot):
                 found.append(f"its value is {value} and its key {key}; are key and value swapped?")
         for flag in when:
