@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import sealed
 from compiler.language.data import DataError, from_data
 from compiler.language.data.budget import EDGES, LANES, check_budget, check_language, work_of
+from tests.artifact.hostile.forked import MOST_MEMORY, forked, limited
 from tests.artifact.hostile.originals import make
 from tests.artifact.hostile.verdict import verdict
 from tests.artifact.oversized import FAMILIES
@@ -143,6 +144,19 @@ def test_no_file_beside_the_weights_counts_as_weights(originals: list[Path], tmp
     (directory / "notes.bin").write_bytes(bytes(10**8))
     found, said = verdict(directory)
     assert found == "refused" and "beside weights of 10184 bytes there may be" in said[0], said
+
+
+def test_weights_larger_than_the_addresses_are_refused(originals: list[Path], tmp_path: Path) -> None:
+    directory = Path(shutil.copytree(originals[1], tmp_path / "bad"))
+    with (directory / "model.safetensors").open("r+b") as file:
+        file.truncate(4 * MOST_MEMORY)
+
+    def judged() -> Iterator[str]:
+        limited()
+        yield check(directory).reason or ""
+
+    (reason,) = forked(judged).given
+    assert "model.safetensors of 8589934592 bytes cannot be read" in reason
 
 
 def test_a_sealed_file_of_gigabytes_is_refused_before_it_is_hashed(originals: list[Path], tmp_path: Path) -> None:

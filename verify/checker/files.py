@@ -259,12 +259,20 @@ def read_tensors(path: Path, expected: dict[str, tuple[int, ...]], dtype: Format
     if not isinstance(header, dict) or set(header) - {"__metadata__"} != set(expected):
         found = set(header) - {"__metadata__"} if isinstance(header, dict) else set()
         raise Rejected(f"{path.name} lacks or adds the tensors {sorted(found ^ set(expected))[:3]}")
-    raw = np.memmap(path, dtype=np.uint8, mode="r", offset=8 + length) if size > 8 + length else np.zeros(0, np.uint8)
+    raw = _mapped(path, 8 + length, size)
     tensors = {name: _tensor(name, header[name], shape, raw, dtype) for name, shape in expected.items()}
     spans = sorted(header[name]["data_offsets"] for name in expected)
     if [*(first for first, _ in spans), len(raw)] != [0, *(last for _, last in spans)]:
         raise Rejected(f"the tensors of {path.name} overlap, or leave bytes between them that none holds")
     return tensors
+
+
+def _mapped(path: Path, first: int, size: int) -> np.ndarray:
+    """The bytes of a file from one on, which are read where they are needed."""
+    try:
+        return np.memmap(path, dtype=np.uint8, mode="r", offset=first) if size > first else np.zeros(0, np.uint8)
+    except OSError as reason:  # a file larger than the addresses that there are
+        raise Rejected(f"{path.name} of {size} bytes cannot be read: {reason.strerror}") from reason
 
 
 def _tensor(name: str, entry: dict, shape: tuple[int, ...], raw: np.ndarray, dtype: Format) -> Matrix:

@@ -58,23 +58,26 @@ def run(cases: Iterable[int], report: Callable[[str], None] = lambda line: None,
 
 
 def _count(tally: Tally, case: int, originals: list[Path], bad: Path, over: str, report: Callable[[str], None]) -> None:
-    ended = forked(lambda: _judged(case, originals, bad, over))
+    """Make a case in one child and judge it in another, whose time and memory are those of the readers alone."""
+    made = forked(lambda: _made(case, originals, bad, over))
+    if not made.given:
+        raise RuntimeError(f"case {case} was not made: {made.fault}")
+    kind, how, good = made.given[0]
+    ended = forked(lambda: _judged(None if over == "oversized" else Path(good), bad))
     shutil.rmtree(bad, ignore_errors=True)
-    done, *judged = [*ended.given, {}] if not ended.given else ended.given
-    found = judged[0] if judged else {"verdict": "stopped", "wrong": ended.fault, "seconds": LONGEST}
-    wrong = found["wrong"] or ended.fault
+    name, wrong, seconds = ended.given[0] if ended.given else ("stopped", ended.fault, LONGEST)
     if wrong is None and ended.memory > MOST_MEMORY:
         wrong = f"it took {ended.memory // MIB} MiB"
-    tally.verdicts[found["verdict"]] += 1
-    tally.kinds.setdefault(done.get("kind", "unmade"), Counter())[found["verdict"]] += 1
-    tally.seconds, tally.memory = max(tally.seconds, found["seconds"]), max(tally.memory, ended.memory)
+    tally.verdicts[name] += 1
+    tally.kinds.setdefault(kind, Counter())[name] += 1
+    tally.seconds, tally.memory = max(tally.seconds, seconds), max(tally.memory, ended.memory)
     if wrong:
-        tally.failures.append(f"case {case}, {done.get('how', 'it was not made')}: {wrong}")
+        tally.failures.append(f"case {case}, {Path(good).name}: {how}: {wrong}")
         report(tally.failures[-1])
 
 
-def _judged(case: int, originals: list[Path], bad: Path, over: str) -> Iterator[dict[str, Any]]:
-    """What is done to a checkpoint, then what is said of it: the work of a child."""
+def _made(case: int, originals: list[Path], bad: Path, over: str) -> Iterator[tuple[str, str, str]]:
+    """Damage a copy of a good checkpoint: (the kind of damage, what was done, the good one)."""
     rng = random.Random(f"0/{case}")
     good = rng.choice(originals)
     shutil.copytree(good, bad)
@@ -82,11 +85,15 @@ def _judged(case: int, originals: list[Path], bad: Path, over: str) -> Iterator[
     if over == "oversized" or rng.random() < 0.5:
         reseal(bad, files_of(good))
         how += ", resealed"
-    yield {"kind": kind, "how": f"{good.name}: {how}"}
+    yield kind, how, str(good)
+
+
+def _judged(good: Path | None, bad: Path) -> Iterator[tuple[str, str | None, float]]:
+    """(the verdict, what is wrong with it, seconds of processor time), within the limits."""
     limited()
     start = time.process_time()
-    name, wrong = judge(None if over == "oversized" else good, bad)
+    name, wrong = judge(good, bad)
     seconds = time.process_time() - start
     if wrong is None and seconds > LONGEST:
         wrong = f"it took {seconds:.0f} s"
-    yield {"verdict": name, "wrong": wrong, "seconds": seconds}
+    yield name, wrong, seconds

@@ -59,6 +59,7 @@ def _parameter(directory: Path, rng: random.Random, files: tuple[str, ...]) -> s
             manifest["params"][key] = any_size(rng, 8)
     with suppress(Exception):  # parameters that fit nothing are refused by themselves
         built = families()[manifest["construction"]](**manifest["params"])
+        built.check_sizes()
         manifest["promise"]["language"]["tokens"] = built.letters()
     (directory / MANIFEST).write_text(json.dumps(manifest))
     return f"{manifest['construction']} {manifest['params']}"
