@@ -23,7 +23,7 @@ def read_tensors(weights: Path) -> dict[str, Tensor]:
     """Every tensor of the file; CheckpointError where it is none of ours."""
     try:
         return load_file(weights)
-    except (SafetensorError, OSError, ValueError, KeyError) as reason:
+    except (SafetensorError, OSError, MemoryError, ValueError, KeyError) as reason:
         raise CheckpointError(f"{weights} is not a safetensors file of ours: {_fault(weights)}.") from reason
 
 
@@ -32,7 +32,7 @@ def read_metadata(weights: Path) -> dict[str, str] | None:
     try:
         with safe_open(weights, framework="pt") as file:
             return file.metadata()
-    except (SafetensorError, OSError) as reason:
+    except (SafetensorError, OSError, MemoryError) as reason:
         raise CheckpointError(f"{weights} is not a safetensors file: {_fault(weights)}.") from reason
 
 
@@ -48,7 +48,7 @@ def read_shapes(weights: Path) -> dict[str, tuple[int, ...]]:
                 if part.get_dtype() != "F32":
                     raise CheckpointError(f"{WEIGHTS} has {name:.60} of dtype {part.get_dtype()}, expected F32.")
                 shapes[name] = tuple(part.get_shape())
-    except (SafetensorError, OSError) as reason:
+    except (SafetensorError, OSError, MemoryError) as reason:
         raise CheckpointError(f"{weights} is not a safetensors file: {_fault(weights)}.") from reason
     return shapes
 

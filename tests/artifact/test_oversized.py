@@ -154,9 +154,10 @@ def test_weights_larger_than_the_addresses_are_refused(originals: list[Path], tm
     def judged() -> Iterator[str]:
         limited()
         yield check(directory).reason or ""
+        yield verdict(directory)[0]
 
-    (reason,) = forked(judged).given
-    assert "model.safetensors of 8589934592 bytes cannot be read" in reason
+    reason, found = forked(judged).given
+    assert "model.safetensors of 8589934592 bytes cannot be read" in reason and found == "failed"
 
 
 def test_a_sealed_file_of_gigabytes_is_refused_before_it_is_hashed(originals: list[Path], tmp_path: Path) -> None:
