@@ -15,6 +15,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from compiler.gadgets.gadget import Gadget, Operands, Port
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
-from compiler.passes.direct_sums import DirectSums
+from compiler.passes.direct_sums import DirectSums, OutOfWork
 from compiler.passes.urgency import by_urgency
 from compiler.targets.target import Target
 
@@ -164,11 +165,14 @@ def _place(reads: Reads, on_lanes: Masks, context: Context, sums: bool) -> _Plac
 
 
 def _join(best: _Placed, placing: Callable, sums: DirectSums) -> None:
-    """Direct sums of as few groups as save the most blocks."""
+    """Direct sums of as few groups as save the most blocks, of those that are found in time."""
     for most in range(2, 1 + len(sums.members)):
         if best.last + 1 == best.least:
             return
-        joined = placing(lambda groups, most=most: len(groups) <= most and sums.mirrored(groups) is not None)
+        try:
+            joined = placing(partial(sums.together, most=most))
+        except OutOfWork:
+            return
         if max(joined.values()) < best.last:
             best.block_of, best.mirrored = joined, sums.in_blocks(joined)
 
