@@ -94,12 +94,14 @@ def upright(world: World, value: Value) -> tuple[Fraction, Value]:
 
 def _folded(world: World, value: Value) -> Iterator[Value]:
     """The value with c · (the sum that a form is), beside a function of the form, as a function of it."""
+    parts: dict[tuple, Value] = {}
     for number, lag in value.ramps:
         form = world.roots[number]
         for shape in _shapes(world, form) if form.kind == "form" and not lag else ():
             if shape.terms.keys() <= value.terms.keys():
-                scale, own = normalised(Value(ZERO, {place: value.terms[place] for place in shape.terms}))
-                per, alone = normalised(shape)
+                places = tuple(shape.terms)
+                part = parts.setdefault(places, Value(ZERO, {place: value.terms[place] for place in places}))
+                (scale, own), (per, alone) = normalised(part), normalised(shape)
                 if own.key == alone.key:
                     weight = scale / per
                     yield combine([(Fraction(1), value), (-weight, shape), (weight, of_root(form, Fraction(1)))])

@@ -33,6 +33,7 @@ class Reader:
         self.world, self.data, self.bend, self.walks = world, data, bend, walks
         self.chosen = False
         self._forms = _forms_of(world)
+        self._shown = 0  # the way in which the last value was shown to be 0
         self._lanes: dict[int, Lanes] = {}
         self.made: dict[int, tuple[int, int]] = {}  # by stream: the first root that came with it, and the next one
 
@@ -138,15 +139,22 @@ class Reader:
         return relu(self.world, combine([(ONE, a), (ONE, b)], -ONE))
 
     def zero(self, value: Value) -> bool:
-        """Whether the value is shown to be 0 throughout every sequence."""
+        """Whether the value is shown to be 0 throughout every sequence: the last way that did is tried first."""
+        if value.zero:
+            return True
         world, forms = self.world, self._forms
         if world.language.tokens > FEW_LETTERS:
             world, value = quotient(self.world, value)
             forms = _forms_of(world)
-        vanishes = lambda v: v.zero or any(m.zero(v) for m in forms if not m.walks)
-        if vanishes(value) or self.walks and zero_at_all_edges(world, value, vanishes):
-            return True
-        return self.walks and any(m.zero(value) for m in forms if m.walks)
+        ways: list[Callable[[Value], bool]] = [m.zero for m in forms if not m.walks]
+        if self.walks:
+            plain = tuple(ways)
+            ways.append(lambda v: zero_at_all_edges(world, v, lambda w: w.zero or any(zero(w) for zero in plain)))
+            ways += [m.zero for m in forms if m.walks]
+        order = sorted(range(len(ways)), key=lambda way: way != self._shown)
+        shown = next((way for way in order if ways[way](value)), None)
+        self._shown = self._shown if shown is None else shown
+        return shown is not None
 
     def masked(self, x: Value, flag: Value) -> Value:
         """x where the flag is 1, 0 where it is at most 0: relu(±x + M(flag − 1)), M ≥ |x| a power of two."""

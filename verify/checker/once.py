@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
 
 from verify.checker.bounds import bounds, largest, values_of
 from verify.checker.tables import Ramp
-from verify.checker.values import ZERO, Root, Value, World, constant, multiple, normalised
+from verify.checker.values import ZERO, Root, Value, World, constant, kept, multiple, normalised
 from verify.checker.windows import TooLarge, ends_of, is_window, join, letters_of, reach
 
 _MOST_WRITES = 64
@@ -65,33 +65,60 @@ def _one(world: World, root: Root, ramp: Ramp, sign: int, column: Value) -> Frac
 
 def _grown(world: World, memory: Root, drives: Value, column: Value) -> Fraction | None:
     """How much a memory has grown at least, where drive and column are positive, by each such position."""
-    for scale, w, columns, gate in _memories(world, memory):
-        least = _least_positive(world, gate)
-        step = _least_step(world, w, columns, column) if bounds(world, w)[0] >= 0 else None
-        flags = tuple(v for v in (w, gate) if not v.constant)
-        if step is not None and least is not None and _only_where(world, drives, flags):
-            return scale * step * least
+    least_column = None if column.constant else _least_positive(world, column)
+    if least_column is None:
+        return None
+    size, shape = normalised(column)
+    for held in _memories(world, memory):
+        least, least_w = _least_positive(world, held.gate), _least_positive(world, held.w)
+        if shape.key in held.twice and least is not None and least_w is not None:
+            flags = tuple(v for v in (held.w, held.gate) if not v.constant)
+            if _only_where(world, drives, flags):
+                return held.scale * held.twice[shape.key] * (least_column / size) ** 2 * least_w * least
     return None
 
 
-def _memories(world: World, root: Root) -> Iterator[tuple[Fraction, Value, tuple, Value]]:
-    """(scale, w, columns, gate) where the root is scale · gate · Σ_n C_n Σ B_n w; a running sum behind a gate is of one
-    column.
-    """
+@dataclass(frozen=True)
+class Memory:
+    """scale · gate · Σ_n C_n Σ B_n w. twice: βγ of a column with B_n = β·κ ≥ 0, C_n = γ·κ ≥ 0, by the key of κ."""
+
+    scale: Fraction
+    w: Value
+    twice: dict[str, Fraction]
+    gate: Value
+
+
+@kept
+def _memories(world: World, root: Root) -> list[Memory]:
+    """What the root is as a memory; a running sum behind a gate is of one column."""
+    found: list[tuple[Fraction, Value, tuple, Value]] = []
     if root.kind == "memory":
-        yield 1 / root.parts[0], *root.parts[1:], constant(1)
+        found.append((1 / root.parts[0], *root.parts[1:], constant(1)))
     for held, gate in permutations(root.parts[1:]) if root.kind == "product" else ():
         size, summed = multiple(world, held)
         if summed is not None and summed.kind == "memory":
-            yield root.parts[0] * size / summed.parts[0], *summed.parts[1:], gate
+            found.append((root.parts[0] * size / summed.parts[0], *summed.parts[1:], gate))
         if summed is None or summed.kind != "sum":
             continue
         times, driven = multiple(world, summed.parts[1])
         if driven is not None and driven.kind == "product":
-            for w, b in permutations(driven.parts[1:]):
-                yield root.parts[0] * size / summed.parts[0] * times * driven.parts[0], w, ((b, gate),), constant(1)
+            scale = root.parts[0] * size / summed.parts[0] * times * driven.parts[0]
+            found += [(scale, w, ((b, gate),), constant(1)) for w, b in permutations(driven.parts[1:])]
+    return [Memory(scale, w, _twice(world, columns), gate) for scale, w, columns, gate in found]
 
 
+def _twice(world: World, columns: tuple[tuple[Value, Value], ...]) -> dict[str, Fraction]:
+    """By the key of κ, βγ of the first column that is written with β·κ ≥ 0 and read with γ·κ ≥ 0."""
+    found: dict[str, Fraction] = {}
+    for b, c in columns:
+        if not (b.constant or c.constant):
+            (beta, b_shape), (gamma, c_shape) = normalised(b), normalised(c)
+            if b_shape.key == c_shape.key and bounds(world, b)[0] >= 0 and bounds(world, c)[0] >= 0:
+                found.setdefault(b_shape.key, beta * gamma)
+    return found
+
+
+@kept
 def _only_where(world: World, drive: Value, flags: tuple[Value, ...]) -> bool:
     """Whether a drive is never above 0 where one of these functions of letters is 0 or less."""
     if not all(is_window(world, flag) for flag in flags):
@@ -106,22 +133,6 @@ def _only_where(world: World, drive: Value, flags: tuple[Value, ...]) -> bool:
     except TooLarge:
         return False
     return True
-
-
-def _least_step(world: World, w: Value, columns: tuple, column: Value) -> Fraction | None:
-    """γβ·κ_min²·w_min for the column of the memory that is written and read like this one."""
-    least_w = _least_positive(world, w)
-    if least_w is None or column.constant:
-        return None
-    shape = normalised(column)[1]
-    kappa = _least_positive(world, column)
-    for b, c in columns:
-        if b.constant or c.constant or kappa is None:
-            continue
-        (beta, b_shape), (gamma, c_shape) = normalised(b), normalised(c)
-        if b_shape.key == c_shape.key == shape.key and bounds(world, b)[0] >= 0 and bounds(world, c)[0] >= 0:
-            return beta * gamma * (kappa / normalised(column)[0]) ** 2 * least_w
-    return None
 
 
 def _least_positive(world: World, value: Value) -> Fraction | None:

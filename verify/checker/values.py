@@ -104,6 +104,12 @@ class Value:
         return not self.terms and not self.const
 
     @cached_property
+    def normalised(self) -> tuple[Fraction, Value]:
+        """See `normalised`."""
+        scale = divisor_of(self)
+        return scale, divided(self, scale)
+
+    @cached_property
     def tables(self) -> dict[int, Table]:
         """The functions of a letter, by lag."""
         return {lag: c for (_, lag), c in self.terms.items() if isinstance(c, Table)}
@@ -297,8 +303,7 @@ def _sign(component: Component) -> int:
 
 def normalised(value: Value) -> tuple[Fraction, Value]:
     """(scale, shape) with value = scale · shape, the same shape for proportional values that are not constant."""
-    scale = divisor_of(value)
-    return scale, divided(value, scale)
+    return value.normalised
 
 
 def divided(value: Value, divisor: Fraction) -> Value:

@@ -11,7 +11,7 @@ import numpy as np
 
 from verify.checker.formats import array_exponent, exponent
 from verify.checker.tables import Ramp, Table, digest
-from verify.checker.values import TOKEN, Root, Value, World
+from verify.checker.values import TOKEN, Root, Value, World, kept
 
 _MOST_ENTRIES = 1 << 20
 _FEW = 4  # as many numbers for each label are looked up, not sorted
@@ -29,12 +29,19 @@ class Letters:
         if table.size > _MOST_ENTRIES:
             raise TooLarge(f"a function of {len(axes)} letters has {table.size} cases")
 
+    @property
+    def nothing(self) -> bool:
+        """Whether it is the number 0, over no classes."""
+        return not self.axes and not self.table
+
     def map(self, function: Callable[[np.ndarray], np.ndarray]) -> Letters:
         return Letters(self.axes, function(self.table))
 
     def key(self) -> str:
         """The same for equal functions: classes merged where nothing tells them apart, numbered by first letters."""
         axes, table = [], self.table
+        if not table.any():
+            return _key([], np.array(0.0))
         for place, lag in enumerate(sorted(self.axes)):
             labels = _alike(np.moveaxis(table, place, 0))[self.axes[lag]]
             _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
@@ -47,10 +54,14 @@ class Letters:
             if labels.max() == 0:
                 table = np.take(table, 0, axis=place)
                 axes.pop(place)
-        held = blake2b((table + 0.0).tobytes(), digest_size=16)
-        for _, labels in axes:
-            held.update(labels.astype(np.int32).tobytes())
-        return digest(([lag for lag, _ in axes], table.shape, held.hexdigest()))
+        return _key(axes, table)
+
+
+def _key(axes: list[tuple[int, np.ndarray]], table: np.ndarray) -> str:
+    held = blake2b((table + 0.0).tobytes(), digest_size=16)
+    for _, labels in axes:
+        held.update(labels.astype(np.int32).tobytes())
+    return digest(([lag for lag, _ in axes], table.shape, held.hexdigest()))
 
 
 def _alike(rows: np.ndarray) -> np.ndarray:
@@ -101,6 +112,7 @@ def is_window(world: World, value: Value) -> bool:
     return all(key[0] == TOKEN or is_window_root(world, world.roots[key[0]]) for key in value.terms)
 
 
+@kept
 def is_window_root(world: World, root: Root) -> bool:
     if root.kind == "form":
         return is_window(world, root.parts[0])
@@ -122,7 +134,7 @@ def letters_of(world: World, value: Value, t: int | None, past: int = 0) -> Lett
         return _number(0.0)
     total = _number(exact_float(value.const))
     for (root, lag), component in value.terms.items():
-        total = join(total, _component(world, root, lag, component, t, past), exact_add)
+        total = added(total, _component(world, root, lag, component, t, past))
     return total
 
 
@@ -156,7 +168,7 @@ def ends_of(world: World, value: Value, t: int | None, past: int = 0) -> tuple[L
     lo = hi = _number(exact_float(value.const))
     for (root, lag), component in value.terms.items():
         low, high = _component_ends(world, root, lag, component, t, past)
-        lo, hi = join(lo, low, exact_add), join(hi, high, exact_add)
+        lo, hi = added(lo, low), added(hi, high)
     return lo, hi
 
 
@@ -192,7 +204,15 @@ def times(a: list[Letters], b: list[Letters]) -> list[Letters]:
 
 def plus(a: list[Letters], b: list[Letters], weight: Fraction) -> list[Letters]:
     factor = np.array(exact_float(weight))
-    return [join(x, y, lambda p, q: exact_add(p, exact_product(q, factor))) for x, y in zip(a, b, strict=True)]
+    scaled = b if weight == 1 else [y.map(lambda q: exact_product(q, factor)) for y in b]
+    return [added(x, y) for x, y in zip(a, scaled, strict=True)]
+
+
+def added(a: Letters, b: Letters) -> Letters:
+    """a + b."""
+    if a.nothing or b.nothing:
+        return b if a.nothing else a
+    return join(a, b, exact_add)
 
 
 def exact_float(x: Fraction) -> float:
@@ -254,11 +274,11 @@ def ended(parts: list[Letters]) -> list[Letters] | None:
     far, *early = parts
     total, found = _number(0.0), []
     for piece in early:
-        total = join(piece, _back(total, 1), exact_add)
+        total = added(piece, _back(total, 1))
         found.append(total)
     last, always = max(far.axes, default=0), _number(0.0)
     for i in range(last):  # letters that stood before those that f sees are taken to be letter 0
-        always = join(always, _back(_first_before(far, last - i), i), exact_add)
+        always = added(always, _back(_first_before(far, last - i), i))
     step = join(join(far, _back(always, 1), exact_add), always, exact_difference)
     level = join(join(far, _back(total, 1), exact_add), always, exact_difference).table
     if step.table.any() or (level != level.flat[0]).any():

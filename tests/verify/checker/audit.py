@@ -41,7 +41,7 @@ from verify.checker import (
 )
 from verify.checker.check import check
 from verify.checker.formats import Rejected
-from verify.checker.values import Root, Value, constant, of_root
+from verify.checker.values import Root, Value, World, of_root
 
 PAGE = Path(__file__).parents[3] / "docs" / "proofs.md"
 
@@ -77,8 +77,11 @@ def _unbent(world: object) -> list[meaning.Meaning]:
     return [meaning.Meaning(world, walks=walks) for walks in (False, True)]
 
 
-def _of_memories(_world: object, root: Root) -> list[tuple]:
-    return [(1 / root.parts[0], *root.parts[1:], constant(1))] if root.kind == "memory" else []
+_ANY_MEMORY = once._memories
+
+
+def _of_memories(world: World, root: Root) -> list[once.Memory]:
+    return _ANY_MEMORY(world, root) if root.kind == "memory" else []
 
 
 def _behind_a_gate(self: items.Items, root: Root, slope: Fraction, gate: Value, lag: int) -> None:
