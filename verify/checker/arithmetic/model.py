@@ -48,6 +48,7 @@ def prove_arithmetic(checkpoint: Checkpoint) -> Proved:
             joined(world, exact_sum(world, [(ONE, old), (ONE, new)], f"{what}: lane {i}"))
             for i, (old, new) in enumerate(zip(lanes, added, strict=True))
         ]
+        world.blocks.append(len(world.roots))
     final = normed(world, lanes, tensors["backbone.norm_f.weight"].dense_row(0), epsilon, "final norm")
     head = tensors["lm_head.weight"]
     _check_head(world, final, head)
