@@ -100,7 +100,7 @@ def _up(x: Fraction) -> float:
 
 
 def _specials_lose(world: World, lanes: list[Value], head: Matrix, letters: int) -> bool:
-    """Whether each row beyond the letters stays below the least logit that some letter reaches in any case."""
+    """Whether each row beyond the letters stays below the least logit of some letter (lemma of special tokens)."""
     if head.shape[0] == letters:
         return True
     highest = max(bounds(world, _logit(world, lanes, head, r))[1] for r in range(letters, head.shape[0]))

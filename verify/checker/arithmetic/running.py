@@ -1,4 +1,6 @@
-"""What one number of a state holds: a running sum, a latch, a count since a reset (lemmas N, L and D)."""
+"""What one number of a state holds: a running sum, a latch, a count since a reset (lemmas of running sums, of
+latches and of counts since).
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,10 @@ from verify.checker.values.values import (
 
 
 def running_sum(world: World, drive: Value, what: str) -> Value:
-    """Σ over the past (lemma N): bounded by the mass. A count (increments 0 and 1 unit) may outgrow the format: then it
-    is known up to the format's integers, and at most 9/8 of the truth beyond (by the order of a scan, trusted base)."""
+    """Σ over the past (lemma of running sums): bounded by the mass. A count (increments 0 and 1 unit) may outgrow the
+    format: then it is known up to the format's integers, and at most 9/8 of the truth beyond (by the order of a scan,
+    trusted base).
+    """
     if drive.constant and not drive.const:
         return drive
     scale, shape = upright(world, drive)
@@ -67,7 +71,7 @@ def _summed(world: World, shape: Value, exact: int | None) -> Along | None:
 
 
 def latch(world: World, value: Value, flag: Value) -> Value:
-    """The value at the last position where the flag was 1, 0 before (lemma L)."""
+    """The value at the last position where the flag was 1, 0 before (lemma of latches)."""
     if value.zero or (flag.constant and flag.const == 1):
         return value
     scale, shape = (value.const, constant(1)) if value.constant else normalised(value)

@@ -153,7 +153,9 @@ def _summed(world: World, value: Value, keys: Lanes, query: Lanes) -> Value:
 
 
 def _first(r: Conditions, value: Lanes, key: Lanes, query: Lanes, when: Sequence[Lanes]) -> Lanes:
-    """Lemma F′: with one-hot keys the first write is where 2w − n is 1, n the writes so far under the present key."""
+    """The lemma of first writes: with one-hot keys the first write is where 2w − n is 1, n the writes so far under
+    the present key.
+    """
     world = r.world
     r.flag(combine([(ONE, k) for k in key]), "the sum of the keys")
     for k in key:

@@ -1,5 +1,5 @@
 """A circuit in intervals: what each stream can be where some letters, and how often others stood before, are known
-(lemma G′).
+(lemma of matches).
 
 Arrays are float64 and hold whole numbers below 2^52, so none is rounded; a number that might be larger is refused.
 Before the first letter every stream is 0.

@@ -1,4 +1,6 @@
-"""A circuit as a machine: what it remembers, and what it gives at a position, letters left open (lemma V)."""
+"""A circuit as a machine: what it remembers, and what it gives at a position, letters left open (lemma of open
+letters).
+"""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Walked:
-    """A task as a machine over letters that are left open, which walks beside the circuit (lemma V)."""
+    """A task as a machine over letters that are left open, which walks beside the circuit (lemma of open letters)."""
 
     machine: Asking
 
@@ -143,7 +143,9 @@ class Walked:
 
 @dataclass(frozen=True, eq=False)
 class Either:
-    """One task that two proofs are known for: by its own rule, or else by going through every situation (lemma V)."""
+    """One task that two proofs are known for: by its own rule, or else by going through every situation (lemma of
+    open letters).
+    """
 
     rule: Recall | Counts
     walked: Walked
@@ -167,7 +169,7 @@ class Either:
 
 @dataclass(frozen=True)
 class Matched:
-    """What the earlier items say that are most like what stands here (lemma G′)."""
+    """What the earlier items say that are most like what stands here (lemma of matches)."""
 
     matching: Matching
 
