@@ -45,7 +45,7 @@ REFUSED = {
     "parallel": (30_000, "edges, and there can be", "edges, and the checker reads"),
     "long_relation": (10**5, "it is no Compare: relation '>>", "attributes: relation is missing, or nothing that"),
     "long_policy": (10**5, "its write policy is 'xxx", "a memory of the policy 'xxx"),
-    "long_operation": (10**5, "the operation 'xxx", "no rule reads the operation xxx"),
+    "long_operation": (10**5, "the operation 'xxx", "computed, but no proof rule for xxx"),
     "long_start": (10**5, "no edge leaves the start state 'xxx", "no letter leads from the language's start 'xxx"),
 }
 ILL_TYPED = ("long_relation", "long_policy", "long_operation", "long_start")
