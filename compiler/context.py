@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compiler.analysis.domains import Domains
+from compiler.analysis.domains.claims import check_claims
 from compiler.analysis.linear_form import Form, port_form
 from compiler.exactness.levels import COUNT, RESET
 from compiler.formats import FLOAT32, Format
@@ -53,7 +54,7 @@ class Context:
     ) -> Context:
         """The context of a circuit as written; CompileError where the author declared a type that cannot be shown."""
         domains = Domains(circuit.language, circuit.max_length)
-        domains.all(circuit.streams)
+        check_claims(circuit.streams, domains)
         columns = ColumnLimit(max_d_state or target.max_d_state, max_d_state is not None)
         return cls(target, format, domains, columns=columns, decides=decides)
 

@@ -29,6 +29,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.domains import Domains
+from compiler.analysis.domains.claims import check_claims
 from compiler.graft.shared_letters import at_own_tokens
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
@@ -253,7 +254,7 @@ def _spread(scores: Stream, language: InputLanguage) -> Fraction:
 def _domains(scores: Stream, language: InputLanguage) -> Domains:
     """What the streams behind the scores can hold; ValueError where a score has no bound."""
     domains = Domains(language, language.max_length)
-    domains.all(Circuit("scores", scores, language).streams)
+    check_claims(Circuit("scores", scores, language).streams, domains)
     if not np.isfinite(float(domains.of(scores).bound)):
         raise ValueError("the scores of a circuit have no bound, and one is needed to tell which circuit answers")
     return domains

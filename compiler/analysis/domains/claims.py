@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
@@ -11,6 +12,7 @@ import numpy as np
 from compiler.analysis.domains.known import Domains
 from compiler.analysis.linear_form import linear_form
 from compiler.analysis.written_once import doubt
+from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
@@ -31,6 +33,14 @@ class _Range:
     hi: Fraction
     l1: Fraction
     step: Fraction
+
+
+def check_claims(streams: Iterable[Stream], domains: Domains) -> None:
+    """Find the domains of a circuit as written; CompileError where its author declared a type that cannot be shown."""
+    found = {s: domains.of(s) for s in streams}  # all of them before the first claim, which may sharpen some
+    reasons = [(s, reason) for s in found if (reason := unshown(s, domains))]
+    if reasons:
+        raise CompileError(reasons)
 
 
 def unshown(stream: Stream, domains: Domains) -> str | None:

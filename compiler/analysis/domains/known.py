@@ -54,16 +54,6 @@ class Domains:
         self._alike[key] = (stream, domain)  # the stream keeps its operation, so that an id stays its own
         return domain
 
-    def all(self, streams: Iterable[Stream]) -> dict[Stream, Domain]:
-        """The domains of a circuit as written; CompileError where the author declared a type that cannot be shown."""
-        from compiler.analysis.domains.claims import unshown  # which asks for domains
-
-        found = {s: self.of(s) for s in streams}
-        reasons = [(s, reason) for s in found if (reason := unshown(s, self))]
-        if reasons:
-            raise CompileError(reasons)
-        return found
-
     def exact_dtype(self, circuit: Circuit) -> type:
         """float64 where it runs the circuit exactly, partial sums included; else object, for Integers and Fractions."""
         return np.float64 if all(self.fits_float64(s) for s in circuit.streams) else object
