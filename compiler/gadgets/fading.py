@@ -55,9 +55,6 @@ class FadingSum(OneColumnState):
         check_fading(operation_of(stream, ops.FadingSum).decay, fitter)
         return super().fit(stream, inputs, fitter)
 
-    def carries(self, stream: Stream, number: int) -> tuple[Stream, int]:
-        return stream.inputs[0], number
-
     def written(
         self, stream: Stream, at: np.ndarray, builder: BlockBuilder
     ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
@@ -90,9 +87,6 @@ class SelectiveSum(OneColumnState):
             )
         level = fitter.at_port(level, fitter.target.step or "lanes")
         return fitter.rebuilt(stream, stream.operation, (fitter.written(value), level))
-
-    def carries(self, stream: Stream, number: int) -> tuple[Stream, int]:
-        return stream.inputs[0], number
 
     def written(
         self, stream: Stream, at: np.ndarray, builder: BlockBuilder

@@ -63,13 +63,6 @@ class Gadget:
         """For each operand, which of its numbers the wanted numbers of the result depend on (masks)."""
         return [wanted for _ in stream.inputs]
 
-    def carries(self, stream: Stream, number: int) -> tuple[Stream, int] | None:
-        """The number of an operand that this number of the result keeps or passes on.
-
-        None where it means something new.
-        """
-        return None
-
     def absorbs(self, stream: Stream) -> tuple[Stream, ...]:
         """Operands that are computed by the same channels as the operation itself."""
         return ()

@@ -44,9 +44,6 @@ class GatedState(Gadget):
         bank, gate = inputs
         return fitter.rebuilt(stream, stream.operation, (bank, fitter.landed(gate)))
 
-    def carries(self, stream: Stream, number: int) -> tuple[Stream, int]:
-        return stream.inputs[0], number
-
     def lower(self, stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
         bank, gate = stream.inputs
         keys, lanes = gate.width, np.flatnonzero(wanted)

@@ -41,9 +41,6 @@ class Latch(OneColumnState):
         value, when = inputs
         return fitter.rebuilt(stream, stream.operation, (fitter.written(value), fitter.threshold(when)))
 
-    def carries(self, stream: Stream, number: int) -> tuple[Stream, int]:
-        return stream.inputs[0], number % stream.inputs[0].width
-
     def written(
         self, stream: Stream, at: np.ndarray, builder: BlockBuilder
     ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:

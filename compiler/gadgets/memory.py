@@ -52,9 +52,6 @@ class OuterProduct(Gadget):
     def rows(self, stream: Stream, wanted: np.ndarray) -> list[np.ndarray]:
         return [wanted, *(np.ones(s.width, dtype=bool) for s in stream.inputs[1:])]
 
-    def carries(self, stream: Stream, number: int) -> tuple[Stream, int]:
-        return stream.inputs[0], number
-
     def lower(self, stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
         value, key, query = stream.inputs
         ids, unit = builder.written(value, wanted)

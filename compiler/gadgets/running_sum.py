@@ -26,9 +26,6 @@ class RunningSum(OneColumnState):
     def operands(self, stream: Stream, target: Target) -> Operands:
         return [(stream.inputs[0], "written")]
 
-    def carries(self, stream: Stream, number: int) -> tuple[Stream, int]:
-        return stream.inputs[0], number
-
     def written(
         self, stream: Stream, at: np.ndarray, builder: BlockBuilder
     ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:

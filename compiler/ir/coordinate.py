@@ -80,29 +80,12 @@ def numbered(stream: Stream, numbers: Iterable[int], lag: int = 0, unit: float =
 
 def describe(stream: Stream, number: int) -> str:
     """What a number of a stream says, in words."""
-    from compiler.gadgets.gadget import gadget_of  # the gadgets build blocks, which have coordinates
-
     kept = []
-    while True:
-        gadget = gadget_of(stream.operation)
-        carried = gadget.carries(stream, number) if gadget else _picked(stream, number)
-        if carried is None:
-            break
-        if gadget:
+    while carried := stream.operation.carries(number, *(s.width for s in stream.inputs)):
+        if stream.operation.core:
             kept.append(_IN_WORDS.get(stream.operation.symbol, stream.operation.symbol))
-        stream, number = carried
+        stream, number = stream.inputs[carried[0]], carried[1]
     return "".join(f"{symbol} of " for symbol in kept) + _plain(stream, number)
-
-
-def _picked(stream: Stream, number: int) -> tuple[Stream, int] | None:
-    """The number of an input that a linear map passes on as it is; None where it makes a new one."""
-    if not isinstance(stream.operation, ops.Linear):
-        return None
-    rows = [(s, m[[number]].tocoo()) for s, m in zip(stream.inputs, stream.operation.matrices, strict=True)]
-    read = [(s, row) for s, row in rows if row.nnz]
-    if len(read) != 1 or read[0][1].nnz != 1 or read[0][1].data[0] != 1:
-        return None
-    return read[0][0], int(read[0][1].col[0])
 
 
 def _plain(stream: Stream, number: int) -> str:

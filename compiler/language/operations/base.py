@@ -251,6 +251,13 @@ class Operation:
     def problems(self, *inputs: Type) -> list[str]:
         return []
 
+    def carries(self, number: int, *widths: int) -> tuple[int, int] | None:
+        """(input, which of its numbers) that this number of the result keeps or passes on, for inputs of these widths.
+
+        None where it means something new.
+        """
+        return None
+
     @_of_its_inputs
     def evaluate(self, *inputs: Array) -> Array:
         raise NotImplementedError

@@ -41,6 +41,9 @@ class FadingSum(Operation):
     def problems(self, value: Type) -> list[str]:
         return no_fading(self.decay)
 
+    def carries(self, number: int, *widths: int) -> tuple[int, int]:
+        return 0, number
+
     def evaluate(self, value: Array) -> Array:
         decay = self.decay if value.dtype == object else float(self.decay)
         out = np.empty_like(value)
@@ -80,6 +83,9 @@ class SelectiveSum(Operation):
             found.append(f"its level has {level.width} lanes, and one for all lanes of the value is needed")
         return found + no_fading(self.decay)
 
+    def carries(self, number: int, *widths: int) -> tuple[int, int]:
+        return 0, number
+
     def evaluate(self, value: Array, level: Array) -> Array:
         exact = value.dtype == object
         out = np.empty_like(value)
@@ -112,6 +118,9 @@ class FadingMemory(Operation):
 
     def problems(self, value: Type, key: Type, query: Type) -> list[str]:
         return same_width(key, query) + no_fading(self.decay)
+
+    def carries(self, number: int, *widths: int) -> tuple[int, int]:
+        return 0, number
 
     def evaluate(self, value: Array, key: Array, query: Array) -> Array:
         entries = value[..., None, :] * key[..., None]

@@ -64,6 +64,13 @@ class Linear(Operation):
             for t, m in wrong
         ]
 
+    def carries(self, number: int, *widths: int) -> tuple[int, int] | None:
+        rows = [(i, matrix[[number]].tocoo()) for i, matrix in enumerate(self.matrices)]
+        read = [(i, row) for i, row in rows if row.nnz]
+        if len(read) != 1 or read[0][1].nnz != 1 or read[0][1].data[0] != 1:
+            return None
+        return read[0][0], int(read[0][1].col[0])
+
     def evaluate(self, *inputs: Array) -> Array:
         total = apply(self.matrices[0], inputs[0])
         for matrix, x in zip(self.matrices[1:], inputs[1:], strict=True):

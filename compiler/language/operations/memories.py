@@ -57,6 +57,9 @@ class Latch(Operation):
     def problems(self, value: Type, when: Type) -> list[str]:
         return needs((Bool, OneHot), "a Bool or OneHot condition", when=when)
 
+    def carries(self, number: int, *widths: int) -> tuple[int, int]:
+        return 0, number % widths[0]
+
     def evaluate(self, value: Array, when: Array) -> Array:
         when = when >= 1
         batch, length, width = value.shape
@@ -103,6 +106,9 @@ class GateSum(Operation):
         if bank.width % gate.width:
             found.append(f"its bank has {bank.width} lanes, which {gate.width} gates do not divide")
         return found
+
+    def carries(self, number: int, *widths: int) -> tuple[int, int]:
+        return 0, number
 
     def evaluate(self, bank: Array, gate: Array) -> Array:
         entries = bank.reshape(*gate.shape, -1)
@@ -161,6 +167,9 @@ class MemoryRead(Operation):
             found += needs(Bool, "a Bool condition", when=flag)
             found += [] if flag.width == 1 else [f"its condition has {flag.width} lanes, and one is needed"]
         return found
+
+    def carries(self, number: int, *widths: int) -> tuple[int, int]:
+        return 0, number
 
     def evaluate(self, value: Array, key: Array, query: Array, *when: Array) -> Array:
         masked = key * when[0] if when else key

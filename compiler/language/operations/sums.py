@@ -30,6 +30,9 @@ class Cumsum(Operation):
     def result_type(self, x: Type) -> Type:
         return number_type(x)
 
+    def carries(self, number: int, *widths: int) -> tuple[int, int]:
+        return 0, number
+
     def evaluate(self, x: Array) -> Array:
         return np.cumsum(x, axis=1)
 
