@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from compiler.analysis.domains import Domains
 from compiler.analysis.domains.claims import check_claims
-from compiler.analysis.linear_form import Form, port_form
-from compiler.exactness.levels import COUNT, RESET
 from compiler.formats import FLOAT32, Format
 from compiler.language.circuit import Circuit
-from compiler.language.stream import Stream
-
-if TYPE_CHECKING:  # a target's gadgets build blocks in a context
-    from compiler.targets.target import Target
+from compiler.lowering.facts import Facts
+from compiler.targets.target import Target
 
 
 @dataclass(frozen=True)
@@ -29,17 +24,14 @@ class ColumnLimit:
 
 
 @dataclass(frozen=True, eq=False)
-class Context:
-    """target, format: what is compiled for; domains: what streams can hold.
+class Context(Facts):
+    """The facts, and what passes decide by.
 
-    forms: their linear forms, found once each; columns: how many columns a state may have;
-    decides: whether comparisons and rectifiers that bounds decide become constants.
+    columns: how many columns a state may have; decides: whether comparisons and rectifiers that bounds decide become
+    constants.
     """
 
     target: Target
-    format: Format
-    domains: Domains
-    forms: dict[Stream, Form] = field(default_factory=dict, repr=False)
     columns: ColumnLimit = ColumnLimit()
     decides: bool = False
 
@@ -57,14 +49,3 @@ class Context:
         check_claims(circuit.streams, domains)
         columns = ColumnLimit(max_d_state or target.max_d_state, max_d_state is not None)
         return cls(target, format, domains, columns=columns, decides=decides)
-
-    def form(self, stream: Stream) -> Form:
-        """The stream as Σ matrix · atom(t − lag)."""
-        return port_form(stream, self.forms)
-
-    @property
-    def counts(self) -> bool:
-        """Whether a channel counts since a reset: the target's Δ sees the past, and the format holds what a
-        reset adds.
-        """
-        return self.target.counts and self.format.largest >= COUNT + RESET

@@ -28,8 +28,9 @@ from compiler.interpreter import interpret, token_ids
 from compiler.ir.block import SelectiveBlock
 from compiler.language.arguments import instance, integer, path, truth
 from compiler.language.circuit import Circuit
+from compiler.lowering.lanes import Lanes
 from compiler.machines import compile_for, machine_names
-from compiler.passes.allocate import Lanes, allocate
+from compiler.passes.allocate import allocate
 from compiler.passes.check import checked
 from compiler.passes.common import common
 from compiler.passes.fit_ports import fit_ports

@@ -27,7 +27,7 @@ from compiler.formats import FLOAT32, Format
 from compiler.ir.block import SelectiveBlock
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
-from compiler.passes.allocate import Lanes
+from compiler.lowering.lanes import Lanes
 from compiler.passes.schedule import Schedule
 from compiler.targets.target import Target
 

@@ -31,7 +31,7 @@ from torch import Tensor
 
 from compiler.analysis.linear_form import ONE
 from compiler.driver import Compiled, compile
-from compiler.exactness.ballast import Ballast, choose_ballast, with_constant_channels
+from compiler.exactness.ballast import choose_ballast, with_constant_channels
 from compiler.exactness.levels import CONSTANT
 from compiler.graft.bound import loudest_score
 from compiler.graft.errors import GraftError
@@ -41,7 +41,6 @@ from compiler.graft.families.family import HostFamily
 from compiler.graft.placement import Placement
 from compiler.graft.sizes import wide_sizes
 from compiler.graft.widen import widened_norm
-from compiler.graft.widths import Widths
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.coordinate import Coordinate
 from compiler.language.circuit import Circuit

@@ -29,9 +29,9 @@ from fractions import Fraction
 from compiler.analysis.never_together import never_together
 from compiler.context import Context
 from compiler.formats import FLOAT16
-from compiler.gadgets.gadget import CONSTANT_COLUMN
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
+from compiler.lowering.ports import CONSTANT_COLUMN
 
 Group = tuple
 _OF_THE_CONSTANT_COLUMN = (ops.Cumsum, ops.Latch, ops.SumWhere, ops.Count)

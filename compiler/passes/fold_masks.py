@@ -26,7 +26,7 @@ from compiler.analysis.linear_form import ONE, Form
 from compiler.context import Context
 from compiler.language import operations as ops
 from compiler.language.stream import Stream, constant
-from compiler.passes.conditions import need_flags
+from compiler.lowering.conditions import need_flags
 
 MOST_RAMPS = 4  # for each lane, on average: a comparison for equality has four
 _EDGES = 4  # ramps beyond: a one-hot of n alternatives has n + 2

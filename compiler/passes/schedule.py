@@ -21,10 +21,11 @@ import numpy as np
 from compiler.analysis.linear_form import Form
 from compiler.analysis.one_channel import is_rectified
 from compiler.context import Context
-from compiler.gadgets.gadget import Gadget, Operands, Port
+from compiler.gadgets.gadget import Gadget, Operands
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
+from compiler.lowering.ports import Port
 from compiler.passes.direct_sums import DirectSums
 from compiler.passes.urgency import by_urgency
 from compiler.targets.target import Target

@@ -31,7 +31,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.graph import operation_of, rebuilt
 from compiler.language.stream import Stream, constant, standing_for
 from compiler.language.types import OneHot
-from compiler.passes.conditions import is_one_hot, need_one_hot, need_whole
+from compiler.lowering.conditions import is_one_hot, need_one_hot, need_whole
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import operation_of, rebuilt
 from compiler.language.stream import Stream, standing_for
-from compiler.passes.conditions import need_flags
+from compiler.lowering.conditions import need_flags
 
 
 def weigh_rules(circuit: Circuit, context: Context) -> Circuit:

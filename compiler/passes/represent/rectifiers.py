@@ -15,7 +15,7 @@ from compiler.exactness.saturation import rising_count
 from compiler.language import operations as ops
 from compiler.language.lanes import placed
 from compiler.language.stream import Stream, constant
-from compiler.passes.conditions import need_gap
+from compiler.lowering.conditions import need_gap
 
 if TYPE_CHECKING:  # its rules call these
     from compiler.passes.represent.rewriter import Rewriter
