@@ -32,21 +32,21 @@ from compiler.lowering.lanes import Lanes
 from compiler.machines import compile_for, machine_names
 from compiler.passes.allocate import allocate
 from compiler.passes.check import checked
-from compiler.passes.common import common
+from compiler.passes.common_subexpressions import common_subexpressions
+from compiler.passes.dead_code import dead_code
 from compiler.passes.fit_ports import fit_ports
 from compiler.passes.fold_masks import MaskFolding
 from compiler.passes.lower import lower
 from compiler.passes.offsets import offsets
 from compiler.passes.once import once
-from compiler.passes.real_lanes import real_lanes
 from compiler.passes.represent import represent
 from compiler.passes.rings import rings
+from compiler.passes.rule_weights import rule_weights
 from compiler.passes.schedule import Schedule, schedule
 from compiler.passes.skip_path import use_skip_path
 from compiler.passes.split_reals import split_reals
 from compiler.passes.two_digits import two_digits
-from compiler.passes.wanted import wanted
-from compiler.passes.weigh_rules import weigh_rules
+from compiler.passes.type_splitting import type_splitting
 from compiler.targets import target_of
 from compiler.targets.target import Target
 
@@ -205,14 +205,14 @@ def _first_that_fits(circuit: Circuit, mixer: Target, format: Format, max_d_stat
     """
     context = partial(Context.of, target=mixer, format=format, max_d_state=max_d_state)
     try:
-        weighed = weigh_rules(circuit, known := context(circuit))
+        weighed = rule_weights(circuit, known := context(circuit))
     except CompileError:
-        circuit = wanted(circuit)
-        weighed = weigh_rules(circuit, known := context(circuit))
+        circuit = dead_code(circuit)
+        weighed = rule_weights(circuit, known := context(circuit))
     try:
         return _compiled(weighed, weighed, known)
     except CompileError:
-        less = offsets(wanted(weighed))
+        less = offsets(dead_code(weighed))
     try:
         return _compiled(weighed, less, context(less, decides=True))
     except CompileError:
@@ -224,7 +224,7 @@ def _first_that_fits(circuit: Circuit, mixer: Target, format: Format, max_d_stat
 
 def _compiled(source: Circuit, circuit: Circuit, context: Context) -> Compiled:
     """circuit: the source, or what was proved to equal it."""
-    core = common(real_lanes(circuit, context), context)
+    core = common_subexpressions(type_splitting(circuit, context), context)
     core = two_digits(core, context)
     core = rings(core, context)
     return _fewest_blocks(source, core, context)
@@ -284,7 +284,7 @@ def _fewer(best: Compiled, plan: Schedule | None, lowering: Callable[[Schedule],
 
 
 def _fitted(represented: Circuit, context: Context) -> Circuit:
-    return fit_ports(split_reals(common(represented, context), context), context)
+    return fit_ports(split_reals(common_subexpressions(represented, context), context), context)
 
 
 def _lowered(weighed: Circuit, context: Context, plan: Schedule) -> Compiled:

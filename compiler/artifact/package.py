@@ -1,4 +1,4 @@
-"""Pass 8, package: blocks of the IR as modules that run.
+"""Package: blocks of the IR as modules that run.
 
 Two forms. *Bare*: embedding, blocks, head and nothing else, at the sizes the papers state;
 one block needs no residual. *Language model*: what Hugging Face builds from a config,

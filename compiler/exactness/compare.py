@@ -1,4 +1,4 @@
-"""Pass 8, compare: the blocks give what the circuit as written gives, tried on inputs before anything leaves the
+"""Compare: the blocks give what the circuit as written gives, tried on inputs before anything leaves the
 compiler.
 
 The passes argue that each rewriting keeps the meaning; this runs both ends of the argument and believes none of it.

@@ -2,7 +2,7 @@
 
 u = 2^−24. For each number that a block writes to a lane, `ErrorBound.of` bounds |computed − exact|, from the bounds on
 values (`Domains`) and on the errors of what it reads. A bound is 0 where everything is on a lattice and stays within
-it (pass 7). Where an operation on real numbers has no rule here there is no bound, and none is claimed.
+it. Where an operation on real numbers has no rule here there is no bound, and none is claimed.
 
 Operands are linear maps of lanes, computed in one row: Σ_i m_i·v_i is off by Σ|m_i|·e_i + γ_n·Σ|m_i|·(|v_i| + e_i), n
 the number of its terms plus four (taps and bias). Every scale in between is a power of two and rounds nothing. Each of

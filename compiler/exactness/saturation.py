@@ -1,4 +1,4 @@
-"""Pass 7a, saturation: counts that outgrow the dtype, and what may still be asked of them.
+"""Saturation: counts that outgrow the dtype, and what may still be asked of them.
 
 A running sum c of non-negative lattice values, or a non-negative lattice input (a position), is exact
 up to 2^p lattice steps, p the significand of the dtype. Beyond, the computed c̃ is wrong, but never below 2^p

@@ -1,4 +1,4 @@
-"""Pass 7, exactness: every number that the blocks form stays within the integers of the dtype.
+"""Exactness: every number that the blocks form stays within the integers of the dtype.
 
 Sums of lattice values are exact, in any order, while they stay below 2^p steps, p the
 significand of the dtype (exact-arithmetic E11). This pass bounds every sum in steps, from

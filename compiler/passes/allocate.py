@@ -1,4 +1,4 @@
-"""Pass 6, allocate: a named lane for every number that must stand in the residual stream.
+"""Allocate: a named lane for every number that must stand in the residual stream.
 
 Lanes, in order: what the embedding writes (equal columns share a lane) or the numeric inputs,
 the constant `one` that closes and opens gates, and what each block writes. Lanes that nobody reads

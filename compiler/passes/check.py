@@ -1,4 +1,4 @@
-"""Pass 1, check: refuse ill-typed and non-causal circuits, with all reasons at once."""
+"""Check: refuse ill-typed and non-causal circuits, with all reasons at once."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from compiler.errors import CompileError
 from compiler.language.circuit import Circuit
 from compiler.language.operations import Constant, Embed, Numbers
 from compiler.language.stream import Stream
+from compiler.passes.dead_code import dead_code
 from compiler.passes.offsets import offsets
-from compiler.passes.wanted import wanted
 
 
 def checked(circuit: Circuit) -> Circuit:
@@ -21,7 +21,7 @@ def checked(circuit: Circuit) -> Circuit:
         others = [(s, reason) for s, reason in error.reasons if s is None or not isinstance(s.operation, Constant)]
         if others:
             raise CompileError(others) from None
-        circuit = offsets(wanted(circuit))
+        circuit = offsets(dead_code(circuit))
         check(circuit)
     return circuit
 

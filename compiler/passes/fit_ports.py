@@ -1,4 +1,4 @@
-"""Pass 4, fit: rewrite the core circuit so that every operand fits its port on the target.
+"""Fit ports: rewrite the core circuit so that every operand fits its port on the target.
 
 What a port does not accept is first carried to lanes by a block of its own (a channel
 whose D path passes it on), or the operation is rewritten in others that fit, or it is

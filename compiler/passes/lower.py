@@ -1,4 +1,4 @@
-"""Pass 7, lower: each operation as the channels and columns that its gadget makes of it, block by block.
+"""Lower: each operation as the channels and columns that its gadget makes of it, block by block.
 
 Leaves the block IR, every block verified, and the last linear map: from here on there are no streams.
 """

@@ -1,4 +1,4 @@
-"""Pass 2, offsets: what is added is summed exactly, and taken out of what is compared or divided, where nothing else
+"""Offsets: what is added is summed exactly, and taken out of what is compared or divided, where nothing else
 fits.
 
 A number that no float holds, or that is too large beside what it is added to, may cancel, also behind clips and

@@ -1,4 +1,4 @@
-"""Pass 2, once: additive memories of which it can be proved that no slot is written twice, where nothing else fits.
+"""Once: additive memories of which it can be proved that no slot is written twice, where nothing else fits.
 
 An additive memory is bounded by all that could be written under one key, which grows with the length and is refused
 where it leaves the exact range. Written once (`analysis.written_once`) it is bounded by the largest value. The proof

@@ -1,4 +1,4 @@
-"""Pass 4, rings: a value k positions back, read from a ring of k + 1 places instead of carried along by ⌈k/reach⌉
+"""Rings: a value k positions back, read from a ring of k + 1 places instead of carried along by ⌈k/reach⌉
 blocks.
 
 The ring is a "last" memory: position p writes the value at place p mod (k + 1), and reads place p + 1 mod (k + 1),

@@ -1,4 +1,4 @@
-"""Pass 5, schedule: which block computes what.
+"""Schedule: which block computes what.
 
 A block is a set of ports, not a chain: everything whose operands stand on lanes by then
 goes into the earliest block, in graph order or by urgency (`passes.urgency`), whichever

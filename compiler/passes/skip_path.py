@@ -1,4 +1,4 @@
-"""Pass 5b, skip path: one block needs no residual if nothing of its input has to pass around it.
+"""Skip path: one block needs no residual if nothing of its input has to pass around it.
 
 What the head reads of a block's own input is put out by the block where that costs no
 channel: the constant by the channel that is on at every position (it is there for the

@@ -1,4 +1,4 @@
-"""Pass 3b, split reals: carry real numbers through silu as pairs of halves.
+"""Split reals: carry real numbers through silu as pairs of halves.
 
 On a lattice silu is relu; on real numbers it is not, but half(x) − half(−x) = x holds for
 half = silu(S·)/S exactly, and for relu too (exact-arithmetic E3). So wherever a real number
@@ -33,7 +33,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.graph import operation_of, rebuilt
 from compiler.language.stream import Stream, standing_for
 from compiler.language.words import concatenate
-from compiler.passes.wanted import lanes_read
+from compiler.passes.dead_code import lanes_read
 
 
 def split_reals(circuit: Circuit, context: Context) -> Circuit:

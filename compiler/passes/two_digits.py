@@ -1,4 +1,4 @@
-"""Pass 4, two digits: a memory with more slots than a state may have columns keeps them by two digits.
+"""Two digits: a memory with more slots than a state may have columns keeps them by two digits.
 
 Slot p = D·h + l of N has the high digit h < ⌈N/D⌉ and the low digit l < D. What is written under p is stored by the
 channels of h, under column l; a read opens the gates of its own h and asks for column l. The state is still N·w

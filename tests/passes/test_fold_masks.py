@@ -18,7 +18,7 @@ from compiler.language.stream import Stream
 from compiler.language.types import Bool
 from compiler.language.words import concatenate, count, latch, present
 from compiler.passes import fold_masks
-from compiler.passes.common import common
+from compiler.passes.common_subexpressions import common_subexpressions
 from compiler.passes.fold_masks import MaskFolding
 from compiler.passes.represent import represent
 from compiler.passes.schedule import schedule
@@ -57,7 +57,7 @@ def _strings(length: int = LENGTH, many: int = 200) -> np.ndarray:
 def _represented(flag: Stream, masks: bool) -> tuple[Circuit, Context]:
     circuit = over_abc("flag", flag, LENGTH)
     context = Context.of(circuit, target_of("mamba"))
-    return represent(common(circuit, context), context, MaskFolding(context) if masks else None), context
+    return represent(common_subexpressions(circuit, context), context, MaskFolding(context) if masks else None), context
 
 
 @pytest.mark.parametrize("name", FLAGS)

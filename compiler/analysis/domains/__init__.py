@@ -1,4 +1,4 @@
-"""Pass 2, domains: what every stream can hold under the input language.
+"""Domains: what every stream can hold under the input language.
 
 A domain is, for every lane, a lattice (all values are multiples of a power of two), an interval
 and a sum over a whole sequence (mass: how much a running sum can collect), and one sum over the

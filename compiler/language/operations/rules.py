@@ -22,7 +22,7 @@ class Decide(Operation):
     inputs: scores (V lanes), n flags. tokens: the token of each rule. W exceeds every difference of two scores, so a
     rule beats all scores, and those behind it together: Σ_{j>i} 2^(n−1−j)·W = (2^(n−1−i) − 1)·W. At a position by
     itself W is 1 more than the largest difference there; a compiled circuit has one W for all, proved to be enough
-    (`compiler.passes.weigh_rules`).
+    (`compiler.passes.rule_weights`).
     """
 
     sees: ClassVar[Sees] = Sees.POINTWISE

@@ -21,9 +21,9 @@ from compiler.machines.fnn_ssm.lower import lower
 from compiler.machines.fnn_ssm.sizes import PaperSizes, sizes
 from compiler.machines.fnn_ssm.unfold import unfold
 from compiler.passes.check import checked
-from compiler.passes.common import common
+from compiler.passes.common_subexpressions import common_subexpressions
 from compiler.passes.represent import represent
-from compiler.passes.weigh_rules import weigh_rules
+from compiler.passes.rule_weights import rule_weights
 from compiler.targets.target import Target
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def compile_network(circuit: Circuit) -> CompiledNetwork:
     if circuit.alphabet is None:
         raise CompileError([(circuit.output, f"{NAME} embeds tokens, and this circuit reads numbers; use mamba")])
     context = Context.of(circuit, _Machine(), decides=True)
-    core = common(weigh_rules(circuit, context), context)
-    core = common(represent(core, context), context)
-    core = common(unfold(core, context), context)
+    core = common_subexpressions(rule_weights(circuit, context), context)
+    core = common_subexpressions(represent(core, context), context)
+    core = common_subexpressions(unfold(core, context), context)
     return CompiledNetwork(circuit, core, context.domains, lower(core, context.domains))

@@ -1,4 +1,4 @@
-"""Pass 3, represent: rewrite every operation in the few that a block computes.
+"""Represent: rewrite every operation in the few that a block computes.
 
 After this pass a circuit holds only sources (Embed, Constant), Linear, Shift, Relu,
 Multiply, Cumsum, Latch, GateSum and additive MemoryRead, and every value that is stored

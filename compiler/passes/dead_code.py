@@ -1,6 +1,6 @@
-"""Pass 2, wanted: what no number of the output is made of is not computed, where nothing else fits.
+"""Dead-code elimination: numbers that the output is not made of are not computed.
 
-Other passes leave out what nobody reads too, but only once it has a lowering, and bounds; so it is looked for where a
+Other passes leave out what nobody reads too, but only once it has a lowering, and bounds. So this is tried where a
 circuit is refused.
 """
 
@@ -23,7 +23,7 @@ Read = dict[Stream, np.ndarray]
 """Which lanes of each stream the output is made of."""
 
 
-def wanted(circuit: Circuit) -> Circuit:
+def dead_code(circuit: Circuit) -> Circuit:
     """The same circuit, zeros where lanes of a stream meet only zeros of all matrices; itself where there are none."""
     read = lanes_read(circuit)
     kept: dict[Stream, Stream] = {}

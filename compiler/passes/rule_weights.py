@@ -1,4 +1,4 @@
-"""Pass 2, weigh rules: the weights of rules over scores, from what the scores are proved to be.
+"""Rule weights: each rule over scores gets a weight that wins, from the bounds of the scores.
 
 A rule for token r must beat every score: W > max_j high_j − low_r, over all positions of all sequences. The least power
 of two above that, taken 2^(n − 1 − i) times for rule i of n, is a weight that every format holds.
@@ -19,7 +19,7 @@ from compiler.language.stream import Stream, standing_for
 from compiler.lowering.conditions import need_flags
 
 
-def weigh_rules(circuit: Circuit, context: Context) -> Circuit:
+def rule_weights(circuit: Circuit, context: Context) -> Circuit:
     """The same circuit, its rules as linear maps of their flags; itself where there are none."""
     if not any(isinstance(s.operation, ops.Decide) for s in circuit.streams):
         return circuit

@@ -1,4 +1,4 @@
-"""Pass 2, real lanes: of a stream with both, lanes of real numbers and lanes on a lattice are computed apart.
+"""Type splitting: real lanes and lattice lanes of one stream are computed apart.
 
 What a lattice promises, scales and bounds on sums, is argued for whole streams, and halves of real numbers are scaled
 for the largest of them. So nothing but linear maps may hold both kinds; afterwards nothing else does.
@@ -19,7 +19,7 @@ from compiler.language.stream import Stream, standing_for
 from compiler.passes.lane_by_lane import OF_VALUE, back_in_place, lane_count, on_lanes
 
 
-def real_lanes(circuit: Circuit, context: Context) -> Circuit:
+def type_splitting(circuit: Circuit, context: Context) -> Circuit:
     """The same circuit; itself where no operation has lanes of both kinds."""
     kept: dict[Stream, Stream] = {}
     for stream in circuit.streams:

@@ -1,4 +1,4 @@
-"""Pass 2, common: equal operations with equal attributes on equal inputs are one stream.
+"""Common subexpressions: equal operations with equal attributes on equal inputs become one stream.
 
 What is written twice is then computed once, and memories whose keys are equal share their columns and a block.
 """
@@ -18,7 +18,7 @@ from compiler.language.graph import rebuilt
 from compiler.language.stream import Stream
 
 
-def common(circuit: Circuit, context: Context) -> Circuit:
+def common_subexpressions(circuit: Circuit, context: Context) -> Circuit:
     """The same circuit with each stream once; the streams of the circuit as written are not changed.
 
     A bank behind a gate is one operation with it and has no lanes of its own, so it is shared with other gates only.

@@ -29,7 +29,7 @@ from compiler.language.words import (
     sum_where,
 )
 from compiler.passes.lane_by_lane import EACH, OF_VALUE
-from compiler.passes.real_lanes import real_lanes
+from compiler.passes.type_splitting import type_splitting
 from compiler.targets import target_of
 from tests.gadgets.harness import LETTERS, compiled, is_a, is_b, one_hot
 
@@ -109,7 +109,7 @@ def test_a_comparison_of_both_kinds_is_a_comparison_of_each():
 def _rewritten(stream: Stream) -> tuple[Circuit, Context]:
     circuit = Circuit("alone", stream, InputLanguage.everything(LETTERS, 64))
     context = Context.of(circuit, target_of("mamba"))
-    return real_lanes(circuit, context), context
+    return type_splitting(circuit, context), context
 
 
 @pytest.mark.parametrize("name", WORDS)
