@@ -28,6 +28,7 @@ from compiler.analysis.intervals import Value, exact, rule_of
 from compiler.language import operations as ops
 from compiler.language.graph import inputs_first, with_operation
 from compiler.language.input_language import InputLanguage
+from compiler.language.operations import Source
 from compiler.language.stream import Stream
 
 MOST_STEPS = 8192  # of the product; beyond, nothing is claimed
@@ -78,7 +79,7 @@ class _Product:
         self.unknown = {s: _bounds(s, domain_of) for s in self.streams}
         self.rules = {s: rule_of(s.operation) for s in self.streams}
         self.language = language
-        self.edges = _letters(language, [s for s in self.streams if isinstance(s.operation, ops.Embed)])
+        self.edges = _letters(language, [s for s in self.streams if s.operation.source is Source.TOKEN])
 
     def explored(self) -> list[list[Step]]:
         start = (self.language.start if self.language else "", (None,) * len(self.streams), (-1,) * self.trail)

@@ -85,9 +85,9 @@ def _opened(key: Stream, conditions: tuple[Stream, ...]) -> _Write:
     lag = 0
     while True:
         operation = key.operation
-        if isinstance(operation, ops.Shift):
-            key, lag = key.inputs[0], lag + operation.k
-        elif isinstance(operation, ops.And) and (single := [s for s in key.inputs if s.width == 1 < key.width]):
+        if operation.delay is not None:
+            key, lag = key.inputs[0], lag + operation.delay
+        elif operation.conjunction and (single := [s for s in key.inputs if s.width == 1 < key.width]):
             conditions += tuple(_conjuncts(single[0], lag))
             (key,) = (s for s in key.inputs if s is not single[0])
         else:
@@ -96,11 +96,11 @@ def _opened(key: Stream, conditions: tuple[Stream, ...]) -> _Write:
 
 def _conjuncts(flag: Stream, lag: int) -> Iterator[Stream]:
     """The flags of which a flag is the conjunction, `lag` positions back."""
-    if isinstance(flag.operation, ops.And) and flag.width == 1:
+    if flag.operation.conjunction and flag.width == 1:
         for part in flag.inputs:
             yield from _conjuncts(part, lag)
-    elif isinstance(flag.operation, ops.Shift):
-        yield from _conjuncts(flag.inputs[0], lag + flag.operation.k)
+    elif flag.operation.delay is not None:
+        yield from _conjuncts(flag.inputs[0], lag + flag.operation.delay)
     else:
         yield _back(flag, lag)
 

@@ -62,7 +62,7 @@ def _compare_circuits(compiled, written: Circuit, tokens, numbers: Mapping[Strea
         dtype = object
     before, after = (interpret(c, tokens, numbers, dtype=dtype)[c.output] for c in (written, compiled.source))
     output, tolerance = written.output, 0.0
-    if any(isinstance(s.operation, ops.Decide) for s in written.streams):
+    if any(s.operation.ranks for s in written.streams):
         before, after = (s == s.max(axis=-1, keepdims=True) for s in (before, after))
     elif dtype is np.float64:
         tolerance = _tolerance(compiled, before)
@@ -95,15 +95,14 @@ MISTAKE = "the compiler made a mistake, and nothing was compiled (please report 
 
 def _floats_do(compiled, circuit: Circuit) -> bool:
     """Whether float64 gives a circuit's values: exactly, or, of real numbers, within what is compared."""
-    constants = (s.operation for s in circuit.streams if isinstance(s.operation, ops.Constant))
-    held = all(ops.is_dyadic(value) for constant in constants for value in constant.values)
+    held = all(ops.is_dyadic(value) for s in circuit.streams for value in s.operation.constants or ())
     real = held and any(not compiled.domains.of(s).step for s in circuit.streams)
     return real or compiled.domains.exact_dtype(circuit) is np.float64
 
 
 def _work(circuit: Circuit) -> int:
     """How many numbers a position of the interpreter takes, about."""
-    entries = sum(m.nnz for s in circuit.streams if isinstance(s.operation, ops.Linear) for m in s.operation.matrices)
+    entries = sum(m.nnz for s in circuit.streams for m in s.operation.maps or ())
     return entries + sum(s.width for s in circuit.streams)
 
 

@@ -14,7 +14,6 @@ from typing import TypeAlias
 import numpy as np
 
 from compiler.analysis.domains import Domains
-from compiler.language import operations as ops
 from compiler.language.operations import Operation
 from compiler.language.stream import Stream
 from compiler.lowering.builder import BlockBuilder
@@ -22,9 +21,6 @@ from compiler.lowering.fitter import Fitter
 from compiler.lowering.ports import Port, Ports
 
 Operands: TypeAlias = list[tuple[Stream, Port]]
-
-# What costs no block: sources stand on lanes before the first one, linear maps and shifts fold into their readers.
-FREE = (ops.Embed, ops.Constant, ops.Numbers, ops.Linear, ops.Shift)
 
 
 @dataclass(frozen=True, eq=False)

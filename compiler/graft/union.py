@@ -21,7 +21,6 @@ hold a few sequences more; the promise is then for these as well.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from math import floor
 
@@ -184,10 +183,7 @@ def _placed(circuit: Circuit, alphabet: Alphabet) -> Stream:
     place = _rows(circuit, alphabet)
     for stream in circuit.streams:
         inputs = [kept[source] for source in stream.inputs]
-        operation = stream.operation
-        if isinstance(operation, ops.Embed):
-            operation = replace(operation, alphabet=alphabet, table=ops.exact_matrix(place @ operation.table))
-        new = Stream(operation, inputs, stream.name)
+        new = Stream(stream.operation.over(alphabet, place), inputs, stream.name)
         new.origin = stream.origin
         kept[stream] = new
     return kept[circuit.output]

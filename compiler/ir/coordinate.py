@@ -9,14 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-from scipy import sparse
-
-from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, OneHot
 
-_MOST_TOKENS = 4  # named in a meaning
 _IN_WORDS = {"cumsum": "sum so far", "gatesum": "gated sum"}  # symbols that are no words
 
 
@@ -89,29 +84,10 @@ def describe(stream: Stream, number: int) -> str:
 
 
 def _plain(stream: Stream, number: int) -> str:
-    operation, type = stream.operation, stream.type
-    if isinstance(operation, ops.Embed):
-        return _of_tokens(operation, number)
-    if isinstance(operation, ops.Constant):
-        return f"the constant {operation.values[number]}"
+    type, said = stream.type, stream.operation.says(number)
+    if said is not None:
+        return said
     if isinstance(type, OneHot):
         return f"whether {stream.label} is alternative {number}"
     label = stream.label if stream.width == 1 else f"number {number} of {stream.label}"
     return f"whether {label}" if isinstance(type, Bool) else label
-
-
-def _of_tokens(operation: ops.Embed, number: int) -> str:
-    """Column `number` of an embedding: which tokens it is not 0 for."""
-    column = sparse.csc_array(operation.table[:, [number]])
-    tokens, values = [operation.alphabet.tokens[i] for i in column.indices], column.data
-    if not len(tokens):
-        return "0 for every token"
-    more = f", … ({len(tokens)} tokens)" if len(tokens) > _MOST_TOKENS else ""
-    if (values == values[0]).all():
-        return f"{_number(values[0])} where the token is {', '.join(tokens[:_MOST_TOKENS])}{more}, else 0"
-    pairs = [f"{_number(v)} for {t}" for t, v in zip(tokens, values, strict=True)]
-    return f"{', '.join(pairs[:_MOST_TOKENS])}{more}, else 0"
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == np.floor(value) else f"{value:g}"

@@ -117,8 +117,8 @@ class BlockBuilder:
         """(feature ids, scale) of the wanted numbers of a rectifier."""
         pre = relu.inputs[0]
         channels = self._channel_rows(pre, wanted, rectified=True)
-        half = relu.operation if isinstance(relu.operation, ops.Half) else None
-        scale = half.scale if half else rectifier_scale(channels, self.domains)
+        half = relu.operation.silu_scale
+        scale = rectifier_scale(channels, self.domains) if half is None else half
         return self.features(channels, scale, self._places(relu, wanted, scale), half is not None), scale
 
     def _channel_rows(self, stream: Stream, wanted: np.ndarray, rectified: bool) -> ChannelRows:
@@ -178,7 +178,7 @@ class BlockBuilder:
         """[(feature ids, weight)] with atom(t − lag) = Σ weight · x̂: a rectifier of this block, or lanes (± if
         signed).
         """
-        if isinstance(atom.operation, ops.Relu) and lag == 0:
+        if atom.operation.rectifies and lag == 0:
             ids, scale = self.rectifier(atom, used)
             return [(ids, 1 / scale)]
         real = not self.domains.of(atom).step

@@ -16,6 +16,7 @@ from scipy import sparse
 from compiler.analysis.linear_form import ONE
 from compiler.ir.coordinate import Coordinate, numbered
 from compiler.language import operations as ops
+from compiler.language.operations import Source
 from compiler.language.stream import Stream
 from compiler.lowering.lanes import Lanes
 from compiler.passes.schedule import Schedule
@@ -32,7 +33,7 @@ def allocate(schedule: Schedule) -> Lanes:
     index[ONE] = np.array([len(held) - 1])
     columns.append(sparse.csc_array(np.ones((vocab, 1))))
     for stream in schedule.circuit.streams:
-        if isinstance(stream.operation, ops.Numbers) and stream in schedule.on_lanes:
+        if stream.operation.source is Source.NUMBERS and stream in schedule.on_lanes:
             index[stream] = _numbered(schedule.on_lanes[stream], len(held))
             held += numbered(stream, np.flatnonzero(schedule.on_lanes[stream]))
     n_inputs = len(held)
@@ -50,10 +51,10 @@ def _embedded_columns(schedule: Schedule, held: list[Coordinate], index: dict) -
     known: dict[bytes, int] = {}
     columns = []
     for atom in schedule.circuit.streams:
-        if not isinstance(atom.operation, ops.Embed) or atom not in schedule.on_lanes:
+        if atom.operation.token_table is None or atom not in schedule.on_lanes:
             continue
         at = np.full(atom.width, -1)
-        table = sparse.csc_array(atom.operation.table)
+        table = sparse.csc_array(atom.operation.token_table)
         for lane in np.flatnonzero(schedule.on_lanes[atom]):
             column = table[:, [lane]]
             key = column.indices.astype(np.int64).tobytes() + column.data.tobytes()

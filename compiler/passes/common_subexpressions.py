@@ -15,6 +15,7 @@ from compiler.context import Context
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import rebuilt
+from compiler.language.operations import Source
 from compiler.language.stream import Stream
 
 
@@ -23,7 +24,7 @@ def common_subexpressions(circuit: Circuit, context: Context) -> Circuit:
 
     A bank behind a gate is one operation with it and has no lanes of its own, so it is shared with other gates only.
     """
-    behind_gates = {s.inputs[0] for s in circuit.streams if isinstance(s.operation, ops.GateSum)}
+    behind_gates = {s.inputs[0] for s in circuit.streams if s.operation.opens_bank}
     prints = _Fingerprints()
     kept: dict[Stream, Stream] = {}
     known: dict[tuple, Stream] = {}
@@ -47,7 +48,7 @@ class _Fingerprints:
 
     def of(self, operation: ops.Operation) -> Hashable:
         names = {f.name for f in fields(operation)}
-        if isinstance(operation, ops.Numbers) or set(vars(operation)) - names:
+        if operation.source is Source.NUMBERS or set(vars(operation)) - names:
             return id(operation)  # an input is no other input; what hides attributes is only itself
         print_ = (type(operation), *(self._value(getattr(operation, f.name)) for f in fields(operation)))
         try:

@@ -14,8 +14,6 @@ from scipy import sparse
 
 from compiler.context import Context
 from compiler.errors import CompileError
-from compiler.gadgets.gadget import FREE
-from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream, standing_for
 from compiler.lowering.fitter import Fitter
@@ -49,7 +47,7 @@ def _fitted(context: Context, stream: Stream, inputs: tuple[Stream, ...], fitter
         raise NotImplementedError(
             f"{target.name} has no lowering of {operation.symbol}: {target.lacks[type(operation)]}"
         )
-    if isinstance(operation, FREE) and target.gadget(operation) is None:
+    if operation.free and target.gadget(operation) is None:
         return _folded(stream, inputs, fitter)
     return target.needed_gadget(operation).fit(stream, inputs, fitter)
 
@@ -58,8 +56,7 @@ def _folded(stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Strea
     """A source or a linear operation; a flag by declaration is remembered as the rectifier that it is."""
     operation = stream.operation
     result = fitter.rebuilt(stream, operation, inputs)
-    linear = operation if isinstance(operation, ops.Linear) else None
-    if linear and linear.type is not None and len(inputs) == 1 and _is_identity(linear.matrices[0]):
+    if operation.maps and operation.declared is not None and len(inputs) == 1 and _is_identity(operation.maps[0]):
         fitter.equals_rectified(result, inputs[0])
     return result
 

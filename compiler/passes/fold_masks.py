@@ -68,7 +68,7 @@ class MaskFolding:
         atoms = [atom for atom, _ in form if atom is not ONE]
         return (
             all(lag == 0 for _, lag in form)
-            and all(isinstance(a.operation, ops.Relu) or self.depths.of(a) < depth for a in atoms)
+            and all(a.operation.rectifies or self.depths.of(a) < depth for a in atoms)
             and all(self.domains.of(a).lo >= 0 for a in atoms)
             and sum(m.nnz if width > 1 else m.shape[1] for (a, _), m in form.items() if a is not ONE)
             <= MOST_RAMPS * width + _EDGES
@@ -91,7 +91,7 @@ def _masked(domains: Domains, form: Form, conditions: list[Stream], lanes: int) 
 
 def _masked_term(atom: Stream, matrix: sparse.csr_array, down: Stream) -> Stream:
     """matrix · relu(z + down) for atom = relu(z), where `down` is one number for all lanes or one for each."""
-    ramp = atom.inputs[0] if isinstance(atom.operation, ops.Relu) else atom
+    ramp = atom.inputs[0] if atom.operation.rectifies else atom
     if down.width == 1:
         used = np.flatnonzero(np.diff(sparse.csc_array(matrix).indptr))
         return ops.exact_matrix(matrix[:, used]) @ (ramp[used] + np.ones((len(used), 1)) @ down).relu()

@@ -61,7 +61,7 @@ def _far(circuit: Circuit, context: Context) -> dict[Stream, tuple[Stream, int]]
         return {}
     found: dict[Stream, list[tuple[Stream, int]]] = defaultdict(list)
     for stream in circuit.streams:
-        if isinstance(stream.operation, ops.Shift):
+        if stream.operation.delay is not None:
             source, lag = _unwound(stream)
             if _pays(source, lag, context):
                 found[source].append((stream, lag))
@@ -74,8 +74,8 @@ def _far(circuit: Circuit, context: Context) -> dict[Stream, tuple[Stream, int]]
 
 def _unwound(stream: Stream) -> tuple[Stream, int]:
     lag = 0
-    while isinstance(operation := stream.operation, ops.Shift):
-        stream, lag = stream.inputs[0], lag + operation.k
+    while (delay := stream.operation.delay) is not None:
+        stream, lag = stream.inputs[0], lag + delay
     return stream, lag
 
 

@@ -21,12 +21,12 @@ from compiler.lowering.conditions import need_flags
 
 def rule_weights(circuit: Circuit, context: Context) -> Circuit:
     """The same circuit, its rules as linear maps of their flags; itself where there are none."""
-    if not any(isinstance(s.operation, ops.Decide) for s in circuit.streams):
+    if not any(s.operation.ranks for s in circuit.streams):
         return circuit
     kept: dict[Stream, Stream] = {}
     for stream in circuit.streams:
         inputs = tuple(kept[s] for s in stream.inputs)
-        decides = isinstance(stream.operation, ops.Decide)
+        decides = stream.operation.ranks
         with standing_for(stream):
             kept[stream] = _weighed(stream, inputs, context) if decides else rebuilt(stream, inputs)
     return replace(circuit, output=kept[circuit.output])

@@ -22,7 +22,6 @@ from compiler.analysis.linear_form import Form
 from compiler.analysis.one_channel import is_rectified
 from compiler.context import Context
 from compiler.gadgets.gadget import Gadget, Operands
-from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
 from compiler.lowering.ports import Port
@@ -58,7 +57,7 @@ class Schedule:
 
 def served_in_block(atom: Stream, lag: int, form: Form, port: Port) -> bool:
     """Whether a port takes this atom from a rectifier of its own block, so that it needs no lane."""
-    if lag or port == "lanes" or not isinstance(atom.operation, ops.Relu):
+    if lag or port == "lanes" or not atom.operation.rectifies:
         return False
     return port == "linear" or is_rectified(form)
 

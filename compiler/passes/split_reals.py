@@ -31,6 +31,7 @@ from compiler.exactness.levels import HALF, WIDEST_HALF
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import operation_of, rebuilt
+from compiler.language.operations import Source
 from compiler.language.stream import Stream, standing_for
 from compiler.language.words import concatenate
 from compiler.passes.dead_code import lanes_read
@@ -42,9 +43,7 @@ def split_reals(circuit: Circuit, context: Context) -> Circuit:
     CompileError where it cannot be.
     """
     domains = context.domains
-    if all(domains.of(s).step for s in circuit.streams) and not any(
-        isinstance(s.operation, ops.ScaledSum) for s in circuit.streams
-    ):
+    if all(domains.of(s).step for s in circuit.streams) and not any(s.operation.halved for s in circuit.streams):
         return circuit
     if not context.target.reals:
         read = lanes_read(circuit)
@@ -63,10 +62,10 @@ def _needs_halves(stream: Stream, domains: Domains) -> bool:
     """Whether a block would have to carry a real number: a fading sum of a lattice makes one, a linear map reads one
     freely.
     """
-    if isinstance(stream.operation, (ops.Numbers, ops.ScaledSum)):
-        return isinstance(stream.operation, ops.ScaledSum) or not domains.of(stream).step
-    free = isinstance(stream.operation, (ops.Linear, ops.Constant, ops.Embed))
-    return not free and not all(domains.of(s).step for s in stream.inputs)
+    if stream.operation.source is Source.NUMBERS:
+        return not domains.of(stream).step
+    reads_real = not all(domains.of(s).step for s in stream.inputs)
+    return stream.operation.halved or (reads_real and stream.operation.maps is None)
 
 
 class _Splitter:
@@ -175,8 +174,8 @@ def _difference(width: int) -> sparse.csr_array:
 
 def _memory_behind(bank: Stream) -> Stream | None:
     """The latches or running sums of real numbers of which a stream is the difference of halves."""
-    if not isinstance(bank.operation, ops.Linear) or len(bank.inputs) != 1:
+    if not bank.operation.maps or len(bank.inputs) != 1:
         return None
     (memory,) = bank.inputs
-    stored = isinstance(memory.operation, (ops.Latch, ops.Cumsum)) and isinstance(memory.inputs[0].operation, ops.Half)
-    return memory if stored else None
+    stores = memory.operation.latches or memory.operation.accumulates
+    return memory if stores and memory.inputs[0].operation.silu_scale is not None else None

@@ -29,6 +29,7 @@ from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import operation_of, rebuilt
+from compiler.language.operations import Source
 from compiler.language.stream import Stream, constant, standing_for
 from compiler.language.types import OneHot
 from compiler.lowering.conditions import is_one_hot, need_one_hot, need_whole
@@ -74,8 +75,7 @@ def two_digits(circuit: Circuit, context: Context) -> Circuit:
 
 def _is_wide(stream: Stream, most: int) -> bool:
     """Whether it is a memory with a column for each of more than so many slots ("last" has channels instead)."""
-    operation = stream.operation
-    return isinstance(operation, ops.MemoryRead) and operation.policy != "last" and stream.inputs[1].width > most
+    return stream.operation.write_policy not in (None, "last") and stream.inputs[1].width > most
 
 
 def _refusal(stream: Stream, most: int, reason: str) -> str:
@@ -116,8 +116,8 @@ def _parts(query: Stream, context: Context) -> Iterator[Stream]:
     if is_one_hot(context.domains, query):
         yield query
         return
-    if isinstance(query.operation, ops.Linear) and len(query.inputs) > 1:
-        for matrix, source in zip(query.operation.matrices, query.inputs, strict=True):
+    if query.operation.maps and len(query.inputs) > 1:
+        for matrix, source in zip(query.operation.maps, query.inputs, strict=True):
             yield from _parts(Stream(ops.Linear((matrix,)), (source,)), context)
         return
     need_one_hot(context.domains, query)
@@ -129,9 +129,9 @@ def _parts(query: Stream, context: Context) -> Iterator[Stream]:
 def _digits(key: Stream, size: int, context: Context) -> _Digits:
     """The digits of a stream that is shown to be one-hot."""
     operation = key.operation
-    if isinstance(operation, ops.Shift):
-        return _digits(key.inputs[0], size, context).shifted(operation.k)
-    if isinstance(operation, ops.And):
+    if operation.delay is not None:
+        return _digits(key.inputs[0], size, context).shifted(operation.delay)
+    if operation.conjunction:
         wide, flags = _wide_and_flags(key)
         if wide is not None and is_one_hot(context.domains, wide):
             found = _digits(wide, size, context)
@@ -154,25 +154,26 @@ def _summed(digit: np.ndarray, key: Stream) -> Stream:
     add = ops.exact_matrix(
         sparse.csr_array((np.ones(len(digit)), (digit, range(len(digit)))), shape=(count, len(digit)))
     )
-    if isinstance(key.operation, ops.Embed):
-        table = ops.exact_matrix(key.operation.table @ add.T)
-        return Stream(ops.Embed(key.operation.alphabet, table, OneHot(count)), (), f"digit of {key.label}")
+    if key.operation.source is Source.TOKEN:
+        embed = operation_of(key, ops.Embed)
+        table = ops.exact_matrix(embed.table @ add.T)
+        return Stream(ops.Embed(embed.alphabet, table, OneHot(count)), (), f"digit of {key.label}")
     return Stream(ops.Linear((add,), OneHot(count)), (key,))
 
 
 def _one_hot_of_a_number(key: Stream) -> tuple[Stream, int, int] | None:
     """(x, n, offset) where slot offset + j is on exactly where x = j < n; None where the key is no such one-hot."""
     operation, offset = key.operation, 0
-    if isinstance(operation, ops.Linear) and len(key.inputs) == 1:
-        coo = operation.matrices[0].tocoo()
+    if operation.maps and len(key.inputs) == 1:
+        coo = operation.maps[0].tocoo()
         inner = key.inputs[0]
-        if not isinstance(inner.operation, ops.OneHotOf) or coo.nnz != inner.width or (coo.data != 1).any():
+        if inner.operation.alternatives is None or coo.nnz != inner.width or (coo.data != 1).any():
             return None
         offset = int((coo.row - coo.col).min())
         if (coo.row - coo.col != offset).any():
             return None
         key, operation = inner, inner.operation
-    return (key.inputs[0], operation.n, offset) if isinstance(operation, ops.OneHotOf) else None
+    return None if operation.alternatives is None else (key.inputs[0], operation.alternatives, offset)
 
 
 def _of_number(number: Stream, n: int, offset: int, slots: int, size: int, context: Context) -> _Digits:

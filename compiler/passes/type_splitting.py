@@ -15,8 +15,9 @@ from compiler.context import Context
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import rebuilt
+from compiler.language.operations import LaneWise
 from compiler.language.stream import Stream, standing_for
-from compiler.passes.lane_by_lane import OF_VALUE, back_in_place, lane_count, on_lanes
+from compiler.passes.lane_by_lane import back_in_place, lane_count, on_lanes
 
 
 def type_splitting(circuit: Circuit, context: Context) -> Circuit:
@@ -37,7 +38,7 @@ def type_splitting(circuit: Circuit, context: Context) -> Circuit:
 def _real(stream: Stream, domains: Domains) -> np.ndarray:
     """Which lanes, of those that the operation takes one by one, are real numbers."""
     real = np.zeros(lane_count(stream), dtype=bool)
-    read = stream.inputs[:1] if type(stream.operation) in OF_VALUE else stream.inputs
+    read = stream.inputs[:1] if stream.operation.lane_wise is LaneWise.VALUE else stream.inputs
     for operand in read if len(real) else ():
         real |= domains.of(operand).units == 0
     return real

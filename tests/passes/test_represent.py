@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from compiler.context import Context
 from compiler.errors import CompileError
-from compiler.gadgets.gadget import FREE
 from compiler.interpreter import interpret
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
@@ -37,7 +36,7 @@ def _same(circuit: Circuit, core: Circuit, tokens: np.ndarray) -> None:
 def test_shared_circuits_keep_their_meaning(case: Case):
     circuit = case.build()
     core, context = _represented(circuit)
-    assert all(s.operation.core or isinstance(s.operation, FREE) for s in core.streams)
+    assert all(s.operation.core or s.operation.free for s in core.streams)
     for tokens in words(case, circuit):
         _same(circuit, core, tokens)
     assert all(

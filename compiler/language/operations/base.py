@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 import numpy as np
 from scipy import sparse
 
+from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import Exact
 from compiler.language.kinds import is_flags
 from compiler.language.types import Bool, Int, OneHot, Real, Type
@@ -194,6 +195,22 @@ class Sees(Enum):
     PAST = "the inputs at this position and before"
 
 
+class Source(Enum):
+    """Where a source takes its values from."""
+
+    TOKEN = "the present token"
+    NUMBERS = "numbers that are given at each position"
+    RUN = "nothing but the position"
+
+
+class LaneWise(Enum):
+    """Which lanes of the operands a lane of the result is made of; lane by lane, some may be left out."""
+
+    TOGETHER = "any lanes"
+    EACH = "the same lane of each operand, or the only lane of one"
+    VALUE = "the same lane of the first operand, under each flag of a latch"
+
+
 def _of_its_inputs(method: Callable[..., _Result]) -> Callable[..., _Result]:
     """The method, typed so that each operation may name the inputs that it has, as many as there are."""
     return method
@@ -204,19 +221,51 @@ class Operation:
     """One node of a circuit; subclasses are the words of the language.
 
     Passes ask for these traits and list no operations; what a subclass does not declare is what
-    holds of every operation, so that forgetting costs blocks and never an answer.
+    holds of every operation, so that forgetting costs blocks and never an answer. Traits are true of a meaning:
+    a subclass with an `evaluate` of its own inherits none.
 
     sees:            what its value depends on.
+    source:          where the values of a source come from; None for what has operands.
+    lane_wise:       which lanes of its operands a lane of the result is made of.
     zero_preserving: whether inputs of zeros give zeros, so that it commutes with shifts, before the start too.
     core:            whether a block computes it, by a gadget; other operations are rewritten in these.
     foldable:        whether, as a function of one token, it becomes a table of the embedding.
+    free:            whether it costs no block: sources stand on lanes before the first one, linear maps and delays fold
+        into their readers.
+    rectifies:       whether it is max(x, 0), or stands for it.
+    conjunction:     whether it is the product of two flags.
+    multiplies:      whether it is the product of its two operands, lane by lane.
+    vanishes:        whether the result is 0 wherever one operand is.
+    keeps_sizes:     whether each number is one of the first operand, or 0.
+    ranks:           whether only the order of its numbers means anything, as of scores.
+    accumulates:     whether it is the sum of its operand so far.
+    latches:         whether it keeps, under each flag of its second operand, values of its first.
+    opens_bank:      whether its second operand opens an entry of its first, a bank that has no lanes of its own.
+    keyed:           whether its state holds values (first operand) under keys (second).
+    whole_state:     whether its state only ever holds its first operand's numbers, or sums of them.
+    halved:          whether it is computed of pairs of halves, even if its operands are integers.
     known:           every operation by its class name, which is its name where a circuit is written as data.
     """
 
     sees: ClassVar[Sees] = Sees.PAST
+    source: ClassVar[Source | None] = None
+    lane_wise: ClassVar[LaneWise] = LaneWise.TOGETHER
     zero_preserving: ClassVar[bool] = False
     foldable: ClassVar[bool] = True
     core: ClassVar[bool] = False
+    free: ClassVar[bool] = False
+    rectifies: ClassVar[bool] = False
+    conjunction: ClassVar[bool] = False
+    multiplies: ClassVar[bool] = False
+    vanishes: ClassVar[bool] = False
+    keeps_sizes: ClassVar[bool] = False
+    ranks: ClassVar[bool] = False
+    accumulates: ClassVar[bool] = False
+    latches: ClassVar[bool] = False
+    opens_bank: ClassVar[bool] = False
+    keyed: ClassVar[bool] = False
+    whole_state: ClassVar[bool] = False
+    halved: ClassVar[bool] = False
     known: ClassVar[dict[str, type[Operation]]] = {}
 
     def __init_subclass__(cls, **options: object) -> None:
@@ -225,10 +274,88 @@ class Operation:
         if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
             raise TypeError(f"{other.__module__} has an operation {cls.__name__} already; give this one another name")
         Operation.known[cls.__name__] = cls
+        if "evaluate" in vars(cls):
+            for name in _OF_A_MEANING - vars(cls).keys():
+                setattr(cls, name, vars(Operation)[name])
 
     @property
     def symbol(self) -> str:
         return type(self).__name__.lower()
+
+    @property
+    def maps(self) -> tuple[sparse.csr_array, ...] | None:
+        """The matrices of a sum of linear maps, one for each operand; None for any other operation."""
+        return None
+
+    @property
+    def declared(self) -> Type | None:
+        """The type that its author, or a pass, declared of it; None where its type follows from its operands."""
+        return None
+
+    @property
+    def delay(self) -> int | None:
+        """How many positions back it passes its operand on as it is; None where it does not."""
+        return None
+
+    @property
+    def constants(self) -> tuple[Fraction, ...] | None:
+        """The numbers that it holds at every position; None where they are not always the same."""
+        return None
+
+    @property
+    def token_table(self) -> sparse.csr_array | None:
+        """(vocabulary × width), what it holds for each token; None where it does not read the token."""
+        return None
+
+    @property
+    def write_policy(self) -> str | None:
+        """Which write a read of a keyed memory answers with; None for what is none."""
+        return None
+
+    @property
+    def alternatives(self) -> int | None:
+        """n where it is the one-hot of an integer among 0 … n − 1; None where it is not."""
+        return None
+
+    @property
+    def silu_scale(self) -> float | None:
+        """S where it stands for silu(Sx)/S; None for what is exact."""
+        return None
+
+    @property
+    def silenced_by(self) -> int | None:
+        """The operand whose zeros at a position give zeros there, of operations over the past; None for no such one."""
+        return None
+
+    @property
+    def arity(self) -> int | None:
+        """How many operands it needs, where that is not told by `result_type`."""
+        return None
+
+    def over(self, alphabet: Alphabet, place: sparse.csr_array) -> Operation:
+        """The same over a larger alphabet, in which its tokens stand at these places (a 0/1 matrix)."""
+        return self
+
+    def gap(self) -> Fraction:
+        """The least size of its numbers but 0, where its author declares one; 0 where none is known."""
+        return Fraction(0)
+
+    def written_once(self) -> Operation | None:
+        """The same where no slot of a memory is written twice; None where that changes nothing."""
+        return None
+
+    def says(self, number: int) -> str | None:
+        """What a number of a source says, in words; None where its type and name do."""
+        return None
+
+    def lanes_read(self, read: Array, *widths: int) -> list[Array]:
+        """Of each operand, of these widths, the lanes that these lanes of the result are made of (masks)."""
+        whole = [np.ones(width, dtype=bool) for width in widths]
+        if self.lane_wise is LaneWise.VALUE:
+            return [np.logical_or.reduce(read.reshape(-1, widths[0])), *whole[1:]]
+        if self.lane_wise is LaneWise.EACH:
+            return [read if width == len(read) else all_ for width, all_ in zip(widths, whole, strict=True)]
+        return whole
 
     @_of_its_inputs
     def written(self, *inputs: str) -> str:
@@ -261,6 +388,24 @@ class Operation:
     @_of_its_inputs
     def evaluate(self, *inputs: Array) -> Array:
         raise NotImplementedError
+
+
+_OF_A_MEANING = {
+    *(name for name, kind in Operation.__annotations__.items() if kind.startswith("ClassVar") and name != "known"),
+    *(
+        "maps",
+        "declared",
+        "delay",
+        "constants",
+        "token_table",
+        "write_policy",
+        "alternatives",
+        "silu_scale",
+        "silenced_by",
+    ),
+    *("gap", "written_once", "carries", "lanes_read"),
+}
+"""What is inherited only together with the meaning that it is true of."""
 
 
 def grouped(expression: str, looser: str = " ") -> str:

@@ -64,6 +64,7 @@ class GatedRead(Operation):
     writes: a bound on the number of writes to one column of one lane of the bank; None where none is known.
     """
 
+    keyed: ClassVar[bool] = True
     core: ClassVar[bool] = True
 
     writes: int | None = None

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from compiler.language.kinds import Kind, kinds_of
-from compiler.language.operations.base import Array, Operation, Sees, grouped
+from compiler.language.operations.base import Array, LaneWise, Operation, Sees, grouped
 from compiler.language.types import Int, Type
 
 
@@ -16,6 +16,7 @@ from compiler.language.types import Int, Type
 class FloorDivide(Operation):
     """⌊x / divisor⌋ on every lane, of negative integers too: −1 // 3 = −1."""
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
 
@@ -40,6 +41,10 @@ class FloorDivide(Operation):
 @dataclass(frozen=True)
 class Modulo(FloorDivide):
     """x − divisor·⌊x / divisor⌋ on every lane, in 0 … divisor − 1: −1 % 3 = 2."""
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
+    zero_preserving: ClassVar[bool] = True
 
     def written(self, x: str) -> str:
         return f"{grouped(x)} % {self.divisor}"

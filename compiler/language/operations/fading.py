@@ -10,6 +10,7 @@ import numpy as np
 
 from compiler.language.operations.base import (
     Array,
+    LaneWise,
     Operation,
     same_width,
 )
@@ -24,6 +25,7 @@ class FadingSum(Operation):
     the result is a real number with a bounded error, whatever the value is.
     """
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.VALUE
     core: ClassVar[bool] = True
 
     decay: Fraction
@@ -63,6 +65,7 @@ class SelectiveSum(Operation):
     is one step of FadingSum, level 2 three, level 3 five of them, and so much is added of the value.
     """
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.VALUE
     core: ClassVar[bool] = True
 
     decay: Fraction
@@ -105,6 +108,7 @@ class FadingMemory(Operation):
     inputs: value (w lanes), key (n), query (n). With `decay` as for FadingSum.
     """
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.VALUE
     core: ClassVar[bool] = True
 
     decay: Fraction

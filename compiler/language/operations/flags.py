@@ -10,6 +10,7 @@ import numpy as np
 from compiler.language.kinds import Kind, lane_by_lane, of_kinds
 from compiler.language.operations.base import (
     Array,
+    LaneWise,
     Operation,
     Sees,
     grouped,
@@ -35,6 +36,7 @@ class Compare(Operation):
     Integers and other multiples of a common step cannot; of real numbers it must follow from what is declared.
     """
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     sees: ClassVar[Sees] = Sees.POINTWISE
 
     relation: str
@@ -84,6 +86,9 @@ class SameSymbol(Operation):
 class And(Operation):
     """Both flags; a single flag is shared by all lanes of the other operand. Some of a one-hot is one-hot."""
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
+    conjunction: ClassVar[bool] = True
+    vanishes: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
 
@@ -107,6 +112,7 @@ class And(Operation):
 class Or(Operation):
     """Either flag, lane by lane."""
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
 
@@ -127,6 +133,7 @@ class Or(Operation):
 class Not(Operation):
     """1 − flag at every position of the sequence."""
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     sees: ClassVar[Sees] = Sees.POINTWISE
 
     def written(self, a: str) -> str:
@@ -146,6 +153,7 @@ class Not(Operation):
 class Select(Operation):
     """The second input where the condition holds, else the third."""
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
 

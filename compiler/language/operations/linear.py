@@ -13,6 +13,7 @@ from scipy import sparse
 from compiler.language.kinds import Kind, is_flags, kinds_of, number_type, of_kinds
 from compiler.language.operations.base import (
     Array,
+    LaneWise,
     Operation,
     Sees,
     apply,
@@ -31,6 +32,7 @@ from compiler.language.types import Real, Type
 class Linear(Operation):
     """Σ_i matrix_i · input_i, all at the present position."""
 
+    free: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.LINEAR
     zero_preserving: ClassVar[bool] = True
 
@@ -71,6 +73,21 @@ class Linear(Operation):
             return None
         return read[0][0], int(read[0][1].col[0])
 
+    @property
+    def maps(self) -> tuple[sparse.csr_array, ...]:
+        return self.matrices
+
+    @property
+    def declared(self) -> Type | None:
+        return self.type
+
+    @property
+    def arity(self) -> int:
+        return len(self.matrices)
+
+    def lanes_read(self, read: Array, *widths: int) -> list[Array]:
+        return [np.isin(np.arange(m.shape[1]), sparse.csr_array(m)[read].indices) for m in self.matrices]
+
     def evaluate(self, *inputs: Array) -> Array:
         total = apply(self.matrices[0], inputs[0])
         for matrix, x in zip(self.matrices[1:], inputs[1:], strict=True):
@@ -92,6 +109,8 @@ class Emit(Linear):
 class Shift(Operation):
     """The value k ≥ 0 positions earlier; zeros before the start."""
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
+    free: ClassVar[bool] = True
     zero_preserving: ClassVar[bool] = True
 
     k: int
@@ -107,6 +126,10 @@ class Shift(Operation):
             [f"shift({self.k}) would read {-self.k} positions ahead; only the past can be read"] if self.k < 0 else []
         )
 
+    @property
+    def delay(self) -> int:
+        return self.k
+
     def evaluate(self, x: Array) -> Array:
         return shifted(x, self.k)
 
@@ -115,6 +138,7 @@ class Shift(Operation):
 class Lti(Operation):
     """Σ_k kernel[k] · x(t − k): a fixed causal filter on every lane."""
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     zero_preserving: ClassVar[bool] = True
 
     kernel: tuple[Fraction, ...]

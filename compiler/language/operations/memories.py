@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ import numpy as np
 from compiler.language.kinds import kinds_of, lane_by_lane, number_type, of_kinds
 from compiler.language.operations.base import (
     Array,
+    LaneWise,
     Operation,
     needs,
     same_width,
@@ -33,6 +34,10 @@ class Latch(Operation):
     exceeds 0 exactly where the flag is 1 (softplus does the rectifying).
     """
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.VALUE
+    latches: ClassVar[bool] = True
+    whole_state: ClassVar[bool] = True
+    keeps_sizes: ClassVar[bool] = True
     core: ClassVar[bool] = True
 
     @property
@@ -60,6 +65,10 @@ class Latch(Operation):
     def carries(self, number: int, *widths: int) -> tuple[int, int]:
         return 0, number % widths[0]
 
+    def lanes_read(self, read: Array, *widths: int) -> list[Array]:
+        entries = read.reshape(-1, widths[0])
+        return [np.logical_or.reduce(entries, axis=0), np.logical_or.reduce(entries, axis=1)]
+
     def evaluate(self, value: Array, when: Array) -> Array:
         when = when >= 1
         batch, length, width = value.shape
@@ -79,12 +88,20 @@ class SumWhere(Latch):
     Heaviside).
     """
 
+    core: ClassVar[bool] = True
+    lane_wise: ClassVar[LaneWise] = LaneWise.VALUE
+    latches: ClassVar[bool] = True
+    whole_state: ClassVar[bool] = True
+
     @property
     def forgets(self) -> bool:
         return False
 
     def result_type(self, value: Type, when: Type) -> Type:
         return of_kinds(np.tile(lane_by_lane(value), when.width))
+
+    carries = Latch.carries
+    lanes_read = Latch.lanes_read
 
     def evaluate(self, value: Array, when: Array) -> Array:
         held = (when >= 1).astype(np.int64).astype(value.dtype)
@@ -95,6 +112,7 @@ class SumWhere(Latch):
 class GateSum(Operation):
     """Σ_k gate_k · bank_k: of a bank of K·w lanes, the entry (w lanes) that a one-hot gate selects."""
 
+    opens_bank: ClassVar[bool] = True
     core: ClassVar[bool] = True
 
     def result_type(self, bank: Type, gate: Type) -> Type:
@@ -132,6 +150,8 @@ class MemoryRead(Operation):
     skip: adds skip · value_t to what is read (y = C·h + D·x̂); the skip-path pass sets it.
     """
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.VALUE
+    keyed: ClassVar[bool] = True
     core: ClassVar[bool] = True
 
     policy: str
@@ -170,6 +190,17 @@ class MemoryRead(Operation):
 
     def carries(self, number: int, *widths: int) -> tuple[int, int]:
         return 0, number
+
+    @property
+    def write_policy(self) -> str:
+        return self.policy
+
+    @property
+    def silenced_by(self) -> int | None:
+        return None if self.skip else 2
+
+    def written_once(self) -> Operation | None:
+        return replace(self, policy="once") if self.policy == "sum" and not self.skip else None
 
     def evaluate(self, value: Array, key: Array, query: Array, *when: Array) -> Array:
         masked = key * when[0] if when else key

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from compiler.language.kinds import number_type
 from compiler.language.operations.base import (
     Array,
+    LaneWise,
     Operation,
     Sees,
     grouped,
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 class Multiply(Operation):
     """The product, lane by lane; a single lane multiplies all lanes of the other operand."""
 
+    multiplies: ClassVar[bool] = True
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
+    vanishes: ClassVar[bool] = True
     core: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
@@ -81,6 +85,7 @@ class SiluProduct(Operation):
 class Dot(Operation):
     """Σ_n a_n · b_n over the lanes of one position: one number. Quadratic forms xᵀQx are dot(x, Qx)."""
 
+    vanishes: ClassVar[bool] = True
     core: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True

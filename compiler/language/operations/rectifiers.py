@@ -10,6 +10,7 @@ import numpy as np
 from compiler.language.kinds import lane_by_lane, number_type, of_kinds
 from compiler.language.operations.base import (
     Array,
+    LaneWise,
     Operation,
     Sees,
     called,
@@ -22,6 +23,9 @@ from compiler.language.types import Bool, Type
 class Relu(Operation):
     """max(x, 0) on every lane."""
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
+    rectifies: ClassVar[bool] = True
+    keeps_sizes: ClassVar[bool] = True
     core: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
@@ -44,6 +48,7 @@ class Settled(Relu):
     pass alone makes these, where it has proved that).
     """
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.TOGETHER
     core: ClassVar[bool] = False
 
     def result_type(self, x: Type) -> Type:
@@ -58,15 +63,22 @@ class Half(Relu):
     real number, within that error. The split_reals pass alone makes these, and chooses the scale S.
     """
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.TOGETHER
+
     scale: float = 128.0
     alone: bool = False  # whether it stands for relu, or is one of a pair of which only the difference is read
     settled: bool = False  # whether it stands for Settled
+
+    @property
+    def silu_scale(self) -> float:
+        return self.scale
 
 
 @dataclass(frozen=True)
 class Clip(Operation):
     """min(max(x, lo), hi) on every lane."""
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     sees: ClassVar[Sees] = Sees.POINTWISE
 
     lo: int
@@ -89,6 +101,7 @@ class Clip(Operation):
 class Min(Operation):
     """The smaller of two integers, lane by lane."""
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
 
@@ -105,6 +118,10 @@ class Min(Operation):
 @dataclass(frozen=True)
 class Max(Min):
     """The larger of two integers, lane by lane."""
+
+    sees: ClassVar[Sees] = Sees.POINTWISE
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
+    zero_preserving: ClassVar[bool] = True
 
     def evaluate(self, a: Array, b: Array) -> Array:
         return np.maximum(a, b)

@@ -25,6 +25,7 @@ class Decide(Operation):
     (`compiler.passes.rule_weights`).
     """
 
+    ranks: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
     foldable: ClassVar[bool] = False
 

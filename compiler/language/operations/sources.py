@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -15,16 +15,22 @@ from compiler.language.operations.base import (
     Array,
     Operation,
     Sees,
+    Source,
+    exact_matrix,
     not_summable,
     number_text,
 )
 from compiler.language.types import Bool, Int, Real, Type
+
+_MOST_TOKENS = 4  # named in a meaning
 
 
 @dataclass(frozen=True, eq=False)
 class Embed(Operation):
     """A function of the present token: row `id` of a (vocabulary × width) table of dyadic numbers."""
 
+    source: ClassVar[Source] = Source.TOKEN
+    free: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
 
     alphabet: Alphabet
@@ -46,6 +52,29 @@ class Embed(Operation):
             ]
         return []
 
+    @property
+    def token_table(self) -> sparse.csr_array:
+        return self.table
+
+    @property
+    def declared(self) -> Type:
+        return self.type
+
+    def over(self, alphabet: Alphabet, place: sparse.csr_array) -> Operation:
+        return replace(self, alphabet=alphabet, table=exact_matrix(place @ self.table))
+
+    def says(self, number: int) -> str:
+        """Which tokens the column is not 0 for."""
+        column = sparse.csc_array(self.table[:, [number]])
+        tokens, values = [self.alphabet.tokens[i] for i in column.indices], column.data
+        if not len(tokens):
+            return "0 for every token"
+        more = f", … ({len(tokens)} tokens)" if len(tokens) > _MOST_TOKENS else ""
+        if (values == values[0]).all():
+            return f"{_number(values[0])} where the token is {', '.join(tokens[:_MOST_TOKENS])}{more}, else 0"
+        pairs = [f"{_number(v)} for {t}" for t, v in zip(tokens, values, strict=True)]
+        return f"{', '.join(pairs[:_MOST_TOKENS])}{more}, else 0"
+
     def evaluate(self, tokens: Array) -> Array:
         """tokens: (batch, time) ids."""
         return self.table[tokens.reshape(-1)].toarray().reshape(*tokens.shape, self.table.shape[1])
@@ -55,6 +84,8 @@ class Embed(Operation):
 class Numbers(Operation):
     """A numeric input (no tokens), one value a position, in the declared range of its type."""
 
+    source: ClassVar[Source] = Source.NUMBERS
+    free: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
 
     type: Type
@@ -62,11 +93,16 @@ class Numbers(Operation):
     def result_type(self) -> Type:
         return self.type
 
+    def gap(self) -> Fraction:
+        return Fraction(getattr(self.type, "gap", 0.0))
+
 
 @dataclass(frozen=True)
 class Constant(Operation):
     """The same numbers at every position; before the start of the sequence they are 0 like all else."""
 
+    source: ClassVar[Source] = Source.RUN
+    free: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
 
     values: tuple[Fraction, ...]
@@ -88,6 +124,13 @@ class Constant(Operation):
     def problems(self) -> list[str]:
         return not_summable("its value", self.values)
 
+    @property
+    def constants(self) -> tuple[Fraction, ...]:
+        return self.values
+
+    def says(self, number: int) -> str:
+        return f"the constant {self.values[number]}"
+
     def evaluate(self, like: Array) -> Array:
         """like: any (batch, time, …) array of the run; gives its dtype and shape."""
         out = np.zeros((*like.shape[:2], len(self.values)), dtype=like.dtype)
@@ -100,6 +143,8 @@ class Constant(Operation):
 class Position(Operation):
     """The position itself, 1 at the first token; stock language models have no lane for it, so the compiler counts."""
 
+    source: ClassVar[Source] = Source.RUN
+
     def written(self) -> str:
         return "position"
 
@@ -109,3 +154,7 @@ class Position(Operation):
     def evaluate(self, like: Array) -> Array:
         steps = np.arange(1, like.shape[1] + 1).astype(like.dtype)
         return np.broadcast_to(steps[None, :, None], (like.shape[0], like.shape[1], 1)).copy()
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == np.floor(value) else f"{value:g}"

@@ -10,6 +10,7 @@ import numpy as np
 from compiler.language.kinds import kinds_of, number_type, of_kinds
 from compiler.language.operations.base import (
     Array,
+    LaneWise,
     Operation,
     called,
     needs,
@@ -22,6 +23,9 @@ from compiler.language.types import Bool, Int, OneHot, Type
 class Cumsum(Operation):
     """The running sum, the present position included (a state column with A = 0)."""
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
+    accumulates: ClassVar[bool] = True
+    whole_state: ClassVar[bool] = True
     core: ClassVar[bool] = True
 
     def written(self, x: str) -> str:
@@ -41,6 +45,8 @@ class Cumsum(Operation):
 class ScaledSum(Operation):
     """gate_t · Σ_{s≤t} value_s · weight_s, lane by lane: a state column written through Δ and read through the gate."""
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
+    halved: ClassVar[bool] = True
     core: ClassVar[bool] = True
 
     @property
@@ -61,6 +67,7 @@ class ScaledSum(Operation):
 class Count(Operation):
     """How often the first flag held since the second last did (a reset itself counts 0)."""
 
+    whole_state: ClassVar[bool] = True
     core: ClassVar[bool] = True
 
     def written(self, when: str, reset: str) -> str:
@@ -89,6 +96,8 @@ class Count(Operation):
 @dataclass(frozen=True)
 class RunningMax(Operation):
     """The largest value so far at positions where the flag holds; 0 before there is one."""
+
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
 
     @property
     def symbol(self) -> str:

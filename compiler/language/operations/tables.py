@@ -81,6 +81,10 @@ class OneHotOf(Operation):
             [] if x.width == 1 else [f"it has {x.width} lanes, and one is needed"]
         )
 
+    @property
+    def alternatives(self) -> int:
+        return self.n
+
     def evaluate(self, x: Array) -> Array:
         return (x == np.arange(self.n)).astype(np.int64).astype(x.dtype)
 
