@@ -15,9 +15,9 @@ from compiler.lowering.fitter import Fitter
 from compiler.lowering.ports import Ports
 
 
-def sum_of_products(factors: tuple[Stream, ...], fitter: Fitter) -> Stream:
+def sum_of_products(target: Ports, stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Stream:
     """Σ_n a_n·b_n where B and C are no linear maps of x̂: a product for each lane, whose sum costs nothing."""
-    return fitter.fitted_parts(np.ones((1, factors[0].width)) @ Stream(ops.Multiply(), factors))
+    return fitter.fitted_parts(np.ones((1, inputs[0].width)) @ Stream(ops.Multiply(), inputs))
 
 
 class InnerProduct(Gadget):

@@ -7,13 +7,15 @@ lanes. Targets differ in what may stand at Δ, B and C, and so in how a circuit 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
 import compiler.gadgets.core  # noqa: F401 (registers the gadgets of the language's own operations)
 from compiler.gadgets.gadget import Gadget, gadget_of
+from compiler.language.stream import Stream
+from compiler.lowering.fitter import Fitter
 from compiler.lowering.ports import Ports
 
 if TYPE_CHECKING:
@@ -23,13 +25,12 @@ if TYPE_CHECKING:
     from compiler.ir.block import SelectiveBlock
     from compiler.language.circuit import Circuit
     from compiler.language.operations import Operation
-    from compiler.language.stream import Stream
     from compiler.layout import Emission
-    from compiler.lowering.fitter import Fitter
     from compiler.runtime.block import Block
     from compiler.targets.family import Family
     from compiler.targets.sizes import Sizes
 
+Rewriting: TypeAlias = Callable[[Any, Stream, tuple[Stream, ...], Fitter], Stream | None]  # of a target
 KERNEL_COLUMNS = 256  # d_state, at most, of mamba_ssm's CUDA kernels
 KERNEL_WIDTH = 8  # causal_conv1d reads so many channels of a position at once, from rows that are whole multiples
 
@@ -40,6 +41,7 @@ class Target(Ports):
     channels_last: whether its module hands the convolution a position's channels side by side, of which the CUDA kernel
         takes whole `KERNEL_WIDTH`s.
     lacks:   operations that cannot be had where `rewrite` has no other form of them, each with the reason.
+    rewritings: for operations that it computes of others, what `rewrite` does.
     gadgets: gadgets of its own, for operations that it computes differently.
     printed_by: the targets whose modules hold its blocks, the usual one first; () stands for itself alone.
     """
@@ -47,6 +49,7 @@ class Target(Ports):
     channels_last: ClassVar[bool] = False
     n_groups: int = 1
     lacks: ClassVar[Mapping[type[Operation], str]] = {}
+    rewritings: ClassVar[Mapping[type[Operation], Rewriting]] = {}
     gadgets: ClassVar[Mapping[type[Operation], Gadget]] = {}
     printed_by: ClassVar[tuple[str, ...]] = ()
 
@@ -77,7 +80,8 @@ class Target(Ports):
 
         Raises NotImplementedError with the reason where there is no such form.
         """
-        return None
+        rule = self.rewritings.get(type(stream.operation))
+        return None if rule is None else rule(self, stream, inputs, fitter)
 
     def misfits(self, circuit: Circuit) -> Iterator[tuple[Stream, str]]:
         """What is left in a fitted circuit that a block cannot compute after all, with the reason."""

@@ -239,6 +239,7 @@ class Operation:
     keeps_sizes:     whether each number is one of the first operand, or 0.
     ranks:           whether only the order of its numbers means anything, as of scores.
     accumulates:     whether it is the sum of its operand so far.
+    counts:          whether it is how often its first operand held since the second last did.
     latches:         whether it keeps, under each flag of its second operand, values of its first.
     opens_bank:      whether its second operand opens an entry of its first, a bank that has no lanes of its own.
     keyed:           whether its state holds values (first operand) under keys (second).
@@ -261,6 +262,7 @@ class Operation:
     keeps_sizes: ClassVar[bool] = False
     ranks: ClassVar[bool] = False
     accumulates: ClassVar[bool] = False
+    counts: ClassVar[bool] = False
     latches: ClassVar[bool] = False
     opens_bank: ClassVar[bool] = False
     keyed: ClassVar[bool] = False

@@ -67,6 +67,7 @@ class ScaledSum(Operation):
 class Count(Operation):
     """How often the first flag held since the second last did (a reset itself counts 0)."""
 
+    counts: ClassVar[bool] = True
     whole_state: ClassVar[bool] = True
     core: ClassVar[bool] = True
 
