@@ -12,10 +12,10 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.linear_form import ONE, Form
-from compiler.analysis.units import array_divisor
 from compiler.language import operations as ops
 from compiler.language.graph import with_operation
 from compiler.language.stream import Stream
+from compiler.lattice.units import array_divisor
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,13 +23,13 @@ from math import ceil, floor, inf
 
 import numpy as np
 
-from compiler.analysis.domain import Domain
 from compiler.analysis.intervals import Value, exact, rule_of
 from compiler.language import operations as ops
 from compiler.language.graph import inputs_first, with_operation
 from compiler.language.input_language import InputLanguage
 from compiler.language.operations import Source
 from compiler.language.stream import Stream
+from compiler.lattice.domain import Domain
 
 MOST_STEPS = 8192  # of the product; beyond, nothing is claimed
 _MOST_STREAMS = 128  # that are followed, nearest to the watched ones first

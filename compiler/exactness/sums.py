@@ -17,7 +17,6 @@ from scipy import sparse
 
 from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import ONE, linear_form
-from compiler.analysis.units import array_units
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.exactness.levels import HALF, LEAST_STATE, SAFE_POSITIVE
@@ -27,6 +26,7 @@ from compiler.formats import FLOAT32, Format
 from compiler.ir.block import SelectiveBlock
 from compiler.language.operations import Source
 from compiler.language.stream import Stream
+from compiler.lattice.units import array_units
 from compiler.lowering.lanes import Lanes
 from compiler.passes.schedule import Schedule
 from compiler.targets.target import Target

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from compiler.analysis.domain import power_of_two
 from compiler.analysis.domains import Domains
 from compiler.analysis.scale import half_scale
 from compiler.errors import CompileError
@@ -17,6 +16,7 @@ from compiler.gadgets.parts import column_gain, constant_column, places, read_ga
 from compiler.language import operations as ops
 from compiler.language.graph import operation_of
 from compiler.language.stream import Stream
+from compiler.lattice.domain import power_of_two
 from compiler.lowering.builder import BlockBuilder
 from compiler.lowering.ports import CONSTANT_COLUMN, Ports
 

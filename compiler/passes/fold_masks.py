@@ -20,12 +20,12 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.depths import Depths
-from compiler.analysis.domain import power_of_two
 from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import ONE, Form
 from compiler.context import Context
 from compiler.language import operations as ops
 from compiler.language.stream import Stream, constant
+from compiler.lattice.domain import power_of_two
 from compiler.lowering.conditions import need_flags
 
 MOST_RAMPS = 4  # for each lane, on average: a comparison for equality has four

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from compiler.analysis.domain import Domain, power_of_two
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import operation_of, rebuilt
 from compiler.language.stream import Stream, standing_for
+from compiler.lattice.domain import Domain, power_of_two
 from compiler.lowering.conditions import need_flags
 
 

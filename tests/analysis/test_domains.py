@@ -10,9 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from compiler.analysis.domain import down, power_of_two, up
 from compiler.analysis.domains import Domains
-from compiler.analysis.units import array_divisor, array_unit, array_units, float_unit, unit_of
 from compiler.driver import compile, run_blocks
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
@@ -24,6 +22,8 @@ from compiler.language.source import Tokens
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool
 from compiler.language.words import concatenate, select
+from compiler.lattice.domain import down, power_of_two, up
+from compiler.lattice.units import array_divisor, array_unit, array_units, float_unit, unit_of
 from compiler.passes.check import check
 from tests import random_circuits
 from tests.circuits import CASES, Case, words

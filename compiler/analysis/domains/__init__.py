@@ -5,10 +5,9 @@ and a sum over a whole sequence (mass: how much a running sum can collect), and 
 lanes of a position (l1: 1 for a one-hot). Everything the compiler promises about exactness is
 arithmetic on these four.
 
-The rules stand by family: `linear`, `pointwise`, `past`.
+Each operation has its own rule (`Operation.domain`).
 """
 
-from compiler.analysis.domains import linear, past, pointwise  # noqa: F401 (each registers its rules)
 from compiler.analysis.domains.known import Domains
 
 __all__ = ["Domains"]

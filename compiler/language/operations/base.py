@@ -9,7 +9,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from math import lcm
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -17,10 +17,9 @@ from scipy import sparse
 from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import Exact
 from compiler.language.kinds import is_flags
+from compiler.language.operations.known import Known, Operand
 from compiler.language.types import Bool, Int, OneHot, Real, Type
-
-if TYPE_CHECKING:
-    from compiler.analysis.domain import Domain
+from compiler.lattice.domain import Domain
 
 Array = np.ndarray
 _Result = TypeVar("_Result")
@@ -368,9 +367,31 @@ class Operation:
     def bounds(self, *inputs: Domain, length: int) -> tuple[Fraction, Fraction, Fraction] | None:
         """(lattice step, least, greatest) of every lane over so many positions, from the domains of the inputs.
 
-        Only for operations that `analysis.domains` has no sharper rule for; where this is None nothing can be promised.
+        Only for operations without a sharper `domain`; where this is None nothing can be promised.
         """
         return None
+
+    def domain(self, stream: Operand, known: Known) -> Domain | None:
+        """What a stream of this operation can hold, from the domains of its inputs; None where no bounds are known."""
+        bounds = self.bounds(*(known.of(s) for s in stream.inputs), length=known.max_length)
+        return None if bounds is None else known.interval(*bounds, stream.width)
+
+    @_of_its_inputs
+    def unmet(self, *inputs: Domain) -> str | None:
+        """What it needs of its operands beyond their types, and they are not shown to hold; None where all is well."""
+        return None
+
+    def formed(self, stream: Operand, known: Known) -> Fraction:
+        """The largest sum, in lattice steps, that `evaluate` forms beside its operands and its value."""
+        return Fraction(0)
+
+    def held(self, known: Known) -> Domain:
+        """What a constant holds at the positions of a sequence; before its start it is 0."""
+        raise TypeError(f"{self.symbol} is no constant")
+
+    def cell(self, value: Domain, key: Domain) -> Fraction:
+        """A bound on every entry of a state that keeps values under keys."""
+        raise TypeError(f"{self.symbol} keeps no values under keys")
 
     @_of_its_inputs
     def result_type(self, *inputs: Type) -> Type:
@@ -405,7 +426,7 @@ _OF_A_MEANING = {
         "silu_scale",
         "silenced_by",
     ),
-    *("gap", "written_once", "carries", "lanes_read"),
+    *("gap", "written_once", "carries", "lanes_read", "bounds", "domain", "formed", "unmet", "held", "cell"),
 }
 """What is inherited only together with the meaning that it is true of."""
 

@@ -8,10 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from compiler.analysis.domain import Domain
 from compiler.language.operations.base import Array, Operation, needs, same_width
+from compiler.language.operations.known import Known, Operand
 from compiler.language.operations.memories import MemoryRead
 from compiler.language.types import Bool, Int, OneHot, Real, Type
+from compiler.lattice.domain import Domain
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,10 @@ class GatedRead(Operation):
         """A bound on every entry of the state."""
         most = key.mass if self.writes is None else min(key.mass, key.bound * self.writes)
         return min(bank.bound * most, bank.mass * key.bound)
+
+    def formed(self, stream: Operand, known: Known) -> Fraction:
+        bank, key = (known.of(s) for s in stream.inputs[:2])
+        return self.cell(bank, key) / (bank.step * key.step) if bank.step * key.step else Fraction(0)
 
     def evaluate(self, bank: Array, key: Array, query: Array, gate: Array) -> Array:
         read = MemoryRead("sum").evaluate(bank, key, query)

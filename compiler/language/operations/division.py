@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from compiler.language.kinds import Kind, kinds_of
 from compiler.language.operations.base import Array, LaneWise, Operation, Sees, grouped
+from compiler.language.operations.known import Known, Operand
 from compiler.language.types import Int, Type
+from compiler.lattice.domain import Domain, outward
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,12 @@ class FloorDivide(Operation):
         found = [f"it divides {lanes}{x}, and an integer is needed"] if len(real) else []
         return found if self.divisor >= 1 else [*found, f"its divisor is {self.divisor}, and it must be at least 1"]
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        d, n = known.of(stream.inputs[0]), float(self.divisor)
+        low, high = outward(np.floor_divide(d.low, n), np.floor_divide(d.high, n), d.bounds, 1.0, 1)
+        domain = known.lanes(np.ones(stream.width), low, high)
+        return replace(domain, l1=min(domain.l1, d.l1), masses=np.minimum(domain.masses, d.masses))
+
     def evaluate(self, x: Array) -> Array:
         return x // self.divisor
 
@@ -51,6 +59,14 @@ class Modulo(FloorDivide):
 
     def result_type(self, x: Type) -> Type:
         return Int(0, max(self.divisor - 1, 0), x.width)
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        d, last = known.of(stream.inputs[0]), float(self.divisor - 1)
+        high = np.where(d.low < 0, last, np.minimum(d.high, last))
+        domain = known.lanes(np.ones(stream.width), np.zeros(stream.width), high)
+        if d.lo < 0:
+            return domain
+        return replace(domain, l1=min(domain.l1, d.l1), masses=np.minimum(domain.masses, d.masses))
 
     def evaluate(self, x: Array) -> Array:
         return x % self.divisor

@@ -14,7 +14,11 @@ from compiler.language.operations.base import (
     Operation,
     same_width,
 )
+from compiler.language.operations.known import Known, Operand
 from compiler.language.types import Real, Type
+from compiler.lattice.domain import Domain, times, total
+
+_ZERO, _ONE = Fraction(0), Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,16 @@ class FadingSum(Operation):
 
     def carries(self, number: int, *widths: int) -> tuple[int, int]:
         return 0, number
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        """At most 1/(1 − decay) of the largest value at any one position, and of the sum of all over the whole
+        sequence.
+        """
+        d = known.of(stream.inputs[0])
+        gain = 1 / (1 - self.decay)
+        low, high = (np.minimum(times(b, gain), d.masses) for b in (np.maximum(-d.low, 0), np.maximum(d.high, 0)))
+        units = np.where(np.isinf(d.units), np.inf, 0.0)
+        return Domain(units, -low, high, total(np.maximum(low, high)), times(d.masses, gain))
 
     def evaluate(self, value: Array) -> Array:
         decay = self.decay if value.dtype == object else float(self.decay)
@@ -89,6 +103,14 @@ class SelectiveSum(Operation):
     def carries(self, number: int, *widths: int) -> tuple[int, int]:
         return 0, number
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        """Between two positions that add something the state fades by a step at least: 1/(1 − decay) of the largest."""
+        value, level = (known.of(s) for s in stream.inputs)
+        most = max(2 * level.hi - 1, _ZERO)
+        gain = most * min(1 / (1 - self.decay), Fraction(known.max_length))
+        units = np.where(np.isinf(value.units), np.inf, 0.0)
+        return known.lanes(units, -times(np.maximum(-value.low, 0), gain), times(np.maximum(value.high, 0), gain))
+
     def evaluate(self, value: Array, level: Array) -> Array:
         exact = value.dtype == object
         out = np.empty_like(value)
@@ -125,6 +147,15 @@ class FadingMemory(Operation):
 
     def carries(self, number: int, *widths: int) -> tuple[int, int]:
         return 0, number
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        """|Σ| ≤ |value| · Σ_n |key_n|·|query_n| · min(1/(1 − decay), T)."""
+        value, key, query = (known.of(s) for s in stream.inputs)
+        reach = min(key.l1 * query.bound, key.bound * query.l1) * min(1 / (1 - self.decay), Fraction(known.max_length))
+        high = times(value.bounds, reach)
+        signed = min(value.lo, key.lo, query.lo) < 0
+        units = np.where(np.isinf(value.units), np.inf, 0.0)
+        return known.lanes(units, -high if signed else 0 * high, high)
 
     def evaluate(self, value: Array, key: Array, query: Array) -> Array:
         entries = value[..., None, :] * key[..., None]

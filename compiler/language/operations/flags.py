@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +17,9 @@ from compiler.language.operations.base import (
     needs,
     same_width,
 )
+from compiler.language.operations.known import Known, Operand
 from compiler.language.types import Bool, OneHot, Type
+from compiler.lattice.domain import Domain, raised
 
 _COMPARISONS = {
     ">": np.greater,
@@ -58,6 +60,9 @@ class Compare(Operation):
     def problems(self, a: Type, b: Type) -> list[str]:
         return same_width(a, b)
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return known.typed(Bool(stream.width))
+
     def evaluate(self, a: Array, b: Array) -> Array:
         return _COMPARISONS[self.relation](a, b).astype(np.int64).astype(a.dtype)
 
@@ -77,6 +82,9 @@ class SameSymbol(Operation):
 
     def problems(self, a: Type, b: Type) -> list[str]:
         return needs(OneHot, "a OneHot", a, b) + same_width(a, b)
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return known.typed(Bool(stream.width))
 
     def evaluate(self, a: Array, b: Array) -> Array:
         return (a * b).sum(axis=-1, keepdims=True)
@@ -104,6 +112,15 @@ class And(Operation):
         found = needs((Bool, OneHot), "a Bool or a OneHot", a, b)
         return found if 1 in (a.width, b.width) else found + same_width(a, b)
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        operands = [known.of(s) for s in stream.inputs]
+        widest = max(range(2), key=lambda i: stream.inputs[i].width)
+        flags = known.typed(Bool(stream.width))
+        masses = np.minimum(operands[0].masses, operands[1].masses)
+        if any(map(_at_one_count, stream.inputs, stream.inputs[::-1])):
+            masses = np.minimum(masses, 1)
+        return replace(flags, l1=min(flags.l1, operands[widest].l1), masses=np.minimum(flags.masses, masses))
+
     def evaluate(self, a: Array, b: Array) -> Array:
         return a * b
 
@@ -125,6 +142,9 @@ class Or(Operation):
     def problems(self, a: Type, b: Type) -> list[str]:
         return needs((Bool, OneHot), "a Bool or a OneHot", a, b) + same_width(a, b)
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return known.typed(Bool(stream.width))
+
     def evaluate(self, a: Array, b: Array) -> Array:
         return np.maximum(a, b)
 
@@ -144,6 +164,9 @@ class Not(Operation):
 
     def problems(self, a: Type) -> list[str]:
         return needs((Bool, OneHot), "a Bool or a OneHot", a)
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return known.typed(Bool(stream.width))
 
     def evaluate(self, a: Array) -> Array:
         return 1 - a
@@ -171,5 +194,20 @@ class Select(Operation):
             found.append(f"its condition has {condition.width} lanes, and {needed} needed")
         return found
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        """Either value; with several conditions some lanes may come from each."""
+        a, b = (known.of(s) for s in stream.inputs[1:])
+        l1 = max(a.l1, b.l1) if stream.inputs[0].width == 1 else a.l1 + b.l1
+        domain = known.lanes(np.minimum(a.units, b.units), np.minimum(a.low, b.low), np.maximum(a.high, b.high), l1)
+        return replace(domain, masses=raised(a.masses + b.masses, min(a.grain, b.grain), 2))
+
     def evaluate(self, condition: Array, yes: Array, no: Array) -> Array:
         return no + condition * (yes - no)
+
+
+def _at_one_count(flag: Operand, equal: Operand) -> bool:
+    """Whether the second says that the first held k times so far, lane by lane: then both hold at most once."""
+    if not isinstance(equal.operation, Compare) or equal.operation.relation != "==":
+        return False
+    counts = [s for s in equal.inputs if s.operation.accumulates and s.inputs[0] is flag]
+    return bool(counts) and any(s.operation.constants is not None for s in equal.inputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -25,7 +25,10 @@ from compiler.language.operations.base import (
     shifted,
     term,
 )
+from compiler.language.operations.known import Known, Operand
 from compiler.language.types import Real, Type
+from compiler.lattice.domain import Domain, in_units, times, with_zero
+from compiler.lattice.units import unit_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +91,12 @@ class Linear(Operation):
     def lanes_read(self, read: Array, *widths: int) -> list[Array]:
         return [np.isin(np.arange(m.shape[1]), sparse.csr_array(m)[read].indices) for m in self.matrices]
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return known.linear(self.matrices, stream)
+
+    def formed(self, stream: Operand, known: Known) -> Fraction:
+        return known.partial_sum(zip(self.matrices, stream.inputs, strict=True))
+
     def evaluate(self, *inputs: Array) -> Array:
         total = apply(self.matrices[0], inputs[0])
         for matrix, x in zip(self.matrices[1:], inputs[1:], strict=True):
@@ -130,6 +139,9 @@ class Shift(Operation):
     def delay(self) -> int:
         return self.k
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return with_zero(known.of(stream.inputs[0]))
+
     def evaluate(self, x: Array) -> Array:
         return shifted(x, self.k)
 
@@ -152,6 +164,21 @@ class Lti(Operation):
 
     def problems(self, x: Type) -> list[str]:
         return not_dyadic("its tap", self.kernel)
+
+    @property
+    def gain(self) -> Fraction:
+        """Σ |tap|."""
+        return sum((abs(k) for k in self.kernel), Fraction(0))
+
+    def formed(self, stream: Operand, known: Known) -> Fraction:
+        return in_units(times(known.of(stream.inputs[0]).bounds, self.gain), known.of(stream).units)
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        d = known.of(stream.inputs[0])
+        gain = self.gain
+        bounds = times(d.bounds, gain)
+        domain = known.lanes(d.units * float(unit_of(*self.kernel) or 1), -bounds, bounds)
+        return replace(domain, masses=np.minimum(domain.masses, times(d.masses, gain)))
 
     def evaluate(self, x: Array) -> Array:
         taps = self.kernel if x.dtype == object else tuple(map(float, self.kernel))

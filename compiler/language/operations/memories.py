@@ -16,7 +16,12 @@ from compiler.language.operations.base import (
     needs,
     same_width,
 )
+from compiler.language.operations.known import Known, Operand
 from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
+from compiler.lattice.domain import Domain, products, raised, times, with_zero
+from compiler.lattice.units import unit_of
+
+_ZERO, _ONE = Fraction(0), Fraction(1)
 
 
 def _stored(value: Array, when: Array, t: int, bank: Array) -> Array:
@@ -69,6 +74,11 @@ class Latch(Operation):
         entries = read.reshape(-1, widths[0])
         return [np.logical_or.reduce(entries, axis=0), np.logical_or.reduce(entries, axis=1)]
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        d, copies = with_zero(known.of(stream.inputs[0])), stream.inputs[1].width
+        units, low, high = (np.tile(a, copies) for a in (d.units, d.low, d.high))
+        return known.lanes(units, low, high, d.l1 * copies)
+
     def evaluate(self, value: Array, when: Array) -> Array:
         when = when >= 1
         batch, length, width = value.shape
@@ -103,6 +113,15 @@ class SumWhere(Latch):
     carries = Latch.carries
     lanes_read = Latch.lanes_read
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        value, when = (known.of(s) for s in stream.inputs)
+        most = np.tile(value.masses, stream.inputs[1].width)
+        if when.is_flag:
+            held = np.outer(when.masses, value.bounds).reshape(-1)
+            most = np.minimum(most, raised(held, when.grain * value.grain, 1))
+        low, high, units = (np.tile(a, stream.inputs[1].width) for a in (value.low, value.high, value.units))
+        return known.lanes(units, np.where(low < 0, -most, 0), np.where(high > 0, most, 0))
+
     def evaluate(self, value: Array, when: Array) -> Array:
         held = (when >= 1).astype(np.int64).astype(value.dtype)
         return np.cumsum((held[..., None] * value[:, :, None, :]).reshape(*value.shape[:2], -1), axis=1)
@@ -127,6 +146,15 @@ class GateSum(Operation):
 
     def carries(self, number: int, *widths: int) -> tuple[int, int]:
         return 0, number
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        bank, gate = (known.of(s) for s in stream.inputs)
+        entries = stream.inputs[1].width
+        low, high, units = (a.reshape(entries, -1) for a in (bank.low, bank.high, bank.units))
+        units = units.min(axis=0)
+        units = np.where(np.isinf(units), np.inf, units * float(gate.step))
+        high = times(np.maximum(high.max(axis=0), 0), gate.l1)
+        return known.lanes(units, -times(np.maximum(-low.min(axis=0), 0), gate.l1), high)
 
     def evaluate(self, bank: Array, gate: Array) -> Array:
         entries = bank.reshape(*gate.shape, -1)
@@ -201,6 +229,35 @@ class MemoryRead(Operation):
 
     def written_once(self) -> Operation | None:
         return replace(self, policy="once") if self.policy == "sum" and not self.skip else None
+
+    def cells(self, value: Domain, key: Domain) -> Array:
+        """For each lane of the value a bound on its entries in an additive state."""
+        writes = 1 if self.policy == "once" else self.writes
+        most = key.mass if writes is None else min(key.mass, key.bound * writes)
+        return np.minimum(times(value.bounds, most), times(value.masses, key.bound))
+
+    def cell(self, value: Domain, key: Domain) -> Fraction:
+        return value.bound * key.bound if self.policy != "sum" else Fraction(float(self.cells(value, key).max()))
+
+    def formed(self, stream: Operand, known: Known) -> Fraction:
+        value, key = (known.of(s) for s in stream.inputs[:2])
+        return self.cell(value, key) / (value.step * key.step) if value.step * key.step else _ZERO
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        value, key, query = (known.of(s) for s in stream.inputs[:3])
+        if self.skip:
+            read = replace(self, skip=_ZERO).domain(stream, known)
+            step = unit_of(read.step, value.step * self.skip) if read.step else _ZERO
+            ends = [self.skip * value.lo, self.skip * value.hi]
+            return known.interval(step, read.lo + min(ends), read.hi + max(ends), stream.width)
+        if self.policy != "sum" and isinstance(stream.inputs[2].type, OneHot):
+            d = with_zero(value)
+            return known.lanes(d.units, d.low, d.high, d.l1)
+        met = min(key.l1 * query.bound, key.bound * query.l1)  # of one write with one query
+        high = np.minimum(times(self.cells(value, key), query.l1), times(value.masses, met))
+        signed = min(value.lo, key.lo, query.lo) < 0
+        units = products(value.units, np.full(stream.width, float(key.step * query.step)))
+        return known.lanes(np.where(np.isinf(value.units), np.inf, units), -high if signed else 0 * high, high)
 
     def evaluate(self, value: Array, key: Array, query: Array, *when: Array) -> Array:
         masked = key * when[0] if when else key

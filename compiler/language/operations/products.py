@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from compiler.language.kinds import number_type
 from compiler.language.operations.base import (
     Array,
@@ -16,10 +18,14 @@ from compiler.language.operations.base import (
     is_dyadic,
     same_width,
 )
+from compiler.language.operations.known import Known, Operand
 from compiler.language.types import Int, Real, Type
+from compiler.lattice.domain import Domain, outward, products
+
+_ZERO, _ONE = Fraction(0), Fraction(1)
 
 if TYPE_CHECKING:
-    from compiler.analysis.domain import Domain
+    from compiler.lattice.domain import Domain
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,14 @@ class Multiply(Operation):
 
     def problems(self, a: Type, b: Type) -> list[str]:
         return [] if 1 in (a.width, b.width) else same_width(a, b)
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        a, b = (known.of(s) for s in stream.inputs)
+        corners = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
+        ends = np.minimum.reduce(corners), np.maximum.reduce(corners)
+        low, high = outward(*ends, a.bounds * b.bounds, a.grain * b.grain, 1)
+        still = np.isinf(a.units) | np.isinf(b.units)
+        return known.lanes(np.where(still, np.inf, products(a.units, b.units)), low, high)
 
     def evaluate(self, a: Array, b: Array) -> Array:
         return a * b
@@ -95,6 +109,11 @@ class Dot(Operation):
 
     def problems(self, a: Type, b: Type) -> list[str]:
         return same_width(a, b)
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        a, b = (known.of(s) for s in stream.inputs)
+        reach = min(a.l1 * b.bound, a.bound * b.l1)
+        return known.interval(a.step * b.step, -reach if min(a.lo, b.lo) < 0 else _ZERO, reach, 1)
 
     def evaluate(self, a: Array, b: Array) -> Array:
         return (a * b).sum(axis=-1, keepdims=True)

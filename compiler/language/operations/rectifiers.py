@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +17,12 @@ from compiler.language.operations.base import (
     called,
     same_width,
 )
+from compiler.language.operations.known import Known, Operand
 from compiler.language.types import Bool, Type
+from compiler.lattice.domain import Domain, down, up
+from compiler.lattice.units import unit_of
+
+_ZERO, _ONE = Fraction(0), Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,9 @@ class Relu(Operation):
     def result_type(self, x: Type) -> Type:
         return of_kinds(lane_by_lane(x), 0)
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return known.rectified(stream)
+
     def evaluate(self, x: Array) -> Array:
         return np.maximum(x, 0)
 
@@ -53,6 +62,9 @@ class Settled(Relu):
 
     def result_type(self, x: Type) -> Type:
         return Bool(x.width)
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return known.typed(Bool(stream.width))
 
 
 @dataclass(frozen=True)
@@ -93,6 +105,13 @@ class Clip(Operation):
     def problems(self, x: Type) -> list[str]:
         return [f"clip({self.lo}, {self.hi}) has its bounds the wrong way round"] if self.lo > self.hi else []
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        d = known.of(stream.inputs[0])
+        lo, hi = Fraction(self.lo), Fraction(self.hi)
+        ends = float(unit_of(_ONE, lo, hi))
+        low, high = np.clip(d.low, down(lo), up(hi)), np.clip(d.high, down(lo), up(hi))
+        return known.lanes(np.minimum(d.units, ends), low, high)
+
     def evaluate(self, x: Array) -> Array:
         return np.minimum(np.maximum(x, self.lo), self.hi)
 
@@ -111,6 +130,10 @@ class Min(Operation):
     def problems(self, a: Type, b: Type) -> list[str]:
         return same_width(a, b)
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        a, b = (known.of(s) for s in stream.inputs)
+        return known.lanes(np.minimum(a.units, b.units), np.minimum(a.low, b.low), np.minimum(a.high, b.high))
+
     def evaluate(self, a: Array, b: Array) -> Array:
         return np.minimum(a, b)
 
@@ -122,6 +145,10 @@ class Max(Min):
     sees: ClassVar[Sees] = Sees.POINTWISE
     lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     zero_preserving: ClassVar[bool] = True
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        a, b = (known.of(s) for s in stream.inputs)
+        return known.lanes(np.minimum(a.units, b.units), np.maximum(a.low, b.low), np.maximum(a.high, b.high))
 
     def evaluate(self, a: Array, b: Array) -> Array:
         return np.maximum(a, b)

@@ -10,7 +10,12 @@ import numpy as np
 
 from compiler.language.kinds import is_flags
 from compiler.language.operations.base import Array, Operation, Sees, needs
+from compiler.language.operations.known import Known, Operand
 from compiler.language.types import Logits, Type
+from compiler.lattice.domain import Domain, outward, up
+from compiler.lattice.units import unit_of
+
+_ZERO, _ONE = Fraction(0), Fraction(1)
 
 MOST_RULES = 256  # the first weighs 2^(n − 1), and no float sums numbers beyond 2^256 exactly
 
@@ -48,6 +53,14 @@ class Decide(Operation):
     def weight(self, rule: int) -> int:
         """2^(n − 1 − rule): what a rule weighs in multiples of W."""
         return 1 << (len(self.tokens) - 1 - rule)
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        scores = known.of(stream.inputs[0])
+        added = np.zeros(stream.width)
+        added[list(self.tokens)] = up(self.most(scores.hi - scores.lo))
+        unit = unit_of(scores.step, _ONE) if scores.step else _ZERO
+        low, high = outward(scores.low, scores.high + added, scores.bounds + added, scores.grain, 1)
+        return known.lanes(np.full(stream.width, float(unit)), low, high)
 
     def evaluate(self, scores: Array, *flags: Array) -> Array:
         spread = 1 + scores.max(axis=-1) - scores.min(axis=-1)

@@ -20,7 +20,12 @@ from compiler.language.operations.base import (
     not_summable,
     number_text,
 )
+from compiler.language.operations.known import Known, Operand
 from compiler.language.types import Bool, Int, Real, Type
+from compiler.lattice.domain import Domain, down, least_unit, raised, up, with_zero
+from compiler.lattice.units import array_units, unit_of
+
+_ZERO, _ONE = Fraction(0), Fraction(1)
 
 _MOST_TOKENS = 4  # named in a meaning
 
@@ -75,6 +80,17 @@ class Embed(Operation):
         pairs = [f"{_number(v)} for {t}" for t, v in zip(tokens, values, strict=True)]
         return f"{', '.join(pairs[:_MOST_TOKENS])}{more}, else 0"
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        sums = known.matrix_sums(self.table, stream)
+        table, width = sparse.csr_array(self.table.T), stream.width
+        lanes = np.repeat(np.arange(width), np.diff(table.indptr))
+        low, high, units = np.zeros(width), np.zeros(width), np.full(width, np.inf)
+        np.minimum.at(low, lanes, table.data)
+        np.maximum.at(high, lanes, table.data)
+        np.minimum.at(units, lanes, array_units(table.data))
+        rows = raised(np.bincount(sums.rows, sums.size, 1), sums.grain, sums.terms)
+        return Domain(units, low, high, Fraction(float(rows.max())), _embedded_masses(table, known))
+
     def evaluate(self, tokens: Array) -> Array:
         """tokens: (batch, time) ids."""
         return self.table[tokens.reshape(-1)].toarray().reshape(*tokens.shape, self.table.shape[1])
@@ -95,6 +111,9 @@ class Numbers(Operation):
 
     def gap(self) -> Fraction:
         return Fraction(getattr(self.type, "gap", 0.0))
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return known.typed(self.type)
 
 
 @dataclass(frozen=True)
@@ -131,6 +150,13 @@ class Constant(Operation):
     def says(self, number: int) -> str:
         return f"the constant {self.values[number]}"
 
+    def held(self, known: Known) -> Domain:
+        units = np.array([_unit(value) for value in self.values])
+        return known.lanes(units, np.array([down(v) for v in self.values]), np.array([up(v) for v in self.values]))
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return with_zero(self.held(known))
+
     def evaluate(self, like: Array) -> Array:
         """like: any (batch, time, …) array of the run; gives its dtype and shape."""
         out = np.zeros((*like.shape[:2], len(self.values)), dtype=like.dtype)
@@ -151,6 +177,9 @@ class Position(Operation):
     def result_type(self) -> Type:
         return Int(1, None)
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return known.interval(_ONE, _ZERO, Fraction(known.max_length), 1)
+
     def evaluate(self, like: Array) -> Array:
         steps = np.arange(1, like.shape[1] + 1).astype(like.dtype)
         return np.broadcast_to(steps[None, :, None], (like.shape[0], like.shape[1], 1)).copy()
@@ -158,3 +187,31 @@ class Position(Operation):
 
 def _number(value: float) -> str:
     return str(int(value)) if value == np.floor(value) else f"{value:g}"
+
+
+def _unit(value: Fraction) -> float:
+    """The unit of a number: of 1/3, which no float holds, it is that of a real number."""
+    if not value:
+        return np.inf
+    return 0.0 if value.denominator & (value.denominator - 1) else float(unit_of(value))
+
+
+def _embedded_masses(columns: sparse.csr_array, known: Known) -> np.ndarray:
+    """Bounds on Σ_t |table[token_t, lane]|, by the language's bounds on repetition.
+
+    columns: (lanes × vocabulary).
+    """
+    size, counts = np.abs(columns.data), np.diff(columns.indptr)
+    masses = np.zeros(len(counts))
+    single = np.flatnonzero(counts == 1)
+    at = columns.indptr[single]
+    many = np.flatnonzero(counts > 1)
+    if known.language is None:
+        masses[single] = size[at] * known.max_length
+    else:
+        masses[single] = size[at] * known.language.occurrences[columns.indices[at]]
+    for lane in many:
+        span = slice(columns.indptr[lane], columns.indptr[lane + 1])
+        most = known.max_length if known.language is None else known.language.max_count(columns.indices[span])
+        masses[lane] = size[span].max() * most
+    return raised(masses, least_unit(size), 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +17,11 @@ from compiler.language.operations.base import (
     needs,
     same_width,
 )
+from compiler.language.operations.known import Known, Operand
 from compiler.language.types import Bool, Int, OneHot, Type
+from compiler.lattice.domain import Domain, with_zero
+
+_ZERO, _ONE = Fraction(0), Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,10 @@ class Cumsum(Operation):
 
     def carries(self, number: int, *widths: int) -> tuple[int, int]:
         return 0, number
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        d = known.of(stream.inputs[0])
+        return known.lanes(d.units, np.where(d.low < 0, -d.masses, 0), np.where(d.high > 0, d.masses, 0))
 
     def evaluate(self, x: Array) -> Array:
         return np.cumsum(x, axis=1)
@@ -58,6 +67,21 @@ class ScaledSum(Operation):
 
     def problems(self, value: Type, weight: Type, gate: Type) -> list[str]:
         return same_width(value, weight, gate)
+
+    @staticmethod
+    def state(value: Domain, weight: Domain) -> Fraction:
+        """A bound on what it adds up."""
+        return min(value.mass * weight.bound, value.bound * weight.mass)
+
+    def formed(self, stream: Operand, known: Known) -> Fraction:
+        value, weight = (known.of(s) for s in stream.inputs[:2])
+        return self.state(value, weight) / (value.step * weight.step) if value.step * weight.step else _ZERO
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        value, weight, gate = (known.of(s) for s in stream.inputs)
+        reach = gate.bound * self.state(value, weight)
+        signed = min(value.lo, weight.lo, gate.lo) < 0
+        return known.interval(value.step * weight.step * gate.step, -reach if signed else _ZERO, reach, stream.width)
 
     def evaluate(self, value: Array, weight: Array, gate: Array) -> Array:
         return gate * np.cumsum(value * weight, axis=1)
@@ -84,6 +108,12 @@ class Count(Operation):
             if when.width == reset.width == 1
             else [*found, "it counts single flags, and its inputs have more lanes"]
         )
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        when, reset = stream.inputs
+        walk = known.heaviest(when, reset)
+        most = min(known.of(when).mass, Fraction(walk)) if np.isfinite(walk) else known.of(when).mass
+        return known.interval(_ONE, _ZERO, most, stream.width)
 
     def evaluate(self, when: Array, reset: Array) -> Array:
         out = np.empty_like(when)
@@ -115,6 +145,10 @@ class RunningMax(Operation):
     def problems(self, value: Type, when: Type) -> list[str]:
         found = needs(Bool, "a Bool condition", when=when)
         return found if when.width in (1, value.width) else found + same_width(value, when)
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        d = with_zero(known.of(stream.inputs[0]))
+        return known.lanes(d.units, d.low, d.high)
 
     def evaluate(self, value: Array, when: Array) -> Array:
         out = np.empty_like(value)

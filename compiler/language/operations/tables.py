@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import ceil, floor
 from typing import ClassVar
 
@@ -18,7 +19,11 @@ from compiler.language.operations.base import (
     called,
     needs,
 )
+from compiler.language.operations.known import Known, Operand
 from compiler.language.types import Bool, Int, OneHot, Type
+from compiler.lattice.domain import Domain
+
+_ZERO, _ONE = Fraction(0), Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,10 @@ class Lookup(Operation):
         return needs((Int, Bool), "an Int, a Bool or a OneHot", x) + (
             [] if x.width == 1 else ["it looks up one lane at a time"]
         )
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        entries = [Fraction(v) for v in self.table]
+        return known.interval(_ONE, min(*entries, _ZERO), max(*entries, _ZERO), 1)
 
     def evaluate(self, x: Array) -> Array:
         entries = np.array(self.table, dtype=x.dtype)
@@ -85,6 +94,9 @@ class OneHotOf(Operation):
     def alternatives(self) -> int:
         return self.n
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return known.typed(Bool(stream.width))
+
     def evaluate(self, x: Array) -> Array:
         return (x == np.arange(self.n)).astype(np.int64).astype(x.dtype)
 
@@ -120,6 +132,12 @@ class Decode(Operation):
     def norm(self) -> int:
         """q = <c, c>."""
         return int(abs(self.words[[0]]).sum())
+
+    def unmet(self, x: Domain) -> str | None:
+        return None if x.bound <= 1 else f"it decodes numbers up to {x.bound}; a codeword has entries −1, 0 and 1"
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return known.typed(Bool(stream.width))
 
     def evaluate(self, x: Array) -> Array:
         equal = (apply(self.words, x) == self.norm) & ((x * x).sum(axis=-1, keepdims=True) == self.norm)

@@ -10,13 +10,13 @@ from scipy import sparse
 
 from compiler.analysis.domains import Domains
 from compiler.analysis.exact_matrices import EXACT, exact_float, exact_rows, product, total
-from compiler.analysis.units import array_unit
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
 from compiler.language.graph import inputs_first
 from compiler.language.operations import Sees
 from compiler.language.stream import Stream
 from compiler.language.types import Type
+from compiler.lattice.units import array_unit
 
 _LARGEST_DENSE_TABLE = 1 << 25
 
