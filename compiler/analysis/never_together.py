@@ -8,7 +8,6 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.domains import Domains
-from compiler.analysis.intervals import Value
 from compiler.analysis.linear_form import ONE, linear_form
 from compiler.analysis.walks import TooManyWalks, walks
 from compiler.language import operations as ops
@@ -16,6 +15,7 @@ from compiler.language.graph import operation_of
 from compiler.language.operations import Source
 from compiler.language.stream import Stream
 from compiler.language.types import Bool
+from compiler.lattice.intervals import Value
 
 
 def never_together(key: Stream, query: Stream, value: Stream, domains: Domains) -> bool:

@@ -151,12 +151,8 @@ def _tolerance(compiled, expected: np.ndarray) -> float:
     if not real:
         return 0.0
     # the block IR knows the float32 A and not the decay that it stands for, and a silu that is curved
-    approximate = (ops.FadingSum, ops.SelectiveSum, ops.FadingMemory, ops.SiluProduct)
-    off = (
-        compiled.error_bound or 0.0
-        if any(isinstance(s.operation, approximate) for s in compiled.source.streams)
-        else 0.0
-    )
+    approximate = any(s.operation.approximate for s in compiled.source.streams)
+    off = compiled.error_bound or 0.0 if approximate else 0.0
     largest = max(float(compiled.domains.of(s).bound) for s in compiled.core.streams)  # of what may cancel on the way
     return ROUNDING * max(1.0, float(np.abs(expected).max(initial=0))) + CANCELLED * largest + off
 

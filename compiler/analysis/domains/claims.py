@@ -16,7 +16,7 @@ from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
-from compiler.language.graph import inputs_first, operation_of, with_operation
+from compiler.language.graph import inputs_first, operation_of
 from compiler.language.operations import Sees, Source
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
@@ -86,7 +86,8 @@ def _by_token(stream: Stream, domains: Domains) -> _Range | None:
     """What a function of one token, this or an earlier one, holds for any token of the language; None of others."""
     form = linear_form(stream)
     atoms, lags = [atom for atom, _ in form], {lag for _, lag in form}
-    alphabets = {embed.alphabet for _, embed in with_operation(inputs_first(atoms, _read), ops.Embed)}
+    read = (s.operation.token_alphabet for s in inputs_first(atoms, _read))
+    alphabets = {alphabet for alphabet in read if alphabet is not None}
     if len(lags) != 1 or len(alphabets) != 1 or not all(map(_of_one_token, inputs_first(atoms, _read))):
         return None
     (alphabet,) = alphabets

@@ -9,7 +9,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from math import lcm
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -20,6 +20,7 @@ from compiler.language.kinds import is_flags
 from compiler.language.operations.known import Known, Operand
 from compiler.language.types import Bool, Int, OneHot, Real, Type
 from compiler.lattice.domain import Domain
+from compiler.lattice.intervals import Value
 
 Array = np.ndarray
 _Result = TypeVar("_Result")
@@ -227,6 +228,7 @@ class Operation:
     source:          where the values of a source come from; None for what has operands.
     lane_wise:       which lanes of its operands a lane of the result is made of.
     zero_preserving: whether inputs of zeros give zeros, so that it commutes with shifts, before the start too.
+    followed:        whether walks through the input language follow it, step by step (`step`).
     core:            whether a block computes it, by a gadget; other operations are rewritten in these.
     foldable:        whether, as a function of one token, it becomes a table of the embedding.
     free:            whether it costs no block: sources stand on lanes before the first one, linear maps and delays fold
@@ -243,6 +245,7 @@ class Operation:
     opens_bank:      whether its second operand opens an entry of its first, a bank that has no lanes of its own.
     keyed:           whether its state holds values (first operand) under keys (second).
     whole_state:     whether its state only ever holds its first operand's numbers, or sums of them.
+    approximate:     whether blocks compute it within an error, even if its operands are integers.
     halved:          whether it is computed of pairs of halves, even if its operands are integers.
     known:           every operation by its class name, which is its name where a circuit is written as data.
     """
@@ -253,6 +256,7 @@ class Operation:
     zero_preserving: ClassVar[bool] = False
     foldable: ClassVar[bool] = True
     core: ClassVar[bool] = False
+    followed: ClassVar[bool] = False
     free: ClassVar[bool] = False
     rectifies: ClassVar[bool] = False
     conjunction: ClassVar[bool] = False
@@ -266,6 +270,7 @@ class Operation:
     opens_bank: ClassVar[bool] = False
     keyed: ClassVar[bool] = False
     whole_state: ClassVar[bool] = False
+    approximate: ClassVar[bool] = False
     halved: ClassVar[bool] = False
     known: ClassVar[dict[str, type[Operation]]] = {}
 
@@ -306,6 +311,11 @@ class Operation:
     @property
     def token_table(self) -> sparse.csr_array | None:
         """(vocabulary × width), what it holds for each token; None where it does not read the token."""
+        return None
+
+    @property
+    def token_alphabet(self) -> Alphabet | None:
+        """The alphabet of the token that it reads; None where it reads none."""
         return None
 
     @property
@@ -381,6 +391,19 @@ class Operation:
         """What it needs of its operands beyond their types, and they are not shown to hold; None where all is well."""
         return None
 
+    @_of_its_inputs
+    def step(self, memory: Any, counted: int, *operands: Value) -> tuple[Value | None, Any]:
+        """At a step of a walk (what it can hold, None where nothing is known; what is remembered behind the step).
+
+        memory: what was remembered of the steps before, None at the start; counted: how far counts are kept apart;
+        operands: what its operands can hold. Of a function of one position it is the value, where each operand is one
+        number.
+        """
+        if self.sees is Sees.PAST or any(lo != hi for v in operands for lo, hi in v):
+            return None, None
+        arrays = [np.array([lo for lo, _ in v], dtype=object).reshape(1, 1, -1) for v in operands]
+        return tuple((v, v) for v in self.evaluate(*arrays)[0, 0]), None
+
     def formed(self, stream: Operand, known: Known) -> Fraction:
         """The largest sum, in lattice steps, that `evaluate` forms beside its operands and its value."""
         return Fraction(0)
@@ -413,21 +436,19 @@ class Operation:
         raise NotImplementedError
 
 
-_OF_A_MEANING = {
-    *(name for name, kind in Operation.__annotations__.items() if kind.startswith("ClassVar") and name != "known"),
-    *(
-        "maps",
-        "declared",
-        "delay",
-        "constants",
-        "token_table",
-        "write_policy",
-        "alternatives",
-        "silu_scale",
-        "silenced_by",
-    ),
-    *("gap", "written_once", "carries", "lanes_read", "bounds", "domain", "formed", "unmet", "held", "cell"),
+_OF_ITS_FORM = {
+    "known",
+    "symbol",
+    "written",
+    "result_type",
+    "problems",
+    "evaluate",
+    "declared",
+    "arity",
+    "over",
+    "says",
 }
+_OF_A_MEANING = {name for name in vars(Operation) if not name.startswith("_")} - _OF_ITS_FORM
 """What is inherited only together with the meaning that it is true of."""
 
 

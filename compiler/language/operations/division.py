@@ -18,6 +18,7 @@ from compiler.lattice.domain import Domain, outward
 class FloorDivide(Operation):
     """⌊x / divisor⌋ on every lane, of negative integers too: −1 // 3 = −1."""
 
+    followed: ClassVar[bool] = True
     lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
@@ -50,6 +51,7 @@ class FloorDivide(Operation):
 class Modulo(FloorDivide):
     """x − divisor·⌊x / divisor⌋ on every lane, in 0 … divisor − 1: −1 % 3 = 2."""
 
+    followed: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
     lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     zero_preserving: ClassVar[bool] = True

@@ -30,6 +30,7 @@ class FadingSum(Operation):
     """
 
     lane_wise: ClassVar[LaneWise] = LaneWise.VALUE
+    approximate: ClassVar[bool] = True
     core: ClassVar[bool] = True
 
     decay: Fraction
@@ -80,6 +81,7 @@ class SelectiveSum(Operation):
     """
 
     lane_wise: ClassVar[LaneWise] = LaneWise.VALUE
+    approximate: ClassVar[bool] = True
     core: ClassVar[bool] = True
 
     decay: Fraction
@@ -131,6 +133,7 @@ class FadingMemory(Operation):
     """
 
     lane_wise: ClassVar[LaneWise] = LaneWise.VALUE
+    approximate: ClassVar[bool] = True
     core: ClassVar[bool] = True
 
     decay: Fraction

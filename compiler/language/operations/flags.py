@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from compiler.language.operations.base import (
 from compiler.language.operations.known import Known, Operand
 from compiler.language.types import Bool, OneHot, Type
 from compiler.lattice.domain import Domain, raised
+from compiler.lattice.intervals import Interval, Value, hull
 
 _COMPARISONS = {
     ">": np.greater,
@@ -38,6 +39,7 @@ class Compare(Operation):
     Integers and other multiples of a common step cannot; of real numbers it must follow from what is declared.
     """
 
+    followed: ClassVar[bool] = True
     lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     sees: ClassVar[Sees] = Sees.POINTWISE
 
@@ -63,6 +65,9 @@ class Compare(Operation):
     def domain(self, stream: Operand, known: Known) -> Domain:
         return known.typed(Bool(stream.width))
 
+    def step(self, memory: Any, counted: int, a: Value, b: Value) -> tuple[Value | None, Any]:
+        return tuple(_compared(self.relation, p, q) for p, q in zip(a, b, strict=True)), None
+
     def evaluate(self, a: Array, b: Array) -> Array:
         return _COMPARISONS[self.relation](a, b).astype(np.int64).astype(a.dtype)
 
@@ -71,6 +76,7 @@ class Compare(Operation):
 class SameSymbol(Operation):
     """1 where two OneHots of the same alternatives are both present and equal: Σ_i a_i·b_i."""
 
+    followed: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
 
@@ -94,6 +100,7 @@ class SameSymbol(Operation):
 class And(Operation):
     """Both flags; a single flag is shared by all lanes of the other operand. Some of a one-hot is one-hot."""
 
+    followed: ClassVar[bool] = True
     lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     conjunction: ClassVar[bool] = True
     vanishes: ClassVar[bool] = True
@@ -121,6 +128,11 @@ class And(Operation):
             masses = np.minimum(masses, 1)
         return replace(flags, l1=min(flags.l1, operands[widest].l1), masses=np.minimum(flags.masses, masses))
 
+    def step(self, memory: Any, counted: int, a: Value, b: Value) -> tuple[Value | None, Any]:
+        width = max(len(a), len(b))
+        a, b = (v * width if len(v) == 1 else v for v in (a, b))
+        return tuple((min(p[0], q[0]), min(p[1], q[1])) for p, q in zip(a, b, strict=True)), None
+
     def evaluate(self, a: Array, b: Array) -> Array:
         return a * b
 
@@ -129,6 +141,7 @@ class And(Operation):
 class Or(Operation):
     """Either flag, lane by lane."""
 
+    followed: ClassVar[bool] = True
     lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
@@ -145,6 +158,9 @@ class Or(Operation):
     def domain(self, stream: Operand, known: Known) -> Domain:
         return known.typed(Bool(stream.width))
 
+    def step(self, memory: Any, counted: int, a: Value, b: Value) -> tuple[Value | None, Any]:
+        return tuple((max(p[0], q[0]), max(p[1], q[1])) for p, q in zip(a, b, strict=True)), None
+
     def evaluate(self, a: Array, b: Array) -> Array:
         return np.maximum(a, b)
 
@@ -153,6 +169,7 @@ class Or(Operation):
 class Not(Operation):
     """1 − flag at every position of the sequence."""
 
+    followed: ClassVar[bool] = True
     lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     sees: ClassVar[Sees] = Sees.POINTWISE
 
@@ -168,6 +185,9 @@ class Not(Operation):
     def domain(self, stream: Operand, known: Known) -> Domain:
         return known.typed(Bool(stream.width))
 
+    def step(self, memory: Any, counted: int, a: Value) -> tuple[Value | None, Any]:
+        return tuple((1 - hi, 1 - lo) for lo, hi in a), None
+
     def evaluate(self, a: Array) -> Array:
         return 1 - a
 
@@ -176,6 +196,7 @@ class Not(Operation):
 class Select(Operation):
     """The second input where the condition holds, else the third."""
 
+    followed: ClassVar[bool] = True
     lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
@@ -201,6 +222,11 @@ class Select(Operation):
         domain = known.lanes(np.minimum(a.units, b.units), np.minimum(a.low, b.low), np.maximum(a.high, b.high), l1)
         return replace(domain, masses=raised(a.masses + b.masses, min(a.grain, b.grain), 2))
 
+    def step(self, memory: Any, counted: int, condition: Value, yes: Value, no: Value) -> tuple[Value | None, Any]:
+        condition = condition * len(yes) if len(condition) == 1 else condition
+        picked = zip(condition, yes, no, strict=True)
+        return tuple(y if c == (1, 1) else n if c == (0, 0) else hull(y, n) for c, y, n in picked), None
+
     def evaluate(self, condition: Array, yes: Array, no: Array) -> Array:
         return no + condition * (yes - no)
 
@@ -211,3 +237,15 @@ def _at_one_count(flag: Operand, equal: Operand) -> bool:
         return False
     counts = [s for s in equal.inputs if s.operation.accumulates and s.inputs[0] is flag]
     return bool(counts) and any(s.operation.constants is not None for s in equal.inputs)
+
+
+def _compared(relation: str, a: Interval, b: Interval) -> Interval:
+    """The flag (certainly, possibly)."""
+    if relation in (">", ">="):
+        return _compared({">": "<", ">=": "<="}[relation], b, a)
+    if relation == "<":
+        return int(a[1] < b[0]), int(a[0] < b[1])
+    if relation == "<=":
+        return int(a[1] <= b[0]), int(a[0] <= b[1])
+    equal = (int(a[0] == a[1] == b[0] == b[1]), int(a[0] <= b[1] and b[0] <= a[1]))
+    return equal if relation == "==" else (1 - equal[1], 1 - equal[0])

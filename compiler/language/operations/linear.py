@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import sparse
@@ -28,13 +29,17 @@ from compiler.language.operations.base import (
 from compiler.language.operations.known import Known, Operand
 from compiler.language.types import Real, Type
 from compiler.lattice.domain import Domain, in_units, times, with_zero
+from compiler.lattice.intervals import Value, exact
 from compiler.lattice.units import unit_of
+
+_LONGEST_SHIFT = 8  # that walks follow
 
 
 @dataclass(frozen=True, eq=False)
 class Linear(Operation):
     """Σ_i matrix_i · input_i, all at the present position."""
 
+    followed: ClassVar[bool] = True
     free: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.LINEAR
     zero_preserving: ClassVar[bool] = True
@@ -97,6 +102,18 @@ class Linear(Operation):
     def formed(self, stream: Operand, known: Known) -> Fraction:
         return known.partial_sum(zip(self.matrices, stream.inputs, strict=True))
 
+    def step(self, memory: Any, counted: int, *operands: Value) -> tuple[Value | None, Any]:
+        width = self.matrices[0].shape[0]
+        low, high = [0] * width, [0] * width
+        if self not in _ENTRIES:
+            _ENTRIES[self] = tuple(tuple(_entries(matrix)) for matrix in self.matrices)
+        for entries, value in zip(_ENTRIES[self], operands, strict=True):
+            for row, column, weight in entries:
+                lo, hi = value[column] if weight > 0 else value[column][::-1]
+                low[row] += weight * lo
+                high[row] += weight * hi
+        return tuple(zip(low, high, strict=True)), None
+
     def evaluate(self, *inputs: Array) -> Array:
         total = apply(self.matrices[0], inputs[0])
         for matrix, x in zip(self.matrices[1:], inputs[1:], strict=True):
@@ -118,6 +135,7 @@ class Emit(Linear):
 class Shift(Operation):
     """The value k ≥ 0 positions earlier; zeros before the start."""
 
+    followed: ClassVar[bool] = True
     lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     free: ClassVar[bool] = True
     zero_preserving: ClassVar[bool] = True
@@ -141,6 +159,12 @@ class Shift(Operation):
 
     def domain(self, stream: Operand, known: Known) -> Domain:
         return with_zero(known.of(stream.inputs[0]))
+
+    def step(self, memory: Any, counted: int, x: Value) -> tuple[Value | None, Any]:
+        if not 0 < self.k <= _LONGEST_SHIFT:
+            return (x, None) if self.k == 0 else (None, None)
+        past = memory or (((0, 0),) * len(x),) * self.k
+        return past[-1], (x, *past[:-1])
 
     def evaluate(self, x: Array) -> Array:
         return shifted(x, self.k)
@@ -226,3 +250,15 @@ def _side_by_side(matrices: tuple[sparse.csr_array, ...]) -> bool:
     """Whether each row takes one lane of one input as it is."""
     ones = all((matrix.data == 1).all() for matrix in matrices)
     return ones and bool((np.sum([np.diff(matrix.indptr) for matrix in matrices], axis=0) == 1).all())
+
+
+_Entries = tuple[tuple[int, int, int | Fraction], ...]
+_ENTRIES: WeakKeyDictionary[Linear, tuple[_Entries, ...]] = WeakKeyDictionary()
+"""What is not zero in each matrix of an operation that is met: a walk asks for it at every step."""
+
+
+def _entries(matrix: sparse.csr_array) -> Iterator[tuple[int, int, int | Fraction]]:
+    coo = matrix.tocoo()
+    for row, column, weight in zip(coo.row.tolist(), coo.col.tolist(), coo.data.tolist(), strict=True):
+        if weight:
+            yield row, column, exact(weight)

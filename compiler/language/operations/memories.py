@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from compiler.language.operations.base import (
 from compiler.language.operations.known import Known, Operand
 from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
 from compiler.lattice.domain import Domain, products, raised, times, with_zero
+from compiler.lattice.intervals import Value, hull
 from compiler.lattice.units import unit_of
 
 _ZERO, _ONE = Fraction(0), Fraction(1)
@@ -39,6 +40,7 @@ class Latch(Operation):
     exceeds 0 exactly where the flag is 1 (softplus does the rectifying).
     """
 
+    followed: ClassVar[bool] = True
     lane_wise: ClassVar[LaneWise] = LaneWise.VALUE
     latches: ClassVar[bool] = True
     whole_state: ClassVar[bool] = True
@@ -78,6 +80,15 @@ class Latch(Operation):
         d, copies = with_zero(known.of(stream.inputs[0])), stream.inputs[1].width
         units, low, high = (np.tile(a, copies) for a in (d.units, d.low, d.high))
         return known.lanes(units, low, high, d.l1 * copies)
+
+    def step(self, memory: Any, counted: int, value: Value, when: Value) -> tuple[Value | None, Any]:
+        bank = memory or ((0, 0),) * (len(value) * len(when))
+        new = value * len(when)
+        flags = [flag for flag in when for _ in value]
+        kept = tuple(
+            v if f[0] >= 1 else old if f[1] < 1 else hull(old, v) for old, v, f in zip(bank, new, flags, strict=True)
+        )
+        return kept, kept
 
     def evaluate(self, value: Array, when: Array) -> Array:
         when = when >= 1

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 class Multiply(Operation):
     """The product, lane by lane; a single lane multiplies all lanes of the other operand."""
 
+    followed: ClassVar[bool] = True
     multiplies: ClassVar[bool] = True
     lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     vanishes: ClassVar[bool] = True
@@ -68,6 +69,7 @@ class SiluProduct(Operation):
     two. f(z) lies between z²/2 − z⁴/24 and z²/2. `Multiply` is exact and as small; this is what the paper does.
     """
 
+    approximate: ClassVar[bool] = True
     core: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from compiler.language.operations.base import (
 from compiler.language.operations.known import Known, Operand
 from compiler.language.types import Bool, Type
 from compiler.lattice.domain import Domain, down, up
+from compiler.lattice.intervals import Value
 from compiler.lattice.units import unit_of
 
 _ZERO, _ONE = Fraction(0), Fraction(1)
@@ -29,6 +30,7 @@ _ZERO, _ONE = Fraction(0), Fraction(1)
 class Relu(Operation):
     """max(x, 0) on every lane."""
 
+    followed: ClassVar[bool] = True
     lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     rectifies: ClassVar[bool] = True
     keeps_sizes: ClassVar[bool] = True
@@ -45,6 +47,9 @@ class Relu(Operation):
     def domain(self, stream: Operand, known: Known) -> Domain:
         return known.rectified(stream)
 
+    def step(self, memory: Any, counted: int, x: Value) -> tuple[Value | None, Any]:
+        return tuple((max(lo, 0), max(hi, 0)) for lo, hi in x), None
+
     def evaluate(self, x: Array) -> Array:
         return np.maximum(x, 0)
 
@@ -57,6 +62,7 @@ class Settled(Relu):
     pass alone makes these, where it has proved that).
     """
 
+    followed: ClassVar[bool] = False
     lane_wise: ClassVar[LaneWise] = LaneWise.TOGETHER
     core: ClassVar[bool] = False
 
@@ -75,6 +81,7 @@ class Half(Relu):
     real number, within that error. The split_reals pass alone makes these, and chooses the scale S.
     """
 
+    followed: ClassVar[bool] = False
     lane_wise: ClassVar[LaneWise] = LaneWise.TOGETHER
 
     scale: float = 128.0
@@ -90,6 +97,7 @@ class Half(Relu):
 class Clip(Operation):
     """min(max(x, lo), hi) on every lane."""
 
+    followed: ClassVar[bool] = True
     lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     sees: ClassVar[Sees] = Sees.POINTWISE
 
@@ -120,6 +128,7 @@ class Clip(Operation):
 class Min(Operation):
     """The smaller of two integers, lane by lane."""
 
+    followed: ClassVar[bool] = True
     lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
@@ -142,6 +151,7 @@ class Min(Operation):
 class Max(Min):
     """The larger of two integers, lane by lane."""
 
+    followed: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
     lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     zero_preserving: ClassVar[bool] = True

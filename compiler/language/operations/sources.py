@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -23,6 +23,7 @@ from compiler.language.operations.base import (
 from compiler.language.operations.known import Known, Operand
 from compiler.language.types import Bool, Int, Real, Type
 from compiler.lattice.domain import Domain, down, least_unit, raised, up, with_zero
+from compiler.lattice.intervals import Value, exact, grown
 from compiler.lattice.units import array_units, unit_of
 
 _ZERO, _ONE = Fraction(0), Fraction(1)
@@ -34,6 +35,7 @@ _MOST_TOKENS = 4  # named in a meaning
 class Embed(Operation):
     """A function of the present token: row `id` of a (vocabulary × width) table of dyadic numbers."""
 
+    followed: ClassVar[bool] = True
     source: ClassVar[Source] = Source.TOKEN
     free: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
@@ -56,6 +58,10 @@ class Embed(Operation):
                 f"its table is {self.table.shape}, and {self.alphabet.size} tokens × {self.type.width} lanes are needed"
             ]
         return []
+
+    @property
+    def token_alphabet(self) -> Alphabet:
+        return self.alphabet
 
     @property
     def token_table(self) -> sparse.csr_array:
@@ -91,6 +97,9 @@ class Embed(Operation):
         rows = raised(np.bincount(sums.rows, sums.size, 1), sums.grain, sums.terms)
         return Domain(units, low, high, Fraction(float(rows.max())), _embedded_masses(table, known))
 
+    def step(self, memory: Any, counted: int) -> tuple[Value | None, Any]:
+        return None, None  # its rows come with the token, unless it is too wide
+
     def evaluate(self, tokens: Array) -> Array:
         """tokens: (batch, time) ids."""
         return self.table[tokens.reshape(-1)].toarray().reshape(*tokens.shape, self.table.shape[1])
@@ -120,6 +129,7 @@ class Numbers(Operation):
 class Constant(Operation):
     """The same numbers at every position; before the start of the sequence they are 0 like all else."""
 
+    followed: ClassVar[bool] = True
     source: ClassVar[Source] = Source.RUN
     free: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
@@ -157,6 +167,9 @@ class Constant(Operation):
     def domain(self, stream: Operand, known: Known) -> Domain:
         return with_zero(self.held(known))
 
+    def step(self, memory: Any, counted: int) -> tuple[Value | None, Any]:
+        return tuple((exact(float(v)) if v == Fraction(float(v)) else v,) * 2 for v in self.values), None
+
     def evaluate(self, like: Array) -> Array:
         """like: any (batch, time, …) array of the run; gives its dtype and shape."""
         out = np.zeros((*like.shape[:2], len(self.values)), dtype=like.dtype)
@@ -169,6 +182,7 @@ class Constant(Operation):
 class Position(Operation):
     """The position itself, 1 at the first token; stock language models have no lane for it, so the compiler counts."""
 
+    followed: ClassVar[bool] = True
     source: ClassVar[Source] = Source.RUN
 
     def written(self) -> str:
@@ -179,6 +193,10 @@ class Position(Operation):
 
     def domain(self, stream: Operand, known: Known) -> Domain:
         return known.interval(_ONE, _ZERO, Fraction(known.max_length), 1)
+
+    def step(self, memory: Any, counted: int) -> tuple[Value | None, Any]:
+        total = grown(((0, 0),) if memory is None else memory, ((1, 1),), counted)
+        return total, total
 
     def evaluate(self, like: Array) -> Array:
         steps = np.arange(1, like.shape[1] + 1).astype(like.dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from compiler.language.operations.base import (
 from compiler.language.operations.known import Known, Operand
 from compiler.language.types import Bool, Int, OneHot, Type
 from compiler.lattice.domain import Domain, with_zero
+from compiler.lattice.intervals import Value, grown
 
 _ZERO, _ONE = Fraction(0), Fraction(1)
 
@@ -28,6 +29,7 @@ _ZERO, _ONE = Fraction(0), Fraction(1)
 class Cumsum(Operation):
     """The running sum, the present position included (a state column with A = 0)."""
 
+    followed: ClassVar[bool] = True
     lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     accumulates: ClassVar[bool] = True
     whole_state: ClassVar[bool] = True
@@ -45,6 +47,14 @@ class Cumsum(Operation):
     def domain(self, stream: Operand, known: Known) -> Domain:
         d = known.of(stream.inputs[0])
         return known.lanes(d.units, np.where(d.low < 0, -d.masses, 0), np.where(d.high > 0, d.masses, 0))
+
+    def step(self, memory: Any, counted: int, x: Value) -> tuple[Value | None, Any]:
+        if any(lo < 0 for lo, _ in x):
+            return None, memory or "lost"
+        if memory == "lost":
+            return None, memory
+        total = grown(((0, 0),) * len(x) if memory is None else memory, x, counted)
+        return total, total
 
     def evaluate(self, x: Array) -> Array:
         return np.cumsum(x, axis=1)
@@ -91,6 +101,7 @@ class ScaledSum(Operation):
 class Count(Operation):
     """How often the first flag held since the second last did (a reset itself counts 0)."""
 
+    followed: ClassVar[bool] = True
     counts: ClassVar[bool] = True
     whole_state: ClassVar[bool] = True
     core: ClassVar[bool] = True
@@ -114,6 +125,12 @@ class Count(Operation):
         walk = known.heaviest(when, reset)
         most = min(known.of(when).mass, Fraction(walk)) if np.isfinite(walk) else known.of(when).mass
         return known.interval(_ONE, _ZERO, most, stream.width)
+
+    def step(self, memory: Any, counted: int, when: Value, reset: Value) -> tuple[Value | None, Any]:
+        ((least, most),) = reset
+        ((lo, hi),) = grown(((0, 0),) if memory is None else memory, when, counted)
+        kept = ((0, 0),) if least >= 1 else ((0 if most >= 1 else lo, hi),)
+        return kept, kept
 
     def evaluate(self, when: Array, reset: Array) -> Array:
         out = np.empty_like(when)

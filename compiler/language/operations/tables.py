@@ -33,6 +33,7 @@ class Lookup(Operation):
     symbols: whether x is a OneHot.
     """
 
+    followed: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
 
     table: tuple[Exact, ...]
@@ -71,6 +72,7 @@ class Lookup(Operation):
 class OneHotOf(Operation):
     """OneHot(n) of an Int; absent where the value is outside 0…n−1."""
 
+    followed: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
 
     n: int
