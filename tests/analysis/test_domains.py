@@ -13,7 +13,8 @@ from scipy import sparse
 from compiler.analysis.domain import down, power_of_two, up
 from compiler.analysis.domains import Domains
 from compiler.analysis.units import array_divisor, array_unit, array_units, float_unit, unit_of
-from compiler.driver import compile, run_blocks
+from compiler.compiled import run_blocks
+from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language import memory
