@@ -19,7 +19,7 @@ from compiler import targets
 from compiler.artifact import formats
 from compiler.artifact.formats import format_names
 from compiler.artifact.package import bare, language_model
-from compiler.driver import run_blocks
+from compiler.compiled import run_blocks
 from compiler.errors import CompileError
 from compiler.ir import printer
 from compiler.targets import target_names

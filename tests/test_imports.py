@@ -20,16 +20,8 @@ ROOMS = (("verify.checker",), ("compiler",), ("verify", "conformance"), ("constr
 OPEN: set[tuple[str, ...]] = {
     ("verify.checker.circuit", "verify.checker.rules"),
     ("verify.checker.items", "verify.checker.meaning"),
-    (
-        "compiler.artifact.answers",
-        "compiler.artifact.artifact",
-        "compiler.artifact.model_layout",
-        "compiler.artifact.numeric",
-        "compiler.artifact.package",
-        "compiler.artifact.read_back",
-        "compiler.driver",
-    ),
 }
+"""The circles that are still there: one that is gone fails the test, as a new one does."""
 
 
 def modules(root: Path) -> dict[str, Path]:

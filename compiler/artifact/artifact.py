@@ -25,7 +25,7 @@ from compiler.artifact.package import (
     with_a_block,
 )
 from compiler.artifact.prompts import first_prompt
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.ir.coordinate import Coordinate
 from compiler.language.data import language_to_data, to_data
 from compiler.language.operations import Source

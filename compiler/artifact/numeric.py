@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from compiler.artifact.model import Stack
 from compiler.artifact.numbers_config import POSITION, NumberInput, numbers_config
 from compiler.artifact.package import bare, needs_residual, packaged_sizes
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language.operations import Source

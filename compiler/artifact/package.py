@@ -20,7 +20,7 @@ from compiler.artifact.model import Stack
 from compiler.artifact.model_layout import bare_layout, language_model_layout
 from compiler.artifact.read_back import check_around_blocks, check_table
 from compiler.artifact.tokenizer import with_special_tokens
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.errors import CompileError
 from compiler.exactness.ballast import Ballast, choose_ballast, holds_quotients, with_margin
 from compiler.exactness.sums import finest_lane, largest_step

@@ -18,7 +18,8 @@ from compiler.artifact.load import read_tensors
 from compiler.artifact.manifest import check_files, manifest_content, read_manifest
 from compiler.artifact.package import language_model
 from compiler.artifact.tokenizer import read_tokens
-from compiler.driver import Compiled, compile
+from compiler.compiled import Compiled
+from compiler.driver import compile
 from compiler.export.errors import ExportError
 from compiler.language.data import DataError, from_data
 

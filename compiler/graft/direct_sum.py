@@ -30,7 +30,8 @@ from scipy import sparse
 from torch import Tensor
 
 from compiler.analysis.linear_form import ONE
-from compiler.driver import Compiled, compile
+from compiler.compiled import Compiled
+from compiler.driver import compile
 from compiler.exactness.ballast import choose_ballast, with_constant_channels
 from compiler.exactness.levels import CONSTANT
 from compiler.graft.bound import loudest_score

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.exactness.ballast import Ballast
 from compiler.graft.widths import Widths
 from compiler.ir.block import SelectiveBlock

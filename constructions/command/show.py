@@ -10,7 +10,7 @@ from constructions.registry import CONSTRUCTIONS, families
 from verify.arguments import run_own
 
 if TYPE_CHECKING:
-    from compiler.driver import Compiled
+    from compiler.compiled import Compiled
 
 
 def compiled_of(what: str, target: str, dtype: str) -> Compiled:

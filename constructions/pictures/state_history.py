@@ -19,7 +19,7 @@ from compiler.analysis.linear_form import ONE, linear_form
 from compiler.artifact.model import Stack
 from compiler.artifact.numbers_config import POSITION
 from compiler.artifact.numeric import NumericStack
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.language.stream import Stream
 from constructions.command.numbers import read_numbers
 

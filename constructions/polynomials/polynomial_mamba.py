@@ -24,7 +24,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from compiler.artifact.numeric import NumericStack, numeric_stack
-from compiler.driver import Compiled, compile
+from compiler.compiled import Compiled
+from compiler.driver import compile
 from compiler.gadgets.scaled_sum import step_rate
 from compiler.language.circuit import Circuit
 from compiler.language.source import numbers

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from compiler.analysis.domains import Domains
-from compiler.driver import compile, run_blocks
+from compiler.compiled import run_blocks
+from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language import memory

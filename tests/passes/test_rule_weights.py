@@ -10,7 +10,7 @@ import pytest
 import compiler
 from compiler.analysis.domains import Domains
 from compiler.artifact.package import language_model
-from compiler.driver import run_blocks
+from compiler.compiled import run_blocks
 from compiler.errors import CompileError
 from compiler.exactness.compare import Miscompiled
 from compiler.interpreter import interpret
