@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from compiler.analysis.domains import Domains
+from compiler.analysis.domains.claims import check_claims
 from compiler.compiled import run_blocks
 from compiler.driver import compile
 from compiler.errors import CompileError
@@ -209,7 +210,9 @@ def test_a_type_that_is_declared_twice_is_shown_twice():
     wrong = Stream(ops.Linear((sparse.csr_array(np.array([[1.0]])),), Bool(1)), (count,))
     again = Stream(wrong.operation, (count,))
     with pytest.raises(CompileError) as refused:
-        Domains(InputLanguage.everything(random_circuits.ALPHABET, 10), 10).all([*count.inputs, count, wrong, again])
+        check_claims(
+            [*count.inputs, count, wrong, again], Domains(InputLanguage.everything(random_circuits.ALPHABET, 10), 10)
+        )
     assert len(refused.value.reasons) == 2
 
 

@@ -47,7 +47,7 @@ class Reader:
                 stream = self.data["streams"][j]
                 rule = RULES.get(stream["operation"])
                 if rule is None:
-                    raise Unproved(f"no rule reads the operation {stream['operation']}")
+                    raise Unproved(f"computed, but no proof rule for {stream['operation']}")
                 first = len(self.world.roots)
                 try:
                     self._lanes[j] = self._read(rule, stream, [self._lanes[k] for k in stream["inputs"]])

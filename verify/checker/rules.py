@@ -81,7 +81,7 @@ def _linear(r: Reader, s: dict, *inputs: Lanes) -> Lanes:
 
 def _fading(r: Reader, s: dict, value: Lanes, *others: Lanes) -> Lanes:
     """Real numbers: nothing is proved of them, nor of what they stand beside."""
-    return [Unread(f"no rule reads the operation {s['operation']}") for _ in value]
+    return [Unread(f"computed, but no proof rule for {s['operation']}") for _ in value]
 
 
 def _lti(r: Reader, s: dict, x: Lanes) -> Lanes:

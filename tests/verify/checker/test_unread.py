@@ -59,7 +59,7 @@ def test_scores_made_of_real_numbers_are_not(stream: Stream, tmp_path: Path) -> 
     """Weights of which the arithmetic is proved, and a circuit that asks for a real number."""
     directory = write(tmp_path / "c", _circuit(count), "mamba")
     (directory / "circuit.json").write_text(json.dumps(to_data(_circuit(stream))))
-    assert "no rule reads the operation FadingSum" in check(directory).meaning
+    assert "computed, but no proof rule for FadingSum" in check(directory).meaning
 
 
 FORGED = {
