@@ -8,9 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from compiler.language.operations.base import Array, Operation, needs, same_width
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array
 from compiler.language.operations.known import Known, Operand
 from compiler.language.operations.memories import MemoryRead
+from compiler.language.operations.wording import needs, same_width
 from compiler.language.types import Bool, Int, OneHot, Real, Type
 from compiler.lattice.domain import Domain
 

@@ -8,8 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from compiler.language.kinds import Kind, kinds_of
-from compiler.language.operations.base import Array, LaneWise, Operation, Sees, grouped
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array
 from compiler.language.operations.known import Known, Operand
+from compiler.language.operations.traits import LaneWise, Sees
+from compiler.language.operations.wording import grouped
 from compiler.language.types import Int, Type
 from compiler.lattice.domain import Domain, outward
 

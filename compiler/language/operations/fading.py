@@ -8,13 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from compiler.language.operations.base import (
-    Array,
-    LaneWise,
-    Operation,
-    same_width,
-)
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array
 from compiler.language.operations.known import Known, Operand
+from compiler.language.operations.traits import LaneWise
+from compiler.language.operations.wording import same_width
 from compiler.language.types import Real, Type
 from compiler.lattice.domain import Domain, times, total
 

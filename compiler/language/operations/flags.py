@@ -8,16 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from compiler.language.kinds import Kind, lane_by_lane, of_kinds
-from compiler.language.operations.base import (
-    Array,
-    LaneWise,
-    Operation,
-    Sees,
-    grouped,
-    needs,
-    same_width,
-)
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array
 from compiler.language.operations.known import Known, Operand
+from compiler.language.operations.traits import LaneWise, Sees
+from compiler.language.operations.wording import grouped, needs, same_width
 from compiler.language.types import Bool, OneHot, Type
 from compiler.lattice.domain import Domain, raised
 from compiler.lattice.intervals import Interval, Value, hull

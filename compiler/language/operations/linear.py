@@ -12,21 +12,11 @@ import numpy as np
 from scipy import sparse
 
 from compiler.language.kinds import Kind, is_flags, kinds_of, number_type, of_kinds
-from compiler.language.operations.base import (
-    Array,
-    LaneWise,
-    Operation,
-    Sees,
-    apply,
-    called,
-    grouped,
-    not_dyadic,
-    number_text,
-    picked,
-    shifted,
-    term,
-)
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array, apply, not_dyadic, number_text, shifted
 from compiler.language.operations.known import Known, Operand
+from compiler.language.operations.traits import LaneWise, Sees
+from compiler.language.operations.wording import called, grouped, picked, term
 from compiler.language.types import Real, Type
 from compiler.lattice.domain import Domain, in_units, times, with_zero
 from compiler.lattice.intervals import Value, exact

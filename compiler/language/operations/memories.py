@@ -9,14 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from compiler.language.kinds import kinds_of, lane_by_lane, number_type, of_kinds
-from compiler.language.operations.base import (
-    Array,
-    LaneWise,
-    Operation,
-    needs,
-    same_width,
-)
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array
 from compiler.language.operations.known import Known, Operand
+from compiler.language.operations.traits import LaneWise
+from compiler.language.operations.wording import needs, same_width
 from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
 from compiler.lattice.domain import Domain, products, raised, times, with_zero
 from compiler.lattice.intervals import Value, hull

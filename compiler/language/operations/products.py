@@ -9,16 +9,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from compiler.language.kinds import number_type
-from compiler.language.operations.base import (
-    Array,
-    LaneWise,
-    Operation,
-    Sees,
-    grouped,
-    is_dyadic,
-    same_width,
-)
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array, is_dyadic
 from compiler.language.operations.known import Known, Operand
+from compiler.language.operations.traits import LaneWise, Sees
+from compiler.language.operations.wording import grouped, same_width
 from compiler.language.types import Int, Real, Type
 from compiler.lattice.domain import Domain, outward, products
 

@@ -9,15 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from compiler.language.kinds import lane_by_lane, number_type, of_kinds
-from compiler.language.operations.base import (
-    Array,
-    LaneWise,
-    Operation,
-    Sees,
-    called,
-    same_width,
-)
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array
 from compiler.language.operations.known import Known, Operand
+from compiler.language.operations.traits import LaneWise, Sees
+from compiler.language.operations.wording import called, same_width
 from compiler.language.types import Bool, Type
 from compiler.lattice.domain import Domain, down, up
 from compiler.lattice.intervals import Value

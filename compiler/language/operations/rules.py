@@ -9,8 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from compiler.language.kinds import is_flags
-from compiler.language.operations.base import Array, Operation, Sees, needs
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array
 from compiler.language.operations.known import Known, Operand
+from compiler.language.operations.traits import Sees
+from compiler.language.operations.wording import needs
 from compiler.language.types import Logits, Type
 from compiler.lattice.domain import Domain, outward, up
 from compiler.lattice.units import unit_of

@@ -11,16 +11,10 @@ from scipy import sparse
 
 from compiler.language.alphabet import Alphabet
 from compiler.language.kinds import Kind, of_kinds
-from compiler.language.operations.base import (
-    Array,
-    Operation,
-    Sees,
-    Source,
-    exact_matrix,
-    not_summable,
-    number_text,
-)
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array, exact_matrix, not_summable, number_text
 from compiler.language.operations.known import Known, Operand
+from compiler.language.operations.traits import Sees, Source
 from compiler.language.types import Bool, Int, Real, Type
 from compiler.lattice.domain import Domain, down, least_unit, raised, up, with_zero
 from compiler.lattice.intervals import Value, exact, grown

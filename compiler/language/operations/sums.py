@@ -9,15 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from compiler.language.kinds import kinds_of, number_type, of_kinds
-from compiler.language.operations.base import (
-    Array,
-    LaneWise,
-    Operation,
-    called,
-    needs,
-    same_width,
-)
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array
 from compiler.language.operations.known import Known, Operand
+from compiler.language.operations.traits import LaneWise
+from compiler.language.operations.wording import called, needs, same_width
 from compiler.language.types import Bool, Int, OneHot, Type
 from compiler.lattice.domain import Domain, with_zero
 from compiler.lattice.intervals import Value, grown

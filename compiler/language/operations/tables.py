@@ -11,15 +11,11 @@ import numpy as np
 from scipy import sparse
 
 from compiler.language.arguments import Exact
-from compiler.language.operations.base import (
-    Array,
-    Operation,
-    Sees,
-    apply,
-    called,
-    needs,
-)
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array, apply
 from compiler.language.operations.known import Known, Operand
+from compiler.language.operations.traits import Sees
+from compiler.language.operations.wording import called, needs
 from compiler.language.types import Bool, Int, OneHot, Type
 from compiler.lattice.domain import Domain
 

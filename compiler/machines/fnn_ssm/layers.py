@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.language import operations as ops
-from compiler.language.operations.base import shifted
+from compiler.language.operations.exact import shifted
 from compiler.lattice.domain import least_unit
 from compiler.machines.fnn_ssm.filters import (
     NOTHING,
