@@ -5,6 +5,7 @@ declares nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
-from compiler.language.operations import Sees
+from compiler.language.operations import Operation, Sees
 from compiler.language.source import numbers
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, Real
@@ -107,6 +108,36 @@ def test_lanes_that_are_not_read_do_not_matter(name: str):
         others = [np.where(mask, kept, 1 - kept) for mask, kept in zip(needed, operands, strict=True)]
         before, after = (stream.operation.evaluate(*arrays)[..., read] for arrays in (operands, others))
         assert np.array_equal(before, after), stream.operation
+
+
+V, W, TWO, ONE = (numbers(Bool(width), f"b{width}") for width in (4, 4, 2, 1))
+HALF = Fraction(1, 2)
+WIDE = [
+    *(Stream(operation, (V,)) for operation in (ops.Relu(), ops.Clip(0, 1), ops.Not(), ops.FloorDivide(1))),
+    *(Stream(operation, (V,)) for operation in (ops.Modulo(2), ops.Cumsum(), ops.Shift(2), ops.Lti((HALF, HALF)))),
+    *(Stream(operation, (V, W)) for operation in (ops.Min(), ops.Max(), ops.Compare(">"), ops.Or(), ops.Multiply())),
+    *(Stream(operation, (V, ONE)) for operation in (ops.And(), ops.Multiply(), ops.RunningMax())),
+    *(Stream(operation, (V, TWO)) for operation in (ops.Latch(), ops.SumWhere())),
+    *(Stream(operation, (V, TWO, TWO)) for operation in (ops.MemoryRead("sum"), ops.FadingMemory(HALF))),
+    *(Stream(ops.Select(), (flag, V, W)) for flag in (V, ONE)),
+    *(Stream(ops.ScaledSum(), (V, W, W)), Stream(ops.FadingSum(HALF), (V,)), Stream(ops.SelectiveSum(HALF), (V, ONE))),
+]
+
+
+@pytest.mark.parametrize("stream", WIDE, ids=lambda s: s.operation.symbol)
+def test_what_is_done_lane_by_lane_can_be_done_on_some_lanes(stream: Stream):
+    rng = np.random.default_rng(4)
+    kind, operands = stream.operation.lane_wise, _values(stream, rng)
+    cut = len(operands) if kind is ops.LaneWise.EACH else 1
+    some = [x[..., ::-2] if i < cut and x.shape[-1] == 4 else x for i, x in enumerate(operands)]
+    whole, part = (stream.operation.evaluate(*arrays) for arrays in (operands, some))
+    under_each_flag = whole.reshape(*whole.shape[:2], -1, 4)[..., ::-2]
+    assert part.any() and np.array_equal(part, under_each_flag.reshape(part.shape))
+
+
+def test_every_operation_lane_by_lane_is_tried():
+    kinds = {kind for name, kind in Operation.known.items() if getattr(ops, name, None) is kind}
+    assert {type(s.operation) for s in WIDE} == {k for k in kinds if k.lane_wise is not ops.LaneWise.TOGETHER}
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
