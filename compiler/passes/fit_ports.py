@@ -26,7 +26,7 @@ from compiler.passes.conditions import need_level, need_non_negative
 MOST_CARRIED = 512  # blocks that only carry a value along
 
 
-def fit_ports(circuit: Circuit, context: Context) -> Circuit:
+def fit_ports(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     """The same circuit with every operand in the shape that its port takes."""
     fitter = Fitter(context)
     reasons = []
@@ -41,7 +41,7 @@ def fit_ports(circuit: Circuit, context: Context) -> Circuit:
     reasons += context.target.misfits(fitted)
     if reasons:
         raise CompileError(reasons)
-    return fitted
+    return fitted, context.knowing(fitter.domains)
 
 
 def _is_identity(matrix: sparse.csr_array) -> bool:
@@ -53,7 +53,7 @@ class Fitter:
 
     def __init__(self, context: Context):
         self.context = context
-        self.domains = context.domains
+        self.domains = context.domains.draft()
         self.target = context.target
         self.fitted: dict[Stream, Stream] = {}
         self._carried: dict[tuple[Stream, int], Stream] = {}

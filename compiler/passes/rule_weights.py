@@ -19,17 +19,17 @@ from compiler.language.stream import Stream, standing_for
 from compiler.passes.conditions import need_flags
 
 
-def rule_weights(circuit: Circuit, context: Context) -> Circuit:
+def rule_weights(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     """The same circuit, its rules as linear maps of their flags; itself where there are none."""
     if not any(isinstance(s.operation, ops.Decide) for s in circuit.streams):
-        return circuit
+        return circuit, context
     kept: dict[Stream, Stream] = {}
     for stream in circuit.streams:
         inputs = tuple(kept[s] for s in stream.inputs)
         decides = isinstance(stream.operation, ops.Decide)
         with standing_for(stream):
             kept[stream] = _weighed(stream, inputs, context) if decides else rebuilt(stream, inputs)
-    return replace(circuit, output=kept[circuit.output])
+    return replace(circuit, output=kept[circuit.output]), context
 
 
 def _weighed(stream: Stream, inputs: tuple[Stream, ...], context: Context) -> Stream:

@@ -9,6 +9,6 @@ The rules stand by family: `linear`, `pointwise`, `past`.
 """
 
 from compiler.analysis.domains import linear, past, pointwise  # noqa: F401 (each registers its rules)
-from compiler.analysis.domains.known import Domains
+from compiler.analysis.domains.known import Domains, DomainsDraft
 
-__all__ = ["Domains"]
+__all__ = ["Domains", "DomainsDraft"]
