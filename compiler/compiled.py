@@ -24,6 +24,7 @@ from compiler.language.arguments import path, truth
 from compiler.language.circuit import Circuit
 from compiler.passes.allocate import Lanes
 from compiler.passes.schedule import Schedule
+from compiler.steps import Step
 
 Task: TypeAlias = Callable[[list[str]], str | None] | str | Path | None
 
@@ -36,6 +37,7 @@ class Compiled:
     lanes:  the residual stream; blocks: the block IR, in order.
     head:   (output width × lanes) csr, the last linear map.
     packed: makes of this and a task what the output formats write. It needs torch, and stands above this module.
+    steps:  what the passes did.
     """
 
     source: Circuit
@@ -45,6 +47,7 @@ class Compiled:
     blocks: tuple[SelectiveBlock, ...]
     head: sparse.csr_array
     packed: Callable[[Compiled, Task], Any] = field(repr=False)
+    steps: tuple[Step, ...] = field(default=(), repr=False)
 
     @property
     def core(self) -> Circuit:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from compiler.analysis.domains import Domains
+from compiler.analysis.domains import Domains, DomainsDraft
 from compiler.analysis.domains.claims import check_claims
 from compiler.formats import FLOAT32, Format
 from compiler.language.circuit import Circuit
@@ -23,17 +23,32 @@ class ColumnLimit:
     asked: bool = False
 
 
+@dataclass(frozen=True)
+class Choices:
+    """What a strategy or a variant of the driver has the passes do otherwise.
+
+    decides: comparisons and rectifiers that bounds decide become constants.
+    folds_masks: conditions are folded into the ramps of what they mask (`passes.fold_masks`).
+    sums: a block may hold a direct sum of column groups (`passes.direct_sums`).
+    apart: for their sake the keys of memories, too, are 0 where nothing is written.
+    """
+
+    decides: bool = False
+    folds_masks: bool = False
+    sums: bool = False
+    apart: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Context(Facts):
     """The facts, and what passes decide by.
 
-    columns: how many columns a state may have; decides: whether comparisons and rectifiers that bounds decide become
-    constants.
+    columns: how many columns a state may have.
     """
 
     target: Target
     columns: ColumnLimit = ColumnLimit()
-    decides: bool = False
+    choices: Choices = Choices()
 
     @classmethod
     def of(
@@ -42,10 +57,25 @@ class Context(Facts):
         target: Target,
         format: Format = FLOAT32,
         max_d_state: int | None = None,
-        decides: bool = False,
+        choices: Choices = Choices(),
     ) -> Context:
         """The context of a circuit as written; CompileError where the author declared a type that cannot be shown."""
+        return replace(cls.empty(circuit, target, format, max_d_state), choices=choices).bounding(circuit)
+
+    @classmethod
+    def empty(cls, circuit: Circuit, target: Target, format: Format, max_d_state: int | None) -> Context:
+        """The context of a circuit of which nothing has been looked at."""
+        columns = ColumnLimit(max_d_state or target.max_d_state, max_d_state is not None)
+        return cls(target, format, Domains(circuit.language, circuit.max_length), columns=columns)
+
+    def bounding(self, circuit: Circuit) -> Context:
+        """The same context with the domains of this circuit; CompileError where the author declared a type that cannot
+        be shown.
+        """
         domains = Domains(circuit.language, circuit.max_length)
         check_claims(circuit.streams, domains)
-        columns = ColumnLimit(max_d_state or target.max_d_state, max_d_state is not None)
-        return cls(target, format, domains, columns=columns, decides=decides)
+        return replace(self, domains=domains)
+
+    def knowing(self, domains: DomainsDraft) -> Context:
+        """The same context with what a pass has found out about the streams that it made."""
+        return replace(self, domains=domains.settled())

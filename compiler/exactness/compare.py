@@ -16,6 +16,7 @@ import numpy as np
 
 from compiler.analysis.linear_form import ONE
 from compiler.errors import CompileError
+from compiler.exactness.domains_held import outside
 from compiler.exactness.samples import inputs_of
 from compiler.interpreter import interpret
 from compiler.ir.block import UnsafePreactivation
@@ -48,6 +49,8 @@ def compare(compiled, written: Circuit | None = None) -> None:
     positions = max(8, min(POSITIONS, WORK // size))
     for tokens, numbers in inputs_of(written or circuit, positions):  # what was left out may have inputs of its own
         _compare(compiled, tokens, numbers)
+        for each in (circuit, compiled.core):
+            _hold_domains(compiled, each, tokens, numbers)
         if written is not None and written is not circuit:
             _compare_circuits(compiled, written, tokens, numbers)
 
@@ -88,6 +91,24 @@ def _compare(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.nd
     at = _difference(outputs, expected, _tolerance(compiled, expected))
     if at is not None:
         raise Miscompiled(_sentence(compiled, tokens, numbers, first, at, outputs[at], expected[at]))
+
+
+def _hold_domains(compiled, circuit: Circuit, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndarray]) -> None:
+    """Raise Miscompiled, naming the stream, where one leaves its domain, on as many sequences as the work allows."""
+    batch, length = (tokens if tokens is not None else next(iter(numbers.values()))).shape[:2]
+    floats = _floats_do(compiled, circuit)
+    count = max(1, min(batch, (WORK if floats else EXACT_WORK) // (length * _work(circuit))))
+    part = np.arange(count) * batch // count
+    read = {s: v[part] for s, v in _read_by(circuit.streams, numbers).items()}
+    known = {s: compiled.domains.of(s) for s in circuit.streams}
+    values = interpret(circuit, None if tokens is None else tokens[part], read, known, np.float64 if floats else object)
+    real = floats and any(not domain.step for domain in known.values())
+    largest = max(float(domain.bound) for domain in known.values())  # of what may cancel on the way
+    for stream, domain in known.items():
+        rounded = ROUNDING * max(1.0, float(domain.bound)) + CANCELLED * largest if real else 0.0
+        reason = outside(domain, values[stream].astype(np.float64), rounded)
+        if reason is not None:
+            raise Miscompiled(f"{MISTAKE} {stream.as_written.label} ({stream.origin}): {reason}.")
 
 
 MISTAKE = "the compiler made a mistake, and nothing was compiled (please report the circuit):"

@@ -69,7 +69,7 @@ def _narrowed(circuit: Circuit, domains: Domains, reach: float) -> Domains:
     inputs = [s for s in circuit.streams if s.operation.source is Source.NUMBERS and not domains.of(s).step]
     if all(domains.of(s).bound <= reach for s in inputs):
         return domains
-    narrow = Domains(domains.language, domains.max_length)
+    narrow = Domains(domains.language, domains.max_length).draft()
     for stream in inputs:
         narrow.bounded(stream, np.minimum(domains.of(stream).bounds, reach))
     for stream in circuit.streams:

@@ -25,7 +25,7 @@ class Fitter:
     def __init__(self, facts: Facts, lowering: Callable[[Stream, tuple[Stream, ...], Fitter], Stream]):
         """lowering: an operation over fitted inputs, as a block of the target takes it."""
         self.facts = facts
-        self.domains = facts.domains
+        self.domains = facts.domains.draft()
         self.target = facts.target
         self._lowering = lowering
         self.fitted: dict[Stream, Stream] = {}

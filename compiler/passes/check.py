@@ -6,24 +6,6 @@ from compiler.errors import CompileError
 from compiler.language.circuit import Circuit
 from compiler.language.operations import Source
 from compiler.language.stream import Stream
-from compiler.passes.dead_code import dead_code
-from compiler.passes.offsets import offsets
-
-
-def checked(circuit: Circuit) -> Circuit:
-    """The circuit, where `check` finds nothing; without constants that no float holds, where nothing needs them.
-
-    Whether something does is found out once all else is right.
-    """
-    try:
-        check(circuit)
-    except CompileError as error:
-        others = [(s, reason) for s, reason in error.reasons if s is None or s.operation.constants is None]
-        if others:
-            raise CompileError(others) from None
-        circuit = offsets(dead_code(circuit))
-        check(circuit)
-    return circuit
 
 
 def check(circuit: Circuit) -> None:

@@ -19,13 +19,13 @@ from compiler.language.operations import Source
 from compiler.language.stream import Stream
 
 
-def common_subexpressions(circuit: Circuit, context: Context) -> Circuit:
+def common_subexpressions(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     """The same circuit with each stream once; the streams of the circuit as written are not changed.
 
     A bank behind a gate is one operation with it and has no lanes of its own, so it is shared with other gates only.
     """
     behind_gates = {s.inputs[0] for s in circuit.streams if s.operation.opens_bank}
-    prints = _Fingerprints()
+    prints, domains = _Fingerprints(), context.domains.draft()
     kept: dict[Stream, Stream] = {}
     known: dict[tuple, Stream] = {}
     for stream in circuit.streams:
@@ -35,9 +35,9 @@ def common_subexpressions(circuit: Circuit, context: Context) -> Circuit:
             known[key] = rebuilt(stream, inputs)
         kept[stream] = known[key]
         if kept[stream] is not stream:
-            context.domains.meet(kept[stream], context.domains.of(stream))
+            domains.meet(kept[stream], domains.of(stream))
     output = kept[circuit.output]
-    return circuit if output is circuit.output else replace(circuit, output=output)
+    return (circuit if output is circuit.output else replace(circuit, output=output)), context.knowing(domains)
 
 
 class _Fingerprints:

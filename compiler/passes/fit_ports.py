@@ -19,7 +19,7 @@ from compiler.language.stream import Stream, standing_for
 from compiler.lowering.fitter import Fitter
 
 
-def fit_ports(circuit: Circuit, context: Context) -> Circuit:
+def fit_ports(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     """The same circuit with every operand in the shape that its port takes."""
     fitter = Fitter(context, partial(_fitted, context))
     reasons = []
@@ -34,7 +34,7 @@ def fit_ports(circuit: Circuit, context: Context) -> Circuit:
     reasons += context.target.misfits(fitted)
     if reasons:
         raise CompileError(reasons)
-    return fitted
+    return fitted, context.knowing(fitter.domains)
 
 
 def _fitted(context: Context, stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Stream:

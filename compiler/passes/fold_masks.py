@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.depths import Depths
-from compiler.analysis.domains import Domains
+from compiler.analysis.domains import Domains, DomainsDraft
 from compiler.analysis.linear_form import ONE, Form
 from compiler.context import Context
 from compiler.language import operations as ops
@@ -38,10 +38,10 @@ class MaskFolding:
     any: whether one has been folded.
     """
 
-    def __init__(self, context: Context):
+    def __init__(self, context: Context, domains: DomainsDraft):
         self.any = False
         self.context = context
-        self.domains = context.domains
+        self.domains = domains
         self.depths = Depths()
 
     def folded(self, parts: tuple[Stream, ...], conjunction: Stream) -> Stream | None:

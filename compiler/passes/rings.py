@@ -34,13 +34,14 @@ BLOCKS = 4
 MOST_CHANNELS = 4096  # of all rings of one stream
 
 
-def rings(circuit: Circuit, context: Context) -> Circuit:
+def rings(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     """The same circuit, far shifts read from rings where that takes fewer blocks."""
     far = _far(circuit, context)
     if not far:
-        return circuit
+        return circuit, context
     position = Stream(ops.Position(), (), "position")
     kept: dict[Stream, Stream] = {}
+    domains = context.domains.draft()
     for stream in circuit.streams:
         inputs = tuple(kept[s] for s in stream.inputs)
         new = rebuilt(stream, inputs)
@@ -50,9 +51,9 @@ def rings(circuit: Circuit, context: Context) -> Circuit:
                 new = _ring(kept[source], position, lag, context)
         if new is not stream:
             new.name = new.name or stream.label
-            context.domains.meet(new, context.domains.of(stream))
+            domains.meet(new, domains.of(stream))
         kept[stream] = new
-    return replace(circuit, output=kept[circuit.output])
+    return replace(circuit, output=kept[circuit.output]), context.knowing(domains)
 
 
 def _far(circuit: Circuit, context: Context) -> dict[Stream, tuple[Stream, int]]:

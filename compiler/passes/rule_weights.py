@@ -19,17 +19,17 @@ from compiler.lattice.domain import Domain, power_of_two
 from compiler.lowering.conditions import need_flags
 
 
-def rule_weights(circuit: Circuit, context: Context) -> Circuit:
+def rule_weights(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     """The same circuit, its rules as linear maps of their flags; itself where there are none."""
     if not any(s.operation.ranks for s in circuit.streams):
-        return circuit
+        return circuit, context
     kept: dict[Stream, Stream] = {}
     for stream in circuit.streams:
         inputs = tuple(kept[s] for s in stream.inputs)
         decides = stream.operation.ranks
         with standing_for(stream):
             kept[stream] = _weighed(stream, inputs, context) if decides else rebuilt(stream, inputs)
-    return replace(circuit, output=kept[circuit.output])
+    return replace(circuit, output=kept[circuit.output]), context
 
 
 def _weighed(stream: Stream, inputs: tuple[Stream, ...], context: Context) -> Stream:

@@ -23,7 +23,7 @@ from functools import singledispatchmethod
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.domains import Domains
+from compiler.analysis.domains import Domains, DomainsDraft
 from compiler.analysis.scale import half_scale
 from compiler.context import Context
 from compiler.errors import CompileError
@@ -37,25 +37,25 @@ from compiler.language.words import concatenate
 from compiler.passes.dead_code import lanes_read
 
 
-def split_reals(circuit: Circuit, context: Context) -> Circuit:
+def split_reals(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     """The same circuit, in which every real number that a block writes is a pair of halves.
 
     CompileError where it cannot be.
     """
-    domains = context.domains
+    domains = context.domains.draft()
     if all(domains.of(s).step for s in circuit.streams) and not any(s.operation.halved for s in circuit.streams):
-        return circuit
+        return circuit, context
     if not context.target.reals:
         read = lanes_read(circuit)
         needs_halves = next((s for s in circuit.streams if read[s].any() and _needs_halves(s, domains)), None)
         if needs_halves is None:
-            return circuit
+            return circuit, context
         reason = f"real numbers and scaled sums are lowered for mamba only, and the target is {context.target.name}"
         raise CompileError([(needs_halves, reason)])
     splitter = _Splitter(domains)
     for stream in circuit.streams:
         splitter.split(stream)
-    return replace(circuit, output=splitter.known[circuit.output])
+    return replace(circuit, output=splitter.known[circuit.output]), context.knowing(domains)
 
 
 def _needs_halves(stream: Stream, domains: Domains) -> bool:
@@ -69,7 +69,7 @@ def _needs_halves(stream: Stream, domains: Domains) -> bool:
 
 
 class _Splitter:
-    def __init__(self, domains: Domains):
+    def __init__(self, domains: DomainsDraft):
         self.domains = domains
         self.known: dict[Stream, Stream] = {}
         self._halves: dict[tuple[Stream, float], Stream] = {}

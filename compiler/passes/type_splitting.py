@@ -20,19 +20,20 @@ from compiler.language.stream import Stream, standing_for
 from compiler.passes.lane_by_lane import back_in_place, lane_count, on_lanes
 
 
-def type_splitting(circuit: Circuit, context: Context) -> Circuit:
+def type_splitting(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     """The same circuit; itself where no operation has lanes of both kinds."""
     kept: dict[Stream, Stream] = {}
+    domains = context.domains.draft()
     for stream in circuit.streams:
         inputs = tuple(kept[s] for s in stream.inputs)
-        real = _real(stream, context.domains)
+        real = _real(stream, domains)
         with standing_for(stream):
             new = _apart(stream, inputs, real) if real.any() and not real.all() else rebuilt(stream, inputs)
         if new is not stream:
-            context.domains.meet(new, context.domains.of(stream))
+            domains.meet(new, domains.of(stream))
         kept[stream] = new
     output = kept[circuit.output]
-    return circuit if output is circuit.output else replace(circuit, output=output)
+    return (circuit if output is circuit.output else replace(circuit, output=output)), context.knowing(domains)
 
 
 def _real(stream: Stream, domains: Domains) -> np.ndarray:

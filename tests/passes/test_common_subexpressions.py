@@ -20,7 +20,7 @@ from tests.circuits import abc, counters, is_a, is_b, is_c, logits, over_abc, to
 
 
 def _shared(circuit: Circuit) -> Circuit:
-    return common_subexpressions(circuit, Context.of(circuit, target_of("mamba")))
+    return common_subexpressions(circuit, Context.of(circuit, target_of("mamba")))[0]
 
 
 def test_what_is_written_twice_is_one_stream():

@@ -51,7 +51,7 @@ each = pytest.mark.parametrize(("stream", "target"), ON, ids=NAMES)
 def _fitted(stream: Stream, target: str, length: int = 24) -> tuple[Circuit, Context]:
     circuit = over_abc("fitted", stream, length)
     context = Context.of(circuit, target_of(target))
-    return fit_ports(circuit, context), context
+    return fit_ports(circuit, context)
 
 
 # The rule of the ports, asked of dense matrices -----------------------------------------------------

@@ -109,7 +109,7 @@ def test_a_comparison_of_both_kinds_is_a_comparison_of_each():
 def _rewritten(stream: Stream) -> tuple[Circuit, Context]:
     circuit = Circuit("alone", stream, InputLanguage.everything(LETTERS, 64))
     context = Context.of(circuit, target_of("mamba"))
-    return type_splitting(circuit, context), context
+    return type_splitting(circuit, context)
 
 
 @pytest.mark.parametrize("name", WORDS)

@@ -8,6 +8,6 @@ arithmetic on these four.
 Each operation has its own rule (`Operation.domain`).
 """
 
-from compiler.analysis.domains.known import Domains
+from compiler.analysis.domains.known import Domains, DomainsDraft
 
-__all__ = ["Domains"]
+__all__ = ["Domains", "DomainsDraft"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 from scipy import sparse
@@ -27,7 +28,11 @@ _ZERO, _ONE = Fraction(0), Fraction(1)
 
 
 class Domains:
-    """The domains of streams, found once each, inputs first."""
+    """What the streams of a circuit can hold: a value, which a pass gets and does not change.
+
+    The domain of a stream is found once, from its operation and the domains of what it reads. A pass that knows more of
+    the streams that it makes (they equal others, or it has bounds of its own) notes that in a `draft`.
+    """
 
     def __init__(self, language: InputLanguage | None, max_length: int):
         self.language = language
@@ -81,23 +86,17 @@ class Domains:
         claimed = self.of(stream)
         return self._uncut.get(claimed, claimed)
 
-    def meet(self, stream: Stream, other: Domain) -> None:
-        """Record that the stream also satisfies another domain (it is known to equal another stream)."""
-        own = self.of(stream)
-        if other is own:
-            return
-        self._known[stream] = Domain(
-            np.maximum(own.units, other.units),
-            np.maximum(own.low, other.low),
-            np.minimum(own.high, other.high),
-            min(own.l1, other.l1),
-            np.minimum(own.masses, other.masses),
-        )
+    def draft(self) -> DomainsDraft:
+        """A copy to which a pass adds what it knows of its own streams."""
+        return DomainsDraft._like(self)
 
-    def bounded(self, stream: Stream, bounds: np.ndarray) -> None:
-        """Record that no lane of the stream exceeds these bounds."""
-        own = self.of(stream)
-        self.meet(stream, replace(own, low=-bounds, high=bounds))
+    @classmethod
+    def _like(cls, other: Domains) -> Self:
+        """The same domains, of this class; linear forms and sums of matrices depend on no domain and are shared."""
+        copy = cls(other.language, other.max_length)
+        copy._known, copy._alike, copy._uncut = dict(other._known), dict(other._alike), dict(other._uncut)
+        copy.forms, copy.sums = other.forms, other.sums
+        return copy
 
     def _sharpened(self, stream: Stream) -> Domain:
         """The operation's domain, cut to what the stream's type promises of itself."""
@@ -175,3 +174,29 @@ class Domains:
         """A bound on every entry of a memory's state."""
         value, key = (self.of(s) for s in stream.inputs[:2])
         return stream.operation.cell(value, key)
+
+
+class DomainsDraft(Domains):
+    """The domains of a pass at work: only the pass that drafted them adds to them."""
+
+    def meet(self, stream: Stream, other: Domain) -> None:
+        """Record that the stream also satisfies another domain (it is known to equal another stream)."""
+        own = self.of(stream)
+        if other is own:
+            return
+        self._known[stream] = Domain(
+            np.maximum(own.units, other.units),
+            np.maximum(own.low, other.low),
+            np.minimum(own.high, other.high),
+            min(own.l1, other.l1),
+            np.minimum(own.masses, other.masses),
+        )
+
+    def bounded(self, stream: Stream, bounds: np.ndarray) -> None:
+        """Record that no lane of the stream exceeds these bounds."""
+        own = self.of(stream)
+        self.meet(stream, replace(own, low=-bounds, high=bounds))
+
+    def settled(self) -> Domains:
+        """The value to hand on."""
+        return Domains._like(self)

@@ -7,7 +7,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from compiler.analysis.domains import Domains
+from compiler.analysis.domains import DomainsDraft
 from compiler.analysis.linear_form import ONE
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
@@ -39,7 +39,7 @@ class Rewriter:
     def __init__(
         self,
         rules: Mapping[type[ops.Operation], Rule],
-        domains: Domains,
+        domains: DomainsDraft,
         alphabet: Alphabet | None,
         fold: MaskFolding | None = None,
         apart: bool = False,
