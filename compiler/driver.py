@@ -78,6 +78,8 @@ class _Compilation(Run):
         """The circuit as written, or else as the first strategy makes it that fits. What is compiled is kept with its
         rules' weights, and before any strategy for what comes behind them: so what a file says compiles to the same.
         """
+        meant: Circuit
+        source: Circuit
         meant, context = self.first("checked", circuit, context)
         source, context = self.first("source", meant, context)
 

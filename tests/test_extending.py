@@ -101,7 +101,9 @@ def test_what_it_declares_is_checked(toy):
 def test_the_checker_says_that_it_has_no_rule(toy, tmp_path):
     toy.compiled.save(tmp_path / "toy")
     meaning = check(tmp_path / "toy").meaning
-    assert meaning == "computed, but no proof rule for DoubledSum" and f"`{meaning}`" in PAGE.read_text("utf-8")
+    where, sentence = meaning.split(": ")
+    assert where.startswith("total (toy.py:") and sentence == "computed, but no proof rule for DoubledSum"
+    assert f"`{sentence}`" in PAGE.read_text("utf-8")
 
 
 def test_a_checkpoint_of_the_toys_verifies_from_its_files(toy, tmp_path):

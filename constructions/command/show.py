@@ -42,6 +42,17 @@ def compiled_of(what: str, target: str, dtype: str) -> Compiled:
     return compile(found, target, dtype)
 
 
+def passes_of(what: str, target: str, dtype: str) -> tuple[str, bool]:
+    """What each pass changed on the way of this circuit, and whether it was refused."""
+    from compiler.errors import CompileError
+    from compiler.steps import told
+
+    try:
+        return told(compiled_of(what, target, dtype).steps), False
+    except CompileError as refusal:
+        return f"{told(refusal.steps)}\n{refusal}\n", True
+
+
 def value_of(what: str):
     """What stands under NAME in FILE.py:NAME; ValueError, in one sentence, where nothing does."""
     file, _, name = what.rpartition(":")

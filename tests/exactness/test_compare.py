@@ -102,7 +102,7 @@ PATCHES = {
     ),
     "any table is a code": (arithmetic, "holds_signs", lambda table: True, TORN.cumsum()),
     "everything is common": (
-        common_subexpressions._Fingerprints,
+        common._Fingerprints,
         "of",
         lambda self, op: type(op),
         concatenate(2 * a, 3 * a),

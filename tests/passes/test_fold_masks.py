@@ -34,6 +34,7 @@ from constructions.copy_dp.words import EditDistance, LongestCommonSubsequence
 from tests.circuits import abc, is_a, is_b, is_c, over_abc
 
 LENGTH = 12
+FOLDED = Choices(folds_masks=True, apart=True)  # "apart", so that a circuit with nothing to fold is not refused
 n_a, n_b = is_a.cumsum(), is_b.cumsum()
 since = count(is_a, reset=is_c)
 met = present(is_b)
@@ -60,7 +61,7 @@ def _strings(length: int = LENGTH, many: int = 200) -> np.ndarray:
 
 def _represented(flag: Stream, masks: bool) -> tuple[Circuit, Context]:
     circuit = over_abc("flag", flag, LENGTH)
-    context = Context.of(circuit, target_of("mamba"), choices=Choices(folds_masks=masks))
+    context = Context.of(circuit, target_of("mamba"), choices=FOLDED if masks else Choices())
     return represent(*common_subexpressions(circuit, context))
 
 
@@ -88,7 +89,7 @@ def test_the_real_blocks_compute_it_too(name: str, target: str, monkeypatch: pyt
 
 
 def _always_saving(run: Run, core: Circuit, context: Context) -> tuple[Lowered, Context]:
-    return _lowered(run, core, replace(context, choices=Choices(folds_masks=True)))
+    return _lowered(run, core, replace(context, choices=FOLDED))
 
 
 def _lowered(run: Run, core: Circuit, context: Context) -> tuple[Lowered, Context]:
