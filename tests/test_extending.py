@@ -19,10 +19,11 @@ from compiler import targets
 from compiler.artifact import formats
 from compiler.artifact.formats import format_names
 from compiler.artifact.package import bare, language_model
-from compiler.driver import run_blocks
+from compiler.compiled import run_blocks
 from compiler.errors import CompileError
 from compiler.ir import printer
 from compiler.targets import target_names
+from verify.checker.check import check
 
 PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
 
@@ -95,6 +96,14 @@ def test_what_it_declares_is_checked(toy):
     half = toy.Stream(toy.DoubledSum(), (tokens.is_in(["a"]) / 2,))
     with pytest.raises(CompileError, match="integers are needed"):
         toy.compile(toy.Circuit("half", half, toy.circuit.language), "mamba-wide")
+
+
+def test_the_checker_says_that_it_has_no_rule(toy, tmp_path):
+    toy.compiled.save(tmp_path / "toy")
+    meaning = check(tmp_path / "toy").meaning
+    where, sentence = meaning.split(": ")
+    assert where.startswith("total (toy.py:") and sentence == "computed, but no proof rule for DoubledSum"
+    assert f"`{sentence}`" in PAGE.read_text("utf-8")
 
 
 def test_a_checkpoint_of_the_toys_verifies_from_its_files(toy, tmp_path):

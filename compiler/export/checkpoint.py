@@ -18,7 +18,8 @@ from compiler.artifact.manifest import check_files, manifest_content, read_manif
 from compiler.artifact.package import language_model
 from compiler.artifact.tokenizer import read_tokens
 from compiler.artifact.weights_file import read_tensors
-from compiler.driver import Compiled, compile
+from compiler.compiled import Compiled
+from compiler.driver import compile
 from compiler.export.errors import ExportError
 from compiler.language.data import DataError, from_data
 

@@ -21,7 +21,6 @@ hold a few sequences more; the promise is then for these as well.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from math import floor
 
@@ -29,6 +28,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.domains import Domains
+from compiler.analysis.domains.claims import check_claims
 from compiler.graft.shared_letters import at_own_tokens
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
@@ -183,10 +183,7 @@ def _placed(circuit: Circuit, alphabet: Alphabet) -> Stream:
     place = _rows(circuit, alphabet)
     for stream in circuit.streams:
         inputs = [kept[source] for source in stream.inputs]
-        operation = stream.operation
-        if isinstance(operation, ops.Embed):
-            operation = replace(operation, alphabet=alphabet, table=ops.exact_matrix(place @ operation.table))
-        new = Stream(operation, inputs, stream.name)
+        new = Stream(stream.operation.over(alphabet, place), inputs, stream.name)
         new.origin = stream.origin
         kept[stream] = new
     return kept[circuit.output]
@@ -253,7 +250,7 @@ def _spread(scores: Stream, language: InputLanguage) -> Fraction:
 def _domains(scores: Stream, language: InputLanguage) -> Domains:
     """What the streams behind the scores can hold; ValueError where a score has no bound."""
     domains = Domains(language, language.max_length)
-    domains.all(Circuit("scores", scores, language).streams)
+    check_claims(Circuit("scores", scores, language).streams, domains)
     if not np.isfinite(float(domains.of(scores).bound)):
         raise ValueError("the scores of a circuit have no bound, and one is needed to tell which circuit answers")
     return domains

@@ -29,12 +29,10 @@ from fractions import Fraction
 from compiler.analysis.never_together import never_together
 from compiler.context import Context
 from compiler.formats import FLOAT16
-from compiler.gadgets.gadget import CONSTANT_COLUMN
-from compiler.language import operations as ops
 from compiler.language.stream import Stream
+from compiler.lowering.ports import CONSTANT_COLUMN
 
 Group = tuple
-_OF_THE_CONSTANT_COLUMN = (ops.Cumsum, ops.Latch, ops.SumWhere, ops.Count)
 
 
 LEAST_WORK = 1 << 14  # constructions of ours take 2^9 at most
@@ -113,10 +111,10 @@ class DirectSums:
     def _summable(self, stream: Stream, group: Group) -> bool:
         """Whether it is a memory under whole numbers, or a state of whole steps in the constant column."""
         if group == CONSTANT_COLUMN:
-            state = stream.inputs[0] if isinstance(stream.operation, ops.GateSum) else stream
-            kept = isinstance(state.operation, _OF_THE_CONSTANT_COLUMN)
+            state = stream.inputs[0] if stream.operation.opens_bank else stream
+            kept = state.operation.whole_state
             return kept and all(self.domains.of(s).step > 0 for s in state.inputs)
-        if not isinstance(stream.operation, (ops.MemoryRead, ops.GatedRead)):
+        if not stream.operation.keyed:
             return False
         value, key, query = (self.domains.of(s) for s in stream.inputs[:3])
         return value.step > 0 and min(key.step, query.step) >= 1
@@ -162,4 +160,4 @@ class DirectSums:
 
 def _written(stream: Stream) -> Stream:
     """What an operation writes to its state."""
-    return _written(stream.inputs[0]) if isinstance(stream.operation, ops.GateSum) else stream.inputs[0]
+    return _written(stream.inputs[0]) if stream.operation.opens_bank else stream.inputs[0]

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from compiler.artifact import CheckpointError, Manifest, read_manifest
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import differences
+from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CIRCUIT, MANIFEST, WEIGHTS, file_bytes
 from compiler.artifact.json_files import shown
 from compiler.artifact.load import load
+from compiler.artifact.manifest import Manifest, read_manifest
 from compiler.artifact.model import Stack
 from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.numeric import NumericStack

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from compiler.artifact import CheckpointError, Manifest
 from compiler.artifact.answers import Answers, read_answers
+from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import ANSWERS, CIRCUIT
 from compiler.artifact.json_files import read_json
+from compiler.artifact.manifest import Manifest
 from compiler.export.record import ExportRecord
 from compiler.language.circuit import Circuit
 from compiler.language.data import DataError, from_data

@@ -10,7 +10,7 @@ from constructions.registry import CONSTRUCTIONS, families
 from verify.arguments import run_own
 
 if TYPE_CHECKING:
-    from compiler.driver import Compiled
+    from compiler.compiled import Compiled
 
 
 def compiled_of(what: str, target: str, dtype: str) -> Compiled:
@@ -40,6 +40,17 @@ def compiled_of(what: str, target: str, dtype: str) -> Compiled:
     if not isinstance(found, Circuit):
         raise ValueError(f"{name!r} of {file} is no Circuit, nor a function that returns one.")
     return compile(found, target, dtype)
+
+
+def passes_of(what: str, target: str, dtype: str) -> tuple[str, bool]:
+    """What each pass changed on the way of this circuit, and whether it was refused."""
+    from compiler.errors import CompileError
+    from compiler.steps import told
+
+    try:
+        return told(compiled_of(what, target, dtype).steps), False
+    except CompileError as refusal:
+        return f"{told(refusal.steps)}\n{refusal}\n", True
 
 
 def value_of(what: str):

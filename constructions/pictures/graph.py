@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from compiler.language.circuit import Circuit
-from compiler.language.operations.base import Sees
+from compiler.language.operations.traits import Sees
 from compiler.language.stream import Stream
 
 MOST_STREAMS = 200

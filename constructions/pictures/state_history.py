@@ -19,8 +19,7 @@ from compiler.analysis.linear_form import ONE, linear_form
 from compiler.artifact.model import Stack
 from compiler.artifact.numbers_config import POSITION
 from compiler.artifact.numeric import NumericStack
-from compiler.driver import Compiled
-from compiler.language import operations as ops
+from compiler.compiled import Compiled
 from compiler.language.stream import Stream
 from constructions.command.numbers import read_numbers
 
@@ -135,14 +134,14 @@ def _selectors(compiled: Compiled, stream: Stream) -> list[str]:
 def _opened_by(query: Stream, vocab: int) -> np.ndarray:
     """(vocabulary, entries): what a query is at a present token, the past left out."""
     form, rectified = linear_form(query), False
-    if len(form) == 1 and isinstance(next(iter(form))[0].operation, ops.Relu):
+    if len(form) == 1 and next(iter(form))[0].operation.rectifies:
         form, rectified = linear_form(next(iter(form))[0].inputs[0]), True
     table = np.zeros((vocab, next(iter(form.values())).shape[0]))
     for (atom, lag), matrix in form.items():
         if atom is ONE:
             table += matrix.toarray()[:, 0]
-        elif lag == 0 and isinstance(atom.operation, ops.Embed):
-            table += (atom.operation.table @ matrix.T).toarray()
+        elif lag == 0 and atom.operation.token_table is not None:
+            table += (atom.operation.token_table @ matrix.T).toarray()
     return np.maximum(table, 0) if rectified else table
 
 

@@ -11,7 +11,8 @@ import compiler
 from compiler.artifact.model import Stack
 from compiler.artifact.numeric import numeric_stack
 from compiler.artifact.package import bare, bare_sizes, language_model
-from compiler.driver import compile, run_blocks
+from compiler.compiled import run_blocks
+from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit

@@ -12,7 +12,7 @@ import torch
 from compiler import CompileError, bare, compile
 from compiler.artifact.model import Stack
 from compiler.artifact.package import bare_sizes, language_model, packaged_sizes
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.language.codebook import balanced, balanced_length
 from constructions.checkpoints import artifact
 from constructions.checkpoints.artifact import passed, verify

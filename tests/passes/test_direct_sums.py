@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from compiler.analysis.walks import MOST_STEPS
 from compiler.artifact.package import bare
-from compiler.driver import Compiled, compile, run_blocks
+from compiler.compiled import Compiled, run_blocks
+from compiler.driver import compile
 from compiler.exactness.compare import Miscompiled
 from compiler.exactness.read_back import check_read_back
 from compiler.ir.decay import FORGET

@@ -11,7 +11,8 @@ import torch
 
 from compiler.artifact.numeric import numeric_stack
 from compiler.artifact.package import bare
-from compiler.driver import Compiled, compile
+from compiler.compiled import Compiled
+from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.exactness.compare import Miscompiled
 from compiler.interpreter import interpret
