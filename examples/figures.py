@@ -12,8 +12,9 @@ from compiler.driver import compile
 from compiler.runtime import mamba_classes
 from compiler.targets.s4d.mixer import S4DMixer
 from constructions.construction import Construction
-from constructions.pictures.plots import draw_bases, draw_rates, draw_sensitivity, draw_state
-from constructions.pictures.state_history import state_history
+from constructions.pictures.model_history import model_history
+from constructions.pictures.plots import draw_bases, draw_rates, draw_sensitivity
+from constructions.pictures.state_picture import draw_state
 from constructions.selectivity.approximation_rate import rate_report
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
@@ -31,13 +32,13 @@ STATES = {
 
 def draw_states(folder: Path) -> None:
     for name, (construction, text) in STATES.items():
-        draw_state(history_of(construction, text), folder / f"{name}-state.png", f"{name}: the state over time")
+        draw_state(history_of(construction, text), folder / f"{name}-state.png", f"{name}: the bare model over time")
 
 
 def history_of(construction: Construction, text: str):
-    """The states of the bare model."""
+    """What the bare model holds and writes."""
     compiled = compile(construction.circuit(), construction.target)
-    return state_history(compiled, bare(compiled), text)
+    return model_history(compiled, bare(compiled), text)
 
 
 def sensitivities(length: int = 64) -> dict:
