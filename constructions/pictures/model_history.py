@@ -84,7 +84,11 @@ def _written(compiled: Compiled, stage: int) -> dict[Stream, list[int]]:
     """The lanes that the embedding (0) or a block writes, by the stream that they hold; not the constant 1."""
     lanes = compiled.lanes
     if stage:
-        at = {stream: lanes.index[stream] for stream in compiled.schedule.blocks[stage - 1] if stream in lanes.index}
+        at = {
+            stream: lanes.index[stream]
+            for stream in compiled.schedule.blocks[stage - 1]
+            if stream in lanes.index and not is_constant(stream)
+        }
         found = {stream: [int(lane) for lane in places if lane >= 0] for stream, places in at.items()}
         return {stream: places for stream, places in found.items() if places}
     found = {}
