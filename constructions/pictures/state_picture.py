@@ -78,8 +78,8 @@ def state_figure(history: ModelHistory, title: str = "") -> Figure:
     if title:
         _write(axes, _EDGE, _EDGE, title, _TITLE, va="top")
     for step, token in enumerate(history.tokens):
-        turned = {} if upright else {"rotation": 90}
-        _write(axes, grid.middle(step), _EDGE + head - 0.04, token, _TEXT, ha="center", va="bottom", **turned)
+        turned = {"va": "baseline"} if upright else {"va": "bottom", "rotation": 90}
+        _write(axes, grid.middle(step), _EDGE + head - 0.06, token, _TEXT, ha="center", **turned)
     top = _EDGE + head
     numbers = rows * steps <= _MOST_NUMBERS
     for section in history.sections:
