@@ -77,7 +77,7 @@ def test_the_readmes_circuit_compiles_and_is_verified(tmp_path, monkeypatch, cap
 def _unplaced(circuit: Circuit) -> dict:
     """The circuit as data, without the lines where it was written."""
     data = to_data(circuit)
-    return data | {"streams": [{**stream, "origin": ""} for stream in data["streams"]]}
+    return data | {"streams": [{**stream, "source": None} for stream in data["streams"]]}
 
 
 def test_the_readme_is_a_front_door() -> None:

@@ -230,7 +230,9 @@ class MQAR(WithMemory, Construction):
         return {"name": "mqar", "write": self.write}
 
     def bound(self) -> dict[str, int]:
-        """The theorems' sizes; for what goes beyond the paper, those of theorems-input-selectivity A7."""
+        """The sizes of Theorems 2 to 4 of *Understanding Input Selectivity in Mamba*; for write policies that the paper
+        does not have, our own: lanes and channels counted one by one.
+        """
         kappa, p = self.kappa, balanced_length(self.vocab)
         if self.printed:
             return _sizes(mqar_theorem2(kappa, self.vocab))
