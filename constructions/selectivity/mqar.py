@@ -109,9 +109,9 @@ class MQAR(WithMemory, Construction):
         least = _least_key_code(self.kappa, self.code)
         if self.key_code and self.guarantee == "random" and self.key_code < least:
             raise ValueError(
-                f"key_code = {self.key_code}: {self.kappa} {self.code} words so short hold a word and its negative, "
-                "whose values cancel where both keys are stored, so that Theorem 3 does not hold with ⌈log2 κ⌉ "
-                f"entries; the smallest key_code that works is {least}"
+                f"key_code = {self.key_code} is too short for {self.kappa} {self.code} codes: some key would be the "
+                "negative of another, and their values would cancel; so Theorem 3 does not hold with ⌈log2 κ⌉ entries; "
+                f"the smallest key_code that works is {least}"
             )
         if self.key_code and self.guarantee != "random":
             raise ValueError(

@@ -52,7 +52,7 @@ def _plain(word: list[str]) -> list[int]:
 @pytest.mark.parametrize("target", ["mamba", "mamba2"])
 def test_a_long_text_is_copied_from_an_additive_memory(target: str):
     circuit = _copied(True)
-    with pytest.raises(CompileError, match="lattice steps"):
+    with pytest.raises(CompileError, match="quanta"):
         _compiled(circuit, circuit, Context.of(circuit, target_of(target)))
     compiled = compiler.compile(circuit, target)
     words = circuit.language.sample(40, 30, seed=0)
@@ -65,7 +65,7 @@ def test_a_long_text_is_copied_from_an_additive_memory(target: str):
 def test_a_memory_that_may_be_written_twice_stays_refused():
     circuit = _copied(False)
     assert once(circuit) is circuit
-    with pytest.raises(CompileError, match="lattice steps"):
+    with pytest.raises(CompileError, match="quanta"):
         compiler.compile(circuit)
 
 
