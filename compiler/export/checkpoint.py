@@ -59,7 +59,7 @@ class SavedModel:
     def layout(self) -> Layout:
         """What stands where in the tensors, from the circuit compiled again; ExportError like `Checkpoint.compiled`."""
         if self.directory is None:
-            raise ExportError("the model has no circuit beside it, so nobody knows what its weights are.")
+            raise ExportError("the model has no circuit beside it, so it has no names for its weights.")
         return _compiled_again(self.directory, self)[1].layout
 
 

@@ -98,7 +98,7 @@ class MQAR(WithMemory, Construction):
 
     def _check_codes(self) -> None:
         if self.guarantee == "all" and (self.code, self.coherence, self.wanted_failure) != ("balanced", 0.0, 0.0):
-            raise ValueError("code, coherence and wanted_failure speak of key codes; use them with --guarantee random")
+            raise ValueError("code, coherence and wanted_failure are for key codes; use them with --guarantee random")
         if not 0 <= self.coherence < 1 or not 0 <= self.wanted_failure < 1:
             raise ValueError(
                 f"coherence = {self.coherence} and wanted_failure = {self.wanted_failure} must be shares: "
