@@ -221,7 +221,7 @@ def test_the_tasks_sequences_are_in_the_promised_language(kappa: int) -> None:
         ({"guarantee": "random", "key_code": 4}, "too short for.*smallest key_code that works is 8"),
         ({"guarantee": "random", "key_code": 4, "code": "jl"}, "smallest key_code that works is 5"),
         ({"guarantee": "random", "key_code": 32, "wanted_failure": 0.1}, "give one of them"),
-        ({"code": "jl"}, "speak of key codes"),
+        ({"code": "jl"}, "are for key codes"),
         ({"guarantee": "random", "coherence": 1.5}, "must be shares"),
     ],
 )
