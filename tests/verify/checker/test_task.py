@@ -13,11 +13,11 @@ from compiler.language.data import to_data
 from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.edits import some
 from tests.verify.checker.small_case import Case
-from verify.checker import letters, readout
 from verify.checker.formats import Rejected
-from verify.checker.language import parse
-from verify.checker.readout import Heard, Readout
-from verify.checker.task import read_task
+from verify.checker.tasks import letters, readout
+from verify.checker.tasks.readout import Heard, Readout
+from verify.checker.tasks.task import read_task
+from verify.checker.values.language import parse
 from verify.tasks.clock import Clock
 from verify.tasks.copying import CopyAt
 from verify.tasks.count_in_row import ANSWERS, run_lengths
@@ -52,7 +52,7 @@ TINY = [
     ("coin-change", {"amount": 3, "coins": "2,3"}, 6),
     ("shortest-path", {"nodes": 2, "lengths": 2}, 5),
 ]
-WALKED = next(i for i, (name, *_) in enumerate(TINY) if name == "copy")  # from here on by lemma V
+WALKED = next(i for i, (name, *_) in enumerate(TINY) if name == "copy")  # from here on by lemma of open letters
 CHAINS = [
     ("copy", {"n": 2, "vocab": 2}),
     ("selective-copy", {"n": 2, "vocab": 2, "length": 3}),
