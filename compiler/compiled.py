@@ -83,7 +83,7 @@ class Compiled:
     def interpret(self, tokens: ArrayLike) -> np.ndarray:
         """What the circuit as written gives, exactly: (batch, time, width) float64 from (batch, time) ids.
 
-        float64 arrays are used where no sum of any stream leaves 2^51 lattice steps, Python integers and
+        float64 arrays are used where no sum of any stream leaves 2^51 quanta, Python integers and
         Fractions otherwise.
         """
         ids = token_ids(tokens, self.source.token_alphabet.size)

@@ -48,7 +48,7 @@ def half_scale(domain: Domain, most: Exact = WIDEST_HALF) -> float:
 
 
 def _lattice(channels: ChannelRows, domains: Domains) -> tuple[Fraction, Fraction]:
-    """The lattice step of the pre-activation bounds both sides; the negative side only where it can occur."""
+    """The quantum of the pre-activation bounds both sides; the negative side only where it can occur."""
     taps = array_unit(channels.taps)
     steps = [
         array_unit(rows.data) * taps * domains.of(atom).step

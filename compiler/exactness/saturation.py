@@ -1,7 +1,7 @@
 """Saturation: counts that outgrow the dtype, and what may still be asked of them.
 
 A running sum c of non-negative lattice values, or a non-negative lattice input (a position), is exact
-up to 2^p lattice steps, p the significand of the dtype. Beyond, the computed c̃ is wrong, but never below 2^p
+up to 2^p quanta, p the significand of the dtype. Beyond, the computed c̃ is wrong, but never below 2^p
 steps, in whatever order it is summed: rounding is monotone and 2^p steps is representable. (A
 sequential float32 count stops at 2^24, a parallel scan goes on in larger strides.) So a falling
 ramp relu(k − w·c), w > 0 a power of two, is exact at *every* length if k/w lies below 2^p steps:

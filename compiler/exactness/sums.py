@@ -37,7 +37,7 @@ _TRIALS = 24  # lengths that are tried for the one that a refusal names
 
 @dataclass(frozen=True)
 class Claim:
-    """A sum that the module forms, in lattice steps."""
+    """A sum that the module forms, in quanta."""
 
     stream: Stream
     what: str
@@ -180,7 +180,7 @@ def _refusal(claim: Claim, limit: int, fits: int, format: Format) -> str:
     advice = f"a max_length of {fits} would fit" if fits else "no shorter max_length would do, so make numbers smaller"
     wider = " or use float32" if format is not FLOAT32 else ""
     return (
-        f"{claim.what} can reach {int(claim.steps)} lattice steps, and {format.name} adds exactly up to {limit}; "
+        f"{claim.what} can reach {int(claim.steps)} quanta, and {format.name} adds exactly up to {limit}; "
         f"{advice}{wider}"
     )
 

@@ -75,7 +75,7 @@ class Gadget:
         raise NotImplementedError(f"the gadget {type(self).__name__} lowers nothing")
 
     def claims(self, stream: Stream, domains: Domains) -> Iterator[tuple[str, Fraction]]:
-        """(what, a bound on it in lattice steps) for each sum that the operation forms beside its value."""
+        """(what, a bound on it in quanta) for each sum that the operation forms beside its value."""
         return iter(())
 
     def entries(self, stream: Stream, count: int, target: Ports) -> list[Entry]:

@@ -6,7 +6,7 @@ as padding is. Letters of one name are one token, which every circuit that has i
     score(v) = Σ_i score_i(v)/u_i + W · [some circuit reads both v and the present token] − W · [that is the guest],
 
 where circuits that do not read the present token say nothing of letters that they share (`shared_letters`). u_i is the
-lattice step of circuit i's scores, a power of two: divided by it they are whole numbers, so that circuits whose scores
+quantum of circuit i's scores, a power of two: divided by it they are whole numbers, so that circuits whose scores
 differ in scale fit into one head. W is more than what two sums of scores can differ by, on the union's language. So
 after a token the letters of the circuits that read it are ahead of all others, and where one circuit alone reads it,
 its letters stand in its own order. The guest is one more token that no circuit reads: a host model's own text
@@ -216,7 +216,7 @@ def _scores(alphabet: Alphabet, terms: Sequence[tuple[sparse.csr_array, Stream]]
 
 
 def _whole_scores(alphabet: Alphabet, circuits: Sequence[Circuit], language: InputLanguage) -> Stream:
-    """The sum of the circuits' scores, each in its own lattice steps; of shared letters only who reads the token."""
+    """The sum of the circuits' scores, each in its own quanta; of shared letters only who reads the token."""
     placed = [_placed(circuit, alphabet) for circuit in circuits]
     terms = [(_rows(circuit, alphabet), scores) for circuit, scores in zip(circuits, placed, strict=True)]
     domains = _domains(_scores(alphabet, terms), language)

@@ -58,13 +58,14 @@ def value_of(what: str):
     file, _, name = what.rpartition(":")
     if not file or not name:
         raise ValueError(f"{what!r} names nothing in a file; write FILE.py:NAME.")
-    module = _module(Path(file))
+    module = run_file(Path(file))
     if not hasattr(module, name):
         raise ValueError(f"{file} has no {name!r}; a name that the file gives a value is needed.")
     return getattr(module, name)
 
 
-def _module(path: Path):
+def run_file(path: Path):
+    """The module of a user's file; ValueError, in one sentence, where there is none or it stops."""
     if not path.is_file():
         raise ValueError(f"there is no file {path}.")
     return run_own(str(path), module_of, path, file=str(path))

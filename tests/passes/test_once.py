@@ -52,7 +52,7 @@ def _plain(word: list[str]) -> list[int]:
 @pytest.mark.parametrize("target", ["mamba", "mamba2"])
 def test_a_long_text_is_copied_from_an_additive_memory(target: str, monkeypatch: pytest.MonkeyPatch):
     circuit = _copied(True)
-    with monkeypatch.context() as untried, pytest.raises(CompileError, match="lattice steps"):
+    with monkeypatch.context() as untried, pytest.raises(CompileError, match="quanta"):
         untried.setattr(run, "STRATEGIES", ())
         compiler.compile(circuit, target)
     compiled = compiler.compile(circuit, target)
@@ -66,7 +66,7 @@ def test_a_long_text_is_copied_from_an_additive_memory(target: str, monkeypatch:
 def test_a_memory_that_may_be_written_twice_stays_refused():
     circuit = _copied(False)
     assert once(circuit) is circuit
-    with pytest.raises(CompileError, match="lattice steps"):
+    with pytest.raises(CompileError, match="quanta"):
         compiler.compile(circuit)
 
 

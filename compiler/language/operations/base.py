@@ -185,7 +185,7 @@ class Operation:
 
     @_of_its_inputs
     def bounds(self, *inputs: Domain, length: int) -> tuple[Fraction, Fraction, Fraction] | None:
-        """(lattice step, least, greatest) of every lane over so many positions, from the domains of the inputs.
+        """(quantum, least, greatest) of every lane over so many positions, from the domains of the inputs.
 
         Only for operations without a sharper `domain`; where this is None nothing can be promised.
         """
