@@ -143,7 +143,7 @@ PASSES: tuple[Pass, ...] = (
         "domains",
         "source",
         _bounded,
-        "Finds for every stream its lattice step, its bounds, and how much one position and a whole sequence can hold.",
+        "Finds for every stream its quantum, its bounds, and how much one position and a whole sequence can hold.",
     ),
     Pass("rule weights", "source", rule_weights, "Gives each rule over scores a weight that wins."),
     Pass(

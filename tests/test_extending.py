@@ -25,8 +25,8 @@ from compiler.compiled import run_blocks
 from compiler.errors import CompileError
 from compiler.ir import printer
 from compiler.targets import target_names
-from verify.checker.check import check
 from tests.constructions.test_construct import run as run_command
+from verify.checker.check import check
 
 PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
 _HERE = os.environ | {"PYTHONPATH": str(PAGE.parents[1])}

@@ -96,4 +96,4 @@ def test_the_command_prints_the_passes(capsys: pytest.CaptureFixture, tmp_path: 
     )
     assert run("show", f"{file}:circuit", "--passes") == 2
     said = capsys.readouterr().out
-    assert "refused: " in said and "offsets" in said and "lattice steps" in said
+    assert "refused: " in said and "offsets" in said and "quanta" in said

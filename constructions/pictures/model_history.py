@@ -14,7 +14,7 @@ from torch import Tensor
 
 from compiler.artifact.model import Stack
 from compiler.artifact.numeric import NumericStack
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.language.stream import Stream
 from constructions.pictures.state_history import Group, is_constant, read_input, state_groups
 

@@ -23,7 +23,7 @@ VALUES = np.array([[[2, -1], [0, 0.5], [2, 1.5]], [[0, 0], [1, -0.5], [0, 1.5]]]
 WRONG = {
     "lower bound": ({"low": np.array([0.0, -0.5])}, "lane 1 is taken to hold values of at least -0.5, and -1 is found"),
     "upper bound": ({"high": np.array([1.0, 1.5])}, "lane 0 is taken to hold values of at most 1, and 2 is found"),
-    "lattice step": ({"units": np.array([2.0, 0.5])}, "lane 0 is taken to hold multiples of 2, but for a rest of 0"),
+    "quantum": ({"units": np.array([2.0, 0.5])}, "lane 0 is taken to hold multiples of 2, but for a rest of 0"),
     "always 0": ({"units": np.array([np.inf, 0.5])}, "lane 0 is taken to hold multiples of inf"),
     "total": ({"masses": np.array([3.0, 3.0])}, "lane 0 is taken to hold at most 3 over a sequence, and 4 is found"),
     "sum of lanes": ({"l1": Fraction(2)}, "add up to at most 2 at a position, and add up to 3.5"),
