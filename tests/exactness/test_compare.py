@@ -20,7 +20,7 @@ from compiler.language.source import numbers
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool, Int, OneHot, Real
 from compiler.language.words import concatenate, count, latch, maximum, minimum, select
-from compiler.passes import common, fit_ports
+from compiler.passes import common_subexpressions, fit_ports
 from compiler.passes.logic import Logic
 from compiler.passes.represent import arithmetic, flags
 from compiler.passes.represent.rectifiers import step
@@ -100,7 +100,12 @@ PATCHES = {
         select(a > 1, a - b, 0),
     ),
     "any table is a code": (arithmetic, "holds_signs", lambda table: True, TORN.cumsum()),
-    "everything is common": (common._Fingerprints, "of", lambda self, op: type(op), concatenate(2 * a, 3 * a)),
+    "everything is common": (
+        common_subexpressions._Fingerprints,
+        "of",
+        lambda self, op: type(op),
+        concatenate(2 * a, 3 * a),
+    ),
     "no delay": (fit_ports.Fitter, "_carry", lambda self, atom, lag: atom, a.shift(7)),
 }
 
