@@ -24,7 +24,6 @@ from compiler.exactness.decisions import check_decisions
 from compiler.exactness.sums import check_exact
 from compiler.ir.block import SelectiveBlock
 from compiler.language.circuit import Circuit
-from compiler.language.operations import Constant
 from compiler.passes.allocate import Lanes, allocate
 from compiler.passes.check import check
 from compiler.passes.common_subexpressions import common_subexpressions
@@ -220,7 +219,7 @@ def _small_constants(circuit: Circuit, context: Context, refusal: CompileError) 
     """Without constants that no float holds, where nothing needs them: whether something does shows once all else is
     right, so until then the other reasons are told alone.
     """
-    others = [(s, reason) for s, reason in refusal.reasons if s is None or not isinstance(s.operation, Constant)]
+    others = [(s, reason) for s, reason in refusal.reasons if s is None or s.operation.constants is None]
     if others:
         raise CompileError(others)
     return offsets(dead_code(circuit)), context

@@ -21,7 +21,7 @@ from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool, Int, OneHot, Real
 from compiler.language.words import concatenate, count, latch, maximum, minimum, select
 from compiler.lowering.fitter import Fitter
-from compiler.passes import common_subexpressions as common
+from compiler.passes import common_subexpressions
 from compiler.passes.logic import Logic
 from compiler.passes.represent import arithmetic, flags
 from compiler.passes.represent.rectifiers import step
@@ -102,7 +102,7 @@ PATCHES = {
     ),
     "any table is a code": (arithmetic, "holds_signs", lambda table: True, TORN.cumsum()),
     "everything is common": (
-        common._Fingerprints,
+        common_subexpressions._Fingerprints,
         "of",
         lambda self, op: type(op),
         concatenate(2 * a, 3 * a),
