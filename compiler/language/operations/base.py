@@ -215,7 +215,7 @@ class Operation:
         return tuple((v, v) for v in self.evaluate(*arrays)[0, 0]), None
 
     def formed(self, stream: Operand, known: Known) -> Fraction:
-        """The largest sum, in lattice steps, that `evaluate` forms beside its operands and its value."""
+        """The largest sum, in quanta, that `evaluate` forms beside its operands and its value."""
         return Fraction(0)
 
     def held(self, known: Known) -> Domain:
