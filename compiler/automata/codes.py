@@ -12,25 +12,25 @@ _MOST_TRIED = 1 << 8  # weights of one level
 
 @dataclass(frozen=True)
 class Code:
-    """weights: of each level that is read; entries: for each number what the table holds, nothing where it never comes."""
+    """weights: of each level that is read; entries: for each number what the table holds, nothing where it never comes.
+
+    size: one more than the largest number that bounds alone leave, so that no proof need know what never comes.
+    """
 
     weights: tuple[int, ...]
     entries: Mapping[int, Hashable]
-
-    @property
-    def size(self) -> int:
-        return 1 + max(self.entries)
+    size: int
 
 
-def code_of(by: Mapping[tuple[int, ...], Hashable], sizes: Sequence[int], letters: int = 1) -> Code:
-    """The code of a table with keys (c of each level that is read …, then the letter where letters > 1).
+def code_of(by: Mapping[tuple[int, ...], Hashable], sizes: Sequence[int], letters: int) -> Code:
+    """The code of a table with keys (c of each level that is read …, then the letter, less than `letters`).
 
     Weights that tell all keys apart always work. From the first on each is made as small as the table allows: keys
     that share a number must share their entry.
     """
     numbers: dict[Hashable, int] = {}
     kept = np.array([numbers.setdefault(value, len(numbers)) for value in by.values()])
-    keys = np.array([key if letters > 1 else (*key, 0) for key in by], dtype=np.int64).reshape(len(by), len(sizes) + 1)
+    keys = np.array(list(by), dtype=np.int64).reshape(len(by), len(sizes) + 1)
     weights = _apart(sizes, [])
     for j in range(len(sizes)):
         for tried in range(1, min(weights[j], _MOST_TRIED)):
@@ -39,7 +39,8 @@ def code_of(by: Mapping[tuple[int, ...], Hashable], sizes: Sequence[int], letter
                 weights = candidate
                 break
     found = _numbers(keys, weights, letters).tolist()
-    return Code(tuple(weights), dict(zip(found, by.values(), strict=True)))
+    top = sum(weight * (n - 1) for weight, n in zip(weights, sizes, strict=True))
+    return Code(tuple(weights), dict(zip(found, by.values(), strict=True)), letters * (top + 1))
 
 
 def _apart(sizes: Sequence[int], first: list[int]) -> list[int]:

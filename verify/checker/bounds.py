@@ -9,6 +9,7 @@ from math import ceil, floor, lcm
 
 import numpy as np
 
+from verify.checker.one_flag import together
 from verify.checker.tables import MOST_VALUES, Ramp, Table
 from verify.checker.values import (
     TOKEN,
@@ -131,7 +132,15 @@ def _bounds_at(world: World, value: Value, t: int) -> tuple[Fraction, Fraction]:
     """At position t, components that see what stood before the sequence are what they are there."""
     lo = hi = value.const
     gated: dict[tuple, list[tuple[Root, Ramp]]] = {}
+    groups = [group for group in together(world, value) if group.lag < t]
+    apart = [sum((value.terms[key].inside[end] for g in groups for key in g.keys), ZERO) for end in (0, 1)]
+    ends = [(g.level, bounds(world, g.stored)) for g in groups]
+    lo += max(apart[0], sum((level + min(ZERO, low) for level, (low, _) in ends), ZERO))
+    hi += min(apart[1], sum((level + max(ZERO, high) for level, (_, high) in ends), ZERO))
+    taken = {key for group in groups for key in group.keys}
     for key, component in value.terms.items():
+        if key in taken:
+            continue
         gate = _gate(world, world.roots[key[0]], component, key[1]) if isinstance(component, Ramp) else None
         if key[1] >= t:
             lo, hi = lo + component.start[key[1] - t], hi + component.start[key[1] - t]
@@ -343,7 +352,14 @@ def values_of(world: World, value: Value) -> tuple[Fraction, ...] | None:
 
 def _values_at(world: World, value: Value, t: int) -> tuple[Fraction, ...] | None:
     sets: list[tuple[Fraction, ...] | None] = [(value.const,)]
+    groups = [group for group in together(world, value) if group.lag < t]
+    for group in groups:
+        stored = values_of(world, group.stored)
+        sets.append(None if stored is None else tuple({group.level, *(group.level + v for v in stored)}))
+    taken = {key for group in groups for key in group.keys}
     for (root, lag), component in value.terms.items():
+        if (root, lag) in taken:
+            continue
         known = world.roots[root].values if isinstance(component, Ramp) else None
         if lag >= t:
             sets.append((component.start[lag - t],))

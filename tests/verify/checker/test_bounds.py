@@ -32,7 +32,8 @@ from verify.checker.formats import FORMATS
 from verify.checker.language import Edge, Language
 from verify.checker.memories import read_bound
 from verify.checker.rules import ONE
-from verify.checker.running import latch, running_sum
+from verify.checker.latches import latch
+from verify.checker.running import running_sum
 from verify.checker.values import Value, World, combine, constant, later, of_letters
 
 CHAINS = [

@@ -18,7 +18,8 @@ from verify.checker.check import check
 from verify.checker.columns import most_held
 from verify.checker.formats import FORMATS, Rejected
 from verify.checker.language import Language, parse
-from verify.checker.running import latch, running_sum
+from verify.checker.latches import latch
+from verify.checker.running import running_sum
 from verify.checker.states import Step, state_output
 from verify.checker.values import Value, World, combine, constant, later, of_letters
 

@@ -21,7 +21,8 @@ from verify.checker.check import check
 from verify.checker.formats import EXACT, Rejected
 from verify.checker.language import Edge, Language
 from verify.checker.meaning import Meaning
-from verify.checker.running import latch, running_sum
+from verify.checker.latches import latch
+from verify.checker.running import running_sum
 from verify.checker.values import Value, World, combine, constant, later, of_letters
 
 LETTERS = 3
