@@ -32,8 +32,8 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Cascade:
-    """levels: from the top; reads: the levels that the output is a function of; outputs: by their values before a letter,
-    then the letter: the output behind it.
+    """levels: from the top; reads: the levels that the output is a function of; outputs: by their values before a
+    letter, then the letter: the output behind it.
     """
 
     levels: tuple[Level, ...]
@@ -51,6 +51,12 @@ class Cascade:
             value = level.sets[(*(held[j] for j in level.reads), letter)]
             following.append(own if value == HOLD else value)
         return tuple(following)
+
+    def behind(self, letters: int) -> Cascade:
+        """The same where each letter's index is larger by so many."""
+        moved = lambda by: {(*key[:-1], key[-1] + letters): value for key, value in by.items()}
+        levels = tuple(Level(level.size, level.reads, moved(level.sets)) for level in self.levels)
+        return Cascade(levels, self.reads, moved(self.outputs))
 
     def output(self, held: Key, letter: int) -> Hashable:
         """The output behind one more letter."""
@@ -87,7 +93,7 @@ def disagreement(cascade: Cascade, table: Table, answers: tuple[Hashable, ...]) 
 
 
 def shrunk(cascade: Cascade) -> Cascade:
-    """An equal cascade without levels that nobody reads, values that nothing tells apart, and reads that nothing needs."""
+    """An equal cascade without levels that nobody reads, values that nothing tells apart and reads in vain."""
     while True:
         smaller = _without_reads(cascade)
         smaller = _without_levels(_with_values_joined(smaller))
@@ -173,5 +179,7 @@ def _without_levels(cascade: Cascade) -> Cascade:
             waiting += cascade.levels[j].reads
     place = {j: i for i, j in enumerate(sorted(needed))}
     renumbered = lambda reads: tuple(place[j] for j in reads)
-    levels = tuple(Level(level.size, renumbered(level.reads), level.sets) for j, level in enumerate(cascade.levels) if j in place)
+    levels = tuple(
+        Level(level.size, renumbered(level.reads), level.sets) for j, level in enumerate(cascade.levels) if j in place
+    )
     return Cascade(levels, renumbered(cascade.reads), cascade.outputs)

@@ -20,7 +20,6 @@ from functools import cached_property
 
 from compiler.automata.cascade import HOLD, MOST_REACHED, Cascade, Key, Level, disagreement, shrunk
 from compiler.automata.images import CapMet, Images
-from compiler.automata.table import Table
 
 MOST_PAIRS = 1 << 24  # of sets that are compared
 
@@ -119,6 +118,10 @@ class _Chains:
     def moved(self, number: int, letter: int) -> int:
         return self.images.moves[number][letter]
 
+    def idles(self, letter: int) -> bool:
+        """Whether a letter leaves every state as it is."""
+        return all(row[letter] == s for s, row in enumerate(self.table.following))
+
     def chain(self, held: Key) -> list[int]:
         """C_1 … and the last, {q}: which set each level takes apart."""
         chain = [0]
@@ -170,7 +173,7 @@ def _unrolled(chains: _Chains, outputs: tuple[Hashable, ...], idle: int) -> Casc
         key = swapped(held)
         for letter in range(len(chains.table.letters)):
             answers[(*key, letter)] = outputs[chains.table.following[state][letter]]
-            done = chains.step(held, letter, rest)
+            done = (HOLD,) * len(held) if chains.idles(letter) else chains.step(held, letter, rest)
             for i, value in enumerate(done):
                 sets[i][(*key[:i], letter)] = _swapped(value, start[i])
             to = tuple(own if value == HOLD else value for own, value in zip(held, done, strict=True))

@@ -24,8 +24,8 @@ def regex_table(expression: str, letters: str = "") -> Table:
     odd = sorted(named - set(alphabet))
     if odd:
         raise ValueError(
-            f"the expression {expression!r} has the letter {odd[0]!r}, and the letters are {' '.join(alphabet)}; add it "
-            "to the letters"
+            f"the expression {expression!r} has the letter {odd[0]!r}, and the letters are {' '.join(alphabet)}; "
+            "add it to the letters"
         )
     if not alphabet:
         raise ValueError(f"the expression {expression!r} has no letter; name the letters beside it")
@@ -55,12 +55,12 @@ def _letters(expression: str) -> set[str]:
 
 def _read(expression: str, alphabet: tuple[str, ...]) -> Any:
     """The library's automaton with choices; ValueError where the expression is none."""
-    from automata.base.exceptions import AutomatonException
+    from automata.base.exceptions import AutomatonException, RegexException
     from automata.fa.nfa import NFA
 
     try:
         return NFA.from_regex(expression, input_symbols=set(alphabet))
-    except (AutomatonException, ValueError, IndexError) as error:
+    except (AutomatonException, RegexException, ValueError, IndexError) as error:
         why = str(error).splitlines()[0].replace("parethesis", "parenthesis") if str(error) else "it ends too early"
         raise ValueError(f"{expression!r} is no regular expression ({why}); it may hold {WORDS}") from error
 
@@ -94,6 +94,8 @@ def _subsets(choices: Any, alphabet: tuple[str, ...]) -> Table:
             row.append(place[to])
         following.append(tuple(row))
         if len(sets) > MOST_STATES:
-            raise ValueError(f"the automaton of the expression has more than {MOST_STATES} states; choose a simpler one")
+            raise ValueError(
+                f"the automaton of the expression has more than {MOST_STATES} states; choose a simpler one"
+            )
     outputs = tuple(YES if here & choices.final_states else NO for here in sets)
     return Table(alphabet, tuple(following), 0, outputs, tuple(f"q{i}" for i in range(len(sets))))

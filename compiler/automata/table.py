@@ -41,6 +41,12 @@ class Table:
         }
 
 
+def with_others(table: Table) -> Table:
+    """The same with a letter "" before all others, which leaves every state as it is."""
+    following = tuple((s, *row) for s, row in enumerate(table.following))
+    return Table(("", *table.letters), following, table.start, table.outputs, table.names)
+
+
 def table_of(
     transitions: Mapping[str, Mapping[str, str]],
     start: str,
@@ -66,7 +72,9 @@ def table_of(
             )
         wrong = [to for to in row.values() if to not in place]
         if wrong:
-            raise ValueError(f"state {state!r} leads to {wrong[0]!r}, which has no transitions of its own; give it some")
+            raise ValueError(
+                f"state {state!r} leads to {wrong[0]!r}, which has no transitions of its own; give it some"
+            )
     odd = [state for state in outputs if state not in place]
     if odd:
         raise ValueError(f"{odd[0]!r} has an answer and is no state of the table; its states are {_some(transitions)}")

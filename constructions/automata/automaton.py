@@ -23,7 +23,7 @@ from compiler.automata.stream import levels_of, output_of
 from compiler.automata.table import NO, YES, Table, minimal, table_of
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
-from compiler.language.input_language import InputLanguage
+from compiler.language.input_language import LARGEST_LENGTH, InputLanguage
 from compiler.language.output import readout_integer
 from compiler.language.source import Tokens
 from constructions.construction import Construction, parameter
@@ -31,6 +31,7 @@ from constructions.papers import KROHN_RHODES
 from verify.tasks.recognition import Recognition
 
 TESTED = 64  # letters of a sequence that is run
+EVERY_LENGTH = LARGEST_LENGTH  # as a promise: the proof does not depend on it
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Automaton(Construction):
 
     table: str = parameter("start, transitions and accept or classes, as JSON", kw_only=True)
     arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba", kw_only=True)
-    max_length: int = parameter("longest sequence that the promise covers", default=2**40, kw_only=True)
+    max_length: int = parameter("longest sequence that the promise covers", default=EVERY_LENGTH, kw_only=True)
 
     @cached_property
     def given(self) -> Table:
@@ -54,6 +55,9 @@ class Automaton(Construction):
     @cached_property
     def cascade(self) -> Cascade:
         return cascade_of(images(self.least), self.least.outputs)
+
+    def every_length(self) -> bool:
+        return self.max_length == EVERY_LENGTH
 
     @property
     def target(self) -> str:
@@ -74,9 +78,10 @@ class Automaton(Construction):
         """The levels' latches, then the table of what is answered."""
         alphabet, letters = self.alphabet(), self.given.letters
         letter = Tokens(alphabet).number({name: i + 1 for i, name in enumerate(letters)}, name="letter")
-        held = levels_of(self.cascade, letter, len(letters))
+        cascade, count = self.cascade.behind(1), len(letters) + 1  # letter 0 never comes
+        held = levels_of(cascade, letter, count)
         entries = {name: i for i, name in enumerate(self.classes)}
-        answer = output_of(self.cascade, held, letter, len(letters), entries).named("class")
+        answer = output_of(cascade, held, letter, count, entries).named("class")
         text = f"every sequence of the letters {' '.join(letters)}"
         language = InputLanguage.of(alphabet, "any", [("any", "any", letters)], self.max_length, text)
         return Circuit(self.name, readout_integer(answer, alphabet, entries), language)

@@ -1,4 +1,4 @@
-"""What a latch holds (lemma L), and what several of one flag hold together; what was counted since it held (lemma D)."""
+"""What a latch holds (lemma L), what several of one flag hold together, and what was counted since (lemma D)."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ def _difference_of_sums(world: World, latched: Root) -> None:
         return
     drive = summed.parts[1]
     if bounds(world, drive)[0] >= 0:
-        facts, since = (0, summed.hi, None), since(world, drive, flag)
-        counted = world.root("count", facts, (summed.parts[0], drive, flag), along=since)
+        facts, here = (0, summed.hi, None), since(world, drive, flag)
+        counted = world.root("count", facts, (summed.parts[0], drive, flag), along=here)
         terms = [(Fraction(1), of_root(summed, Fraction(1))), (-unit / slope, of_root(latched, Fraction(1)))]
         world.zeros[latched.id, 0] = (summed.id, 0), combine([*terms, (Fraction(-1), of_root(counted, Fraction(1)))])
 
 
 @kept
 def joined(world: World, value: Value) -> Value:
-    """The value with the latches of one flag, seen here, as one latch of what they store together: states are linear."""
+    """The value with the latches of one flag, seen here, as one latch of all that they store: states are linear."""
     for group in together(world, value):
         if not group.lag:
             apart = [(Fraction(-1), Value(ZERO, {key: value.terms[key]})) for key in group.keys]

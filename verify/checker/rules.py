@@ -16,8 +16,8 @@ from verify.checker.bent import product, relu
 from verify.checker.bounds import bounds, values_of
 from verify.checker.entries import read_matrix, read_number
 from verify.checker.files import Matrix
-from verify.checker.memories import memory
 from verify.checker.latches import latch
+from verify.checker.memories import memory
 from verify.checker.running import counted, running_sum
 from verify.checker.values import TOKEN, Value, World, combine, constant, later, of_letters
 

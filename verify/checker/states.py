@@ -9,9 +9,9 @@ from fractions import Fraction
 from verify.checker.bent import product
 from verify.checker.bounds import bounds, largest, values_of
 from verify.checker.formats import ERASED, KEPT, ON, Rejected
+from verify.checker.latches import latch
 from verify.checker.mass import zero_where
 from verify.checker.memories import memory, read_bound
-from verify.checker.latches import latch
 from verify.checker.running import counted, running_sum
 from verify.checker.sums import check_range, exact_product, exact_sum, representable
 from verify.checker.values import ZERO, Value, World, combine, constant, divided, scaled

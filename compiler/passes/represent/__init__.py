@@ -40,7 +40,9 @@ def represent(circuit: Circuit, context: Context, masks: MaskFolding | None = No
     apart: the keys of memories, too, are 0 where nothing is written, so that they leave the values of others alone
         (`passes.direct_sums`).
     """
-    rewriter = Rewriter(RULES, context.domains, circuit.alphabet, masks, apart, context.decides, context.target.step == "linear")
+    rewriter = Rewriter(
+        RULES, context.domains, circuit.alphabet, masks, apart, context.decides, context.target.step == "linear"
+    )
     reasons = []
     for stream in circuit.streams:
         try:

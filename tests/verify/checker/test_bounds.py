@@ -30,9 +30,9 @@ from verify.checker.compare import _score, compare
 from verify.checker.files import read, read_json
 from verify.checker.formats import FORMATS
 from verify.checker.language import Edge, Language
+from verify.checker.latches import latch
 from verify.checker.memories import read_bound
 from verify.checker.rules import ONE
-from verify.checker.latches import latch
 from verify.checker.running import running_sum
 from verify.checker.values import Value, World, combine, constant, later, of_letters
 

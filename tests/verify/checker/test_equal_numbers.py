@@ -17,9 +17,9 @@ from verify.checker.bent import product, relu, single
 from verify.checker.check import check
 from verify.checker.formats import EXACT
 from verify.checker.language import Language, parse
+from verify.checker.latches import latch
 from verify.checker.meaning import Meaning
 from verify.checker.memories import memory
-from verify.checker.latches import latch
 from verify.checker.running import counted, running_sum
 from verify.checker.tables import Ramp
 from verify.checker.values import Value, World, combine, later, of_letters

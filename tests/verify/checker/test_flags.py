@@ -22,9 +22,9 @@ from verify.checker.check import check
 from verify.checker.flags import behind_one_flag, straightened, switched
 from verify.checker.formats import EXACT
 from verify.checker.language import parse
+from verify.checker.latches import latch
 from verify.checker.meaning import Meaning
 from verify.checker.memories import memory
-from verify.checker.latches import latch
 from verify.checker.running import running_sum
 from verify.checker.tables import Ramp
 from verify.checker.values import Value, World, combine, constant, later, of_letters

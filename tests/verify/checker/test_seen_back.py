@@ -20,8 +20,8 @@ from verify.checker.bent import product, relu
 from verify.checker.check import check
 from verify.checker.formats import EXACT, Rejected
 from verify.checker.language import Edge, Language
-from verify.checker.meaning import Meaning
 from verify.checker.latches import latch
+from verify.checker.meaning import Meaning
 from verify.checker.running import running_sum
 from verify.checker.values import Value, World, combine, constant, later, of_letters
 
