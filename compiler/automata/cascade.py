@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 
-from compiler.automata.images import CapMet
 from compiler.automata.table import Table
 
-MOST_REACHED = 1 << 16  # states of a cascade
 Key = tuple[int, ...]
 HOLD = -1
 
@@ -84,8 +82,6 @@ def disagreement(cascade: Cascade, table: Table, answers: tuple[Hashable, ...]) 
             if to not in words:
                 words[to] = word
                 waiting.append(to)
-        if len(words) > MOST_REACHED:
-            raise CapMet(f"the cascade has more than {MOST_REACHED} states")
     return None
 
 

@@ -18,10 +18,11 @@ from __future__ import annotations
 from collections.abc import Hashable
 from functools import cached_property
 
-from compiler.automata.cascade import HOLD, MOST_REACHED, Cascade, Key, Level, disagreement, shrunk
+from compiler.automata.cascade import HOLD, Cascade, Key, Level, disagreement, shrunk
 from compiler.automata.images import CapMet, Images
 
-MOST_PAIRS = 1 << 24  # of sets that are compared
+MOST_PAIRS = 1 << 22  # of sets that are compared
+MOST_STEPS = 1 << 18  # states of a cascade × levels × letters
 
 
 def cascade_of(images: Images, outputs: tuple[Hashable, ...]) -> Cascade:
@@ -180,8 +181,8 @@ def _unrolled(chains: _Chains, outputs: tuple[Hashable, ...], idle: int) -> Casc
             if to not in seen:
                 seen.add(to)
                 waiting.append(to)
-        if len(seen) > MOST_REACHED:
-            raise CapMet(f"the cascade has more than {MOST_REACHED} states")
+        if len(seen) * len(start) * len(chains.table.letters) > MOST_STEPS:
+            raise CapMet(f"its {len(start)} levels together have more than {len(seen) - 1:,} states")
     sizes = [1 + max((key[i] for key in answers), default=0) for i in range(len(start))]
     levels = tuple(Level(size, tuple(range(i)), by) for i, (size, by) in enumerate(zip(sizes, sets, strict=True)))
     return Cascade(levels, tuple(range(len(start))), answers)

@@ -27,7 +27,7 @@ def levels_of(cascade: Cascade, letter: Stream, letters: int) -> list[Stream]:
     """
     held: list[Stream] = []
     for i, level in enumerate(cascade.levels):
-        sets = {(0,) * (len(level.reads) + 1): HOLD} | level.sets
+        sets = {(0,) * (len(level.reads) + 1): HOLD, **level.sets}
         code = code_of(sets, [cascade.levels[j].size for j in level.reads], letters)
         what = _filled([None if value == HOLD else value for value in _listed(code)])
         whether = _filled([None if value is None else int(value != HOLD) for value in _listed(code)])

@@ -63,13 +63,15 @@ def decide(table: Table) -> Decision:
         return _with_a_circle(least, monoid, size)
     try:
         found = images(least)
-        held = tuple(groups(found, monoid))
-        cascade = None if held else cascade_of(found, least.outputs)
     except CapMet as cap:
-        return _open(least, monoid, count, size, str(cap))
-    if cascade is not None:
-        return _star_free(least, count, size, cascade)
-    return _with_groups(least, count, size, held)
+        return _open(least, monoid.whole, count, size, str(cap))
+    held = tuple(groups(found, monoid))
+    if held:
+        return _with_groups(least, count, size, held)
+    try:
+        return _star_free(least, count, size, cascade_of(found, least.outputs))
+    except CapMet as cap:
+        return _open(least, True, count, size, str(cap))
 
 
 def _states(least: Table) -> str:
@@ -113,13 +115,14 @@ def _with_a_circle(least: Table, monoid: Monoid, size: str) -> Decision:
     return Decision(least.states, None, False, (Group(order, f"C_{order}", True),), None, says, "")
 
 
-def _open(least: Table, monoid: Monoid, count: int | None, size: str, cap: str) -> Decision:
-    known = "star-free" if monoid.whole else "not decided"
+def _open(least: Table, star_free: bool, count: int | None, size: str, cap: str) -> Decision:
+    """A cap was met on the way to a cascade."""
+    known = "star-free" if star_free else "not decided"
     says = (
-        f"{_states(least)}, {size}, {known}: {cap}, and so it is not taken apart into resets.",
+        f"{_states(least)}, {size}, {known}; the cap was met: {cap}, and so it is not taken apart into resets.",
         "A smaller automaton, or a language of which this one is a combination, would work.",
     )
-    return Decision(least.states, count, True if monoid.whole else None, (), None, says, "")
+    return Decision(least.states, count, star_free or None, (), None, says, "")
 
 
 def _period(monoid: Monoid) -> int:

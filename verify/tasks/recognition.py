@@ -62,7 +62,7 @@ class Recognition(Task):
         kept = [[a for a, to in enumerate(row) if to in alive] for row in self.following]
         return [letters or list(range(self.letters)) for letters in kept]
 
-    def _word(self, rng: np.random.Generator, length: int) -> list[int]:
+    def word(self, rng: np.random.Generator, length: int) -> list[int]:
         """Letters at random, most of them such that the answer stays open."""
         state, word = self.start, []
         stays, picks = rng.random(length) < _STAYS, rng.random(length)
@@ -76,7 +76,7 @@ class Recognition(Task):
     def draw(self, rng: np.random.Generator, count: int) -> Batch:
         """Half of them uniform, half mostly where answers differ."""
         uniform = rng.integers(self.letters, size=((count + 1) // 2, self.length)).tolist()
-        words = uniform + [self._word(rng, self.length) for _ in range(count // 2)]
+        words = uniform + [self.word(rng, self.length) for _ in range(count // 2)]
         return self._labelled(words)
 
     def rows(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
