@@ -1,6 +1,6 @@
 """Mutation: change one place of a source file at a time and see whether the tests notice.
 
-    python benchmarks/mutation.py verify/checker/readout.py --tests tests/verify/checker/test_task.py
+    python benchmarks/mutation.py verify/checker/tasks/readout.py --tests tests/verify/checker/test_task.py
     python benchmarks/mutation.py compiler/gadgets compiler/targets compiler/passes --limit 200 --tests tests/...
 
 Mutants: numbers (0 ↔ 1, n ± 1, halves, other sign), comparisons (< ↔ ≤, > ↔ ≥, = ↔ ≠), + ↔ −, · ↔ /, and ↔ or, any ↔

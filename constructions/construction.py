@@ -126,7 +126,7 @@ class CircuitFamily(ABC):
         return None
 
     def asks(self) -> dict[str, Any] | None:
-        """The task as the checker knows it (`verify/checker/task.py`): its name and parameters. The checker finds the
+        """The task as the checker knows it (`checker/tasks/task.py`): its name and parameters. The checker finds the
         letters by their names. None where it has no proof of answers."""
         return None
 

@@ -156,7 +156,7 @@ class Manifest:
     max_d_state, n_groups: what was asked of its state, where that is not the default: `compile` is given them again.
     asked: the state of the language behind which the model writes, "" where any beginning of a sequence is a prompt.
     The entries from `construction` on are those of a construction of a paper, and absent for any other circuit.
-    task: which function the answers are, by the name and parameters that the checker knows (`verify/checker/task.py`).
+    task: which function the answers are, by the name and parameters that the checker knows (`checker/tasks/task.py`).
     answers: of a circuit of one's own, what its author's function was asked.
     obstructions: lower bounds for any exact model of the task, beside what this one has; needed: the largest of them.
     """

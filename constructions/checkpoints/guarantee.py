@@ -14,7 +14,7 @@ from verify.certificates import Refused
 from verify.checker.check import RESTS_ON, UNSTATED, Verdict, prove, prove_answers
 from verify.checker.files import in_memory
 from verify.checker.formats import Rejected
-from verify.checker.language import parse
+from verify.checker.values.language import parse
 
 if TYPE_CHECKING:
     from compiler.artifact.numeric import NumericStack

@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-from verify.checker.arithmetic import prove_arithmetic
+from verify.checker.arithmetic.model import prove_arithmetic
 from verify.checker.budget import check_circuit
-from verify.checker.compare import compare
 from verify.checker.files import WEIGHTS, Checkpoint, read, read_json
 from verify.checker.formats import Rejected
-from verify.checker.language import EVERY_LENGTH, Language
+from verify.checker.meaning.compare import compare
+from verify.checker.meaning.told import inexact
 from verify.checker.schema import check_written
-from verify.checker.task import Answers, prove_task
+from verify.checker.tasks.task import Answers, prove_task
 from verify.checker.text import check_text
-from verify.checker.told import inexact
+from verify.checker.values.language import EVERY_LENGTH, Language
 
 RESTS_ON = (
     "the equations of the transformers class named in config.json",

@@ -18,7 +18,7 @@ import numpy as np
 
 from verify.checker.budget import JSON_BYTES, within
 from verify.checker.formats import FORMATS, Format, Rejected
-from verify.checker.language import Language, parse
+from verify.checker.values.language import Language, parse
 
 WEIGHTS = "model.safetensors"
 _DTYPES: dict[str, np.dtype] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}

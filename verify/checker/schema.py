@@ -11,7 +11,7 @@ from typing import Any
 
 from verify.checker.budget import OPERATIONS, is_number, within
 from verify.checker.formats import Rejected
-from verify.checker.rules import RULES
+from verify.checker.meaning.rules import RULES
 
 VERSION, FORMAT_VERSION = 1, 2  # of circuit.json and of construction.json
 _NUMBER = is_number

@@ -2,7 +2,7 @@
 
 Each is a plain Python function from the tokens so far to the token that must come next (None: nobody asks), so it can
 be given as the task of a circuit; its `claim` states the same for the checker, which has a program of its own for it
-(`verify/checker/task_forms.py`).
+(`verify/checker/tasks/task_forms.py`).
 """
 
 from __future__ import annotations

@@ -21,28 +21,13 @@ from unittest.mock import patch
 from compiler.errors import CompileError
 from tests.verify.checker.checkpoints import least_ballast, write
 from tests.verify.checker.evidence import jobs
-from verify.checker import (
-    arithmetic,
-    bent,
-    bounds,
-    circuit,
-    columns,
-    files,
-    items,
-    language,
-    latches,
-    mamba,
-    mass,
-    meaning,
-    memories,
-    norms,
-    once,
-    states,
-    sums,
-)
+from verify.checker import files
+from verify.checker.arithmetic import columns, mamba, mass, memories, model, norms, once, states, sums
 from verify.checker.check import check
 from verify.checker.formats import Rejected
-from verify.checker.values import Root, Value, constant, of_root
+from verify.checker.meaning import circuit, items, normal_form
+from verify.checker.values import bent, bounds, language, latches
+from verify.checker.values.values import Root, Value, World, of_root
 
 PAGE = Path(__file__).parents[3] / "docs" / "proofs.md"
 
@@ -74,12 +59,19 @@ def _one_state() -> property:
     return property(lambda self: graph(replace(self, start="", edges=alike(self.edges))))
 
 
-def _unbent(world: object) -> list[meaning.Meaning]:
-    return [meaning.Meaning(world, walks=walks) for walks in (False, True)]
+def _unbent(world: object) -> list[normal_form.Meaning]:
+    return [normal_form.Meaning(world, walks=walks) for walks in (False, True)]
 
 
-def _of_memories(_world: object, root: Root) -> list[tuple]:
-    return [(1 / root.parts[0], *root.parts[1:], constant(1))] if root.kind == "memory" else []
+def _without_walks(world: World) -> list[normal_form.Meaning]:
+    return [normal_form.Meaning(world, bends) for bends in (False, True)]
+
+
+_ANY_MEMORY = once._memories
+
+
+def _of_memories(world: World, root: Root) -> list[once.Memory]:
+    return _ANY_MEMORY(world, root) if root.kind == "memory" else []
 
 
 def _behind_a_gate(self: items.Items, root: Root, slope: Fraction, gate: Value, lag: int) -> None:
@@ -103,7 +95,7 @@ RULES: dict[str, tuple] = {
     "O, other memories' columns": (states, "_direct_sum", _refused),
     "O, columns that cancel": (states, "_without_mirrors", lambda step, columns: (list(columns), [])),
     "X, pieces of the last bends": (bounds, "_MOST_BENDS", 0),
-    "Y, memories of one operand": (arithmetic, "joined", lambda _, value: value),
+    "Y, memories of one operand": (model, "joined", lambda _, value: value),
     "Y, products behind gates of one root": (bounds, "_gate", NOTHING),
     "Y, queries of one integer": (memories, "_of_one_integer", lambda *_: False),
     "Y, queries that are latches of one flag": (memories, "latched", lambda _, query: (None, query, 0)),
@@ -113,14 +105,18 @@ RULES: dict[str, tuple] = {
     "Y, columns written once for each count": (columns, "_by_count", NOTHING),
     "B, bounds by pieces": (norms, "tight", bounds.bounds),
     "B, several constants": (norms, "_MOST_BALLAST", 1),
-    "P, a part of two values": (meaning.Meaning, "_gated", NOTHING),
+    "P, a part of two values": (normal_form.Meaning, "_gated", NOTHING),
     "E′, edges by themselves": (circuit, "zero_at_all_edges", lambda *_: False),
-    "P′, what walks leave": (circuit, "normal_forms", lambda world: [meaning.Meaning(world, b) for b in (False, True)]),
-    "Q, rings of places": (meaning, "delayed", lambda _, value: value),
+    "P′, what walks leave": (
+        circuit,
+        "normal_forms",
+        lambda world: [normal_form.Meaning(world, b) for b in (False, True)],
+    ),
+    "Q, rings of places": (normal_form, "delayed", lambda _, value: value),
     "memories behind gates": (items.Items, "_gated_memory", _behind_a_gate),
-    "common factors": (meaning.Meaning, "_cancel", lambda self, terms: not terms),
-    "T, dependent queries": (meaning.Meaning, "queries", NOTHING),
-    "Z, sums of differences": (meaning, "ended", NOTHING),
+    "common factors": (normal_form.Meaning, "_cancel", lambda self, terms: not terms),
+    "T, dependent queries": (normal_form.Meaning, "queries", NOTHING),
+    "Z, sums of differences": (normal_form, "ended", NOTHING),
     "factors in bends": (circuit, "normal_forms", _unbent),
 }
 

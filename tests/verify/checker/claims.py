@@ -26,7 +26,7 @@ from compiler.language.data.scalars import DataError
 from compiler.language.operations import Decide
 from tests.verify.checker.forks import alone
 from tests.verify.checker.fuzz import Real, walks
-from verify.checker.arithmetic import Proved, prove_arithmetic
+from verify.checker.arithmetic.model import Proved, prove_arithmetic
 from verify.checker.check import check
 from verify.checker.files import read
 

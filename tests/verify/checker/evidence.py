@@ -34,7 +34,7 @@ from tests.verify.checker.fuzz import fuzz
 from tests.verify.checker.learned import LEARNED
 from tests.verify.checker.plants import plant
 from verify.checker.check import check
-from verify.checker.task_matches import MATCHES
+from verify.checker.tasks.task_matches import MATCHES
 
 PLANTS, MUTANTS, CLAIMS = 25, 5, 10  # of each checkpoint
 TARGETS, DTYPES = ("mamba", "mamba2"), ("float32", "bfloat16", "float16")

@@ -20,7 +20,7 @@ from unittest import mock
 
 import numpy as np
 
-from verify.checker import arithmetic
+from verify.checker.arithmetic import model as arithmetic
 from verify.checker.files import Checkpoint, in_memory
 from verify.checker.formats import Rejected
 

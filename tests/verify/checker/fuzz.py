@@ -17,7 +17,7 @@ from safetensors.numpy import load_file
 
 from tests.verify.checker.exact import Model, Unsafe
 from tests.verify.checker.forks import judged
-from verify.checker.arithmetic import prove_arithmetic
+from verify.checker.arithmetic.model import prove_arithmetic
 from verify.checker.files import Checkpoint
 from verify.checker.formats import Rejected
 

@@ -11,8 +11,8 @@ from compiler.language.data import language_to_data, to_data
 from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.evaluator import evaluate
 from verify.checker.formats import Rejected
-from verify.checker.language import parse
-from verify.checker.task import Answers, prove_task, read_task
+from verify.checker.tasks.task import Answers, prove_task, read_task
+from verify.checker.values.language import parse
 from verify.tasks.task import IGNORED
 
 

@@ -20,21 +20,21 @@ from tests.verify.checker.checkpoints import write
 from tests.verify.checker.fuzz import walks
 from tests.verify.checker.learned import LEARNED
 from tests.verify.checker.values import Sequence
-from verify.checker import columns
-from verify.checker.arithmetic import prove_arithmetic
-from verify.checker.bent import product, relu
-from verify.checker.bounds import bounds, given, tight, values_of
-from verify.checker.circuit import Reader
-from verify.checker.columns import most_held
-from verify.checker.compare import _score, compare
+from verify.checker.arithmetic import columns
+from verify.checker.arithmetic.columns import most_held
+from verify.checker.arithmetic.memories import read_bound
+from verify.checker.arithmetic.model import prove_arithmetic
+from verify.checker.arithmetic.running import running_sum
 from verify.checker.files import read, read_json
 from verify.checker.formats import FORMATS
-from verify.checker.language import Edge, Language
-from verify.checker.latches import latch
-from verify.checker.memories import read_bound
-from verify.checker.rules import ONE
-from verify.checker.running import running_sum
-from verify.checker.values import Value, World, combine, constant, later, of_letters
+from verify.checker.meaning.circuit import Reader
+from verify.checker.meaning.compare import _score, compare
+from verify.checker.meaning.conditions import ONE
+from verify.checker.values.bent import product, relu
+from verify.checker.values.bounds import bounds, given, tight, values_of
+from verify.checker.values.language import Edge, Language
+from verify.checker.values.latches import latch
+from verify.checker.values.values import Value, World, combine, constant, later, of_letters
 
 CHAINS = [
     ("lcs", {"length": 2, "distinct_letters": 2}),

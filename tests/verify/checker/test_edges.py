@@ -12,16 +12,16 @@ import pytest
 from tests.circuits import CASES
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.values import Sequence
-from verify.checker.bent import relu
-from verify.checker.bounds import along
+from verify.checker.arithmetic.columns import most_held
+from verify.checker.arithmetic.running import running_sum
+from verify.checker.arithmetic.states import Step, state_output
 from verify.checker.check import check
-from verify.checker.columns import most_held
 from verify.checker.formats import FORMATS, Rejected
-from verify.checker.language import Language, parse
-from verify.checker.latches import latch
-from verify.checker.running import running_sum
-from verify.checker.states import Step, state_output
-from verify.checker.values import Value, World, combine, constant, later, of_letters
+from verify.checker.values.bent import relu
+from verify.checker.values.bounds import along
+from verify.checker.values.language import Language, parse
+from verify.checker.values.latches import latch
+from verify.checker.values.values import Value, World, combine, constant, later, of_letters
 
 LETTERS = 4
 

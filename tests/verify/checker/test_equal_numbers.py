@@ -13,16 +13,16 @@ from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.plants import plant
 from tests.verify.checker.values import Sequence
-from verify.checker.bent import product, relu, single
+from verify.checker.arithmetic.memories import memory
+from verify.checker.arithmetic.running import counted, running_sum
 from verify.checker.check import check
 from verify.checker.formats import EXACT
-from verify.checker.language import Language, parse
-from verify.checker.latches import latch
-from verify.checker.meaning import Meaning
-from verify.checker.memories import memory
-from verify.checker.running import counted, running_sum
-from verify.checker.tables import Ramp
-from verify.checker.values import Value, World, combine, later, of_letters
+from verify.checker.meaning.normal_form import Meaning
+from verify.checker.values.bent import product, relu, single
+from verify.checker.values.language import Language, parse
+from verify.checker.values.latches import latch
+from verify.checker.values.tables import Ramp
+from verify.checker.values.values import Value, World, combine, later, of_letters
 
 LETTERS, LENGTH = 3, 8
 ONE = Fraction(1)

@@ -15,19 +15,19 @@ from tests.verify.checker.checkpoints import write
 from tests.verify.checker.evidence import jobs, title
 from tests.verify.checker.plants import plant
 from tests.verify.checker.values import Sequence
-from verify.checker.bent import product, relu, single
-from verify.checker.bounds import bounds, bounds_where
-from verify.checker.cases import at_edges, zero_at_all_edges
+from verify.checker.arithmetic.memories import memory
+from verify.checker.arithmetic.running import running_sum
 from verify.checker.check import check
-from verify.checker.flags import behind_one_flag, straightened, switched
 from verify.checker.formats import EXACT
-from verify.checker.language import parse
-from verify.checker.latches import latch
-from verify.checker.meaning import Meaning
-from verify.checker.memories import memory
-from verify.checker.running import running_sum
-from verify.checker.tables import Ramp
-from verify.checker.values import Value, World, combine, constant, later, of_letters
+from verify.checker.meaning.cases import at_edges, zero_at_all_edges
+from verify.checker.meaning.flags import behind_one_flag, straightened, switched
+from verify.checker.meaning.normal_form import Meaning
+from verify.checker.values.bent import product, relu, single
+from verify.checker.values.bounds import bounds, bounds_where
+from verify.checker.values.language import parse
+from verify.checker.values.latches import latch
+from verify.checker.values.tables import Ramp
+from verify.checker.values.values import Value, World, combine, constant, later, of_letters
 
 A, BAR, B, LENGTH = 0, 1, 2, 7
 ONE = Fraction(1)

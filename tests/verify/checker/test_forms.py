@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from tests.verify.checker.values import Sequence
-from verify.checker.bent import relu, single
-from verify.checker.bounds import _folded, bounds, rewritten
+from verify.checker.arithmetic.running import running_sum
 from verify.checker.formats import EXACT
-from verify.checker.language import Edge, Language
-from verify.checker.running import running_sum
-from verify.checker.values import Value, World, combine, later, of_letters
+from verify.checker.values.bent import relu, single
+from verify.checker.values.bounds import _folded, bounds, rewritten
+from verify.checker.values.language import Edge, Language
+from verify.checker.values.values import Value, World, combine, later, of_letters
 
 LETTERS, LENGTH = 3, 12
 ONE = Fraction(1)

@@ -15,15 +15,15 @@ from tests.verify.checker.audit import without
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.plants import plant
 from tests.verify.checker.values import Sequence
-from verify.checker.bent import product, relu
-from verify.checker.bounds import bounds
+from verify.checker.arithmetic.memories import joined, memory
+from verify.checker.arithmetic.running import counted, running_sum
 from verify.checker.check import check
 from verify.checker.formats import EXACT
-from verify.checker.language import Edge, Language
-from verify.checker.meaning import Meaning
-from verify.checker.memories import joined, memory
-from verify.checker.running import counted, running_sum
-from verify.checker.values import Value, World, combine, of_letters
+from verify.checker.meaning.normal_form import Meaning
+from verify.checker.values.bent import product, relu
+from verify.checker.values.bounds import bounds
+from verify.checker.values.language import Edge, Language
+from verify.checker.values.values import Value, World, combine, of_letters
 
 LETTERS, LENGTH = 3, 8
 ONE = Fraction(1)

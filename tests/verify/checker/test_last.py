@@ -28,8 +28,8 @@ from compiler.language.output import readout
 from examples.programs import backwards, two_brackets
 from examples.programs.two_brackets import BRACKETS, CLOSED, OPEN
 from tests.verify.checker.checkpoints import write
-from verify.checker import bounds
 from verify.checker.check import check
+from verify.checker.values import bounds
 
 brackets = Tokens(BRACKETS)
 opens, closes = brackets.is_in(OPEN), brackets.is_in(CLOSED)

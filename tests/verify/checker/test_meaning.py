@@ -22,7 +22,7 @@ from tests.circuits.memories import K4
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.plants import plant
 from verify.checker.check import check
-from verify.checker.relations import relations
+from verify.checker.meaning.relations import relations
 
 NO_BLOCK = {"a_constant"}
 CONSTRUCTED = [

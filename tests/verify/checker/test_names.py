@@ -20,9 +20,9 @@ from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.evidence import SMALL
 from verify.checker.check import check
 from verify.checker.formats import Rejected
-from verify.checker.language import parse
-from verify.checker.names import Names
-from verify.checker.task import prove_task, read_task
+from verify.checker.tasks.names import Names
+from verify.checker.tasks.task import prove_task, read_task
+from verify.checker.values.language import parse
 from verify.tasks.task import IGNORED, Batch
 
 SIZES = SMALL | {"mqar": [{"kappa": 2, "vocab": 3, "write": w} for w in ("sum", "first", "last")]}

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from verify.checker import packed
 from verify.checker.formats import EXACT
-from verify.checker.language import Edge, Language
-from verify.checker.packed import first_left, packs
-from verify.checker.values import Value, World, combine, of_letters
-from verify.checker.windows import TooLarge
+from verify.checker.meaning import packed
+from verify.checker.meaning.packed import first_left, packs
+from verify.checker.values.language import Edge, Language
+from verify.checker.values.values import Value, World, combine, of_letters
+from verify.checker.values.windows import TooLarge
 
 LETTERS = 100
 WORLD = World(Language(LETTERS, "q", (Edge("q", "q", np.ones(LETTERS, dtype=bool), False, True),), 16), EXACT)

@@ -14,10 +14,10 @@ from tests.circuits import CASES
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.fuzz import walks
 from tests.verify.checker.values import Sequence
-from verify.checker.arithmetic import prove_arithmetic
+from verify.checker.arithmetic.model import prove_arithmetic
 from verify.checker.check import check
 from verify.checker.files import read
-from verify.checker.quotient import classes, quotient
+from verify.checker.meaning.quotient import classes, quotient
 
 
 def _made(name: str):

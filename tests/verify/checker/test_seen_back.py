@@ -16,14 +16,14 @@ from compiler.language.output import readout_integer
 from compiler.language.source import Tokens
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.values import Sequence
-from verify.checker.bent import product, relu
+from verify.checker.arithmetic.running import running_sum
 from verify.checker.check import check
 from verify.checker.formats import EXACT, Rejected
-from verify.checker.language import Edge, Language
-from verify.checker.latches import latch
-from verify.checker.meaning import Meaning
-from verify.checker.running import running_sum
-from verify.checker.values import Value, World, combine, constant, later, of_letters
+from verify.checker.meaning.normal_form import Meaning
+from verify.checker.values.bent import product, relu
+from verify.checker.values.language import Edge, Language
+from verify.checker.values.latches import latch
+from verify.checker.values.values import Value, World, combine, constant, later, of_letters
 
 LETTERS = 3
 ONE = Fraction(1)

@@ -12,14 +12,14 @@ from constructions.selectivity.mqar import MQAR
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.plants import plant
 from tests.verify.checker.values import Sequence
-from verify.checker import once
-from verify.checker.bent import product, relu
+from verify.checker.arithmetic import once
+from verify.checker.arithmetic.memories import memory
+from verify.checker.arithmetic.once import written
 from verify.checker.check import check
 from verify.checker.formats import EXACT
-from verify.checker.language import Edge, Language
-from verify.checker.memories import memory
-from verify.checker.once import written
-from verify.checker.values import Value, World, combine, later, of_letters
+from verify.checker.values.bent import product, relu
+from verify.checker.values.language import Edge, Language
+from verify.checker.values.values import Value, World, combine, later, of_letters
 
 LETTERS = 4
 

@@ -13,11 +13,11 @@ from compiler.language.data import to_data
 from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.edits import some
 from tests.verify.checker.small_case import Case
-from verify.checker import letters, readout
 from verify.checker.formats import Rejected
-from verify.checker.language import parse
-from verify.checker.readout import Heard, Readout
-from verify.checker.task import read_task
+from verify.checker.tasks import letters, readout
+from verify.checker.tasks.readout import Heard, Readout
+from verify.checker.tasks.task import read_task
+from verify.checker.values.language import parse
 from verify.tasks.clock import Clock
 from verify.tasks.copying import CopyAt
 from verify.tasks.count_in_row import ANSWERS, run_lengths

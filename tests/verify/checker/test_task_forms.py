@@ -22,10 +22,10 @@ from compiler.language.words import count, present
 from tests.verify.checker.edits import edits
 from tests.verify.checker.evaluator import evaluate
 from verify import Automaton, Counted, Lookup
-from verify.checker import letters
 from verify.checker.formats import Rejected
-from verify.checker.language import parse
-from verify.checker.task import prove_task, read_task
+from verify.checker.tasks import letters
+from verify.checker.tasks.task import prove_task, read_task
+from verify.checker.values.language import parse
 
 NAMES = ("a", "b", "c")
 STATES = ("s", "t", "u")

@@ -19,10 +19,10 @@ from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.edits import some
 from tests.verify.checker.small_case import Case
 from verify.checker.formats import Rejected
-from verify.checker.language import parse
-from verify.checker.names import Names
-from verify.checker.task import read_task
-from verify.checker.task_matches import MATCHES
+from verify.checker.tasks.names import Names
+from verify.checker.tasks.task import read_task
+from verify.checker.tasks.task_matches import MATCHES
+from verify.checker.values.language import parse
 from verify.tasks.selection import Recall, Selection, UniqueInduction
 from verify.tasks.solvers.copying import has_conflict
 from verify.tasks.task import IGNORED

@@ -9,14 +9,14 @@ import pytest
 
 from tests.verify.checker.evaluator import evaluate
 from tests.verify.checker.small_case import Case
-from verify.checker import readout
-from verify.checker.circuit import Reader
 from verify.checker.formats import EXACT, Rejected
-from verify.checker.language import parse
-from verify.checker.readout import Heard, Readout
-from verify.checker.task import Recall, prove_task
-from verify.checker.task_pairs import Sets
-from verify.checker.values import World
+from verify.checker.meaning.circuit import Reader
+from verify.checker.tasks import readout
+from verify.checker.tasks.readout import Heard, Readout
+from verify.checker.tasks.task import Recall, prove_task
+from verify.checker.tasks.task_pairs import Sets
+from verify.checker.values.language import parse
+from verify.checker.values.values import World
 
 
 def stream(operation: str, inputs: list[int], **attributes) -> dict:

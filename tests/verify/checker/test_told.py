@@ -10,13 +10,14 @@ from safetensors.torch import load_file, save_file
 
 from examples.programs import two_brackets
 from tests.verify.checker.checkpoints import write
-from verify.checker import bounds, told
 from verify.checker.check import check
-from verify.checker.compare import compare
 from verify.checker.files import Matrix
 from verify.checker.formats import EXACT
-from verify.checker.language import Edge, Language
-from verify.checker.values import World
+from verify.checker.meaning import told
+from verify.checker.meaning.compare import compare
+from verify.checker.values import bounds
+from verify.checker.values.language import Edge, Language
+from verify.checker.values.values import World
 
 SOURCE = Path(two_brackets.__file__).read_text("utf-8").splitlines()
 

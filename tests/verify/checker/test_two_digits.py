@@ -16,14 +16,14 @@ from constructions.selectivity.mqar import MQAR
 from tests.verify.checker.audit import without
 from tests.verify.checker.plants import plant
 from tests.verify.checker.values import Sequence
-from verify.checker.bent import product, relu
+from verify.checker.arithmetic.columns import most_held
+from verify.checker.arithmetic.running import running_sum
 from verify.checker.check import check
-from verify.checker.columns import most_held
 from verify.checker.formats import EXACT
-from verify.checker.language import Edge, Language
-from verify.checker.meaning import Meaning
-from verify.checker.running import running_sum
-from verify.checker.values import Value, World, combine, of_letters
+from verify.checker.meaning.normal_form import Meaning
+from verify.checker.values.bent import product, relu
+from verify.checker.values.language import Edge, Language
+from verify.checker.values.values import Value, World, combine, of_letters
 
 ONE, LENGTH = Fraction(1), 6
 WORDS = list(choices((0, 1), repeat=LENGTH))

@@ -17,7 +17,7 @@ from compiler.language.source import Tokens
 from tests.circuits.memories import K4
 from tests.verify.checker.checkpoints import write
 from verify.checker.check import check
-from verify.checker.windows import Letters, ended
+from verify.checker.values.windows import Letters, ended
 
 LETTERS, LAST = 3, 2  # a window of letters at lags 0 … LAST
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from verify.checker.tables import Table
-from verify.checker.values import TOKEN, Value, World
+from verify.checker.values.tables import Table
+from verify.checker.values.values import TOKEN, Value, World
 
 
 class Sequence:

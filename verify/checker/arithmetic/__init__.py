@@ -1,0 +1,1 @@
+"""Every float operation of the packaged model gives the exact value."""

@@ -1,0 +1,1 @@
+"""These values are the scores of the circuit as written."""

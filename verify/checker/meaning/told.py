@@ -1,0 +1,140 @@
+"""What is not proved, for people: which token, which stream of the circuit and where it was written, and what would be
+provable instead. Names and places come from circuit.json; nothing here is part of a proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from verify.checker.formats import EXACT, Rejected
+from verify.checker.meaning.circuit import Reader
+from verify.checker.meaning.conditions import Unproved, Unread
+from verify.checker.meaning.quotient import roots_of
+from verify.checker.values.bounds import bounds
+from verify.checker.values.values import TOKEN, Value, World
+from verify.checker.values.windows import TooLarge, is_window_root
+
+_MOST_NAMED = 3
+_NONE = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+
+
+def letter(data: dict, row: int) -> str:
+    """A score by its letter: `the score of ']' (token 3)`."""
+    letters = data.get("alphabet")
+    if not isinstance(letters, list) or row >= len(letters):
+        return f"the score of token {row}"
+    return f"the score of {letters[row]!r} (token {row})"
+
+
+def stream(data: dict, i: int, lane: int | None = None) -> str:
+    """A stream by its name, else by its operation, and where it was written: `stack[2] (dyck2.py:14)`."""
+    held = data["streams"][i]
+    name, source = held.get("name"), held.get("source")
+    told = (name or f"the {held['operation']}") + ("" if lane is None else f"[{lane}]")
+    if isinstance(source, list) and len(source) == 2:
+        return f"{told} ({source[0]}:{source[1]})"
+    return told if name else f"{told} (stream {i})"
+
+
+def differing(reader: Reader, row: int, left: Value, met: int) -> str:
+    """Of a score that is not shown: the first stream of which nothing in the weights is shown to hold the same.
+
+    left: what is left of the difference; met: how many roots there were when the weights had been read, and the circuit
+    had not.
+    """
+    data, said = reader.data, f"{letter(reader.data, row)} is not shown to be the circuit's"
+    new = [number for number in roots_of(reader.world, left) if number >= met]
+    made = [(i, number) for number in new for i, (first, last) in reader.made.items() if first <= number < last]
+    if not made:
+        return said
+    i, number = made[0]
+    lanes = enumerate(reader.lanes(i))
+    lane = next((k for k, v in lanes if not isinstance(v, Unread) and (number, 0) in v.terms), None)
+    return f"{said}: no number of the weights is shown to be {stream(data, i, lane)}; {_hint(reader, i, number)}"
+
+
+_MOSTLY = {
+    "MemoryRead": "a memory is mostly proved where its key and flag are functions of letters, of one count or of flags",
+    "Latch": "a latch is mostly proved where its flag is a function of letters, of one count or of other flags",
+    "Cumsum": "a running sum is mostly proved where what it adds is a function of letters or of flags",
+    "Count": "a count is mostly proved where its flags are functions of letters or of other flags",
+}
+_ELSE = "it is mostly proved where it is a function of letters, of one count or of flags"
+
+
+def _hint(reader: Reader, i: int, number: int) -> str:
+    """What would be provable: steps that read one of the numbers at a time, or what is usually proved of its kind."""
+    names = [name for k in _below(reader.world, number) if (name := _named(reader, k)) is not None and k != number]
+    names = list(dict.fromkeys(names))
+    if len(names) > 1:
+        return f"it is made of {_listed(names)}; it may be in steps of which each reads one of them beside letters"
+    return _MOSTLY.get(reader.data["streams"][i]["operation"], _ELSE)
+
+
+def _below(world: World, number: int) -> list[int]:
+    """The states that a root is a function of at one position."""
+    root = world.roots[number]
+    if root.kind not in ("form", "product"):
+        return [number]
+    values = [p for p in root.parts if isinstance(p, Value)]
+    inner = {n for v in values for n, _ in v.ramps if not is_window_root(world, world.roots[n])}
+    return [k for n in sorted(inner) for k in _below(world, n)]
+
+
+def _named(reader: Reader, number: int) -> str | None:
+    """The first stream one lane of which is a function of this root alone."""
+    for i in sorted(reader.made):
+        for lane, value in enumerate(reader.lanes(i)):
+            if not isinstance(value, Unread) and list(value.terms) == [(number, 0)]:
+                return stream(reader.data, i, lane)
+    return None
+
+
+def unread(reader: Reader, i: int, reason: Unproved) -> str:
+    """Of a stream that no rule reads: which, and which operand is at fault, with what is known of it."""
+    place, value = stream(reader.data, i), reason.value
+    if value is None:
+        return f"{place}: {reason}"
+    found = ((k, lane) for k in reader.inputs(i) for lane, v in enumerate(reader.lanes(k)) if v is value)
+    k, lane = next(found, (None, None))
+    lo, hi = bounds(reader.world, value)
+    known = f"of which only {float(lo):g} to {float(hi):g} is known"
+    operand = "an operand" if k is None else stream(reader.data, k, lane)
+    return f"{place}: {reason}: {operand}, {known}; {_INSTEAD[reason.kind]} would be"
+
+
+_INSTEAD = {"flag": "a comparison, such as `x > 0`,", "whole": "a number that only whole numbers make"}
+
+
+def inexact(reason: Rejected, data: dict) -> str:
+    """Of an operation of the weights that may not be exact: the streams of the circuit that it computes with."""
+    if reason.world is None:
+        return str(reason)
+    try:
+        names = list(dict.fromkeys(_streams(reason.world, data, reason.about)))
+    except (Unproved, Rejected, TooLarge, *_NONE):  # a circuit that is none says nothing of the weights
+        names = []
+    if not names:
+        return str(reason)
+    bound = "a bound on one of them that the circuit states, such as `.clip(lo, hi)`, may make it provable"
+    return f"{reason}; it computes with {_listed(names)}, and {bound}"
+
+
+def _streams(world: World, data: dict, values: Iterable[Value]) -> Iterable[str]:
+    """The streams that some values are functions of, by the states that both are made of."""
+    world.format = EXACT
+    reader = Reader(world, data)
+    reader.lanes(data["output"])
+    for value in values:
+        for number, _ in value.terms:
+            for k in _below(world, number) if number != TOKEN else ():
+                name = _named(reader, k)
+                if name is not None:
+                    yield name
+
+
+def _listed(names: list[str]) -> str:
+    few, more = names[:_MOST_NAMED], len(names) - _MOST_NAMED
+    if more > 0:
+        return f"{', '.join(few)} and {more} more"
+    return few[0] if len(few) == 1 else f"{', '.join(few[:-1])} and {few[-1]}"

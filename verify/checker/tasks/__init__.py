@@ -1,0 +1,1 @@
+"""These scores answer the task that the manifest names."""

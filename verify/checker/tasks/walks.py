@@ -1,0 +1,231 @@
+"""Lemma V: a circuit and a task, side by side, over all walks of the input language, letters left open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+
+from verify.checker.formats import Rejected
+from verify.checker.tasks.letters import Held, Ids, Nobody, Open, Situation, Split, Work, spread
+from verify.checker.tasks.machine import Machine, Memory, Position
+from verify.checker.tasks.readout import NOBODY
+from verify.checker.values.language import Language
+
+_MOST_WALKS = 1 << 12
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a task remembers. control: numbers and marks, hashable; letters: the open letters that it may ask for."""
+
+    control: Any
+    letters: Ids = ()
+
+
+OVER = Known("over")
+"""Nothing will be asked any more, whatever comes."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An answer that is right wherever `given` holds.
+
+    letters: which open letters it depends on; right: the right letter for each combination of them, −1 where nothing
+    is asked.
+    """
+
+    letters: Ids
+    right: np.ndarray
+    given: tuple[Held, ...] = ()
+
+
+class Asking(Protocol):
+    """A task as a machine over letters that are left open. kinds: for each letter which kind it is."""
+
+    @property
+    def kinds(self) -> np.ndarray: ...
+
+    def begin(self) -> Known: ...
+
+    def step(self, known: Known, kind: int, letter: int) -> Known:
+        """After one more letter of this kind."""
+        ...
+
+    def asks(self, known: Known, choices: dict[int, np.ndarray]) -> list[Asked]:
+        """What is right after it: one of these holds in every case, or nothing is asked."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """Where a walk of the language is; taken: by edge, the open letters that stand on a distinct one."""
+
+    state: str
+    memory: Memory
+    known: Known
+    taken: tuple[tuple[int, Ids], ...]
+    situation: Situation
+
+
+def prove_walks(language: Language, data: dict, task: Asking) -> Fraction:
+    """The least lead of the right letter over all walks; Rejected where there are too many, or a rule is missing."""
+    machine, margin = Machine(data, language.tokens), NOBODY
+    walks = [_Walk(language.start, {}, task.begin(), (), Situation({}, (), Work()))]
+    seen: set[Hashable] = set()
+    for _ in range(language.length):
+        following = []
+        for walk in walks:
+            for before, known, now in _steps(language, walk, task):
+                margin = min(margin, _lead(machine, before, known, now, task))
+                for after in _each(before.situation, lambda at: _moved(machine, before, known, now, at)):  # noqa: B023
+                    key, small = _canonical(after)
+                    if key not in seen:
+                        seen.add(key)
+                        following.append(small)
+            if len(seen) > _MOST_WALKS:
+                raise Rejected(f"there are more than {_MOST_WALKS} situations to go through one by one")
+        if not following:
+            break
+        walks = following
+    return margin
+
+
+def _steps(language: Language, walk: _Walk, task: Asking) -> Iterator[tuple[_Walk, Known, int]]:
+    """The walk with one more open letter of one kind, what the task then knows, and that letter."""
+    now = 1 + max(walk.situation.choices, default=-1)
+    for number, edge in enumerate(language.edges):
+        if edge.source != walk.state:
+            continue
+        ids = np.flatnonzero(edge.letters)
+        for kind in np.unique(task.kinds[ids]).tolist():
+            own = ids[task.kinds[ids] == kind]
+            taken = dict(walk.taken)
+            others = taken.get(number, ()) if edge.distinct else ()
+            choices = walk.situation.choices | {now: own}
+            held = [((k, now), choices[k][:, None] != own[None, :]) for k in others]
+            if edge.distinct:
+                taken[number] = (*others, now)
+            situation = Situation(choices, (*walk.situation.held, *held), walk.situation.work)
+            known = task.step(walk.known, kind, now)
+            if known is not OVER and situation.possible((now,)).any():
+                yield _Walk(edge.target, walk.memory, walk.known, tuple(sorted(taken.items())), situation), known, now
+
+
+def _each(situation: Situation, function: Callable) -> Iterator:
+    """What a function gives in each of the cases that it asks to be told apart."""
+    waiting = [situation]
+    while waiting:
+        here = waiting.pop()
+        try:
+            yield function(here)
+        except Split as split:
+            waiting += [here.with_(case) for case in reversed(split.cases)]
+        except Nobody:
+            continue
+        if len(waiting) > _MOST_WALKS:
+            raise Rejected("too many cases are to be told apart")
+
+
+def _moved(machine: Machine, walk: _Walk, known: Known, now: int, at: Situation) -> _Walk:
+    return _Walk(walk.state, Position(machine, at, now, walk.memory).remembered(), known, walk.taken, at)
+
+
+def _lead(machine: Machine, walk: _Walk, known: Known, now: int, task: Asking) -> Fraction:
+    margin = NOBODY
+    for asked in task.asks(known, walk.situation.choices):
+        if (asked.right >= 0).any():
+            given = walk.situation.with_(*asked.given)
+            leads = _each(given, lambda at: _ahead(Position(machine, at, now, walk.memory), asked))  # noqa: B023
+            margin = min([margin, *leads])
+    return margin
+
+
+def _ahead(position: Position, asked: Asked) -> Fraction:
+    """How far the right letter is ahead of all others, at least."""
+    at, scores = position.at, position.scores()
+    right = Open(asked.letters, asked.right[None])
+    ids = at.union(scores, right)
+    if ids is None:
+        scores = at.fix(scores)
+        ids = asked.letters
+    shape = [len(at.choices[i]) for i in ids]
+    possible = at.possible(ids) if ids else np.ones((), dtype=bool)
+    answers = np.broadcast_to(spread(right, ids)[0], shape)
+    possible = possible & (answers >= 0)
+    if not possible.any():
+        return NOBODY
+    table = np.broadcast_to(spread(scores, ids), (scores.width, *shape))[:, possible]
+    places, columns = answers[possible].astype(np.int64), np.arange(int(possible.sum()))
+    lead = table[places, columns][None] - table
+    lead[places, columns] = np.inf
+    least = float(lead.min())
+    return NOBODY if np.isinf(least) else Fraction(least)
+
+
+# One form for situations that are the same ------------------------------------------------------------------
+
+
+def _canonical(walk: _Walk) -> tuple[Hashable, _Walk]:
+    """A key that equal situations share, and the walk with its open letters numbered in the order of their use."""
+    order: dict[int, int] = {}
+    memory = {i: tuple(_simple(walk.situation, v) for v in entry) for i, entry in walk.memory.items()}
+    for entry in memory.values():
+        for value in entry:
+            for i in value.ids if value is not None else ():
+                order.setdefault(i, len(order))
+    for i in (*walk.known.letters, *(k for _, own in walk.taken for k in own)):
+        order.setdefault(i, len(order))
+    renamed = {i: tuple(v and _renamed(v, order) for v in entry) for i, entry in memory.items()}
+    known = Known(walk.known.control, tuple(order[i] for i in walk.known.letters))
+    taken = tuple((edge, tuple(order[i] for i in own)) for edge, own in walk.taken)
+    choices = {order[i]: walk.situation.choices[i] for i in order}
+    held = _kept(walk.situation, order)
+    key = (
+        walk.state,
+        tuple((i, tuple(v and (v.ids, v.data.shape, v.data.tobytes()) for v in entry)) for i, entry in renamed.items()),
+        known,
+        taken,
+        tuple((i, choices[i].tobytes()) for i in sorted(choices)),
+        tuple((own, mask.tobytes()) for own, mask in held),
+    )
+    return key, _Walk(walk.state, renamed, known, taken, Situation(choices, held, walk.situation.work))
+
+
+def _simple(situation: Situation, value: Open | None) -> Open | None:
+    """Without the letters that it does not depend on."""
+    if value is None:
+        return None
+    for axis in range(len(value.ids), 0, -1):
+        first = value.data.take([0], axis=axis)
+        if (value.data == first).all():
+            ids = value.ids[: axis - 1] + value.ids[axis:]
+            value = Open(ids, value.data.take(0, axis=axis))
+    if value.ids and situation.held:
+        mask = situation.possible(value.ids)
+        columns = value.data[:, mask]
+        if columns.shape[1] and (columns == columns[:, :1]).all():
+            return Open((), columns[:, 0].copy())
+    return value
+
+
+def _renamed(value: Open, order: dict[int, int]) -> Open:
+    ids = [order[i] for i in value.ids]
+    places = np.argsort(ids)
+    return Open(tuple(ids[k] for k in places), np.ascontiguousarray(value.data.transpose(0, *(1 + places))))
+
+
+def _kept(situation: Situation, order: dict[int, int]) -> tuple[Held, ...]:
+    """What is still known of the letters that are in use."""
+    found: dict[tuple, Held] = {}
+    for own, mask in situation.held:
+        gone = tuple(k for k, i in enumerate(own) if i not in order)
+        left = tuple(i for i in own if i in order)
+        small = np.asarray(mask.any(axis=gone)) if gone else mask
+        if left and not small.all():
+            value = _renamed(Open(left, small[None]), order)
+            found[value.ids, value.data.tobytes()] = (value.ids, value.data[0])
+    return tuple(found[key] for key in sorted(found))

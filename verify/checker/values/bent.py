@@ -1,0 +1,127 @@
+"""Rectified values and products: the operations on values that make new roots."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from verify.checker.formats import Rejected
+from verify.checker.values.bounds import along, bounds, corners, rewritten, values_of
+from verify.checker.values.latches import joined
+from verify.checker.values.tables import MOST_VALUES, Ramp, Table
+from verify.checker.values.values import (
+    TOKEN,
+    ZERO,
+    Component,
+    Key,
+    Root,
+    Value,
+    World,
+    combine,
+    constant,
+    divided,
+    divisor_of,
+    normal,
+    normalised,
+    of_root,
+    scaled,
+)
+
+
+def single(world: World, value: Value) -> tuple[Key, Component]:
+    """The value as one component, its constant included; sums of several get a root of their own.
+
+    A form is divided by the greatest common divisor of its numbers and given a sign, so that forms that differ by
+    a factor and a constant share one root. What is a count (lemma D) is a function of the count.
+    """
+    value = min((*rewritten(world, value), joined(world, value), value), key=lambda v: len(v.terms))
+    if len(value.terms) == 1:
+        ((key, component),) = value.terms.items()
+        return key, component.affine(Fraction(1), value.const)
+    if value.ramps and (back := min(lag for _, lag in value.terms)):
+        (seen, lag), component = single(world, _seen_from(value, back))
+        start = [value.const + sum(c.start[len(c.start) - back + j] for c in value.terms.values()) for j in range(back)]
+        return (seen, lag + back), component.starting((*component.start, *start))
+    if not value.terms:
+        return (TOKEN, 0), Table(np.full(world.language.tokens, float(value.const)))
+    bare = Value(ZERO, value.terms)
+    divisor = divisor_of(bare)
+    shape = divided(bare, divisor)
+    root = world.met("form", (shape,)) or _form(world, shape)
+    return (root.id, 0), Ramp(*_line(root, divisor, value.const))
+
+
+def _seen_from(value: Value, back: int) -> Value:
+    """What stands `back` positions earlier, of which all components of the value are functions."""
+    earlier = {(r, lag - back): c.starting(c.start[: lag - back]) for (r, lag), c in value.terms.items()}
+    return normal(earlier, value.const)
+
+
+def _form(world: World, shape: Value) -> Root:
+    low, high = bounds(world, shape)
+    values = values_of(world, shape)
+    facts = (int(low), int(high), None if values is None else tuple(int(v) for v in values))
+    return world.root("form", facts, (shape,), along=along(world, shape))
+
+
+def _line(root: Root, scale: Fraction, shift: Fraction) -> tuple[list[int], list[Fraction]]:
+    ends = sorted({root.lo, root.hi})
+    return ends, [scale * x + shift for x in ends]
+
+
+def relu(world: World, value: Value) -> Value:
+    """max(value, 0)."""
+    if value.constant:
+        return constant(max(value.const, ZERO))
+    if len(value.terms) == 1:  # a constant beside a function of a letter may be far larger than a float holds both
+        (only,) = value.terms.values()
+        if isinstance(only, Table) and (only.hi + value.const <= 0 or only.lo + value.const >= 0):
+            return constant(0) if only.hi + value.const <= 0 else value
+    key, component = single(world, value)
+    return normal({key: component.relu()}, ZERO)
+
+
+def applied(world: World, ramp: Ramp, x: Value) -> Value:
+    """ramp(x): its first line, and what each bend adds."""
+    slopes = ramp.slopes or [ZERO]
+    bends = [(b - a, at) for at, a, b in zip(ramp.xs[1:], slopes, slopes[1:], strict=False)]
+    bent = [(bend, relu(world, combine([(Fraction(1), x)], Fraction(-at)))) for bend, at in bends]
+    return combine([(slopes[0], x), *bent], ramp.ys[0] - slopes[0] * ramp.xs[0])
+
+
+def product(world: World, a: Value, b: Value) -> Value:
+    """a · b: exactly one component where both are functions of one root, else a root of its own, linear in a."""
+    if b.constant or a.constant:
+        return scaled(a, b.const) if b.constant else scaled(b, a.const)
+    if a.terms.keys() == b.terms.keys():
+        (key, f), (other, g) = single(world, a), single(world, b)
+        if isinstance(f, Table) and isinstance(g, Table):
+            return normal({key: _table_product(f, g)}, ZERO)
+        if key == other and isinstance(f, Ramp) and isinstance(g, Ramp) and f.xs[-1] - f.xs[0] < MOST_VALUES // 8:
+            xs = range(f.xs[0], f.xs[-1] + 1)
+            start = tuple(x * y for x, y in zip(f.start, g.start, strict=True))
+            return normal({key: Ramp(xs, [f.at(x) * g.at(x) for x in xs], start)}, ZERO)
+    scale, a = normalised(a)
+    unit = Fraction(2) ** (a.unit + b.unit)
+    root = world.met("product", (unit**-1, a, b)) or _product_root(world, a, b, unit)
+    return of_root(root, unit * scale)
+
+
+def _product_root(world: World, a: Value, b: Value, unit: Fraction) -> Root:
+    ends = [x * y / unit for x in bounds(world, a) for y in bounds(world, b)]
+    sets = values_of(world, a), values_of(world, b)
+    values = None
+    if sets[0] is not None and sets[1] is not None and len(sets[0]) * len(sets[1]) <= MOST_VALUES:
+        values = tuple(sorted({int(x * y / unit) for x in sets[0] for y in sets[1]}))
+    facts = (int(min(ends)), int(max(ends)), values)
+    walks = corners(along(world, a), along(world, b)) / float(unit)
+    return world.root("product", facts, (unit**-1, a, b), along=walks)
+
+
+def _table_product(f: Table, g: Table) -> Table:
+    dense = f.dense() * g.dense()
+    reach = max(abs(f.lo), abs(f.hi)) * max(abs(g.lo), abs(g.hi))
+    if dense.any() and reach >= Fraction(2) ** (53 + f.unit + g.unit):
+        raise Rejected("a product of functions of a token needs more than the 53 bits that the checker carries")
+    return Table(dense, tuple(x * y for x, y in zip(f.start, g.start, strict=True)))

@@ -1,0 +1,81 @@
+"""What a latch holds (lemma L), what several of one flag hold together, and what was counted since (lemma D)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from verify.checker.values.bounds import along, bounds, values_of
+from verify.checker.values.one_flag import together
+from verify.checker.values.values import (
+    ZERO,
+    Along,
+    Root,
+    Value,
+    World,
+    combine,
+    constant,
+    kept,
+    multiple,
+    normalised,
+    of_root,
+)
+
+
+def latch(world: World, value: Value, flag: Value) -> Value:
+    """The value at the last position where the flag was 1, 0 before (lemma L)."""
+    if value.zero or (flag.constant and flag.const == 1):
+        return value
+    scale, shape = (value.const, constant(1)) if value.constant else normalised(value)
+    unit = Fraction(2) ** shape.unit
+    lo, hi = bounds(world, shape)
+    found = values_of(world, shape)
+    values = None if found is None else tuple(sorted({0} | {int(v / unit) for v in found}))
+    facts = (min(0, int(lo / unit)), max(0, int(hi / unit)), values)
+    new, when = along(world, shape) / float(unit), along(world, flag)
+    hull = lambda old: np.stack([np.minimum(old[0], new[0]), np.maximum(old[1], new[1])])
+    after = lambda old: np.where(when[0] >= 1, new, np.where(when[1] < 1, old, hull(old)))
+    kept = world.language.graph.followed(after)
+    root = world.root("latch", facts, (unit, shape, flag), along=kept)
+    _difference_of_sums(world, root)
+    return of_root(root, scale * unit)
+
+
+def _difference_of_sums(world: World, latched: Root) -> None:
+    """A running sum of what is never negative, less what it was when the flag last held, counts since then."""
+    unit, shape, flag = latched.parts
+    slope, summed = multiple(world, shape)
+    if (latched.id, 0) in world.zeros or summed is None or summed.kind != "sum" or summed.exact is not None:
+        return
+    drive = summed.parts[1]
+    if bounds(world, drive)[0] >= 0:
+        facts, here = (0, summed.hi, None), since(world, drive, flag)
+        counted = world.root("count", facts, (summed.parts[0], drive, flag), along=here)
+        terms = [(Fraction(1), of_root(summed, Fraction(1))), (-unit / slope, of_root(latched, Fraction(1)))]
+        world.zeros[latched.id, 0] = (summed.id, 0), combine([*terms, (Fraction(-1), of_root(counted, Fraction(1)))])
+
+
+@kept
+def joined(world: World, value: Value) -> Value:
+    """The value with the latches of one flag, seen here, as one latch of all that they store: states are linear."""
+    for group in together(world, value):
+        if not group.lag:
+            apart = [(Fraction(-1), Value(ZERO, {key: value.terms[key]})) for key in group.keys]
+            one = latch(world, group.stored, group.flag)
+            value = combine([(Fraction(1), value), *apart, (Fraction(1), one)], group.level)
+    return value
+
+
+def since(world: World, shape: Value, reset: Value) -> Along | None:
+    """A count of what is never negative since a reset, in units of the shape, at each edge."""
+    here, when = along(world, shape), along(world, reset)
+    if here[0].min() < 0:
+        return None
+    added = here / float(Fraction(2) ** shape.unit)
+    never, certain = when[1] <= 0, when[0] >= 1
+
+    def after(before: np.ndarray) -> np.ndarray:
+        return np.stack([np.where(never, before[0] + added[0], 0.0), np.where(certain, 0.0, before[1] + added[1])])
+
+    return world.language.graph.followed(after)

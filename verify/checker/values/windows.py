@@ -1,0 +1,300 @@
+"""Functions of the last few letters, in a form that is the same for equal functions, however they were computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from hashlib import blake2b
+from math import ceil, floor
+
+import numpy as np
+
+from verify.checker.formats import array_exponent, exponent
+from verify.checker.values.tables import Ramp, Table, digest
+from verify.checker.values.values import TOKEN, Root, Value, World, kept
+
+_MOST_ENTRIES = 1 << 20
+_FEW = 4  # as many numbers for each label are looked up, not sorted
+
+
+class TooLarge(Exception):
+    """A function of several letters has too many cases to write down."""
+
+
+class Letters:
+    """A function of the letters at some lags: per lag a class of each letter, and a table over the classes."""
+
+    def __init__(self, axes: dict[int, np.ndarray], table: np.ndarray):
+        self.axes, self.table = axes, table
+        if table.size > _MOST_ENTRIES:
+            raise TooLarge(f"a function of {len(axes)} letters has {table.size} cases")
+
+    @property
+    def nothing(self) -> bool:
+        """Whether it is the number 0, over no classes."""
+        return not self.axes and not self.table
+
+    def map(self, function: Callable[[np.ndarray], np.ndarray]) -> Letters:
+        return Letters(self.axes, function(self.table))
+
+    def key(self) -> str:
+        """The same for equal functions: classes merged where nothing tells them apart, numbered by first letters."""
+        axes, table = [], self.table
+        if not table.any():
+            return _key([], np.array(0.0))
+        for place, lag in enumerate(sorted(self.axes)):
+            labels = _alike(np.moveaxis(table, place, 0))[self.axes[lag]]
+            _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
+            rank = np.argsort(np.argsort(first))
+            labels = rank[labels.reshape(-1)]
+            pick = self.axes[lag][np.sort(first)]
+            table = np.take(table, pick, axis=place)
+            axes.append((lag, labels))
+        for place, (_, labels) in reversed(list(enumerate(axes))):
+            if labels.max() == 0:
+                table = np.take(table, 0, axis=place)
+                axes.pop(place)
+        return _key(axes, table)
+
+
+def _key(axes: list[tuple[int, np.ndarray]], table: np.ndarray) -> str:
+    held = blake2b((table + 0.0).tobytes(), digest_size=16)
+    for _, labels in axes:
+        held.update(labels.astype(np.int32).tobytes())
+    return digest(([lag for lag, _ in axes], table.shape, held.hexdigest()))
+
+
+def _alike(rows: np.ndarray) -> np.ndarray:
+    """A number for each row, the same for equal ones."""
+    numbers: dict[bytes, int] = {}
+    return np.array([numbers.setdefault((row + 0.0).tobytes(), len(numbers)) for row in rows])
+
+
+def join(a: Letters, b: Letters, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Letters:
+    """function(a, b), elementwise."""
+    if not a.axes or not b.axes:
+        return Letters(a.axes | b.axes, function(a.table, b.table))
+    axes: dict[int, np.ndarray] = {}
+    pick_a: list[np.ndarray | None] = []
+    pick_b: list[np.ndarray | None] = []
+    for lag in sorted(a.axes.keys() | b.axes.keys()):
+        if lag in a.axes and lag in b.axes:
+            width = int(b.axes[lag].max()) + 1
+            pairs, axes[lag] = numbered(a.axes[lag].astype(np.int64) * width + b.axes[lag])
+            pick_a.append(pairs // width)
+            pick_b.append(pairs % width)
+        else:
+            axes[lag] = a.axes[lag] if lag in a.axes else b.axes[lag]
+            pick_a.append(None if lag in b.axes else np.arange(int(axes[lag].max()) + 1))
+            pick_b.append(None if lag in a.axes else np.arange(int(axes[lag].max()) + 1))
+    return Letters(axes, function(_spread(a.table, pick_a), _spread(b.table, pick_b)))
+
+
+def numbered(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct whole numbers ≥ 0 of an array, in order, and the place of each entry among them."""
+    most = int(labels.max(initial=0)) + 1
+    if most > _FEW * len(labels):
+        found, at = np.unique(labels, return_inverse=True)
+        return found, at.reshape(-1)
+    met = np.zeros(most, dtype=bool)
+    met[labels] = True
+    return np.flatnonzero(met), (np.cumsum(met) - 1)[labels]
+
+
+def _spread(table: np.ndarray, picks: list) -> np.ndarray:
+    for place, pick in enumerate(picks):
+        table = np.expand_dims(table, place) if pick is None else np.take(table, pick, axis=place)
+    return table
+
+
+def is_window(world: World, value: Value) -> bool:
+    """Whether the value is a function of the last few letters."""
+    return all(key[0] == TOKEN or is_window_root(world, world.roots[key[0]]) for key in value.terms)
+
+
+@kept
+def is_window_root(world: World, root: Root) -> bool:
+    if root.kind == "form":
+        return is_window(world, root.parts[0])
+    return root.kind == "product" and is_window(world, root.parts[1]) and is_window(world, root.parts[2])
+
+
+def reach(world: World, value: Value) -> int:
+    """The largest lag of a window."""
+    found = 0
+    for (root, lag), _ in value.terms.items():
+        inner = [] if root == TOKEN else [p for p in world.roots[root].parts if isinstance(p, Value)]
+        found = max(found, lag + max((reach(world, v) for v in inner), default=0))
+    return found
+
+
+def letters_of(world: World, value: Value, t: int | None, past: int = 0) -> Letters:
+    """The value `past` positions back as a function of letters, at position t (None: far from the start)."""
+    if t is not None and t - past < 1:
+        return _number(0.0)
+    total = _number(exact_float(value.const))
+    for (root, lag), component in value.terms.items():
+        total = added(total, _component(world, root, lag, component, t, past))
+    return total
+
+
+def _component(world: World, root: int, lag: int, component: Table | Ramp, t: int | None, past: int) -> Letters:
+    place = past + lag
+    if t is not None and t - place < 1:
+        return _number(exact_float(component.start[place - t]))
+    if isinstance(component, Table):
+        values, labels = component.classes()
+        return Letters({place: labels}, values)
+    made = world.roots[root]
+    if made.kind == "form":
+        inner = letters_of(world, made.parts[0], t, place)
+    else:
+        scale, a, b = made.parts
+        inner = join(letters_of(world, a, t, place), letters_of(world, b, t, place), exact_product)
+        inner = inner.map(lambda x: exact_product(x, np.array(exact_float(scale))))
+    return inner.map(lambda x: _ramped(component, x))
+
+
+def _ramped(ramp: Ramp, x: np.ndarray) -> np.ndarray:
+    distinct, at = np.unique(x, return_inverse=True)
+    inside = [exact_float(ramp.at(int(min(max(v, ramp.xs[0]), ramp.xs[-1])))) for v in distinct.tolist()]
+    return np.array(inside)[at.reshape(-1)].reshape(x.shape)
+
+
+def ends_of(world: World, value: Value, t: int | None, past: int = 0) -> tuple[Letters, Letters]:
+    """Bounds of any value as functions of letters: as `letters_of`, what is no function of letters at its bounds."""
+    if t is not None and t - past < 1:
+        return _number(0.0), _number(0.0)
+    lo = hi = _number(exact_float(value.const))
+    for (root, lag), component in value.terms.items():
+        low, high = _component_ends(world, root, lag, component, t, past)
+        lo, hi = added(lo, low), added(hi, high)
+    return lo, hi
+
+
+def _component_ends(
+    world: World, root: int, lag: int, component: Table | Ramp, t: int | None, past: int
+) -> tuple[Letters, Letters]:
+    before = t is not None and t - past - lag < 1
+    if before or isinstance(component, Table) or is_window_root(world, world.roots[root]):
+        return (_component(world, root, lag, component, t, past),) * 2
+    if world.roots[root].kind != "form":
+        low, high = (_number(exact_float(end)) for end in component.inside)
+        return low, high
+    lo, hi = ends_of(world, world.roots[root].parts[0], t, past + lag)
+    low = join(lo, hi, lambda p, q: _within_ramp(component, p, q)[0])
+    return low, join(lo, hi, lambda p, q: _within_ramp(component, p, q)[1])
+
+
+def _within_ramp(ramp: Ramp, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """(2, …): the least and the largest value between lo and hi."""
+    both = np.stack(np.broadcast_arrays(lo, hi))
+    distinct, at = np.unique(both.reshape(2, -1), axis=1, return_inverse=True)
+    found = [ramp.between(floor(a), ceil(b)) for a, b in distinct.T.tolist()]
+    return np.array([[exact_float(y) for y in ends] for ends in found]).T[:, at.reshape(-1)].reshape(both.shape)
+
+
+def _number(x: float) -> Letters:
+    return Letters({}, np.array(x))
+
+
+def times(a: list[Letters], b: list[Letters]) -> list[Letters]:
+    return [join(x, y, exact_product) for x, y in zip(a, b, strict=True)]
+
+
+def plus(a: list[Letters], b: list[Letters], weight: Fraction) -> list[Letters]:
+    factor = np.array(exact_float(weight))
+    scaled = b if weight == 1 else [y.map(lambda q: exact_product(q, factor)) for y in b]
+    return [added(x, y) for x, y in zip(a, scaled, strict=True)]
+
+
+def added(a: Letters, b: Letters) -> Letters:
+    """a + b."""
+    if a.nothing or b.nothing:
+        return b if a.nothing else a
+    return join(a, b, exact_add)
+
+
+def exact_float(x: Fraction) -> float:
+    if Fraction(float(x)) != x:
+        raise TooLarge(f"{x} needs more than the 53 bits that the checker carries")
+    return float(x)
+
+
+def exact_add(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """p + q, refused where float64 might round."""
+    units = [e for e in (array_exponent(p), array_exponent(q)) if e is not None]
+    return _within(p + q, min(units, default=0))
+
+
+def exact_difference(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    return exact_add(p, -q)
+
+
+def exact_product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    return _within(p * q, (array_exponent(p) or 0) + (array_exponent(q) or 0))
+
+
+def _within(result: np.ndarray, unit: int) -> np.ndarray:
+    if not np.abs(result).max(initial=0.0) < 2.0 ** (53 + unit):
+        raise TooLarge("a function of several letters needs more than the 53 bits that the checker carries")
+    return result
+
+
+def pieces(world: World, value: Value, depth: int) -> list[Letters]:
+    """The value far from the start, and at positions 1 … depth."""
+    return [letters_of(world, value, t) for t in (None, *range(1, depth + 1))]
+
+
+def window_key(parts: list[Letters]) -> tuple[str, ...]:
+    """The same for equal windows, whatever their depth."""
+    keys = [p.key() for p in parts]
+    while len(keys) > 1 and keys[-1] == keys[0]:
+        keys.pop()
+    return tuple(keys)
+
+
+def unit_of(parts: list[Letters]) -> tuple[Fraction, list[Letters]]:
+    """(scale, parts / scale): a power of two with the sign of the first entry that is not 0, in the order of the
+    letters.
+    """
+    for part in parts:
+        table = part.table
+        for place, lag in enumerate(sorted(part.axes)):
+            table = table.take(part.axes[lag][:64], axis=place)
+        found = table.reshape(-1)[table.reshape(-1) != 0]
+        if len(found):
+            scale = Fraction(2) ** exponent(found[0]) * (1 if found[0] > 0 else -1)
+            return scale, [times([p], [Letters({}, np.array(float(1 / scale)))])[0] for p in parts]
+    return Fraction(1), parts
+
+
+def ended(parts: list[Letters]) -> list[Letters] | None:
+    """What a window adds up to, if that is a window (lemma Z): f with f(t) - f(t - 1) the window and f(0) = 0."""
+    far, *early = parts
+    total, found = _number(0.0), []
+    for piece in early:
+        total = added(piece, _back(total, 1))
+        found.append(total)
+    last, always = max(far.axes, default=0), _number(0.0)
+    for i in range(last):  # letters that stood before those that f sees are taken to be letter 0
+        always = added(always, _back(_first_before(far, last - i), i))
+    step = join(join(far, _back(always, 1), exact_add), always, exact_difference)
+    level = join(join(far, _back(total, 1), exact_add), always, exact_difference).table
+    if step.table.any() or (level != level.flat[0]).any():
+        return None
+    return [always.map(lambda x: exact_add(x, np.array(level.flat[0]))), *found]
+
+
+def _back(window: Letters, k: int) -> Letters:
+    """The window k positions back."""
+    return Letters({lag + k: labels for lag, labels in window.axes.items()}, window.table)
+
+
+def _first_before(window: Letters, lag: int) -> Letters:
+    """The window where the letters from this lag on are letter 0."""
+    table, axes = window.table, dict(window.axes)
+    for place, own in reversed(list(enumerate(sorted(window.axes)))):
+        if own >= lag:
+            table = np.take(table, axes.pop(own)[0], axis=place)
+    return Letters(axes, table)
