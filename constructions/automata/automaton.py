@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from compiler.automata.cascade import Cascade
+from compiler.automata.counting import Counting, counting_of, outputs_by_number, remainder_of
 from compiler.automata.holonomy import cascade_of
 from compiler.automata.images import images
 from compiler.automata.stream import levels_of, output_of
@@ -26,6 +27,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.input_language import LARGEST_LENGTH, InputLanguage
 from compiler.language.output import readout_integer
 from compiler.language.source import Tokens
+from compiler.language.stream import Stream
 from constructions.construction import Construction, parameter
 from constructions.papers import KROHN_RHODES
 from verify.tasks.recognition import Recognition
@@ -53,6 +55,11 @@ class Automaton(Construction):
         return minimal(self.given)
 
     @cached_property
+    def turns(self) -> Counting | None:
+        """The counts of an automaton with a group that they follow; None of others."""
+        return counting_of(self.least, self.least.outputs)
+
+    @cached_property
     def cascade(self) -> Cascade:
         return cascade_of(images(self.least), self.least.outputs)
 
@@ -75,16 +82,31 @@ class Automaton(Construction):
         return self.alphabet().size
 
     def circuit(self) -> Circuit:
-        """The levels' latches, then the table of what is answered."""
+        """The levels' latches, or counts modulo numbers, then the table of what is answered."""
         alphabet, letters = self.alphabet(), self.given.letters
-        letter = Tokens(alphabet).number({name: i + 1 for i, name in enumerate(letters)}, name="letter")
-        cascade, count = self.cascade.behind(1), len(letters) + 1  # letter 0 never comes
-        held = levels_of(cascade, letter, count)
         entries = {name: i for i, name in enumerate(self.classes)}
-        answer = output_of(cascade, held, letter, count, entries).named("class")
+        answer = self._answer(Tokens(alphabet), entries).named("class")
         text = f"every sequence of the letters {' '.join(letters)}"
         language = InputLanguage.of(alphabet, "any", [("any", "any", letters)], self.max_length, text)
         return Circuit(self.name, readout_integer(answer, alphabet, entries), language)
+
+    def _answer(self, tokens: Tokens, entries: dict[str, int]) -> Stream:
+        """The number of the class behind each token."""
+        letters = self.given.letters
+        if self.turns is not None:
+            remainder = remainder_of(self.turns, tokens, letters)
+            return remainder.lookup(outputs_by_number(self.turns, entries))
+        letter = tokens.number({name: i + 1 for i, name in enumerate(letters)}, name="letter")
+        cascade, count = self.cascade.behind(1), len(letters) + 1  # letter 0 never comes
+        return output_of(cascade, levels_of(cascade, letter, count), letter, count, entries)
+
+    def check_sizes(self) -> None:
+        super().check_sizes()
+        if self.turns is not None and self.max_length > self.turns.longest:
+            raise ValueError(
+                f"this automaton holds a group, which counts modulo {', '.join(map(str, self.turns.moduli))} follow to "
+                f"a bounded length only: at most {self.turns.longest:,} letters; --length {self.turns.longest} works"
+            )
 
     def tasks(self) -> list[Recognition]:
         alphabet = self.alphabet()
@@ -100,9 +122,11 @@ class Automaton(Construction):
         return said | {"end": None}
 
     def bound_source(self) -> str:
-        return "ours: a block for each level, and one for the answer"
+        return "ours: a block for each level or one for each step of a remainder, and one for the answer"
 
     def bound(self) -> dict[str, int]:
+        if self.turns is not None:
+            return {"layers": 4}
         levels = len(self.cascade.levels)
         return {"layers": max(1, (levels if self.arch == "mamba" else 2 * levels) + 1)}
 

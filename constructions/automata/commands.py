@@ -50,7 +50,7 @@ def automaton_command(
     if explain:
         typer.echo(strict_json(decision.to_json()) if as_json else "\n".join(decision.says))
         return
-    if decision.levels is None:
+    if decision.levels is None and decision.bounded is None:
         raise ValueError(" ".join(decision.says))
     if not as_json:
         console.print(*decision.says, sep="\n")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from compiler.automata.cascade import Cascade
+from compiler.automata.counting import counting_of
 from compiler.automata.groups import Group, groups
 from compiler.automata.holonomy import cascade_of
 from compiler.automata.images import CapMet, images
@@ -26,7 +27,8 @@ FOREVER = "every length"
 @dataclass(frozen=True)
 class Decision:
     """states: of the minimal automaton; monoid: its elements, None where the cap was met; star_free: None where the
-    caps leave it open; groups: the largest first; levels: resets of the cascade, None without one.
+    caps leave it open; groups: the largest first; levels: resets of the cascade, None without one; bounded: how many
+    letters counts follow it, None where they do not.
 
     says: the decision in plain words, sentence by sentence; promise: for how long, "" where nothing is promised.
     """
@@ -38,6 +40,7 @@ class Decision:
     levels: int | None
     says: tuple[str, ...]
     promise: str
+    bounded: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         layers = {} if self.levels is None else {"mamba": self.levels + 1, "mamba2": 2 * self.levels + 1}
@@ -92,7 +95,11 @@ def _star_free(least: Table, count: int | None, size: str, cascade: Cascade) -> 
 def _with_groups(least: Table, count: int | None, size: str, held: tuple[Group, ...]) -> Decision:
     names = ", ".join(group.name for group in held)
     hard = next((group for group in held if not group.solvable), None)
-    if hard is not None:
+    counts = counting_of(least, least.outputs)
+    if counts is not None:
+        moduli = ", ".join(map(str, counts.moduli))
+        why = f"Counts modulo {moduli} follow it to a bounded length: at most {counts.longest:,} letters."
+    elif hard is not None:
         why = f"{hard.name} is not solvable, so its word problem is complete for NC^1 ({BARRINGTON}): refused on Mamba."
     else:
         why = f"Groups take eigenvalues below 0 or complex ones ({GRAZZI}), or a bounded length: refused on Mamba."
@@ -101,7 +108,10 @@ def _with_groups(least: Table, count: int | None, size: str, held: tuple[Group, 
         f"No non-negative diagonal state-space model follows it for ever ({SARROF}).",
         why,
     )
-    return Decision(least.states, count, False, held, None, says, "")
+    if counts is None:
+        return Decision(least.states, count, False, held, None, says, "")
+    promise = f"sequences of at most {counts.longest} letters"
+    return Decision(least.states, count, False, held, None, says, promise, counts.longest)
 
 
 def _with_a_circle(least: Table, monoid: Monoid, size: str) -> Decision:

@@ -64,9 +64,9 @@ groups each level is a reset: it keeps a small number until the letter, and what
 
 A reset is what a state of Mamba keeps exactly and for ever: h ← exp(−Δ)·h + Δ·B·x̂ with Δ = 0, which leaves h bit for
 bit, or Δ = 128, which erases it. What a level sets, and whether, are tables of one number, the letter and the levels
-above, and tables are sums of ramps relu(x − k). A latch is linear in what it stores, so each ramp is latched by itself, in the block that
-makes it: **one block for each level, and one for the answer**. On Mamba-2 no rectified number reaches Δ within a block,
-so a level takes two.
+above, and tables are sums of ramps relu(x − k). A latch is linear in what it stores, so each ramp is latched by itself,
+in the block that makes it: **one block for each level, and one for the answer**. On Mamba-2 no rectified number reaches
+Δ within a block, so a level takes two.
 
 ![The states of the levels over time](figures/automaton-state.png)
 
@@ -74,8 +74,10 @@ A group would need a state that turns: an eigenvalue below 0, or a complex one. 
 
 - **star-free**: compiled, and proved for every length. At fixed precision a diagonal non-negative state-space model
   holds exactly these (Sarrof, Veitsman and Hahn 2024).
-- **a group that can be solved** (parity holds C_2): refused; it needs other eigenvalues (Grazzi et al. 2024) or a
-  length that is bounded. Counts and `%` of the language do that for a count of your own.
+- **letters that permute all states and commute** (parity holds C_2): a count of each, modulo a number. That takes a
+  threshold for each multiple, so the length is bounded: `--length 500`, three blocks, proved.
+- **another group that can be solved** (S_3, or C_2 beside resets): refused. It needs other eigenvalues (Grazzi et al.
+  2024), or a length that is bounded and more blocks than are tried here.
 - **a group that cannot** (A_5): refused. Its word problem is complete for NC^1 (Barrington 1989; Merrill, Petty and
   Sabharwal 2024).
 
@@ -94,7 +96,7 @@ sets of states that words lead to; 2^18 states × levels × letters of a cascade
     construct reproduce languages --keep docs/automata.json --page docs/automata.md
 
 writes this page. *Blocks / d_model*: of the bare model. *Wrong*: answers of the language model on 8 random words of 500
-letters and one of 10,000. *Proved*: weights and answers, for every length.
+letters and one of 10,000. *Proved*: weights and answers, for every length, or to 500 letters where there is a group.
 
 """
 RANDOM = """
@@ -139,7 +141,8 @@ def _built(row: dict[str, Any] | None) -> list[object]:
         return ["refused", "", ""]
     proved = row.get("proved")
     said = "not asked" if proved is None else "yes" if all(proved.values()) else _parts(proved)
-    return [f"{row['blocks']} / {row['d_model']}", sum(row["wrong"].values()), said]
+    length = "" if row["length"] is None else f", to {row['length']} letters"
+    return [f"{row['blocks']} / {row['d_model']}{length}", sum(row["wrong"].values()), said]
 
 
 def _parts(proved: dict[str, bool]) -> str:

@@ -16,7 +16,7 @@ import torch
 from compiler.artifact.json_files import text_of
 from compiler.automata.table import NO, YES, Table
 from compiler.driver import Compiled, run_blocks
-from constructions.automata.automaton import Automaton, table_json
+from constructions.automata.automaton import EVERY_LENGTH, Automaton, table_json
 from constructions.automata.explain import decide
 from constructions.automata.languages import NAMED
 from constructions.checkpoints.built import Built, build
@@ -25,7 +25,8 @@ from constructions.command.reporting import write_whole
 
 ARCHS = ("mamba", "mamba2")
 LONG = 10_000  # letters of the longest word that is run
-WORDS = {500: 8, LONG: 1}  # how many words of each length
+SHORT = 500  # letters that are promised where a length is needed
+WORDS = {SHORT: 8, LONG: 1}  # how many words of each length
 RANDOM = 500
 MOST_STATES = 8
 
@@ -50,10 +51,17 @@ def row(name: str, arch: str, asked: Run) -> dict[str, Any]:
     decision = decide(table)
     found = {"name": name, "arch": arch, "source": language.source, "what": language.says} | decision.to_json()
     del found["says"], found["sizes"]
-    if decision.levels is None:
+    if decision.levels is None and decision.bounded is None:
         return found | {"refused": decision.says[-1], "good": True}
     started = time.process_time()
-    construction = Automaton(table=table_json(table), arch=arch, seed=asked.seed)  # type: ignore[arg-type]
+    length = EVERY_LENGTH if decision.bounded is None else min(SHORT, decision.bounded)
+    construction = Automaton(
+        table=table_json(table),
+        arch=arch,  # type: ignore[arg-type]
+        max_length=length,
+        seed=asked.seed,
+    )
+    found |= {"length": None if construction.every_length() else length}
     built = build(construction)
     found |= {"blocks": len(built.compiled.blocks), "d_model": built.compiled.lanes.count}
     found |= {"compiled_in": round(time.process_time() - started, 1), "wrong": _wrong(built, asked.seed)}
@@ -72,6 +80,8 @@ def _wrong(built: Built, seed: int) -> dict[str, int]:
     assert stack is not None
     found = {}
     for length, count in WORDS.items():
+        if length > built.construction.circuit().max_length:
+            continue
         rows = np.array([task.word(rng, length) for _ in range(count)])
         labels = np.array([task.labels(word) for word in rows.tolist()])
         with torch.no_grad():
