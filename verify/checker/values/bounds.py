@@ -9,7 +9,6 @@ from math import ceil, floor, lcm
 
 import numpy as np
 
-from verify.checker.values.one_flag import together
 from verify.checker.values.tables import MOST_VALUES, Ramp, Table
 from verify.checker.values.values import (
     TOKEN,
@@ -33,7 +32,7 @@ from verify.checker.values.values import (
 )
 
 _APART = "a running sum as those that it adds up"
-_MOST_PIECES, _MOST_BENDS = 4, 6  # that lemma X looks at
+_MOST_PIECES, _MOST_BENDS = 4, 6  # that lemma of pieces looks at
 
 
 @kept
@@ -62,7 +61,8 @@ def rewritten(world: World, value: Value) -> list[Value]:
 
 @kept
 def _summed_at_once(world: World, value: Value) -> Value | None:
-    """The value with its running sums as the running sum of all that they add (lemma N), where that is bounded closer:
+    """The value with its running sums as the running sum of all that they add (lemma of running sums), where that is
+    bounded closer:
     what one adds another takes away. None where it is not.
     """
     places = [k for k, c in value.ramps.items() if not k[1] and c.linear and world.roots[k[0]].kind == "sum"]
@@ -94,7 +94,7 @@ def upright(world: World, value: Value) -> tuple[Fraction, Value]:
 
 
 def _folded(world: World, value: Value) -> Iterator[Value]:
-    """The value with c · (the sum that a form is), beside a function of the form, as a function of it."""
+    """The value with c · (the sum that a form is), beside a function of it, as such a function (lemma of forms)."""
     parts: dict[tuple, Value] = {}
     for number, lag in value.ramps:
         form = world.roots[number]
@@ -131,18 +131,10 @@ def _moments(value: Value) -> range:
 
 
 def _bounds_at(world: World, value: Value, t: int) -> tuple[Fraction, Fraction]:
-    """At position t, components that see what stood before the sequence are what they are there."""
+    """At position t: components that see what stood before are what they are there (lemma of the start)."""
     lo = hi = value.const
     gated: dict[tuple, list[tuple[Root, Ramp]]] = {}
-    groups = [group for group in together(world, value) if group.lag < t]
-    apart = [sum((value.terms[key].inside[end] for g in groups for key in g.keys), ZERO) for end in (0, 1)]
-    ends = [(g.level, bounds(world, g.stored)) for g in groups]
-    lo += max(apart[0], sum((level + min(ZERO, low) for level, (low, _) in ends), ZERO))
-    hi += min(apart[1], sum((level + max(ZERO, high) for level, (_, high) in ends), ZERO))
-    taken = {key for group in groups for key in group.keys}
     for key, component in value.terms.items():
-        if key in taken:
-            continue
         gate = _gate(world, world.roots[key[0]], component, key[1]) if isinstance(component, Ramp) else None
         if key[1] >= t:
             lo, hi = lo + component.start[key[1] - t], hi + component.start[key[1] - t]
@@ -158,7 +150,7 @@ def _bounds_at(world: World, value: Value, t: int) -> tuple[Fraction, Fraction]:
 
 @kept
 def along(world: World, value: Value) -> Along:
-    """Bounds at each edge of the input language (lemma E)."""
+    """Bounds at each edge of the input language (lemma of edges)."""
     return reduce(tighter, (_along(world, v) for v in (value, *rewritten(world, value))))
 
 
@@ -184,7 +176,7 @@ def _component_along(world: World, component: Component, root: int) -> Along:
 
 
 def bounds_where(world: World, value: Value, flag: Value, level: Fraction) -> tuple[Fraction, Fraction]:
-    """Bounds of a value at the positions where `flag` is `level`: at the edges where it can be (lemma E)."""
+    """Bounds of a value at the positions where `flag` is `level`: at the edges where it can be (lemma of edges)."""
     (lo, hi), here, by = bounds(world, value), along(world, value), along(world, flag)
     can = (by[0] <= above(level)) & (below(level) <= by[1])
     lows, highs = here[0][can], here[1][can]
@@ -279,7 +271,7 @@ def tight(world: World, value: Value) -> tuple[Fraction, Fraction]:
 
 
 def _tight(world: World, value: Value, depth: int) -> tuple[Fraction, Fraction]:
-    """Bounds, of the value and of what it is at each piece of its last bend (lemma X)."""
+    """Bounds, of the value and of what it is at each piece of its last bend (lemma of pieces)."""
     (lo, hi), here = bounds(world, value), along(world, value)
     lo, hi = max(lo, Fraction(here[0].min())), min(hi, Fraction(here[1].max()))
     bends = [(k, c) for k, c in value.ramps.items() if not k[1] and world.roots[k[0]].kind == "form" and _side(c)]
@@ -354,14 +346,7 @@ def values_of(world: World, value: Value) -> tuple[Fraction, ...] | None:
 
 def _values_at(world: World, value: Value, t: int) -> tuple[Fraction, ...] | None:
     sets: list[tuple[Fraction, ...] | None] = [(value.const,)]
-    groups = [group for group in together(world, value) if group.lag < t]
-    for group in groups:
-        stored = values_of(world, group.stored)
-        sets.append(None if stored is None else tuple({group.level, *(group.level + v for v in stored)}))
-    taken = {key for group in groups for key in group.keys}
     for (root, lag), component in value.terms.items():
-        if (root, lag) in taken:
-            continue
         known = world.roots[root].values if isinstance(component, Ramp) else None
         if lag >= t:
             sets.append((component.start[lag - t],))

@@ -7,10 +7,11 @@ from fractions import Fraction
 import numpy as np
 
 from verify.checker.values.bounds import along, bounds, values_of
-from verify.checker.values.one_flag import together
+from verify.checker.values.tables import Ramp
 from verify.checker.values.values import (
     ZERO,
     Along,
+    Key,
     Root,
     Value,
     World,
@@ -58,13 +59,26 @@ def _difference_of_sums(world: World, latched: Root) -> None:
 
 @kept
 def joined(world: World, value: Value) -> Value:
-    """The value with the latches of one flag, seen here, as one latch of all that they store: states are linear."""
-    for group in together(world, value):
-        if not group.lag:
-            apart = [(Fraction(-1), Value(ZERO, {key: value.terms[key]})) for key in group.keys]
-            one = latch(world, group.stored, group.flag)
-            value = combine([(Fraction(1), value), *apart, (Fraction(1), one)], group.level)
+    """The value with its latches of one flag as one latch of all that they store (lemma L′): states are linear."""
+    found: dict[str, list[tuple[Key, Ramp]]] = {}
+    for key, part in value.ramps.items():
+        root = world.roots[key[0]]
+        if root.kind == "latch" and not key[1] and part.linear and part.slopes:
+            found.setdefault(root.parts[2].key, []).append((key, part))
+    for parts in found.values():
+        if len(parts) > 1:
+            value = _as_one(world, value, parts)
     return value
+
+
+def _as_one(world: World, value: Value, parts: list[tuple[Key, Ramp]]) -> Value:
+    """The value with these latches, which share their flag, as one."""
+    roots = [world.roots[number] for (number, _), _ in parts]
+    stored = combine([(ramp.slopes[0] / r.parts[0], r.parts[1]) for (_, ramp), r in zip(parts, roots, strict=True)])
+    level = sum((ramp.ys[0] - ramp.slopes[0] * ramp.xs[0] for _, ramp in parts), ZERO)
+    apart = [(Fraction(-1), Value(ZERO, {key: ramp})) for key, ramp in parts]
+    one = latch(world, stored, roots[0].parts[2])
+    return combine([(Fraction(1), value), *apart, (Fraction(1), one)], level)
 
 
 def since(world: World, shape: Value, reset: Value) -> Along | None:
