@@ -59,12 +59,15 @@ def _difference_of_sums(world: World, latched: Root) -> None:
 
 @kept
 def joined(world: World, value: Value) -> Value:
-    """The value with its latches of one flag as one latch of all that they store (lemma L′): states are linear."""
-    found: dict[str, list[tuple[Key, Ramp]]] = {}
+    """The value with its latches of one flag, which store functions of one number, as one latch of what they store
+    together (lemma L′): states are linear.
+    """
+    found: dict[tuple[str, Key], list[tuple[Key, Ramp]]] = {}
     for key, part in value.ramps.items():
         root = world.roots[key[0]]
-        if root.kind == "latch" and not key[1] and part.linear and part.slopes:
-            found.setdefault(root.parts[2].key, []).append((key, part))
+        if root.kind == "latch" and not key[1] and part.linear and part.slopes and len(root.parts[1].terms) == 1:
+            (number,) = root.parts[1].terms
+            found.setdefault((root.parts[2].key, number), []).append((key, part))
     for parts in found.values():
         if len(parts) > 1:
             value = _as_one(world, value, parts)
