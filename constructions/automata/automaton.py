@@ -72,8 +72,8 @@ class Automaton(Construction):
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """What the states answer, in the order of the minimal table."""
-        return tuple(dict.fromkeys(self.least.outputs))
+        """What the states answer, in the order of the minimal table; those that no word leads to behind."""
+        return tuple(dict.fromkeys((*self.least.outputs, *self.given.outputs)))
 
     def alphabet(self) -> Alphabet:
         return Alphabet.of(*dict.fromkeys((*self.given.letters, *self.classes)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from automata.fa.dfa import DFA
 
-from compiler.automata.table import minimal
+from compiler.automata.table import Table, minimal
 from compiler.automata.word import automaton
 from compiler.driver import run_blocks
 from compiler.interpreter import interpret
@@ -91,6 +91,13 @@ def test_numbers_of_a_level_keep_their_bounds() -> None:
     """A level's number is a sum of latched ramps; no number of a deep cascade grows with its depth."""
     compiled = Automaton(table=table_json(NAMED["d-8"].make())).compiled()
     assert compiled.lane_bounds().max() < 64
+
+
+def test_a_class_that_no_word_leads_to_is_a_token_all_the_same() -> None:
+    rows = ((0, 0), (0, 1))
+    construction = Automaton(table=table_json(Table(("a", "b"), rows, 0, ("no", "yes"), ("p", "q"))))
+    assert construction.classes == ("no", "yes") and construction.tasks() and construction.asks()
+    assert len(construction.compiled().blocks) <= 1
 
 
 def test_the_promise_of_every_length_is_said() -> None:
