@@ -8,6 +8,7 @@ numbers on float64 arrays, thousands of times faster; `compiled.interpret` choos
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 
 import numpy as np
@@ -42,16 +43,29 @@ def interpret(
     ids = None if tokens is None else np.asarray(tokens)
     if ids is not None and circuit.alphabet is not None:
         ids = token_ids(ids, circuit.alphabet.size)
-    readers = {s: circuit.graph.out_degree(s) for s in circuit.streams}
+    needed = _needed(wanted)
+    readers = Counter(source for stream in needed for source in set(stream.inputs))
     like = _shape_of_run(ids, inputs, dtype)
     values: dict[Stream, np.ndarray] = {}
-    for stream in circuit.streams:
+    for stream in (s for s in circuit.streams if s in needed):
         values[stream] = _value(stream, values, ids, inputs, like, dtype)
         for source in set(stream.inputs):
             readers[source] -= 1
             if readers[source] == 0 and source not in wanted:
                 del values[source]
     return {stream: values[stream] for stream in wanted}
+
+
+def _needed(wanted: Collection[Stream]) -> set[Stream]:
+    """These streams and all that they are made of."""
+    found: set[Stream] = set()
+    left = list(wanted)
+    while left:
+        stream = left.pop()
+        if stream not in found:
+            found.add(stream)
+            left += stream.inputs
+    return found
 
 
 def _kept(keep: Collection[Stream], circuit: Circuit) -> set[Stream]:

@@ -8,13 +8,11 @@ from itertools import chain
 
 import numpy as np
 
+from verify.scores import Scored, Scores, Split, at_every_position, of_distinct_rows
 from verify.tasks.task import IGNORED, Batch, Task
 
-Scores = Callable[[np.ndarray], np.ndarray]
-"""Token ids (batch, length) to scores (batch, length, tokens)."""
-
 EXHAUSTIVE_LIMIT = 20_000
-_SCORES_PER_BATCH = 1 << 22  # beyond, fresh pages take as long as the arithmetic
+_NUMBERS_PER_BATCH = 1 << 22  # beyond, fresh pages take as long as the arithmetic
 _SCORES_OF_AUTO = 1 << 31
 
 
@@ -28,6 +26,7 @@ class Verification:
     other token (negative where one was wrong); failure: (case, tokens, position) of the first
     wrong answer or differing score, None if there is none; within: whether all scores were as near as promised;
     share: the largest error of an output over what it may be, None where the promise is for bits.
+    left_out: adversarial sequences that were not run, because they would take too long.
     """
 
     sequences: int = 0
@@ -39,6 +38,7 @@ class Verification:
     failure: tuple[str, list[int], int] | None = None
     within: bool = True
     share: float | None = None
+    left_out: int = 0
 
     @property
     def accuracy(self) -> float:
@@ -59,6 +59,7 @@ class Verification:
             self.failure or other.failure,
             self.within and other.within,
             max((s for s in (self.share, other.share) if s is not None), default=None),
+            self.left_out + other.left_out,
         )
 
     def to_json(self) -> dict:
@@ -70,7 +71,11 @@ class Verification:
             "exact_sequences": self.exact_sequences,
             "bit_exact": self.bit_exact if self.sequences else None,
             "margin": self.margin if np.isfinite(self.margin) else None,
-        } | ({} if self.share is None else {"share_of_bound": self.share})
+        } | {
+            name: value
+            for name, value in {"share_of_bound": self.share, "left_out": self.left_out or None}.items()
+            if value is not None
+        }
 
 
 @dataclass(frozen=True)
@@ -102,68 +107,130 @@ def check(
 def check_forms(
     forms: Sequence[CheckedForm], reference: Scores, batches: Iterable[Batch], bound: float = 0.0
 ) -> list[Verification]:
-    """`check` for every form of a model on the same sequences, for which the reference is asked once."""
+    """`check` for every form of a model on the same sequences, for which the reference is asked once.
+
+    Where the reference and all forms are `Split` and the promise is for bits, each distinct row is scored once.
+    """
     totals = [Verification() for _ in forms]
     for batch in batches:
-        expected = reference(batch.tokens)
+        found = [_Found(batch, bound) for _ in forms]
+        for scored in _scored(forms, reference, batch.tokens, bound):
+            for each, form, scores in zip(found, forms, scored.found, strict=True):
+                each.add(scored, scores, form.widened(scored.expected))
         for i, form in enumerate(forms):
-            totals[i] = totals[i] + _check_batch(form.scores(batch.tokens), form.widened(expected), batch, bound)
+            totals[i] = totals[i] + found[i].verification()
             form.progress(len(batch))
     return totals
 
 
-def _check_batch(scores: np.ndarray, expected: np.ndarray, batch: Batch, bound: float) -> Verification:
-    same = scores == expected
-    near = np.abs(scores.astype(np.float64) - expected) <= bound if bound else same
-    differs = ~near.all(axis=-1)
-    asked = batch.labels != IGNORED
-    margins = np.full(batch.tokens.shape, np.inf)
-    margins[asked] = _margins(scores[asked], batch.labels[asked])
-    wrong = ~(margins > 0)
-    failure = None
-    if differs.any() or wrong.any():
-        row, position = np.argwhere(differs | wrong)[0]
-        failure = (batch.case or "random", batch.tokens[row].tolist(), int(position))
-    return Verification(
-        len(batch),
-        int(asked.sum()),
-        int((~wrong[asked]).sum()),
-        int((~wrong.any(axis=1)).sum()),
-        bool(same.all()),
-        float(margins.min(initial=np.inf)),
-        failure,
-        not differs.any(),
-    )
+def _scored(forms: Sequence[CheckedForm], reference: Scores, tokens: np.ndarray, bound: float) -> Iterator[Scored]:
+    models = [form.scores for form in forms]
+    splits = [model for model in models if isinstance(model, Split)]
+    if isinstance(reference, Split) and len(splits) == len(models) and not bound:
+        return of_distinct_rows(splits, reference, tokens)
+    return at_every_position(models, reference, tokens)
 
 
-def _margins(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """How far each answer leads the best other token: (queries,); NaN scores count as wrong."""
-    rows = np.arange(len(labels))
-    answer = scores[rows, labels].astype(np.float64)
-    others = scores.copy()
-    others[rows, labels] = -np.inf
-    return answer - others.max(axis=-1, initial=-np.inf)
+class _Found:
+    """What is found of one form on one batch."""
+
+    def __init__(self, batch: Batch, bound: float):
+        self.batch, self.bound = batch, bound
+        self.labels = batch.labels.reshape(-1)
+        self.differs = np.zeros(batch.tokens.size, dtype=bool)
+        self.margins = np.full(batch.tokens.size, np.inf)
+        self.same = True
+
+    def add(self, scored: Scored, scores: np.ndarray, expected: np.ndarray) -> None:
+        """Scores of some positions, and what they should be."""
+        near = equal = (scores == expected).all(axis=-1)
+        if self.bound:
+            near = (np.abs(scores.astype(np.float64) - expected) <= self.bound).all(axis=-1)
+        self.same &= bool(equal.all())
+        self.differs[scored.where] = ~near[scored.row]
+        asked = self.labels[scored.where] != IGNORED
+        where, row = scored.where[asked], scored.row[asked]
+        self.margins[where] = _margins(scores, row, self.labels[where])
+
+    def verification(self) -> Verification:
+        """The sum of it."""
+        batch, shape = self.batch, self.batch.tokens.shape
+        differs, margins = self.differs.reshape(shape), self.margins.reshape(shape)
+        wrong, asked = ~(margins > 0), batch.labels != IGNORED
+        failure = None
+        if differs.any() or wrong.any():
+            row, position = np.argwhere(differs | wrong)[0]
+            failure = (batch.case or "random", batch.tokens[row].tolist(), int(position))
+        return Verification(
+            len(batch),
+            int(asked.sum()),
+            int((~wrong[asked]).sum()),
+            int((~wrong.any(axis=1)).sum()),
+            self.same,
+            float(margins.min(initial=np.inf)),
+            failure,
+            not differs.any(),
+        )
+
+
+def _margins(scores: np.ndarray, row: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """How far each answer leads the best other token: (queries,); NaN scores count as wrong.
+
+    scores: (rows, tokens); row, labels: (queries,), the row and the answer of each query.
+    """
+    needed, row = np.unique(row, return_inverse=True)
+    others = scores[needed]
+    answer = others[row, labels].astype(np.float64)
+    every, best = np.arange(len(others)), others.argmax(axis=-1)
+    first = others[every, best]
+    others[every, best] = -np.inf
+    second = others.max(axis=-1, initial=-np.inf)
+    return answer - np.where(best[row] == labels, second[row], first[row])
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is run of a task: how many sequences in which batches, and how many hard ones are left out."""
+
+    count: int
+    batches: Iterator[Batch]
+    left_out: int = 0
 
 
 def chosen_batches(
-    task: Task, mode: str, samples: int, seed: int, tokens: int, adversarial: bool = True
-) -> tuple[int, Iterator[Batch]]:
-    """(how many sequences, their batches): adversarial cases first, then every sequence or random ones.
+    task: Task, mode: str, samples: int, seed: int, tokens: int, adversarial: bool = True, widest: int = 0
+) -> Chosen:
+    """Adversarial cases first, then every sequence or random ones.
 
-    mode: "exhaustive", "random", "none", or "auto": exhaustive up to 20,000 sequences, else random ones, fewer
-    than `samples` where they would have more than 2^31 scores. `tokens` is the vocabulary, which
-    bounds the batch size. A promise about random inputs leaves the adversarial cases out.
+    mode: "exhaustive", "random", "none", or "auto": exhaustive up to 20,000 sequences, else adversarial and random ones
+    as long as they have no more than 2^31 scores together, at least one of each case and one random. `tokens` is the
+    vocabulary. widest: numbers that a position takes at most, which bound a batch; by default, scores. A promise about
+    random inputs leaves the adversarial cases out.
     """
     if mode == "none":
-        return 0, iter(())
-    size = max(1, _SCORES_PER_BATCH // (task.length * tokens))
+        return Chosen(0, iter(()))
+    size = max(1, _NUMBERS_PER_BATCH // (task.length * (widest or tokens)))
     cases = list(task.adversarial()) if adversarial else []
-    count = sum(len(batch) for batch in cases)
-    if mode == "exhaustive" or (mode == "auto" and task.exhaustive_count() <= EXHAUSTIVE_LIMIT):
-        return count + task.exhaustive_count(), chain(split(cases, size), task.exhaustive(batch_size=size))
+    every = mode == "exhaustive" or (mode == "auto" and task.exhaustive_count() <= EXHAUSTIVE_LIMIT)
+    most = max(1, _SCORES_OF_AUTO // (task.length * tokens))
+    run = list(spread(cases, most)) if mode == "auto" and not every else cases
+    count, left_out = sum(map(len, run)), sum(map(len, cases)) - sum(map(len, run))
+    if every:
+        return Chosen(count + task.exhaustive_count(), chain(split(run, size), task.exhaustive(batch_size=size)))
     if mode == "auto":
-        samples = min(samples, task.most_random, max(1, _SCORES_OF_AUTO // (task.length * tokens)))
-    return count + samples, chain(split(cases, size), task.random(samples, seed, batch_size=size))
+        samples = min(samples, task.most_random, max(1, most - count))
+    return Chosen(count + samples, chain(split(run, size), task.random(samples, seed, batch_size=size)), left_out)
+
+
+def spread(cases: Sequence[Batch], most: int) -> Iterator[Batch]:
+    """At most so many sequences of all cases together, but one of each: the first, the last, and evenly between."""
+    shares, left = [0] * len(cases), most
+    for done, i in enumerate(sorted(range(len(cases)), key=lambda i: len(cases[i]))):
+        shares[i] = max(1, min(len(cases[i]), left // (len(cases) - done)))
+        left -= shares[i]
+    for case, share in zip(cases, shares, strict=True):
+        rows = np.linspace(0, len(case) - 1, share).round().astype(int)
+        yield Batch(case.tokens[rows], case.labels[rows], case.case)
 
 
 def split(batches: Iterable[Batch], size: int) -> Iterator[Batch]:

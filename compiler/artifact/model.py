@@ -228,7 +228,14 @@ class Stack(nn.Module):
 
     def logits(self, stream: Tensor) -> Tensor:
         """The last stream (b, l, d_model) through the head: (b, l, vocab)."""
-        return self.head(stream if self.final_norm is None else self.final_norm(stream))
+        return self.head(self._normed(stream))
+
+    def before_head(self, tokens: Tensor) -> Tensor:
+        """What the head reads, (b, l, d_model), of token ids (b, l); raises like `forward`."""
+        return self._normed(self.hidden(tokens, len(self.blocks)))
+
+    def _normed(self, stream: Tensor) -> Tensor:
+        return stream if self.final_norm is None else self.final_norm(stream)
 
 
 # Everything is built on the meta device and then given its tensors: initialising a vocabulary of 50,257 rows

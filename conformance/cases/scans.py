@@ -28,6 +28,7 @@ class Row:
     heads times channels is d_inner. decay: what A is drawn from. step: what Δ, as it is given, is drawn from.
     u, b, c: the largest operands; values: what u is drawn from instead. skip, gate: whether there are D and z;
     each_skip: whether D has a number for each channel of a head.
+    spike: a position and its step; u is 0 there.
     documents: lengths of packed sequences.
     cuts: where the sequence is cut into pieces. last: whether the last state is asked for.
     """
@@ -60,6 +61,7 @@ class Row:
     last: bool = False
     dtype: torch.dtype = torch.float32
     only: str = ""
+    spike: tuple[int, float] | None = None
 
 
 BOTH = (KEEP, ERASE)
@@ -114,6 +116,10 @@ ROWS = (
     Row(
         *(), stage="skip and gate", name="skip of channels", asks="D u, each channel of a head with its own D",
         length=5, skip=True, heads=3, each_skip=True, only="ssd",
+    ),
+    Row(
+        *(), stage="skip and gate", name="skip of 40 channels", asks="D of channels beyond a tile of 32", length=5,
+        skip=True, heads=2, channels=40, each_skip=True, only="ssd",
     ),
     Row(stage="skip and gate", name="gate", asks="a factor silu(z)", length=7, gate=True),
     Row(stage="skip and gate", name="skip and gate", asks="the gate acts on C·h + D u", length=7, skip=True, gate=True),
@@ -230,6 +236,10 @@ ROWS = (
         u=3001, columns=1, c=1, last=True, cuts=(3, 17), batch=2, groups=2,
     ),
     Row(
+        *(), stage="precision", name="a step of 2^24", asks="exponents are added up in each chunk, not from 0",
+        length=80, decay=(ERASE,), spike=(15, 2.0**24), u=1, b=1, c=1,
+    ),
+    Row(
         *(), stage="dtype", name="bfloat16", asks="operands in bfloat16", length=20, decay=BOTH, step=(0, 1),
         dtype=BF16, skip=True,
     ),
@@ -240,6 +250,14 @@ ROWS = (
     Row(
         *(), stage="dtype", name="bfloat16, long state", asks="a state beyond 256 beside bfloat16 operands", length=40,
         u=100, dtype=BF16, columns=1, c=1, last=True,
+    ),
+    Row(
+        *(), stage="dtype", name="bfloat16, carried", asks="a state beyond 256, where blocks of positions meet",
+        length=300, heads=8, channels=4, u=100, dtype=BF16, columns=1, c=1, last=True,
+    ),
+    Row(
+        *(), stage="dtype", name="float16, carried", asks="a state beyond 2048, where blocks of positions meet",
+        length=300, heads=8, channels=4, u=1000, dtype=torch.half, columns=1, c=1, last=True,
     ),
 )  # fmt: skip
 
@@ -270,10 +288,14 @@ def _rendered(op: str, row: Row) -> Case:
     own = 1 if op == "ssd" else row.channels
     n_decays = 1 if op == "ssd" else row.columns
     time, sizes = (row.batch, row.length), (row.heads, row.channels)
+    u = draw.of(row.values, (*time, *sizes)) if row.values else draw.integers((*time, *sizes), row.u)
+    steps = draw.of(row.step, (*time, row.heads, own))
+    if row.spike:
+        steps[:, row.spike[0]], u[:, row.spike[0]] = row.spike[1], 0
     inputs = assemble(
         op,
-        draw.of(row.values, (*time, *sizes)) if row.values else draw.integers((*time, *sizes), row.u),
-        draw.of(row.step, (*time, row.heads, own)),
+        u,
+        steps,
         _spread(row.decay, (row.heads, own, n_decays)),
         draw.integers((*time, row.groups, row.columns), row.b),
         draw.integers((*time, row.groups, row.columns), row.c),

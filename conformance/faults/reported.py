@@ -290,6 +290,7 @@ REPORTED: dict[tuple[str, str], Reported] = {
     (_SCAN, "group of a vector of four channels"): Reported("groups", "", unforeseen.group_of_four_channels),
     (_SCAN, "last of odd columns lost at 1,024"): Reported("crossing", "", unforeseen.odd_column_lost),
     (_SCAN, "exp to 1e-3 in columns beyond 16"): Reported("accuracy", "", unforeseen.coarse_beyond_a_tile),
+    (_SCAN, "state handed on in the dtype of u"): Reported("dtype", "", unforeseen.carried_in_the_input_s_dtype),
     (_SSD, "padding clamped from below"): Reported("last state", "", unforeseen.padding_clamped),
     (_SSD, "document at a chunk missed after a state"): Reported(
         "packed", "", unforeseen.document_at_a_chunk_missed
@@ -299,6 +300,8 @@ REPORTED: dict[tuple[str, str], Reported] = {
     ),
     (_SSD, "C read with the strides of B"): Reported("crossing", "", unforeseen.strides_of_B),
     (_SSD, "state read in whole tiles of columns"): Reported("crossing", "", unforeseen.state_read_in_whole_tiles),
+    (_SSD, "D of the first block of 32"): Reported("skip and gate", "", unforeseen.skip_of_the_first_block),
+    (_SSD, "exponents added up from 0"): Reported("precision", "", unforeseen.exponents_from_0),
     (_STEP, "copy of a state updated"): Reported("crossing", "", unforeseen.copy_updated),
     (_CONV, "bias after swish, of two taps"): Reported("crossing", "", unforeseen.bias_after_swish),
     (_CONV, "bias of whole vectors of channels"): Reported("crossing", "", unforeseen.bias_of_whole_vectors),

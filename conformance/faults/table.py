@@ -185,10 +185,10 @@ MARK = "<!-- table -->\n"
 
 def write(page: Path) -> list[Row]:
     """Put the table behind the mark on a page, in place of what stands there."""
-    before, mark, _ = page.read_text("utf-8").partition(MARK)
-    if not mark:
+    if MARK not in page.read_text("utf-8"):
         raise ValueError(f"{page} has no line {MARK.strip()}, behind which the table would stand.")
     found = list(rows())
+    before, mark, _ = page.read_text("utf-8").partition(MARK)  # read now: what was written meanwhile stays
     page.write_text(f"{before}{mark}\n{text(found)}\n", "utf-8")
     return found
 

@@ -127,3 +127,43 @@ def rows_wrap(right: Right, given: Given) -> Any:
     begins = [i * size % 2**16 for i in range(len(x))]
     rows: list[Tensor] = [flat[begin : begin + size].reshape(x.shape[1:]) for begin in begins]
     return right(**(given | {"x": torch.stack(rows)}))
+
+
+def carried_in_the_input_s_dtype(right: Right, given: Given) -> Any:
+    """The state is handed on every 32 steps in the dtype of u."""
+    length = given["u"].shape[2]
+    if given.get("seq_idx") is not None:
+        return right(**given)
+    timed = [name for name in ("u", "delta", "B", "C", "z") if given.get(name) is not None]
+    state, ys = given.get("initial_state"), []
+    for start in range(0, length, 32):
+        now = given | {name: given[name][..., start : start + 32] for name in timed}
+        handed = None if state is None else state.to(given["u"].dtype if start else state.dtype).float()
+        y, state = right(**(now | {"initial_state": handed}))
+        ys.append(y)
+    return torch.cat(ys, -1), state
+
+
+def skip_of_the_first_block(right: Right, given: Given) -> Any:
+    """A block of 32 channels of a head reads D from its begin."""
+    if given.get("D") is not None and given["D"].dim() == 2:
+        given["D"] = given["D"][:, torch.arange(given["D"].shape[1]) % 32]
+    return right(**given)
+
+
+def exponents_from_0(right: Right, given: Given) -> Any:
+    """One float32 sum of exponents over the whole sequence, of which each decay is a difference. Only here, where
+    nothing stands around the recurrence."""
+    around = ("D", "z", "dt_bias", "initial_states", "seq_idx", "dt_limit")
+    if given.get("dt_softplus") or any(given.get(name) is not None for name in around):
+        return right(**given)
+    x, dt, heads = given["x"].float(), given["dt"].float(), given["x"].shape[2]
+    B, C = (given[name].float().repeat_interleave(heads // given[name].shape[2], dim=2) for name in ("B", "C"))
+    total = F.pad((dt * given["A"].float()).cumsum(1), (0, 0, 1, 0))
+    state = torch.zeros(*x.shape[:1], *x.shape[2:], B.shape[-1])
+    ys = []
+    for t in range(x.shape[1]):
+        written = (dt[:, t, :, None] * x[:, t])[..., None] * B[:, t, :, None]
+        state = torch.exp(total[:, t + 1] - total[:, t])[..., None, None] * state + written
+        ys.append((state * C[:, t, :, None]).sum(-1))
+    return torch.stack(ys, 1).to(given["x"].dtype), state

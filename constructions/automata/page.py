@@ -84,7 +84,7 @@ A group would need a state that turns: an eigenvalue below 0, or a complex one. 
 ## What is proved
 
 That the weights compute the circuit exactly, that the circuit answers what the automaton answers, and that every
-special token scores below; all of it for every length, as [the proofs](proofs.md) tell (lemmas L′, V and ∞). The
+special token scores below; all of it for every length, as [the proofs](proofs.md) tell (*latches of one flag*, *every length*). The
 checker knows the table as you gave it and nothing of its decomposition: it walks circuit and automaton side by side
 over all that can be reached.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -23,14 +24,16 @@ from compiler.driver import Compiled
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.examples import shown_example
 from constructions.checkpoints.guarantee import NOT_ASKED, Proof, stated_task
+from constructions.checkpoints.scores import module_scores, reference_scores
 from constructions.command.requests import check_exhaustive
 from constructions.construction import CircuitFamily
 from verify import obstructions
-from verify.check import CheckedForm, Scores, Verification, check, check_forms, chosen_batches
+from verify.check import CheckedForm, Verification, check, check_forms, chosen_batches
 from verify.generation import check_generation
 from verify.numbers import check_numbers
 from verify.probe import first_divergence
 from verify.random_codes import interval
+from verify.scores import Scores, Split
 from verify.tasks.chain import ChainTask
 from verify.tasks.task import Task
 
@@ -77,21 +80,29 @@ def verify_forms(
     """`verify` for several forms on the same sequences, which are drawn and interpreted once."""
     if built.over_numbers:
         return [_verify_numbers(built, form.stack, mode, samples, seed, form.progress) for form in forms]
+    reference = reference_scores(built.compiled)
     tokens = built.compiled.source.alphabet.size
     widened = lambda bare: (lambda letters: letters) if bare or built.model is None else built.model.over_vocabulary
     check_exhaustive(built.construction, mode)
     results: list[dict[str, Verification]] = [{} for _ in forms]
     hard = built.construction.promise() != "random"
+    models = [module_scores(form.stack) for form in forms]
     for task in built.construction.tasks() if tasks is None else tasks:
-        count, batches = chosen_batches(task, mode, samples, seed, tokens, adversarial=hard)
+        chosen = chosen_batches(task, mode, samples, seed, tokens, hard, _widest(models))
         checked = [
-            CheckedForm(module_scores(form.stack), widened(form.bare), form.progress(task.name, count))
-            for form in forms
+            CheckedForm(model, widened(form.bare), form.progress(task.name, chosen.count))
+            for form, model in zip(forms, models, strict=True)
         ]
-        found = check_forms(checked, built.compiled.interpret, batches, built.compiled.error_bound or 0.0)
+        found = check_forms(checked, reference, chosen.batches, built.compiled.error_bound or 0.0)
         for result, verification in zip(results, found, strict=True):
-            result[task.describe()] = verification
+            result[task.describe()] = replace(verification, left_out=chosen.left_out)
     return results
+
+
+def _widest(models: Sequence[Scores]) -> int:
+    """Numbers that a position takes at most in models that score distinct rows alone; 0 where one does not."""
+    widths = [model.widest for model in models if isinstance(model, Split)]
+    return max(widths) if len(widths) == len(models) else 0
 
 
 def _verify_numbers(built: Built, stack: NumericStack, mode: str, samples: int, seed: int, progress) -> dict:
@@ -107,16 +118,6 @@ def _verify_numbers(built: Built, stack: NumericStack, mode: str, samples: int, 
         advance = progress(task.name, sum(map(len, batches)))
         results[task.describe()] = check_numbers(stack.run, exact, batches, within, advance)
     return results
-
-
-def module_scores(stack: Callable[[torch.Tensor], torch.Tensor]) -> Scores:
-    """Token ids (batch, length) to the stack's scores as float32 arrays."""
-
-    def scores(ids: np.ndarray) -> np.ndarray:
-        with torch.no_grad():
-            return stack(torch.from_numpy(ids)).float().numpy()
-
-    return scores
 
 
 def passed(built: Built, results: dict[str, Verification]) -> bool:

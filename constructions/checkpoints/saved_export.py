@@ -174,6 +174,6 @@ def _stepped(
     size, few = built.compiled.source.token_alphabet.size, min(samples, STEPPED)
     results = {}
     for task in built.construction.tasks():
-        batches = chosen_batches(task, "random", few, built.construction.seed + 2, size, adversarial=False)[1]
+        batches = chosen_batches(task, "random", few, built.construction.seed + 2, size, adversarial=False).batches
         results[f"{task.describe()}, token by token"] = check(scores, expected, batches)
     return results

@@ -92,12 +92,24 @@ def show_report(report: dict) -> None:
         console.print(f"not for the CUDA kernels of mamba_ssm: {sentence}")
     for number, task in enumerate((report.get("verification") or {"tasks": ()})["tasks"], start=1):
         console.print(f"task {number}: {task}")
+    for left_out in _left_out(report):
+        console.print(left_out)
     for name, rate in report.get("contrasts", {}).items():
         console.print(f"on the same data, {name}: {100 * rate:.1f} % of the sequences right")
     if "runtime" in report:
         console.print(f"ran on: {report['runtime']}")
     if report["out"]:
         console.print(f"checkpoint: {report['out']}")
+
+
+def _left_out(report: dict) -> Iterator[str]:
+    """Why fewer sequences were run than there are hard ones."""
+    for number, row in enumerate((report.get("verification") or {"tasks": {}})["tasks"].values(), start=1):
+        if row.get("left_out"):
+            yield (
+                f"task {number}: {row['left_out']:,} adversarial sequences were left out, for all would have more "
+                "than 2^31 scores; --verify random runs all"
+            )
 
 
 def _counted(number: int, what: str) -> str:

@@ -60,11 +60,14 @@ def verify(
 
     for task in construction.tasks():
         tokens = compiled.source.token_alphabet.size
-        count, batches = chosen_batches(task, mode, samples, construction.seed, tokens, adversarial=hard)
+        chosen = chosen_batches(task, mode, samples, construction.seed, tokens, adversarial=hard)
         exact = lambda ids: compiled.run(ids, dtype)
-        results[task.describe()] = check(exact, compiled.interpret, batches, progress(task.name, count))
+        found = check(exact, compiled.interpret, chosen.batches, progress(task.name, chosen.count))
+        results[task.describe()] = replace(found, left_out=chosen.left_out)
         if mode != "none":
-            some = chosen_batches(task, "random", min(samples, MODULE_SEQUENCES), construction.seed, tokens, hard)[1]
+            some = chosen_batches(
+                task, "random", min(samples, MODULE_SEQUENCES), construction.seed, tokens, hard
+            ).batches
             near = check(by_module, exact, some, bound=NEAR)
             results[f"{task.describe()}{MODULE}"] = replace(near, share=None)
     return results

@@ -25,6 +25,7 @@ from compiler.artifact.package import bare_sizes
 from compiler.errors import CompileError
 from constructions.checkpoints import artifact
 from constructions.checkpoints.built import Built, build
+from constructions.checkpoints.scores import module_scores
 from constructions.construction import Construction
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.places import Arch
@@ -173,7 +174,7 @@ def _built(construction: Construction) -> _OnNetwork | _OnMixer:
 def _batches(construction: Construction, tokens: int, mode: str, samples: int, seed: int) -> Iterator[Batch]:
     """Cases that attack, then all sequences or random ones: few at a time where they are long, and of each case two."""
     for task in tasks_of(construction):
-        _, batches = chosen_batches(task, mode, samples, seed, tokens)
+        batches = chosen_batches(task, mode, samples, seed, tokens).batches
         if mode == "random":
             batches = split(map(_two_of_a_case, batches), max(1, LONG_TOKENS // task.length))
         yield from batches
@@ -216,7 +217,7 @@ class _OnNetwork:
         compiled, tokens = self.built.compiled, self.built.compiled.source.token_alphabet.size
         batches = lambda: _batches(self.construction, tokens, mode, samples, seed)
         yield _run("exact numbers", self.construction, self._exact, compiled.interpret, batches())
-        module = artifact.module_scores(compiled.module(form="fft"))
+        module = module_scores(compiled.module(form="fft"))
         yield _run("torch module", self.construction, module, self._exact, batches(), network.NEAR)
 
     def _exact(self, ids: np.ndarray) -> np.ndarray:
@@ -231,7 +232,7 @@ class _OnNetwork:
         for name, changed in plants(dict(compiled.module().named_parameters()), seed):
             module = compiled.module()
             module.get_parameter(name).data = changed
-            seen += not check(artifact.module_scores(module), self._exact, some, bound=network.NEAR).passed
+            seen += not check(module_scores(module), self._exact, some, bound=network.NEAR).passed
         return Plants(PLANTS, seen, None)
 
 
@@ -249,10 +250,10 @@ class _OnMixer:
     def runs(self, mode: str, samples: int, seed: int) -> Iterator[Run]:
         built, dtype = self.built, self.built.compiled.dtype
         batches = lambda: _batches(self.construction, built.compiled.source.alphabet.size, mode, samples, seed)
-        yield _run("mamba_ssm", self.construction, artifact.module_scores(built.stack()), self._reference, batches())  # type: ignore[arg-type]
+        yield _run("mamba_ssm", self.construction, module_scores(built.stack()), self._reference, batches())  # type: ignore[arg-type]
         with TemporaryDirectory() as directory:
             artifact.save(built, {}, Path(directory) / "checkpoint")
-            loaded = artifact.module_scores(artifact.hugging_face(Path(directory) / "checkpoint", dtype))
+            loaded = module_scores(artifact.hugging_face(Path(directory) / "checkpoint", dtype))
             yield _run("transformers", self.construction, loaded, self._reference, batches())
 
     def _reference(self, ids: np.ndarray) -> np.ndarray:
@@ -268,7 +269,7 @@ class _OnMixer:
             for name, changed in plants(model.tensors, seed):  # type: ignore[union-attr]
                 tensors = model.tensors | {name: changed}  # type: ignore[union-attr]
                 stack = Stack.from_language_model(model.config, tensors)  # type: ignore[union-attr]
-                scores = artifact.module_scores(artifact.in_dtype(stack, built.compiled.dtype))
+                scores = module_scores(artifact.in_dtype(stack, built.compiled.dtype))
                 seen += not check(scores, self._reference, some).passed
                 save_file(tensors, path, {"format": "pt"})
                 differing += bool(weight_differences(path, model.tensors))  # type: ignore[union-attr]

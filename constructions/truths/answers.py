@@ -10,7 +10,7 @@ from verify.tasks.task import IGNORED, Batch
 def answered(construction, batch: Batch) -> float:
     """The share of labels that the bare real module answers: above every other token."""
     from compiler.artifact.package import bare
-    from constructions.checkpoints.artifact import module_scores
+    from constructions.checkpoints.scores import module_scores
 
     compiled = construction.compiled()
     scores = module_scores(bare(compiled))(batch.tokens)

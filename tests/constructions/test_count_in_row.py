@@ -15,6 +15,7 @@ from compiler.language.source import Tokens
 from compiler.language.words import count
 from constructions.checkpoints import artifact
 from constructions.checkpoints.built import build
+from constructions.checkpoints.scores import module_scores
 from constructions.polynomials.count_in_row import CountInRow, on_polynomial_s6
 from constructions.polynomials.degree_gap import last_output
 from verify.tasks.count_in_row import run_lengths
@@ -94,6 +95,6 @@ def test_long_runs_are_cut_off_before_the_head_where_scores_would_outgrow_the_dt
     built = build(construction)
     assert construction.capped and len(built.compiled.blocks) == layers == construction.bound()["layers"]
     digits = np.array([[1] * 900, [1] * 450 + [0] + [1] * 449])
-    scores = artifact.module_scores(built.bare_stack())(digits)
+    scores = module_scores(built.bare_stack())(digits)
     assert (scores.argmax(-1) == [[2 + min(n, 400) for n in run_lengths(row)] for row in digits.tolist()]).all()
     assert not CountInRow(largest=64).capped

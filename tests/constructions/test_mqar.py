@@ -17,6 +17,7 @@ from compiler.language.codebook import balanced, balanced_length
 from constructions.checkpoints import artifact
 from constructions.checkpoints.artifact import passed, verify
 from constructions.checkpoints.built import build
+from constructions.checkpoints.scores import module_scores
 from constructions.selectivity.mqar import MQAR
 from verify.check import Verification, check
 from verify.tasks.mqar import AllStrings, BenchmarkLayout, PaperLayout
@@ -283,7 +284,7 @@ def test_free_signs_recall_the_sum_of_values_by_overlaps_of_codes():
         )
         expected = book @ (read + np.zeros(book.shape[1]))
         assert [scores[names.index(f"v{i}")] for i in range(2)] == expected.tolist(), row
-    module = artifact.module_scores(artifact.in_dtype(artifact.bare(compiled), "float32"))
+    module = module_scores(artifact.in_dtype(artifact.bare(compiled), "float32"))
     for row in rows[-50:]:
         assert np.array_equal(module(np.array([row])), compiled.interpret(np.array([row])).astype(np.float32))
 

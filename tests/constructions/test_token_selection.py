@@ -60,7 +60,7 @@ def test_long_random_inputs_on_the_network(name):
     assert compiled.fits_float64
     (task,) = construction.tasks()
     tokens = compiled.source.token_alphabet.size
-    _, batches = chosen_batches(task, "random", 6, 0, tokens)
+    batches = chosen_batches(task, "random", 6, 0, tokens).batches
     result = check(lambda ids: compiled.run(ids, np.float64), lambda ids: compiled.run(ids, np.float64), batches)
     assert result.queries and result.correct == result.queries
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from compiler.runtime import real_block
-from constructions.checkpoints.artifact import module_scores
 from constructions.checkpoints.built import build
+from constructions.checkpoints.scores import module_scores
 from constructions.experiments.control_model import ControlModel
 from constructions.experiments.impossible import four_leads, keep_one_block, linear_ceiling
 from constructions.selectivity.keep_nth import KeepNth

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -78,44 +78,48 @@ def _behind_a_gate(self: items.Items, root: Root, slope: Fraction, gate: Value, 
     self.products.setdefault((lag, None), []).append((slope, (gate, of_root(root, Fraction(1)))))
 
 
+def _mirrored(_step: states.Step, columns: Sequence[states.Column]) -> tuple[list[states.Column], list]:
+    return list(columns), []
+
+
 NOTHING: Callable = lambda *_: None
 RULES: dict[str, tuple] = {
-    "E, bounds along walks": (language.Language, "graph", _one_state()),
-    "D, a sum less its latch is a count": (latches, "_difference_of_sums", NOTHING),
-    "D′, sums that are forms": (bounds, "_folded", lambda *_: iter(())),
-    "M, distinct letters": _edges(distinct=False),
-    "M, edges that are taken once": _edges(repeats=True),
-    "W, rectified forms of letters": (mass, "_of_form", lambda *_: iter(())),
-    "F, writes that stop themselves": (once, "_one", NOTHING),
-    "F, running sums that stop themselves": (once, "_memories", _of_memories),
-    "K, counts that are reset": (states, "counted", _refused),
-    "K, huge steps may round": (mamba, "_loose", _refused),
-    "L, latches": (states, "latch", _refused),
-    "C, counts that outgrow the format": (sums, "_falling_sum", _refused),
-    "O, other memories' columns": (states, "_direct_sum", _refused),
-    "O, columns that cancel": (states, "_without_mirrors", lambda step, columns: (list(columns), [])),
-    "X, pieces of the last bends": (bounds, "_MOST_BENDS", 0),
-    "Y, memories of one operand": (model, "joined", lambda _, value: value),
-    "Y, products behind gates of one root": (bounds, "_gate", NOTHING),
-    "Y, queries of one integer": (memories, "_of_one_integer", lambda *_: False),
-    "Y, queries that are latches of one flag": (memories, "latched", lambda _, query: (None, query, 0)),
-    "L′, latches of one flag": (bent, "joined", lambda _, value: value),
-    "Y, columns that share what is stored": (memories, "_MOST_TOGETHER", 0),
-    "Y, columns written once for each count": (columns, "_by_count", NOTHING),
-    "B, bounds by pieces": (norms, "tight", bounds.bounds),
-    "B, several constants": (norms, "_MOST_BALLAST", 1),
-    "P, a part of two values": (normal_form.Meaning, "_gated", NOTHING),
-    "E′, edges by themselves": (circuit, "zero_at_all_edges", lambda *_: False),
-    "P′, what walks leave": (
+    "edges: bounds along walks": (language.Language, "graph", _one_state()),
+    "counts since: a sum less its latch is a count": (latches, "_difference_of_sums", NOTHING),
+    "forms": (bounds, "_folded", lambda *_: iter(())),
+    "mass: distinct letters": _edges(distinct=False),
+    "mass: edges that are taken once": _edges(repeats=True),
+    "windows: rectified forms of letters": (mass, "_of_form", lambda *_: iter(())),
+    "writes that stop themselves": (once, "_one", NOTHING),
+    "writes that stop themselves: running sums": (once, "_memories", _of_memories),
+    "decay: counts that are reset": (states, "counted", _refused),
+    "decay: huge steps may round": (mamba, "_loose", _refused),
+    "latches": (states, "latch", _refused),
+    "latches of one flag": (bent, "joined", lambda _, value: value),
+    "counts that outgrow the format": (sums, "_falling_sum", _refused),
+    "other memories' columns": (states, "_direct_sum", _refused),
+    "other memories' columns: columns that cancel": (states, "_without_mirrors", _mirrored),
+    "pieces": (bounds, "_MOST_BENDS", 0),
+    "memories: of one operand": (model, "joined", lambda _, value: value),
+    "memories: products behind gates of one root": (bounds, "_gate", NOTHING),
+    "memories: queries of one integer": (memories, "_of_one_integer", lambda *_: False),
+    "memories: queries that are latches of one flag": (memories, "latched", lambda _, query: (None, query, 0)),
+    "memories: columns that share what is stored": (memories, "_MOST_TOGETHER", 0),
+    "memories: columns written once for each count": (columns, "_by_count", NOTHING),
+    "norms: bounds by pieces": (norms, "tight", bounds.bounds),
+    "norms: several constants": (norms, "_MOST_BALLAST", 1),
+    "two values": (normal_form.Meaning, "_gated", NOTHING),
+    "edges by themselves": (circuit, "zero_at_all_edges", lambda *_: False),
+    "what walks leave": (
         circuit,
         "normal_forms",
         lambda world: [normal_form.Meaning(world, b) for b in (False, True)],
     ),
-    "Q, rings of places": (normal_form, "delayed", lambda _, value: value),
+    "rings": (normal_form, "delayed", lambda _, value: value),
     "memories behind gates": (items.Items, "_gated_memory", _behind_a_gate),
     "common factors": (normal_form.Meaning, "_cancel", lambda self, terms: not terms),
-    "T, dependent queries": (normal_form.Meaning, "queries", NOTHING),
-    "Z, sums of differences": (normal_form, "ended", NOTHING),
+    "sums that decide: dependent queries": (normal_form.Meaning, "queries", NOTHING),
+    "differences: sums of differences": (normal_form, "ended", NOTHING),
     "factors in bends": (circuit, "normal_forms", _unbent),
 }
 

@@ -115,7 +115,9 @@ def _construction(name: str, params: dict, target: str, dtype: str = DTYPES[0]) 
 
 
 def _task(job: Job) -> dict[str, Any] | None:
-    """What the manifest says is asked, where matches prove it (lemma G′): then an answer must be proved as well."""
+    """What the manifest says is asked, where matches prove it (lemma of matches): then an answer must be proved as
+    well.
+    """
     name, _, target, _ = job
     name, _, number = name.rpartition("-")
     return CONSTRUCTIONS[name](**SMALL[name][int(number)], arch=target).asks() if name in MATCHES else None

@@ -1,4 +1,4 @@
-"""Bounds at each edge of the input language (lemma E), against every walk spelled out."""
+"""Bounds at each edge of the input language (lemma of edges), against every walk spelled out."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ def test_proves_an_edit_distance_edge_by_edge_and_no_changed_weight(tmp_path):
     circuit = CONSTRUCTIONS["edit-distance"](length=1, distinct_letters=1, arch="mamba").circuit()
     directory = write(tmp_path / "c", circuit, "mamba")
     assert check(directory).weights is None
-    with without("E′, edges by themselves"):
+    with without("edges by themselves"):
         assert check(directory).meaning
     tally, wrong = plant(directory, 2, random.Random(1))
     assert tally["rejected"] == 2 and not wrong

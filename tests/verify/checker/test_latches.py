@@ -1,4 +1,4 @@
-"""Lemma L′: latches of one flag are one latch, on values and on a checkpoint, and where it must not be taken."""
+"""The lemma of latches of one flag: on values, on a checkpoint, and where it must not be taken."""
 
 from __future__ import annotations
 

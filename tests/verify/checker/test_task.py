@@ -52,7 +52,7 @@ TINY = [
     ("coin-change", {"amount": 3, "coins": "2,3"}, 6),
     ("shortest-path", {"nodes": 2, "lengths": 2}, 5),
 ]
-WALKED = next(i for i, (name, *_) in enumerate(TINY) if name == "copy")  # from here on by lemma V
+WALKED = next(i for i, (name, *_) in enumerate(TINY) if name == "copy")  # from here on by lemma of open letters
 CHAINS = [
     ("copy", {"n": 2, "vocab": 2}),
     ("selective-copy", {"n": 2, "vocab": 2, "length": 3}),

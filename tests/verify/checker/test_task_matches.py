@@ -1,4 +1,6 @@
-"""Lemma G′: what the items most like a query say leads in every sequence, against brute force, for edits as well."""
+"""The lemma of matches: what the items most like a query say leads in every sequence, against brute force, for edits
+as well.
+"""
 
 from __future__ import annotations
 

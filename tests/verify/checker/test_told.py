@@ -15,6 +15,7 @@ from verify.checker.files import Matrix
 from verify.checker.formats import EXACT
 from verify.checker.meaning import told
 from verify.checker.meaning.compare import compare
+from verify.checker.meaning.conditions import place
 from verify.checker.values import bounds
 from verify.checker.values.language import Edge, Language
 from verify.checker.values.values import World
@@ -31,7 +32,10 @@ def test_a_score_names_its_letter_and_the_stream_that_the_weights_do_not_show(tm
     monkeypatch.setattr(bounds, "_summed_at_once", lambda world, value: None)
     reason = check(made).meaning
     assert reason.startswith("the score of ')' (token 2) is not shown to be the circuit's")
-    assert f"the Cumsum[0] (two_brackets.py:{_line('cumsum')}); a running sum is mostly proved where" in reason
+    assert (
+        f"the Cumsum[0] (two_brackets.py:{_line('cumsum')}) after block 3; a running sum is mostly proved where"
+        in reason
+    )
 
 
 def _embed(values: list[int], name: str | None, line: int) -> dict:
@@ -85,4 +89,4 @@ def test_a_circuit_that_is_none_says_nothing_of_the_weights(tmp_path):
 
 def test_names_of_letters_and_streams_may_be_missing():
     assert told.letter({}, 3) == "the score of token 3"
-    assert told.stream({"streams": [{"operation": "Relu"}]}, 0) == "the Relu (stream 0)"
+    assert place([{"operation": "Relu"}], 0) == "the Relu (stream 0)"

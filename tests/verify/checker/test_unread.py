@@ -16,9 +16,12 @@ from compiler.language.output import readout_integer
 from compiler.language.source import position
 from compiler.language.stream import Stream, constant
 from compiler.language.words import concatenate, fading_sum, latch, maximum, minimum, present, sum_where
+from constructions.registry import CONSTRUCTIONS
 from tests.circuits import ABC, abc, is_a, is_b
 from tests.verify.checker.checkpoints import write
 from verify.checker.check import check
+from verify.checker.tasks.task import prove_task
+from verify.checker.values.language import parse
 
 LENGTH, HUGE = 5, 2**60
 number = abc.number({"a": 3, "b": 1})
@@ -59,7 +62,43 @@ def test_scores_made_of_real_numbers_are_not(stream: Stream, tmp_path: Path) -> 
     """Weights of which the arithmetic is proved, and a circuit that asks for a real number."""
     directory = write(tmp_path / "c", _circuit(count), "mamba")
     (directory / "circuit.json").write_text(json.dumps(to_data(_circuit(stream))))
-    assert "no rule reads the operation FadingSum" in check(directory).meaning
+    held = next(s for s in to_data(_circuit(stream))["streams"] if s["operation"] == "FadingSum")
+    written = ":".join(map(str, held["source"]))
+    assert written.startswith("test_unread.py:")
+    assert check(directory).meaning == f"the FadingSum ({written}): computed, but no proof rule for FadingSum"
+
+
+@pytest.mark.parametrize("name, told", [("level", "level"), (None, "the Novel")])
+def test_an_operation_without_a_rule_is_named_with_its_place(name: str | None, told: str, tmp_path: Path) -> None:
+    """An operation of tomorrow, in a file that says where it was written."""
+    directory = write(tmp_path / "c", _circuit(count), "mamba")
+    data = json.loads((directory / "circuit.json").read_text())
+    held = next(s for s in data["streams"] if s["operation"] == "Cumsum")
+    held |= {"operation": "Novel", "name": name, "source": ["levels.py", 7]}
+    (directory / "circuit.json").write_text(json.dumps(data))
+    verdict = check(directory)
+    assert verdict.arithmetic is None
+    assert verdict.meaning == f"{told} (levels.py:7): computed, but no proof rule for Novel"
+
+
+@pytest.mark.parametrize(
+    "construction, params, states, beside",
+    [
+        ("mqar", {"kappa": 2, "vocab": 2}, False, ""),
+        ("copy", {"form": "string", "n": 2, "vocab": 2}, True, " among walks"),
+        ("unique-induction", {"vocab": 3, "length": 4}, True, " among matches"),
+    ],
+)
+def test_answers_that_rest_on_such_an_operation_say_so(
+    construction: str, params: dict, states: bool, beside: str
+) -> None:
+    """By rules of values, by walks and by matches: a state of the circuit, or what a state is told."""
+    made = CONSTRUCTIONS[construction](**params)
+    data = json.loads(json.dumps(to_data(made.circuit())))
+    held = max(data["streams"], key=lambda s: s["operation"] in ("MemoryRead", "Latch") if states else not s["inputs"])
+    held |= {"operation": "Novel", "name": "level", "source": ["levels.py", 7]}
+    reason = prove_task(parse(data["promise"]), data, made.asks()).reason
+    assert reason == f"level (levels.py:7): computed, but no proof rule for Novel{beside}"
 
 
 FORGED = {

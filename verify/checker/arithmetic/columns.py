@@ -1,4 +1,4 @@
-"""How much a column of a memory can hold: Σ_t |b(t) · x(t)| for a column b and a drive x (lemma Y)."""
+"""How much a column of a memory can hold: Σ_t |b(t) · x(t)| for a column b and a drive x (lemma of memories)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _MOST_HALVED = 256  # ranges of counts
 
 
 def most_held(world: World, b: Value, x: Value) -> Fraction:
-    """A bound on what a column b holds, Σ_t |b(t) · x(t)|; what is written may stop itself (lemma F)."""
+    """A bound on what a column b holds, Σ_t |b(t) · x(t)|; what is written may stop itself (lemma of writes that
+    stop themselves).
+    """
     found = [mass(world, b) * largest(world, x), largest(world, b) * mass(world, x)]
     found.append(over_edges(world, corners(along(world, b), along(world, x))))
     return min([*found, *(bound for bound in (_by_count(world, b, x), written(world, x, b)) if bound is not None)])

@@ -82,7 +82,7 @@ def convolved(world: World, u: Sequence[Value], rows: Matrix, tensors: dict[str,
 
 
 def _check_decays(a_log: Matrix) -> None:
-    """No entry may overflow, whoever reads it: 0 · ∞ is NaN."""
+    """No entry may overflow, whoever reads it: 0 · ∞ is NaN (lemma of every entry)."""
     if a_log.data.size:
         decay(float(a_log.data.max()))
 
@@ -102,8 +102,8 @@ def _step(world: World, steps: Sequence[Value], row: list, bias: Fraction, known
 
 
 def _loose(world: World, value: Value, bias: Fraction, place: str) -> Value:
-    """value + bias where rounding concerns huge sums only: from 2^16 on, a relative error of 2^-7 is allowed for (lemma
-    K).
+    """value + bias where rounding concerns huge sums only: from 2^16 on, a relative error of 2^-7 is allowed for
+    (lemma of decay).
     """
     found = values_of(world, value)
     total = combine([(ONE, value)], bias)

@@ -7,7 +7,7 @@ The heads stand in n_groups groups of equal size, one after the other. Each grou
 
 The scan runs in chunks and multiplies C·B first, then sums over the past: all terms are non-negative, so every
 partial sum is at most what the lemmas bound. Decays come as exp of sums of Δ·A, and as differences of prefix sums
-within a chunk: these must be exact (lemma K).
+within a chunk: these must be exact (lemma of decay).
 """
 
 from __future__ import annotations

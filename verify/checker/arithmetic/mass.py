@@ -1,4 +1,4 @@
-"""How much a non-negative number can add up to over a sequence (lemmas M and W of docs/proofs.md)."""
+"""How much a non-negative number can add up to over a sequence (lemmas of mass and of windows)."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _of_component(world: World, key: Key, component: Component) -> Iterator[Majo
 
 
 def _of_form(shape: Value, ramp: Ramp) -> Iterator[Majorant]:
-    """Lemma W: φ monotone, f = Σ f_j.
+    """The lemma of windows: φ monotone, f = Σ f_j.
 
     Letter by letter: either f_j is at most its base b_j, or φ(f_j + Σ max of the others).
 

@@ -1,4 +1,4 @@
-"""What is written and read by keys, and the bounds that hold at every length (lemma Y)."""
+"""What is written and read by keys, and the bounds that hold at every length (lemma of memories)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Columns = tuple[tuple[Value, Value], ...]  # B and C of each
 
 def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what: str | None) -> Value:
     """Σ_n C_n(t) Σ_{s ≤ t} B_n(s) drive(s): every column bounded by its mass, the read by its worst letters
-    (lemma Y). what: where it is computed, and must be exact; None where it is another way to say what is.
+    (lemma of memories). what: where it is computed, and must be exact; None where it is another way to say what is.
     """
     if drive.constant and not drive.const:
         return drive
@@ -43,7 +43,7 @@ def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what:
 
 
 def joined(world: World, value: Value) -> Value:
-    """The value with the memories of one operand as one memory of all their columns (lemma Y)."""
+    """The value with the memories of one operand as one memory of all their columns (lemma of memories)."""
     groups: dict[str, list[tuple[Key, Ramp]]] = {}
     for key, ramp in value.ramps.items():
         root = world.roots[key[0]]

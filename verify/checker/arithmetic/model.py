@@ -48,6 +48,7 @@ def prove_arithmetic(checkpoint: Checkpoint) -> Proved:
             joined(world, exact_sum(world, [(ONE, old), (ONE, new)], f"{what}: lane {i}"))
             for i, (old, new) in enumerate(zip(lanes, added, strict=True))
         ]
+        world.blocks.append(len(world.roots))
     final = normed(world, lanes, tensors["backbone.norm_f.weight"].dense_row(0), epsilon, "final norm")
     head = tensors["lm_head.weight"]
     _check_head(world, final, head)
@@ -99,7 +100,7 @@ def _up(x: Fraction) -> float:
 
 
 def _specials_lose(world: World, lanes: list[Value], head: Matrix, letters: int) -> bool:
-    """Whether each row beyond the letters stays below the least logit that some letter reaches in any case."""
+    """Whether each row beyond the letters stays below the least logit of some letter (lemma of special tokens)."""
     if head.shape[0] == letters:
         return True
     highest = max(bounds(world, _logit(world, lanes, head, r))[1] for r in range(letters, head.shape[0]))

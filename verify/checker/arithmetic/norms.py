@@ -1,4 +1,4 @@
-"""RMSNorm as the identity (lemma B): constants so large that everything else vanishes beside them."""
+"""RMSNorm as the identity (lemma of norms): constants so large that everything else vanishes beside them."""
 
 from __future__ import annotations
 

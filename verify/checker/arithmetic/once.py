@@ -1,4 +1,6 @@
-"""Writes that stop themselves: x̂ falls with what a memory says was written before (lemma F)."""
+"""Writes that stop themselves: x̂ falls with what a memory says was written before (lemma of writes that stop
+themselves).
+"""
 
 from __future__ import annotations
 

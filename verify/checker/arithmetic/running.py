@@ -1,4 +1,4 @@
-"""What one number of a state holds: a running sum, a count since a reset (lemmas N and D); latches: `latches.py`."""
+"""What one number of a state holds: a running sum (lemma of running sums), a count (lemma of counts since)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ from verify.checker.values.values import (
 
 
 def running_sum(world: World, drive: Value, what: str) -> Value:
-    """Σ over the past (lemma N): bounded by the mass. A count (increments 0 and 1 unit) may outgrow the format: then it
-    is known up to the format's integers, and at most 9/8 of the truth beyond (by the order of a scan, trusted base)."""
+    """Σ over the past (lemma of running sums): bounded by the mass. A count (increments 0 and 1 unit) may outgrow the
+    format: then it is known up to the format's integers, and at most 9/8 of the truth beyond (by the order of a scan,
+    trusted base).
+    """
     if drive.constant and not drive.const:
         return drive
     scale, shape = upright(world, drive)

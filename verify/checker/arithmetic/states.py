@@ -1,4 +1,6 @@
-"""States as values: what a decay keeps or erases, and what the columns of a channel hold together (lemmas K and O)."""
+"""States as values: what a decay keeps or erases, and what the columns of a channel hold together (lemmas of decay
+and of other memories' columns).
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ def _state_output(world: World, step: Step, x: Value, columns: Sequence[Column],
 
 
 def _direct_sum(world: World, step: Step, x: Value, columns: Sequence[Column], what: str) -> Value:
-    """Columns of several decays (lemma O): those of each decay by themselves, without what cancels."""
+    """Columns of several decays (lemma of other memories' columns): those of each decay by themselves, without what
+    cancels.
+    """
     columns, mirrored = _without_mirrors(step, columns)
     groups: dict[tuple[Fraction, Fraction], list[Column]] = {}
     for column in columns:

@@ -1,5 +1,5 @@
-"""The float operations: when a sum, a product or an activation gives the exact value (lemmas S, R and C of
-docs/proofs.md).
+"""The float operations: when a sum, a product or an activation gives the exact value (lemmas of sums, of activations
+and of counts that outgrow the format).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Terms = list[tuple[Fraction, Value]]
 
 
 def exact_sum(world: World, terms: Iterable[tuple[Fraction, Value]], what: str) -> Value:
-    """The sum of weight · value, proved to be computed exactly in any order (lemma S)."""
+    """The sum of weight · value, proved to be computed exactly in any order (lemma of sums)."""
     live = [(w, v) for w, v in terms if w and (v.const or v.terms)]
     if not live:
         return combine([])
@@ -81,7 +81,9 @@ def _partial_sums(world: World, terms: Terms) -> Fraction:
 
 
 def _falling_sum(world: World, rounded: Terms, others: Terms, what: str) -> Value:
-    """A number that is exact up to some x only, times a power of two, plus exact numbers (lemma C)."""
+    """A number that is exact up to some x only, times a power of two, plus exact numbers (lemma of counts that
+    outgrow the format).
+    """
     if len(rounded) > 1:
         raise Rejected(f"{what} adds counts that outgrow {world.format.name}")
     ((weight, value),) = rounded
@@ -109,7 +111,9 @@ def _inexact(world: World, value: Value) -> tuple[Key, Ramp]:
 
 
 def activation(world: World, value: Value, zero: bool, what: str) -> Value:
-    """silu (zero allowed) or softplus (not) of the value: max(value, 0), where every value is safe (lemma R)."""
+    """silu (zero allowed) or softplus (not) of the value: max(value, 0), where every value is safe (lemma of
+    activations).
+    """
     if value.upto is not None:
         _, ramp = _inexact(world, value)
         others = bounds(world, value)[1] - ramp.hi

@@ -1,4 +1,6 @@
-"""A value at some edges of the language only: another, simpler one that is the same there (lemma E′)."""
+"""A value at some edges of the language only: another, simpler one that is the same there (lemma of edges by
+themselves).
+"""
 
 from __future__ import annotations
 

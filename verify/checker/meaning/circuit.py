@@ -9,7 +9,7 @@ import numpy as np
 
 from verify.checker.files import Matrix
 from verify.checker.meaning.cases import zero_at_all_edges
-from verify.checker.meaning.conditions import ONE, Conditions, Lanes, Unproved, Unread
+from verify.checker.meaning.conditions import ONE, Conditions, Lanes, Unproved, Unread, no_rule
 from verify.checker.meaning.entries import read_matrix
 from verify.checker.meaning.normal_form import Meaning
 from verify.checker.meaning.quotient import quotient
@@ -43,23 +43,26 @@ class Reader(Conditions):
         for j in sorted(needed):
             if j not in self._lanes:
                 stream = self.data["streams"][j]
-                rule = RULES.get(stream["operation"])
-                if rule is None:
-                    raise Unproved(f"no rule reads the operation {stream['operation']}")
                 first = len(self.world.roots)
                 try:
-                    self._lanes[j] = self._read(rule, stream, [self._lanes[k] for k in stream["inputs"]])
+                    self._lanes[j] = self._read(stream, [self._lanes[k] for k in stream["inputs"]])
                 except Unproved as reason:
-                    reason.at = j
+                    reason.at = j if reason.at is None else reason.at
                     raise
+                for lane in self._lanes[j]:
+                    if isinstance(lane, Unread) and lane.reason.at is None:
+                        lane.reason.at = j
                 self.made[j] = first, len(self.world.roots)
                 count = len(self._lanes[j])
                 if not count == self._width(stream, count) <= _MOST_LANES:
                     raise Unproved(f"stream {j} has {count} lanes, by its type {stream.get('type')}")
         return self._lanes[i]
 
-    def _read(self, rule: Callable[..., Lanes], stream: dict, inputs: list[Lanes]) -> Lanes:
+    def _read(self, stream: dict, inputs: list[Lanes]) -> Lanes:
         """The lanes of a stream by its rule; one by one where some operand has lanes that no rule reads."""
+        rule = RULES.get(stream["operation"])
+        if rule is None:
+            raise no_rule(stream["operation"])
         width = max(map(len, inputs), default=0)
         unread = any(isinstance(lane, Unread) for lanes in inputs for lane in lanes)
         if not unread or stream["operation"] not in EACH or any(len(lanes) not in (1, width) for lanes in inputs):
@@ -69,7 +72,7 @@ class Reader(Conditions):
             try:
                 found += rule(self, stream, *([lanes[i % len(lanes)]] for lanes in inputs))
             except Unproved as reason:
-                found.append(Unread(str(reason)))
+                found.append(Unread(reason))
         return found
 
     def _width(self, stream: dict, count: int) -> int:

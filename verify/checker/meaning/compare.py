@@ -132,7 +132,7 @@ def _differ(reader: Reader, lanes: Lanes, head: Matrix, met: int) -> str | None:
     try:
         return scores_differ(reader, lanes, head, reader.world.language.tokens, met)
     except Unproved as reason:
-        return str(reason) if reason.at is None else unread(reader, reason.at, reason)
+        return unread(reader, reason)
     except (Rejected, TooLarge) as reason:
         return str(reason)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as reason:

@@ -32,11 +32,26 @@ class Unproved(Exception):
 class Unread(Value):
     """A lane that no rule reads. Where the scores are made of it, and it is looked at, the circuit stays `Unproved`."""
 
-    def __init__(self, reason: str):
+    def __init__(self, reason: Unproved):
         self.reason = reason
 
     def __getattr__(self, name: str) -> Any:  # of all that a value has
-        raise Unproved(self.reason)
+        raise self.reason
+
+
+def no_rule(operation: str) -> Unproved:
+    """Of an operation that models compute and the checker does not know."""
+    return Unproved(f"computed, but no proof rule for {operation}")
+
+
+def place(streams: list[dict], i: int, lane: int | None = None) -> str:
+    """A stream by its name, else by its operation, and where it was written: `stack[2] (dyck2.py:14)`."""
+    held = streams[i]
+    name, source = held.get("name"), held.get("source")
+    told = (name or f"the {held['operation']}") + ("" if lane is None else f"[{lane}]")
+    if isinstance(source, list) and len(source) == 2:
+        return f"{told} ({source[0]}:{source[1]})"
+    return told if name else f"{told} (stream {i})"
 
 
 class Conditions:

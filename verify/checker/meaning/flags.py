@@ -1,4 +1,6 @@
-"""What flags leave of other values: bent sums that they switch, and factors that they multiply (lemmas P and P′)."""
+"""What flags leave of other values: bent sums that they switch, and factors that they multiply (lemmas of two values
+and of what walks leave).
+"""
 
 from __future__ import annotations
 
@@ -98,7 +100,9 @@ def straightened(world: World, a: Value, b: Value) -> tuple[Value, Value]:
 
 
 def _straight_behind(world: World, value: Value, flag: Value) -> Value:
-    """The value, changed only where the flag, of roots of two values, is 0: at edges where it cannot be else (E)."""
+    """The value, changed only where the flag, of roots of two values, is 0: at edges where it cannot be else
+    (edges).
+    """
     by = along(world, flag)
     if any(_wide(world.roots[number]) for number, _ in flag.ramps):
         return value

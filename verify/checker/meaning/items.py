@@ -136,7 +136,9 @@ class Items:
         return ramps and all(self._vanish_together(kind, group) for (kind, *_), group in left.items())
 
     def _vanish_together(self, kind: str, group: dict[tuple | None, list]) -> bool:
-        """Σ query · (what it reads) is 0 if it is for few sums of queries (lemma T); None is the query that is 1."""
+        """Σ query · (what it reads) is 0 if it is for few sums of queries (lemma of sums that decide); None is the
+        query that is 1.
+        """
         keys, read = list(group), list(group.values())
         columns = self.meaning.queries(keys)
         if columns is None:

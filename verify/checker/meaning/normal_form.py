@@ -332,7 +332,9 @@ class Meaning:
         return times(self._pieces(part, depth), self._pieces(constant(1 / scale), depth))
 
     def unread(self, key: tuple | None, terms: Terms) -> bool:
-        """Whether a query is 0 wherever the running sum of these windows is not, which is a window (lemma Z)."""
+        """Whether a query is 0 wherever the running sum of these windows is not, which is a window (lemma of
+        differences).
+        """
         depth = max([reach(self.world, f) for _, factors in terms for f in factors] + [0])
         depth = max(depth, reach(self.world, self._queries[key][0]) if key else 0)
         window, products = self._sum(tuple(terms), depth)

@@ -1,4 +1,4 @@
-"""Several values in one number: where it is 0, each of them is (lemma T)."""
+"""Several values in one number: where it is 0, each of them is (lemma of sums that decide)."""
 
 from __future__ import annotations
 

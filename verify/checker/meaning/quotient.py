@@ -1,4 +1,6 @@
-"""Letters that nothing tells apart are taken as one letter (lemma U): fifty thousand letters are few classes."""
+"""Letters that nothing tells apart are taken as one letter (lemma of classes of letters): fifty thousand letters are
+few classes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Sums of columns that decide for all: what vanishes on few sums of lanes, or of queries, vanishes on all (lemma T)."""
+"""Sums of columns that decide for all: what vanishes on few sums of lanes, or of queries, vanishes on all (lemma of
+sums that decide).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ _MOST_DENOMINATOR = 1 << 16
 
 
 def relations(columns: np.ndarray) -> dict[int, dict[int, Fraction]]:
-    """Lemma T: for some columns P the rows of whole numbers M, by column, with c · columns = columns[:, P] @ M.
+    """For some columns P the rows of whole numbers M, by column, with c · columns = columns[:, P] @ M.
 
     So where M @ x = 0, columns @ x = 0: only these sums of lanes are to be shown 0, one for each column in P.
     """

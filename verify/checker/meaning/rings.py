@@ -1,4 +1,4 @@
-"""What is written and read at places that depend on the position alone: a delay (lemma Q).
+"""What is written and read at places that depend on the position alone: a delay (lemma of rings).
 
 A latch whose flag does not depend on letters is written at known positions, and a gate that does not is open at known
 ones. So a sum of products of such latches and gates is, at each position, a sum of what stood at known earlier ones.

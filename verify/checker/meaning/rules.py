@@ -14,7 +14,7 @@ import numpy as np
 from verify.checker.arithmetic.memories import memory
 from verify.checker.arithmetic.running import counted, running_sum
 from verify.checker.files import Matrix
-from verify.checker.meaning.conditions import ONE, Conditions, Lanes, Unproved, Unread
+from verify.checker.meaning.conditions import ONE, Conditions, Lanes, Unproved, Unread, no_rule
 from verify.checker.meaning.entries import read_matrix, read_number
 from verify.checker.values.bent import product, relu
 from verify.checker.values.bounds import bounds, values_of
@@ -52,7 +52,7 @@ def _linear(r: Conditions, s: dict, *inputs: Lanes) -> Lanes:
 
 def _fading(r: Conditions, s: dict, value: Lanes, *others: Lanes) -> Lanes:
     """Real numbers: nothing is proved of them, nor of what they stand beside."""
-    return [Unread(f"no rule reads the operation {s['operation']}") for _ in value]
+    return [Unread(no_rule(s["operation"])) for _ in value]
 
 
 def _lti(r: Conditions, s: dict, x: Lanes) -> Lanes:
@@ -154,7 +154,9 @@ def _summed(world: World, value: Value, keys: Lanes, query: Lanes) -> Value:
 
 
 def _first(r: Conditions, value: Lanes, key: Lanes, query: Lanes, when: Sequence[Lanes]) -> Lanes:
-    """Lemma F′: with one-hot keys the first write is where 2w − n is 1, n the writes so far under the present key."""
+    """The lemma of first writes: with one-hot keys the first write is where 2w − n is 1, n the writes so far under
+    the present key.
+    """
     world = r.world
     r.flag(combine([(ONE, k) for k in key]), "the sum of the keys")
     for k in key:

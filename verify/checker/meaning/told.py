@@ -4,11 +4,12 @@ provable instead. Names and places come from circuit.json; nothing here is part 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 
 from verify.checker.formats import EXACT, Rejected
 from verify.checker.meaning.circuit import Reader
-from verify.checker.meaning.conditions import Unproved, Unread
+from verify.checker.meaning.conditions import Unproved, Unread, place
 from verify.checker.meaning.quotient import roots_of
 from verify.checker.values.bounds import bounds
 from verify.checker.values.values import TOKEN, Value, World
@@ -26,23 +27,13 @@ def letter(data: dict, row: int) -> str:
     return f"the score of {letters[row]!r} (token {row})"
 
 
-def stream(data: dict, i: int, lane: int | None = None) -> str:
-    """A stream by its name, else by its operation, and where it was written: `stack[2] (dyck2.py:14)`."""
-    held = data["streams"][i]
-    name, source = held.get("name"), held.get("source")
-    told = (name or f"the {held['operation']}") + ("" if lane is None else f"[{lane}]")
-    if isinstance(source, list) and len(source) == 2:
-        return f"{told} ({source[0]}:{source[1]})"
-    return told if name else f"{told} (stream {i})"
-
-
 def differing(reader: Reader, row: int, left: Value, met: int) -> str:
     """Of a score that is not shown: the first stream of which nothing in the weights is shown to hold the same.
 
     left: what is left of the difference; met: how many roots there were when the weights had been read, and the circuit
     had not.
     """
-    data, said = reader.data, f"{letter(reader.data, row)} is not shown to be the circuit's"
+    streams, said = reader.data["streams"], f"{letter(reader.data, row)} is not shown to be the circuit's"
     new = [number for number in roots_of(reader.world, left) if number >= met]
     made = [(i, number) for number in new for i, (first, last) in reader.made.items() if first <= number < last]
     if not made:
@@ -50,7 +41,14 @@ def differing(reader: Reader, row: int, left: Value, met: int) -> str:
     i, number = made[0]
     lanes = enumerate(reader.lanes(i))
     lane = next((k for k, v in lanes if not isinstance(v, Unread) and (number, 0) in v.terms), None)
-    return f"{said}: no number of the weights is shown to be {stream(data, i, lane)}; {_hint(reader, i, number)}"
+    shown = f"{place(streams, i, lane)}{_block(reader.world, left)}"
+    return f"{said}: no number of the weights is shown to be {shown}; {_hint(reader, i, number)}"
+
+
+def _block(world: World, left: Value) -> str:
+    """The last block of the weights that computes a part of what is left of a difference; nothing where none does."""
+    weights = [number for number in roots_of(world, left) if world.blocks and number < world.blocks[-1]]
+    return f" after block {1 + bisect_right(world.blocks, max(weights))}" if weights else ""
 
 
 _MOSTLY = {
@@ -86,21 +84,25 @@ def _named(reader: Reader, number: int) -> str | None:
     for i in sorted(reader.made):
         for lane, value in enumerate(reader.lanes(i)):
             if not isinstance(value, Unread) and list(value.terms) == [(number, 0)]:
-                return stream(reader.data, i, lane)
+                return place(reader.data["streams"], i, lane)
     return None
 
 
-def unread(reader: Reader, i: int, reason: Unproved) -> str:
+def unread(reader: Reader, reason: Unproved) -> str:
     """Of a stream that no rule reads: which, and which operand is at fault, with what is known of it."""
-    place, value = stream(reader.data, i), reason.value
+    i = reason.at
+    if i is None:
+        return str(reason)
+    streams, value = reader.data["streams"], reason.value
+    said = f"{place(streams, i)}: {reason}"
     if value is None:
-        return f"{place}: {reason}"
+        return said
     found = ((k, lane) for k in reader.inputs(i) for lane, v in enumerate(reader.lanes(k)) if v is value)
     k, lane = next(found, (None, None))
     lo, hi = bounds(reader.world, value)
     known = f"of which only {float(lo):g} to {float(hi):g} is known"
-    operand = "an operand" if k is None else stream(reader.data, k, lane)
-    return f"{place}: {reason}: {operand}, {known}; {_INSTEAD[reason.kind]} would be"
+    operand = "an operand" if k is None else place(streams, k, lane)
+    return f"{said}: {operand}, {known}; {_INSTEAD[reason.kind]} would be"
 
 
 _INSTEAD = {"flag": "a comparison, such as `x > 0`,", "whole": "a number that only whole numbers make"}

@@ -1,5 +1,5 @@
 """A circuit in intervals: what each stream can be where some letters, and how often others stood before, are known
-(lemma G′).
+(lemma of matches).
 
 Arrays are float64 and hold whole numbers below 2^52, so none is rounded; a number that might be larger is refused.
 Before the first letter every stream is 0.
@@ -15,6 +15,7 @@ import numpy as np
 
 from verify.checker.files import Matrix
 from verify.checker.formats import Rejected
+from verify.checker.meaning.conditions import no_rule, place
 from verify.checker.meaning.entries import read_matrix, read_number
 
 _LARGEST = 2.0**52
@@ -104,7 +105,7 @@ class Hulls:
             stream = self.streams[i]
             rule = _RULES.get(stream["operation"])
             if rule is None:
-                raise Rejected(f"the proof of matches has no rule for the operation {stream['operation']}")
+                raise Rejected(f"{place(self.streams, i)}: {no_rule(stream['operation'])} among matches")
             found = rule(self, stream, lag)
             if found.lo.size > _MOST_ENTRIES:
                 raise Rejected(f"a stream has {found.lo.size} numbers over all cases, too many to go through")

@@ -1,4 +1,5 @@
-"""Values that depend on letters which are left open: tables over the letters that stood at some positions (lemma V).
+"""Values that depend on letters which are left open: tables over the letters that stood at some positions (lemma of
+open letters).
 
 All numbers are whole: those of the circuit are (`exact`), and every operation keeps them so, for what it gives stays
 below 2^52 (`small`), where float64 holds all whole numbers.

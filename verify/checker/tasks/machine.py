@@ -1,4 +1,6 @@
-"""A circuit as a machine: what it remembers, and what it gives at a position, letters left open (lemma V)."""
+"""A circuit as a machine: what it remembers, and what it gives at a position, letters left open (lemma of open
+letters).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ import numpy as np
 
 from verify.checker.files import Matrix
 from verify.checker.formats import Rejected
+from verify.checker.meaning.conditions import no_rule, place
 from verify.checker.meaning.entries import read_matrix, read_number
 from verify.checker.tasks.letters import MOST_ENTRIES, Open, Situation, exact, fixed
 from verify.checker.tasks.scores import dense
@@ -72,7 +75,7 @@ class Position:
             stream = self.machine.streams[i]
             rule = _VALUES.get(stream["operation"])
             if rule is None:
-                raise Rejected(f"the proof of answers has no rule for the operation {stream['operation']}")
+                raise Rejected(f"{place(self.machine.streams, i)}: {no_rule(stream['operation'])} among walks")
             self._values[i] = rule(self, i, stream)
         return self._values[i]
 

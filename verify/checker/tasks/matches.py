@@ -1,4 +1,4 @@
-"""Lemma G′: the earlier items most like what stands here decide, whatever else was seen.
+"""The lemma of matches: the earlier items most like what stands here decide, whatever else was seen.
 
 Positions are of classes, by what stands there and before: items, each with a context and the letter that is said of
 it, and others. At a query the right letter is that of the items seen so far, the present position included, whose

@@ -1,4 +1,5 @@
-"""Which letter scores highest, from exact bounds on what is read: the last step of every task's proof (lemma H).
+"""Which letter scores highest, from exact bounds on what is read: the last step of every task's proof (lemma of
+readout).
 
 Arrays are float64 and hold exact numbers; an operation that might round is refused.
 """
@@ -88,7 +89,8 @@ class Readout:
         return Leads.of(*(part[others] for part in parts))
 
     def _among_answers(self, heard: Heard) -> Fraction:
-        """Lemma H lane by lane: the head of an answer is at its end of every lane, on the side of its code.
+        """The lemma of readout, lane by lane: the head of an answer is at its end of every lane, on the side of its
+        code.
 
         A lane that holds the same for all answers does not tell them apart; their heads must not differ there.
         """
@@ -130,7 +132,9 @@ class Readout:
 
 @dataclass(frozen=True, eq=False)
 class Leads:
-    """Lemma H: leads a · signal + g · shift + offset, less the noise times the weights of others; different ones."""
+    """The lemma of readout: leads a · signal + g · shift + offset, less the noise times the weights of others;
+    different ones.
+    """
 
     signal: np.ndarray
     shift: np.ndarray

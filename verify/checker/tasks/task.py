@@ -14,6 +14,7 @@ import numpy as np
 from verify.checker.formats import EXACT, Rejected
 from verify.checker.meaning.circuit import Reader
 from verify.checker.meaning.conditions import Unproved
+from verify.checker.meaning.told import unread
 from verify.checker.tasks.matches import prove_matches
 from verify.checker.tasks.names import Names, Stated
 from verify.checker.tasks.readout import NOBODY
@@ -129,7 +130,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Walked:
-    """A task as a machine over letters that are left open, which walks beside the circuit (lemma V)."""
+    """A task as a machine over letters that are left open, which walks beside the circuit (lemma of open letters)."""
 
     machine: Asking
 
@@ -142,7 +143,9 @@ class Walked:
 
 @dataclass(frozen=True, eq=False)
 class Either:
-    """One task that two proofs are known for: by its own rule, or else by going through every situation (lemma V)."""
+    """One task that two proofs are known for: by its own rule, or else by going through every situation (lemma of
+    open letters).
+    """
 
     rule: Recall | Counts
     walked: Walked
@@ -166,7 +169,7 @@ class Either:
 
 @dataclass(frozen=True)
 class Matched:
-    """What the earlier items say that are most like what stands here (lemma G′)."""
+    """What the earlier items say that are most like what stands here (lemma of matches)."""
 
     matching: Matching
 
@@ -338,9 +341,12 @@ def _letters(circuit: dict, language: Language) -> list[str]:
 
 def _margin(language: Language, circuit: dict, task: Task) -> Fraction | None:
     """`Answers.margin`; Rejected, in one sentence, where it is not proved to be positive, or nothing is ever asked."""
+    reader = Reader(World(language, EXACT), circuit)
     try:
-        margin = task.prove(Reader(World(language, EXACT), circuit))
-    except (Unproved, TooLarge) as reason:
+        margin = task.prove(reader)
+    except Unproved as reason:
+        raise Rejected(unread(reader, reason)) from reason
+    except TooLarge as reason:
         raise Rejected(str(reason)) from reason
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as reason:
         raise Rejected(f"circuit.json is not a circuit: {reason!r}") from reason

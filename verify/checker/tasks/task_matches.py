@@ -1,4 +1,6 @@
-"""Tasks that ask what earlier items say, of those most like what stands here: contexts and points (lemma G′)."""
+"""Tasks that ask what earlier items say, of those most like what stands here: contexts and points (lemma of
+matches).
+"""
 
 from __future__ import annotations
 

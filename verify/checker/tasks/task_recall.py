@@ -1,4 +1,4 @@
-"""Recall: a key reads what was stored under it, whatever else was stored (lemma G)."""
+"""Recall: a key reads what was stored under it, whatever else was stored (lemma of recall)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tasks of one integer that the sequence counts: positions and runs (lemma J), and a letter kept at a position."""
+"""Tasks of one integer that the sequence counts: positions and runs (lemma of one integer), and a letter kept at a
+position.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,9 @@ def _by_letter(world: World, value: Value) -> np.ndarray:
 
 
 def _integer(reader: Reader, scale_of: Callable[[Root], int], answers: np.ndarray, low: int) -> Fraction:
-    """Lemma J: the score of the right letter leads at every n up to the last answer, and at the ends of all pieces."""
+    """The lemma of one integer: the score of the right letter leads at every n up to the last answer, and at the
+    ends of all pieces.
+    """
     world = reader.world
     parts = [(matrix, reader.lanes(k)) for matrix, k in readout_parts(reader)]
     lanes = [v for _, held in parts for v in held]
@@ -122,7 +126,7 @@ def _integer(reader: Reader, scale_of: Callable[[Root], int], answers: np.ndarra
 
 
 def prove_keep(reader: Reader, n: int) -> Fraction:
-    """`task.Keep`: a latch that is open exactly up to position n holds the letter of position n from then on."""
+    """`task.Keep`: a latch that is open up to n exactly holds the letter of n from then on (lemma of kept letters)."""
     world, scores = reader.world, Scores.of(reader, "Latch")
     if n > world.language.length:
         raise Rejected(f"the task keeps position {n}, and sequences have at most {world.language.length}")

@@ -1,4 +1,6 @@
-"""Lemma V: a circuit and a task, side by side, over all walks of the input language, letters left open."""
+"""The lemma of open letters: a circuit and a task, side by side, over all walks of the input language, letters left
+open.
+"""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def single(world: World, value: Value) -> tuple[Key, Component]:
     """The value as one component, its constant included; sums of several get a root of their own.
 
     A form is divided by the greatest common divisor of its numbers and given a sign, so that forms that differ by
-    a factor and a constant share one root. What is a count (lemma D) is a function of the count.
+    a factor and a constant share one root. What is a count (lemma of counts since) is a function of the count.
     """
     value = min((*rewritten(world, value), joined(world, value), value), key=lambda v: len(v.terms))
     if len(value.terms) == 1:

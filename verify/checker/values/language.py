@@ -13,7 +13,9 @@ from verify.checker.budget import EDGES, LETTERS, LETTERS_BY_EDGES, LETTERS_ON_E
 from verify.checker.formats import Rejected, array_exponent
 
 _MOST_ROUNDS = 1 << 12
-EVERY_LENGTH = 1 << 512  # what stands for it: no check takes a bound into which this number enters (lemma ∞)
+EVERY_LENGTH = (
+    1 << 512
+)  # what stands for it: no check takes a bound into which this number enters (lemma of every length)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +66,8 @@ class Language:
     def mass(self, values: np.ndarray) -> Fraction:
         """A bound on the sum of a non-negative letter function over the positions of any sequence.
 
-        Lemma M. The positions that an edge takes add up to at most the sum over its letters if it is distinct, its
+        The lemma of mass. The positions that an edge takes add up to at most the sum over its letters if it is
+        distinct, its
         largest value if it is taken once, and length times that in any case; and the whole to at most length times
         the largest value. `values` must be float64 numbers whose sums are exact or rounded up by no more than 2^-20.
         """
@@ -137,7 +140,8 @@ class Graph:
         return known
 
     def followed(self, step: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | None:
-        """What a state that starts at 0 is at each edge, `step` giving it behind an edge from before it (lemma E).
+        """What a state that starts at 0 is at each edge, `step` giving it behind an edge from before it (lemma of
+        edges).
 
         None where that is not found in a few rounds, or too large for whole float64 numbers.
         """

@@ -1,4 +1,4 @@
-"""What a latch holds (lemma L), what several of one flag hold together, and what was counted since (lemma D)."""
+"""What a latch holds (lemma of latches), and several of one flag; what was counted since (lemma of counts since)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from verify.checker.values.values import (
 
 
 def latch(world: World, value: Value, flag: Value) -> Value:
-    """The value at the last position where the flag was 1, 0 before (lemma L)."""
+    """The value at the last position where the flag was 1, 0 before (lemma of latches)."""
     if value.zero or (flag.constant and flag.const == 1):
         return value
     scale, shape = (value.const, constant(1)) if value.constant else normalised(value)
@@ -60,7 +60,7 @@ def _difference_of_sums(world: World, latched: Root) -> None:
 @kept
 def joined(world: World, value: Value) -> Value:
     """The value with its latches of one flag, which store functions of one number, as one latch of what they store
-    together (lemma L′): states are linear.
+    together (lemma of latches of one flag): states are linear.
     """
     found: dict[tuple[str, Key], list[tuple[Key, Ramp]]] = {}
     for key, part in value.ramps.items():

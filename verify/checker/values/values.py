@@ -130,6 +130,7 @@ class World:
     known: dict[tuple, Root] = field(default_factory=dict)
     facts: dict[tuple, Any] = field(default_factory=dict)  # what `kept` functions found
     zeros: dict[Key, tuple[Key, Value]] = field(default_factory=dict)  # by latch: (running sum, a value that is 0)
+    blocks: list[int] = field(default_factory=list)  # how many roots there were behind each block of the weights
 
     def met(self, kind: str, parts: tuple) -> Root | None:
         """The root with this kind and parts, if there is one, so that its facts need not be found again."""

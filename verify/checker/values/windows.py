@@ -270,7 +270,7 @@ def unit_of(parts: list[Letters]) -> tuple[Fraction, list[Letters]]:
 
 
 def ended(parts: list[Letters]) -> list[Letters] | None:
-    """What a window adds up to, if that is a window (lemma Z): f with f(t) - f(t - 1) the window and f(0) = 0."""
+    """What a window adds up to (lemma of differences): a window f, f(t) - f(t - 1) being this one and f(0) = 0."""
     far, *early = parts
     total, found = _number(0.0), []
     for piece in early:

@@ -1,0 +1,64 @@
+"""What a module and its circuit score, in two steps where the second sees one position at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from compiler.artifact.model import Stack
+from compiler.driver import Compiled
+from compiler.interpreter import interpret, token_ids
+from compiler.language.operations.base import Sees
+from verify.scores import Scores, Split
+
+
+def module_scores(stack: Callable[[torch.Tensor], torch.Tensor]) -> Scores:
+    """Token ids (batch, length) to the stack's scores as float32 arrays; of our own stack the head is apart."""
+    if isinstance(stack, Stack):
+        return _of_stack(stack)
+
+    def scores(ids: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            return stack(torch.from_numpy(ids)).float().numpy()
+
+    return scores
+
+
+def _of_stack(stack: Stack) -> Split:
+    """The real blocks and the final norm, then the head."""
+    weight = stack.head.weight
+    read = weight.any(dim=0).nonzero()[:, 0]
+    read_weight = weight[:, read].detach()
+
+    @torch.no_grad()
+    def rows(ids: np.ndarray) -> np.ndarray:
+        return stack.before_head(torch.from_numpy(ids)).float().numpy()
+
+    def through(matrix: torch.Tensor) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda found: F.linear(torch.from_numpy(found).to(matrix.dtype), matrix).float().numpy()
+
+    widest = max(len(p) for block in stack.blocks for p in block.parameters())
+    return Split(rows, torch.no_grad()(through(weight)), (read.numpy(), through(read_weight)), widest)
+
+
+def reference_scores(compiled: Compiled) -> Scores:
+    """What the circuit as written gives: apart where its scores are a wider function of one position."""
+    source = compiled.source
+    last, inputs = source.output.operation, source.output.inputs
+    dtype = compiled.domains.exact_dtype(source)
+    widths = [stream.width for stream in inputs]
+    if last.sees is Sees.PAST or not inputs or dtype is object or sum(widths) >= source.output.width:
+        return compiled.interpret
+    cuts = np.cumsum(widths)[:-1]
+
+    def rows(tokens: np.ndarray) -> np.ndarray:
+        values = interpret(source, token_ids(tokens, source.token_alphabet.size), keep=set(inputs), dtype=dtype)
+        return np.concatenate([values[stream] for stream in inputs], axis=-1)
+
+    def head(found: np.ndarray) -> np.ndarray:
+        return last.evaluate(*np.split(found[None], cuts, axis=-1))[0]
+
+    return Split(rows, head)
