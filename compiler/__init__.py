@@ -24,6 +24,7 @@ The letters of the field, used everywhere with one meaning:
 from typing import TYPE_CHECKING
 
 from compiler.artifact.errors import CheckpointError
+from compiler.automata.word import automaton
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language import memory
@@ -81,7 +82,8 @@ __getattr__ = lazy_names(
 
 __all__ = [
     "Alphabet", "Bool", "CheckpointError", "Circuit", "Code", "Codebook", "CompileError", "Compiled", "Edge",
-    "InputLanguage", "Int", "Logits", "OneHot", "Real", "Stream", "Tokens", "all_of", "any_of", "argmax", "balanced",
+    "InputLanguage", "Int", "Logits", "OneHot", "Real", "Stream", "Tokens", "all_of", "any_of", "argmax", "automaton",
+    "balanced",
     "choose", "differs", "exceeds", "fading_sum", "silu_product",
     "bare", "bits", "compile", "concatenate", "constant", "count", "decide", "decode", "dot", "emit", "generate",
     "hardmax", "interpret",

@@ -80,6 +80,10 @@ class CircuitFamily(ABC):
         """Tokens of the longest sequence that its tasks have: the promise must cover so many."""
         return max(task.length for task in self.tasks())
 
+    def every_length(self) -> bool:
+        """Whether its promise has no longest sequence, so that its proof must not depend on one."""
+        return False
+
     def check_lengths(self, promised: int) -> None:
         """ValueError where the tasks have longer sequences than the promise covers."""
         longest = self.longest_sequence()

@@ -6,3 +6,4 @@ SELECTIVITY = "Understanding Input Selectivity in Mamba"
 FREE_LUNCH = 'Can Mamba Always Enjoy the "Free Lunch"?'
 EXPRESSIVITY = "On the Expressivity of Selective State-Space Layers"
 TOKEN_SELECTION = "State Space Models are Provably Comparable to Transformers in Dynamic Token Selection"
+KROHN_RHODES = "Algebraic Theory of Machines I (Krohn and Rhodes 1965)"

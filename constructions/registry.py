@@ -40,7 +40,8 @@ CONSTRUCTIONS: dict[str, type[Construction]] = {
 
 
 def families() -> dict[str, type[CircuitFamily]]:
-    """These and the constructions over numbers, which import torch and sympy."""
+    """These, automata, and the constructions over numbers, which import torch and sympy."""
+    from constructions.automata.automaton import Automaton
     from constructions.copy_dp.copy_vectors import CopyVectors
     from constructions.polynomials.linear_attention import LinearAttention
     from constructions.polynomials.polynomial_mamba import PolynomialCircuit
@@ -48,4 +49,4 @@ def families() -> dict[str, type[CircuitFamily]]:
     from constructions.selectivity.with_position import AbsoluteTimePosition, KeepNthPosition
 
     over_numbers = (Haar, PolynomialCircuit, LinearAttention, KeepNthPosition, AbsoluteTimePosition, CopyVectors)
-    return {**CONSTRUCTIONS, **{c.name: c for c in over_numbers}}
+    return {**CONSTRUCTIONS, **{c.name: c for c in (Automaton, *over_numbers)}}

@@ -12,6 +12,8 @@ from compiler.artifact.package import bare
 from compiler.driver import compile
 from compiler.runtime import mamba_classes
 from compiler.targets.s4d.mixer import S4DMixer
+from constructions.automata.automaton import Automaton, table_json
+from constructions.automata.languages import named_table
 from constructions.construction import Construction
 from constructions.pictures.model_history import model_history
 from constructions.pictures.plots import draw_bases, draw_rates, draw_sensitivity
@@ -24,6 +26,7 @@ from verify.attention_sensitivity import attention_sensitivity
 from verify.sensitivity import sensitivity
 
 STATES = {
+    "automaton": (Automaton(table=table_json(named_table("ends-with-abb"))), "a b b a a b a b b b"),
     "induction-heads": (InductionHeads(vocab=4), "v1 v0 v2 v1 v3 v2 v1 v3"),
     "induction-heads-delta-t": (InductionHeads(vocab=4, arch="mamba-delta-t"), "v1 v0 v2 v1 v3 v2 v1 v3"),
     "keep-nth": (KeepNth(n=3, vocab=6), "v4 v1 v5 v0 v2 v2 v3 v0"),

@@ -19,7 +19,7 @@ CHAPTERS = {
     "Circuits and their inputs": ["Alphabet", "InputLanguage", "Edge", "Circuit", "Tokens", "numbers", "position"],
     "Streams": ["Stream", "constant", "concatenate", "select", "minimum", "maximum", "any_of", "all_of"],
     "More words of one position": ["argmax", "hardmax", "dot", "scaled_sum", "decode"],
-    "The past": ["count", "latch", "latch_bank", "present", "running_max", "sum_where", "lti"],
+    "The past": ["count", "latch", "latch_bank", "present", "running_max", "sum_where", "lti", "automaton"],
     "Codes": ["Codebook", "balanced", "bits", "signs", "random_balanced"],
     "Answers": ["emit", "readout", "readout_integer", "readout_nearest", "readout_one_hot"],
     "Types": ["Bool", "Int", "OneHot", "Code", "Real", "Logits"],

@@ -243,7 +243,9 @@ def _paper_bound(construction: CircuitFamily) -> str:
 def _domain(built: Built) -> str:
     language = built.compiled.source.language
     if language is not None:
-        return f"{language.description}; up to {language.max_length} tokens, {built.compiled.dtype}"
+        every = built.construction.every_length()
+        length = "every length" if every else f"up to {language.max_length} tokens"
+        return f"{language.description}; {length}, {built.compiled.dtype}"
     inputs = "; ".join(f"{r.name}: {r.kind}" for r in _records(built))
     return f"{inputs}; up to {built.compiled.source.max_length} positions, {built.compiled.dtype}"
 

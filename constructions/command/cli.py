@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from compiler.artifact.manifest import manifest_content
+from constructions.automata import commands as commands_automata
 from constructions.command import (
     conformance,
     display,
@@ -34,7 +35,7 @@ from constructions.command.reporting import strict_json
 from constructions.construction import Construction
 from constructions.experiments import command as commands_experiments
 from constructions.gadgets import commands as commands_gadgets
-from constructions.papers import EXPRESSIVITY, FREE_LUNCH, SELECTIVITY, TOKEN_SELECTION
+from constructions.papers import EXPRESSIVITY, FREE_LUNCH, KROHN_RHODES, SELECTIVITY, TOKEN_SELECTION
 from constructions.polynomials import commands as commands_polynomial
 from constructions.registry import CONSTRUCTIONS
 from constructions.selectivity import commands as commands_selectivity
@@ -84,9 +85,19 @@ def _common(
 
 
 def run(
-    construction: Construction, out: Path | None, mode: Mode, samples: int, certify: bool, as_json: bool, force: bool
+    construction: Construction,
+    out: Path | None,
+    mode: Mode,
+    samples: int,
+    certify: bool,
+    as_json: bool,
+    force: bool,
+    beside: Mapping[str, Any] | None = None,
 ) -> None:
-    """Build, verify, save and report one construction; raises typer.Exit(1) when the verification fails."""
+    """Build, verify, save and report one construction; raises typer.Exit(1) when the verification fails.
+
+    beside: what the object of --json tells more.
+    """
     construction.check_sizes()  # before PyTorch is waited for
     if construction.target == "fnn+ssm":
         unused = {f"--out {out}": out is not None, "--force": force, "--no-certify": not certify}
@@ -125,7 +136,7 @@ def run(
             report["generation"] = artifact.generations(built, directory) if saved else []
     report["runtime"] = _runtime_name()
     if as_json:
-        typer.echo(strict_json(report))
+        typer.echo(strict_json(report | (beside or {})))
     else:
         display.show_report(report)
     if not artifact.passed(built, results):
@@ -187,6 +198,7 @@ def list_constructions(as_json: Json = False) -> None:
         (EXPRESSIVITY, commands_polynomial),
         (FREE_LUNCH, commands_gadgets),
         (TOKEN_SELECTION, lemma_commands),
+        (KROHN_RHODES, commands_automata),
     ):
         rows += [
             {"construction": name, "theorem": paper, "summary": command.__doc__}
@@ -386,6 +398,7 @@ commands_polynomial.register(app)
 commands_gadgets.register(app)
 lemma_commands.register(app)
 commands_truths.register(app)
+commands_automata.register(app)
 look.register(app)
 sensitivity.register(app)
 prove.register(app)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from constructions.experiments.run import Row
 
 
-PAGES = ("lemmas", "token-selection")  # which write a page of their own
-STATEMENTS = "statements"  # whose rows are kept in a form of their own
+PAGES = ("lemmas", "token-selection", "languages")  # which write a page of their own
+STATEMENTS, LANGUAGES = "statements", "languages"  # whose rows are kept in a form of their own
 
 
 def register(app: typer.Typer) -> None:
@@ -85,6 +85,13 @@ def reproduce(
         from constructions.token_selection import statements_page
 
         statements_page.reproduce(only or [], samples, seed, keep, page, as_json)
+        return
+    if experiment == LANGUAGES:
+        if train or plot:
+            raise ValueError("languages trains nothing and has no figure; leave out --train and --plot")
+        from constructions.automata import page as automata_page
+
+        automata_page.reproduce(only or [], seed, keep, page, as_json)
         return
     if experiment in ONE_RUN:
         kept = experiment == "lemmas"

@@ -8,7 +8,7 @@ None (nobody reads this position).
 
 from pathlib import Path
 
-from tests.circuits import memories, outputs, pointwise, shifts, states  # noqa: F401 (each adds its entries)
+from tests.circuits import automata, memories, outputs, pointwise, shifts, states  # noqa: F401 (each adds its entries)
 from tests.circuits.case import (
     ABC,
     CASES,

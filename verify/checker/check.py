@@ -15,7 +15,7 @@ from verify.checker.meaning.told import inexact
 from verify.checker.schema import check_written
 from verify.checker.tasks.task import Answers, prove_task
 from verify.checker.text import check_text
-from verify.checker.values.language import Language
+from verify.checker.values.language import EVERY_LENGTH, Language
 
 RESTS_ON = (
     "the equations of the transformers class named in config.json",
@@ -106,7 +106,8 @@ def check(directory: str | Path) -> Verdict:
 def prove(checkpoint: Checkpoint, circuit: dict, claim: object) -> Verdict:
     """What can be proved of a checkpoint, its circuit.json and the task that its manifest names (None: none)."""
     language = checkpoint.language
-    domain = f"every sequence of the input language of at most {language.length} tokens, in {checkpoint.format.name}"
+    length = "of every length" if language.length == EVERY_LENGTH else f"of at most {language.length} tokens"
+    domain = f"every sequence of the input language {length}, in {checkpoint.format.name}"
     answers = prove_answers(language, circuit, claim)
     found = Verdict(domain, None, None, None, answers.reason, answers.margin, answers.says)
     try:

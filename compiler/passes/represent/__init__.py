@@ -40,7 +40,8 @@ def represent(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     """
     domains, choices = context.domains.draft(), context.choices
     masks = MaskFolding(context, domains) if choices.folds_masks else None
-    rewriter = Rewriter(RULES, domains, circuit.alphabet, masks, choices.apart, choices.decides)
+    linear = context.target.step == "linear"
+    rewriter = Rewriter(RULES, domains, circuit.alphabet, masks, choices.apart, choices.decides, linear)
     reasons = []
     for stream in circuit.streams:
         try:

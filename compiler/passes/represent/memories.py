@@ -13,7 +13,7 @@ from compiler.language.words import concatenate
 from compiler.lowering.conditions import need_flags, need_one_hot, need_whole
 from compiler.passes.represent.rectifiers import masked, step
 from compiler.passes.represent.rewriter import Rewriter, Rules, rule_of
-from compiler.passes.represent.stored import storable
+from compiler.passes.represent.stored import ramps_apart, storable
 from compiler.passes.represent.token_tables import shifted
 
 RULES: Rules = {}
@@ -36,7 +36,8 @@ def _selective_sum(rewriter: Rewriter, operation: ops.SelectiveSum, value: Strea
 @rule_of(RULES, ops.Latch, ops.SumWhere)
 def _latch(rewriter: Rewriter, operation: ops.Operation, value: Stream, when: Stream) -> Stream:
     need_flags(rewriter.domains, when)
-    back, stored = storable(rewriter.domains, value)
+    apart = ramps_apart(value, when) if rewriter.ramps_apart else None
+    back, stored = apart or storable(rewriter.domains, value)
     return back(Stream(operation, (stored, when)))
 
 

@@ -44,9 +44,11 @@ class Rewriter:
         fold: MaskFolding | None = None,
         apart: bool = False,
         decides: bool = False,
+        ramps_apart: bool = False,
     ):
         self.apart = apart
         self.decides = decides
+        self.ramps_apart = ramps_apart
         self.rules = rules
         self.domains = domains
         self.tokens = TokenTables(domains, alphabet)

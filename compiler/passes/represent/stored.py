@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.domains import Domains
-from compiler.analysis.linear_form import linear_form
+from compiler.analysis.linear_form import ONE, linear_form
 from compiler.language import operations as ops
 from compiler.language.lanes import in_groups
 from compiler.language.stream import Stream
@@ -44,6 +44,31 @@ def storable(domains: Domains, value: Stream) -> tuple[Restored, Stream]:
         eye = sparse.eye_array(value.width)
         return _restorer(sparse.hstack([eye, -eye], format="csr")), concatenate(value, -value).relu()
     return _restorer(None), value
+
+
+def ramps_apart(value: Stream, when: Stream) -> tuple[Restored, Stream] | None:
+    """(back, ramps) of a table of a number that decides as well when it is stored; None of other values.
+
+    What is stored must be one rectified row, and a table is a sum of several. A latch is linear in its value, so each
+    ramp may be latched alone: where Δ is linear in rectified rows, ramps and flag stand in the block of the latch
+    itself, a block earlier than the sum could. The value's own bounds are kept.
+    """
+    form = linear_form(value)
+    bent = {_bends(atom) for atom, _ in linear_form(when)}
+    if not form or any(lag or _bends(atom) is None or _bends(atom) not in bent for atom, lag in form):
+        return None
+    if sum(atom.width for atom, _ in form) == 1:
+        return None  # it is one row, up to a factor
+    stored = [atom for atom, _ in form]
+    back = sparse.hstack(list(form.values()), format="csr")
+    return _restorer(back), stored[0] if len(stored) == 1 else concatenate(*stored)
+
+
+def _bends(atom: Stream) -> frozenset[tuple[Stream, int]] | None:
+    """What the number that a rectifier bends is made of; None for what is no rectifier."""
+    if not isinstance(atom.operation, ops.Relu):
+        return None
+    return frozenset(key for key in linear_form(atom.inputs[0]) if key[0] is not ONE)
 
 
 def _restorer(matrix: sparse.csr_array | None) -> Restored:

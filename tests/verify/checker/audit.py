@@ -22,11 +22,11 @@ from compiler.errors import CompileError
 from tests.verify.checker.checkpoints import least_ballast, write
 from tests.verify.checker.evidence import jobs
 from verify.checker import files
-from verify.checker.arithmetic import columns, mamba, mass, memories, model, norms, once, running, states, sums
+from verify.checker.arithmetic import columns, mamba, mass, memories, model, norms, once, states, sums
 from verify.checker.check import check
 from verify.checker.formats import Rejected
 from verify.checker.meaning import circuit, items, normal_form
-from verify.checker.values import bounds, language
+from verify.checker.values import bent, bounds, language, latches
 from verify.checker.values.values import Root, Value, World, of_root
 
 PAGE = Path(__file__).parents[3] / "docs" / "proofs.md"
@@ -85,7 +85,7 @@ def _mirrored(_step: states.Step, columns: Sequence[states.Column]) -> tuple[lis
 NOTHING: Callable = lambda *_: None
 RULES: dict[str, tuple] = {
     "edges: bounds along walks": (language.Language, "graph", _one_state()),
-    "counts since: a sum less its latch is a count": (running, "_difference_of_sums", NOTHING),
+    "counts since: a sum less its latch is a count": (latches, "_difference_of_sums", NOTHING),
     "forms": (bounds, "_folded", lambda *_: iter(())),
     "mass: distinct letters": _edges(distinct=False),
     "mass: edges that are taken once": _edges(repeats=True),
@@ -95,6 +95,7 @@ RULES: dict[str, tuple] = {
     "decay: counts that are reset": (states, "counted", _refused),
     "decay: huge steps may round": (mamba, "_loose", _refused),
     "latches": (states, "latch", _refused),
+    "latches of one flag": (bent, "joined", lambda _, value: value),
     "counts that outgrow the format": (sums, "_falling_sum", _refused),
     "other memories' columns": (states, "_direct_sum", _refused),
     "other memories' columns: columns that cancel": (states, "_without_mirrors", _mirrored),

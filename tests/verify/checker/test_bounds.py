@@ -24,7 +24,7 @@ from verify.checker.arithmetic import columns
 from verify.checker.arithmetic.columns import most_held
 from verify.checker.arithmetic.memories import read_bound
 from verify.checker.arithmetic.model import prove_arithmetic
-from verify.checker.arithmetic.running import latch, running_sum
+from verify.checker.arithmetic.running import running_sum
 from verify.checker.files import read, read_json
 from verify.checker.formats import FORMATS
 from verify.checker.meaning.circuit import Reader
@@ -33,6 +33,7 @@ from verify.checker.meaning.conditions import ONE
 from verify.checker.values.bent import product, relu
 from verify.checker.values.bounds import bounds, given, tight, values_of
 from verify.checker.values.language import Edge, Language
+from verify.checker.values.latches import latch
 from verify.checker.values.values import Value, World, combine, constant, later, of_letters
 
 CHAINS = [

@@ -13,13 +13,14 @@ from tests.circuits import CASES
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.values import Sequence
 from verify.checker.arithmetic.columns import most_held
-from verify.checker.arithmetic.running import latch, running_sum
+from verify.checker.arithmetic.running import running_sum
 from verify.checker.arithmetic.states import Step, state_output
 from verify.checker.check import check
 from verify.checker.formats import FORMATS, Rejected
 from verify.checker.values.bent import relu
 from verify.checker.values.bounds import along
 from verify.checker.values.language import Language, parse
+from verify.checker.values.latches import latch
 from verify.checker.values.values import Value, World, combine, constant, later, of_letters
 
 LETTERS = 4

@@ -14,12 +14,13 @@ from tests.verify.checker.checkpoints import write
 from tests.verify.checker.plants import plant
 from tests.verify.checker.values import Sequence
 from verify.checker.arithmetic.memories import memory
-from verify.checker.arithmetic.running import counted, latch, running_sum
+from verify.checker.arithmetic.running import counted, running_sum
 from verify.checker.check import check
 from verify.checker.formats import EXACT
 from verify.checker.meaning.normal_form import Meaning
 from verify.checker.values.bent import product, relu, single
 from verify.checker.values.language import Language, parse
+from verify.checker.values.latches import latch
 from verify.checker.values.tables import Ramp
 from verify.checker.values.values import Value, World, combine, later, of_letters
 

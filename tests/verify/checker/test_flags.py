@@ -16,7 +16,7 @@ from tests.verify.checker.evidence import jobs, title
 from tests.verify.checker.plants import plant
 from tests.verify.checker.values import Sequence
 from verify.checker.arithmetic.memories import memory
-from verify.checker.arithmetic.running import latch, running_sum
+from verify.checker.arithmetic.running import running_sum
 from verify.checker.check import check
 from verify.checker.formats import EXACT
 from verify.checker.meaning.cases import at_edges, zero_at_all_edges
@@ -25,6 +25,7 @@ from verify.checker.meaning.normal_form import Meaning
 from verify.checker.values.bent import product, relu, single
 from verify.checker.values.bounds import bounds, bounds_where
 from verify.checker.values.language import parse
+from verify.checker.values.latches import latch
 from verify.checker.values.tables import Ramp
 from verify.checker.values.values import Value, World, combine, constant, later, of_letters
 

@@ -16,12 +16,13 @@ from compiler.language.output import readout_integer
 from compiler.language.source import Tokens
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.values import Sequence
-from verify.checker.arithmetic.running import latch, running_sum
+from verify.checker.arithmetic.running import running_sum
 from verify.checker.check import check
 from verify.checker.formats import EXACT, Rejected
 from verify.checker.meaning.normal_form import Meaning
 from verify.checker.values.bent import product, relu
 from verify.checker.values.language import Edge, Language
+from verify.checker.values.latches import latch
 from verify.checker.values.values import Value, World, combine, constant, later, of_letters
 
 LETTERS = 3

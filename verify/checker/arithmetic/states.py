@@ -10,11 +10,12 @@ from fractions import Fraction
 
 from verify.checker.arithmetic.mass import zero_where
 from verify.checker.arithmetic.memories import memory, read_bound
-from verify.checker.arithmetic.running import counted, latch, running_sum
+from verify.checker.arithmetic.running import counted, running_sum
 from verify.checker.arithmetic.sums import check_range, exact_product, exact_sum, representable
 from verify.checker.formats import ERASED, KEPT, ON, Rejected
 from verify.checker.values.bent import product
 from verify.checker.values.bounds import bounds, largest, values_of
+from verify.checker.values.latches import latch
 from verify.checker.values.values import ZERO, Value, World, combine, constant, divided, scaled
 
 Column = tuple[Value, Value, tuple[Fraction, Fraction]]  # B, C and the bounds on |A|

@@ -12,12 +12,13 @@ from fractions import Fraction
 import numpy as np
 
 from verify.checker.arithmetic.memories import memory
-from verify.checker.arithmetic.running import counted, latch, running_sum
+from verify.checker.arithmetic.running import counted, running_sum
 from verify.checker.files import Matrix
 from verify.checker.meaning.conditions import ONE, Conditions, Lanes, Unproved, Unread, no_rule
 from verify.checker.meaning.entries import read_matrix, read_number
 from verify.checker.values.bent import product, relu
 from verify.checker.values.bounds import bounds, values_of
+from verify.checker.values.latches import latch
 from verify.checker.values.values import TOKEN, Value, World, combine, constant, later, of_letters
 
 

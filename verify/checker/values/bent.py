@@ -8,6 +8,7 @@ import numpy as np
 
 from verify.checker.formats import Rejected
 from verify.checker.values.bounds import along, bounds, corners, rewritten, values_of
+from verify.checker.values.latches import joined
 from verify.checker.values.tables import MOST_VALUES, Ramp, Table
 from verify.checker.values.values import (
     TOKEN,
@@ -33,7 +34,7 @@ def single(world: World, value: Value) -> tuple[Key, Component]:
     A form is divided by the greatest common divisor of its numbers and given a sign, so that forms that differ by
     a factor and a constant share one root. What is a count (lemma of counts since) is a function of the count.
     """
-    value = min((*rewritten(world, value), value), key=lambda v: len(v.terms))
+    value = min((*rewritten(world, value), joined(world, value), value), key=lambda v: len(v.terms))
     if len(value.terms) == 1:
         ((key, component),) = value.terms.items()
         return key, component.affine(Fraction(1), value.const)

@@ -13,6 +13,9 @@ from verify.checker.budget import EDGES, LETTERS, LETTERS_BY_EDGES, LETTERS_ON_E
 from verify.checker.formats import Rejected, array_exponent
 
 _MOST_ROUNDS = 1 << 12
+EVERY_LENGTH = (
+    1 << 512
+)  # what stands for it: no check takes a bound into which this number enters (lemma of every length)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +171,7 @@ def _sum_above(values: np.ndarray) -> Fraction:
 
 
 def parse(promise: dict) -> Language:
-    """The language of a manifest's promise, {"language": {"tokens", "start", "edges"}, "length"}.
+    """The language of a manifest's promise, {"language": {"tokens", "start", "edges"}, "length"}; null is every length.
 
     Rejected where it is none.
     """
@@ -178,7 +181,8 @@ def parse(promise: dict) -> Language:
         if type(tokens) is not int or tokens < 1:
             raise Rejected(f"the language has {tokens!r} tokens, expected 1 to {LETTERS}")
         within(tokens, LETTERS, "the language", "tokens")
-        if type(length) is not int or not 1 <= length <= 1 << 60:
+        length = EVERY_LENGTH if length is None else length
+        if type(length) is not int or not (1 <= length <= 1 << 60 or length == EVERY_LENGTH):
             raise Rejected(f"the language's length is {length!r}, expected 1 to 2^60")
         within(len(data["edges"]), EDGES, "the language", "edges")
         raw = [(str(e["from"]), str(e["to"]), e["tokens"], e["distinct"] is True) for e in data["edges"] if e["tokens"]]

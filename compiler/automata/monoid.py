@@ -1,0 +1,53 @@
+"""The transition monoid: all maps of states that words make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from compiler.automata.table import Table
+
+MOST_ELEMENTS = 1 << 16
+MOST_NUMBERS = 1 << 23  # elements × states
+
+
+@dataclass(frozen=True, eq=False)
+class Monoid:
+    """elements: (count, states), row w the state behind the word from each state; the empty word first, short words
+    before long ones.
+
+    whole: whether these are all; False where the cap was met.
+    """
+
+    elements: np.ndarray
+    whole: bool
+
+    @property
+    def size(self) -> int:
+        return len(self.elements)
+
+    @cached_property
+    def aperiodic(self) -> bool:
+        """Whether no element permutes some of its states around a circle: then the monoid holds no group but {1}."""
+        power, states = self.elements, self.elements.shape[1]
+        for _ in range(states.bit_length()):  # e^(2^k) with 2^k ≥ states: only circles are left
+            power = np.take_along_axis(power, power, axis=1)
+        return bool((np.take_along_axis(self.elements, power, axis=1) == power).all())
+
+
+def transition_monoid(table: Table, most: int = MOST_ELEMENTS) -> Monoid:
+    """The monoid of the words of a table, or as much of it as the cap allows."""
+    most = min(most, max(1, MOST_NUMBERS // table.states))
+    letters = np.array(table.following, dtype=np.uint16).T
+    layer = np.arange(table.states, dtype=np.uint16)[None]
+    found, layers = {layer[0].tobytes()}, [layer]
+    while len(layer) and len(found) <= most:
+        longer = np.unique(np.concatenate([by[layer] for by in letters]), axis=0)
+        fresh = np.array([row.tobytes() not in found for row in longer], dtype=bool)
+        layer = longer[fresh]
+        found.update(row.tobytes() for row in layer)
+        layers.append(layer)
+    elements = np.concatenate(layers)
+    return Monoid(elements[:most], len(elements) <= most)

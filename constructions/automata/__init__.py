@@ -1,0 +1,1 @@
+"""Every regular language: decided by its algebra, compiled, proved."""

@@ -1,0 +1,178 @@
+"""Finite automata (Krohn and Rhodes 1965): a cascade of resets for every automaton without groups.
+
+Statement. An automaton whose transition monoid holds no group but {1} is followed by a cascade of resets. Each reset is
+a latch, which a block of Mamba keeps for ever: h ← exp(−Δ)·h + Δ·B·x̂ with Δ = 0 or so large that exp(−Δ) = 0.
+So levels + 1 blocks answer behind every token what the automaton answers; on Mamba-2, where Δ sees no convolution,
+2·levels + 1.
+
+Conditions that the paper leaves unsaid. The levels must not be a block late: each keeps what stood before the present
+letter, so that its table is of one position alone. Nothing in a sequence is counted, so no length is too long.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+from compiler.automata.cascade import Cascade
+from compiler.automata.counting import Counting, counting_of, outputs_by_number, remainder_of
+from compiler.automata.holonomy import cascade_of
+from compiler.automata.images import images
+from compiler.automata.stream import levels_of, output_of
+from compiler.automata.table import NO, YES, Table, minimal, table_of
+from compiler.language.alphabet import Alphabet
+from compiler.language.circuit import Circuit
+from compiler.language.input_language import LARGEST_LENGTH, InputLanguage
+from compiler.language.output import readout_integer
+from compiler.language.source import Tokens
+from compiler.language.stream import Stream
+from constructions.construction import Construction, parameter
+from constructions.papers import KROHN_RHODES
+from verify.tasks.recognition import Recognition
+
+TESTED = 64  # letters of a sequence that is run
+EVERY_LENGTH = LARGEST_LENGTH  # as a promise: the proof does not depend on it
+
+
+@dataclass(frozen=True)
+class Automaton(Construction):
+    name: ClassVar[str] = "automaton"
+    theorem: ClassVar[str] = KROHN_RHODES
+
+    table: str = parameter("start, transitions and accept or classes, as JSON", kw_only=True)
+    arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba", kw_only=True)
+    max_length: int = parameter("longest sequence that the promise covers", default=EVERY_LENGTH, kw_only=True)
+
+    @cached_property
+    def given(self) -> Table:
+        """The table as its author gave it: what the answers are held to."""
+        return read_table(self.table)
+
+    @cached_property
+    def least(self) -> Table:
+        return minimal(self.given)
+
+    @cached_property
+    def turns(self) -> Counting | None:
+        """The counts of an automaton with a group that they follow; None of others."""
+        return counting_of(self.least, self.least.outputs)
+
+    @cached_property
+    def cascade(self) -> Cascade:
+        return cascade_of(images(self.least), self.least.outputs)
+
+    def every_length(self) -> bool:
+        return self.max_length == EVERY_LENGTH
+
+    @property
+    def target(self) -> str:
+        return self.arch
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """What the states answer, in the order of the minimal table; those that no word leads to behind."""
+        return tuple(dict.fromkeys((*self.least.outputs, *self.given.outputs)))
+
+    def alphabet(self) -> Alphabet:
+        return Alphabet.of(*dict.fromkeys((*self.given.letters, *self.classes)))
+
+    def letters(self) -> int:
+        return self.alphabet().size
+
+    def circuit(self) -> Circuit:
+        """The levels' latches, or counts modulo numbers, then the table of what is answered."""
+        alphabet, letters = self.alphabet(), self.given.letters
+        entries = {name: i for i, name in enumerate(self.classes)}
+        answer = self._answer(Tokens(alphabet), entries).named("class")
+        text = f"every sequence of the letters {' '.join(letters)}"
+        language = InputLanguage.of(alphabet, "any", [("any", "any", letters)], self.max_length, text)
+        return Circuit(self.name, readout_integer(answer, alphabet, entries), language)
+
+    def _answer(self, tokens: Tokens, entries: dict[str, int]) -> Stream:
+        """The number of the class behind each token."""
+        letters = self.given.letters
+        if self.turns is not None:
+            remainder = remainder_of(self.turns, tokens, letters)
+            return remainder.lookup(outputs_by_number(self.turns, entries))
+        letter = tokens.number({name: i + 1 for i, name in enumerate(letters)}, name="letter")
+        cascade, count = self.cascade.behind(1), len(letters) + 1  # letter 0 never comes
+        return output_of(cascade, levels_of(cascade, letter, count), letter, count, entries)
+
+    def check_sizes(self) -> None:
+        super().check_sizes()
+        if self.turns is not None and self.max_length > self.turns.longest:
+            raise ValueError(
+                f"this automaton holds a group, which counts modulo {', '.join(map(str, self.turns.moduli))} follow to "
+                f"a bounded length only: at most {self.turns.longest:,} letters; --length {self.turns.longest} works"
+            )
+
+    def tasks(self) -> list[Recognition]:
+        alphabet = self.alphabet()
+        answers = tuple(alphabet.index(name) for name in self.given.outputs)
+        length = min(TESTED, self.max_length)
+        return [Recognition(self.given.following, self.given.start, answers, length)]
+
+    def asks(self) -> dict[str, Any]:
+        given = self.given
+        classes = dict(zip(given.names, given.outputs, strict=True))
+        start = given.names[given.start]
+        said = {"name": self.name, "start": start, "transitions": given.transitions(), "classes": classes}
+        return said | {"end": None}
+
+    def bound_source(self) -> str:
+        return "ours: a block for each level or one for each step of a remainder, and one for the answer"
+
+    def bound(self) -> dict[str, int]:
+        if self.turns is not None:
+            return {"layers": 4}
+        levels = len(self.cascade.levels)
+        return {"layers": max(1, (levels if self.arch == "mamba" else 2 * levels) + 1)}
+
+
+def read_table(text: str) -> Table:
+    """The table of {"start": S, "transitions": {S: {LETTER: S}}, "accept": [S, …] or "classes": {S: NAME}}.
+
+    ValueError, in one sentence, where it is none.
+    """
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the table is no JSON ({error})") from error
+    if not isinstance(data, dict) or not _is_table(data.get("transitions")) or not isinstance(data.get("start"), str):
+        raise ValueError(
+            'the table must be {"start": STATE, "accept": [STATE, …], "transitions": {STATE: {LETTER: STATE}}} of texts'
+        )
+    transitions = data["transitions"]
+    return table_of(transitions, data["start"], _outputs(data, transitions))
+
+
+def _is_table(given: object) -> bool:
+    rows = list(given.values()) if isinstance(given, dict) else [None]
+    return all(isinstance(row, dict) and all(isinstance(to, str) for to in row.values()) for row in rows)
+
+
+def _outputs(data: dict, transitions: dict) -> dict[str, str]:
+    """yes and no of an acceptor, the classes of another table."""
+    if ("accept" in data) == ("classes" in data):
+        raise ValueError('the table must have "accept", a list of states, or "classes", a name for each state')
+    if "classes" in data:
+        classes = data["classes"]
+        if not isinstance(classes, dict) or not all(isinstance(name, str) and name for name in classes.values()):
+            raise ValueError('"classes" must name a class for each state, {STATE: NAME}')
+        return classes
+    accept = data["accept"]
+    if not isinstance(accept, list) or not all(isinstance(state, str) for state in accept):
+        raise ValueError('"accept" must be a list of states')
+    odd = [state for state in accept if state not in transitions]
+    if odd:
+        raise ValueError(f'"accept" names {odd[0]!r}, which is no state of the table')
+    return {state: YES if state in accept else NO for state in transitions}
+
+
+def table_json(table: Table) -> str:
+    """The table as text that `read_table` reads."""
+    classes = dict(zip(table.names, table.outputs, strict=True))
+    data = {"start": table.names[table.start], "classes": classes, "transitions": table.transitions()}
+    return json.dumps(data, ensure_ascii=False)

@@ -1,0 +1,151 @@
+"""What the algebra of an automaton says: on which mixer its language can live, for how long, and by which theorem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import lcm
+from typing import Any
+
+import numpy as np
+
+from compiler.automata.cascade import Cascade
+from compiler.automata.counting import counting_of
+from compiler.automata.groups import Group, groups
+from compiler.automata.holonomy import cascade_of
+from compiler.automata.images import CapMet, images
+from compiler.automata.monoid import Monoid, transition_monoid
+from compiler.automata.table import Table, minimal
+
+SARROF = "Sarrof, Veitsman and Hahn 2024"
+KROHN_RHODES = "Krohn and Rhodes 1965"
+SCHUETZENBERGER = "Schützenberger 1965"
+GRAZZI = "Grazzi et al. 2024"
+BARRINGTON = "Barrington 1989; Merrill, Petty and Sabharwal 2024"
+FOREVER = "every length"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """states: of the minimal automaton; monoid: its elements, None where the cap was met; star_free: None where the
+    caps leave it open; groups: the largest first; levels: resets of the cascade, None without one; bounded: how many
+    letters counts follow it, None where they do not.
+
+    says: the decision in plain words, sentence by sentence; promise: for how long, "" where nothing is promised.
+    """
+
+    states: int
+    monoid: int | None
+    star_free: bool | None
+    groups: tuple[Group, ...]
+    levels: int | None
+    says: tuple[str, ...]
+    promise: str
+    bounded: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        layers = {} if self.levels is None else {"mamba": self.levels + 1, "mamba2": 2 * self.levels + 1}
+        return {
+            "states": self.states,
+            "monoid": self.monoid,
+            "star_free": self.star_free,
+            "groups": [group.name for group in self.groups],
+            "levels": self.levels,
+            "sizes": {"layers": layers},
+            "promise": self.promise,
+            "says": list(self.says),
+        }
+
+
+def decide(table: Table) -> Decision:
+    """The decision for the language of a table."""
+    least = minimal(table)
+    monoid = transition_monoid(least)
+    size = f"{monoid.size:,} elements" if monoid.whole else f"more than {monoid.size:,} elements (the cap was met)"
+    count = monoid.size if monoid.whole else None
+    if not monoid.aperiodic and not monoid.whole:
+        return _with_a_circle(least, monoid, size)
+    try:
+        found = images(least)
+    except CapMet as cap:
+        return _open(least, monoid.whole, count, size, str(cap))
+    held = tuple(groups(found, monoid))
+    if held:
+        return _with_groups(least, count, size, held)
+    try:
+        return _star_free(least, count, size, cascade_of(found, least.outputs))
+    except CapMet as cap:
+        return _open(least, True, count, size, str(cap))
+
+
+def _states(least: Table) -> str:
+    return f"{least.states} state{'s' * (least.states != 1)}"
+
+
+def _star_free(least: Table, count: int | None, size: str, cascade: Cascade) -> Decision:
+    levels = len(cascade.levels)
+    resets = f"{levels} reset{'s' * (levels != 1)}"
+    says = (
+        f"{_states(least)}, {size}, star-free ({SCHUETZENBERGER}), {resets} ({KROHN_RHODES}).",
+        f"Mamba: {levels + 1} blocks, {FOREVER}. Mamba-2: at most {2 * levels + 1} blocks, {FOREVER}.",
+        f"Diagonal non-negative state-space models at fixed precision hold exactly such languages ({SARROF}).",
+    )
+    return Decision(least.states, count, True, (), levels, says, FOREVER)
+
+
+def _with_groups(least: Table, count: int | None, size: str, held: tuple[Group, ...]) -> Decision:
+    names = ", ".join(group.name for group in held)
+    hard = next((group for group in held if not group.solvable), None)
+    counts = counting_of(least, least.outputs)
+    if counts is not None:
+        moduli = ", ".join(map(str, counts.moduli))
+        why = f"Counts modulo {moduli} follow it to a bounded length: at most {counts.longest:,} letters."
+    elif hard is not None:
+        why = f"{hard.name} is not solvable, so its word problem is complete for NC^1 ({BARRINGTON}): refused on Mamba."
+    else:
+        why = f"Groups take eigenvalues below 0 or complex ones ({GRAZZI}), or a bounded length: refused on Mamba."
+    says = (
+        f"{_states(least)}, {size}, not star-free: it holds {names}.",
+        f"No non-negative diagonal state-space model follows it for ever ({SARROF}).",
+        why,
+    )
+    if counts is None:
+        return Decision(least.states, count, False, held, None, says, "")
+    promise = f"sequences of at most {counts.longest} letters"
+    return Decision(least.states, count, False, held, None, says, promise, counts.longest)
+
+
+def _with_a_circle(least: Table, monoid: Monoid, size: str) -> Decision:
+    """The cap was met, and among what was found an element permutes states around a circle."""
+    order = _period(monoid)
+    says = (
+        f"{_states(least)}, {size}, not star-free: a word permutes states around circles, so it holds C_{order}.",
+        f"No non-negative diagonal state-space model follows it for ever ({SARROF}).",
+        "Which groups it holds beside that is not told: the cap of the monoid was met.",
+    )
+    return Decision(least.states, None, False, (Group(order, f"C_{order}", True),), None, says, "")
+
+
+def _open(least: Table, star_free: bool, count: int | None, size: str, cap: str) -> Decision:
+    """A cap was met on the way to a cascade."""
+    known = "star-free" if star_free else "not decided"
+    says = (
+        f"{_states(least)}, {size}, {known}; the cap was met: {cap}, and so it is not taken apart into resets.",
+        "A smaller automaton, or a language of which this one is a combination, would work.",
+    )
+    return Decision(least.states, count, star_free or None, (), None, says, "")
+
+
+def _period(monoid: Monoid) -> int:
+    """The order of the circle group that the first element with a circle makes."""
+    power = monoid.elements
+    for _ in range(power.shape[1].bit_length()):
+        power = np.take_along_axis(power, power, axis=1)
+    moves = (np.take_along_axis(monoid.elements, power, axis=1) != power).any(axis=1)
+    e = monoid.elements[int(np.flatnonzero(moves)[0])].tolist()
+    periods = []
+    for state in set(power[int(np.flatnonzero(moves)[0])].tolist()):
+        at, steps = e[state], 1
+        while at != state:
+            at, steps = e[at], steps + 1
+        periods.append(steps)
+    return lcm(*periods)

@@ -1,0 +1,131 @@
+"""`construct automaton`: what it says, what it builds, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from compiler.automata.table import Table
+from constructions.automata.automaton import table_json
+from constructions.automata.explain import decide
+from constructions.command.cli import app
+from tests.automata.tables import random_table
+
+KEYS = {"states", "monoid", "star_free", "groups", "levels", "sizes", "promise"}
+
+
+def explained(*arguments: str) -> dict:
+    done = CliRunner().invoke(app, ["automaton", *arguments, "--explain", "--json"], catch_exceptions=False)
+    return json.loads(done.stdout)
+
+
+def test_star_free_languages_live_for_ever() -> None:
+    said = explained("--name", "dyck-2-3")
+    assert said.keys() >= KEYS
+    assert (said["states"], said["monoid"], said["star_free"], said["levels"]) == (16, 285, True, 4)
+    assert said["promise"] == "every length" and said["sizes"]["layers"] == {"mamba": 5, "mamba2": 9}
+
+
+def test_groups_are_named_and_refused_with_the_theorem() -> None:
+    said = explained("--name", "tomita-3")
+    assert not said["star_free"] and said["groups"] == ["C_2"] and said["levels"] is None and said["promise"] == ""
+    assert "Sarrof" in " ".join(said["says"])
+    with pytest.raises(ValueError, match="A_5 is not solvable.*refused on Mamba"):
+        CliRunner().invoke(app, ["automaton", "--name", "a5"], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("seed, letters", [(0, "ab"), (1, "abcdefgh"), (2, "a")])
+def test_fifty_states_are_answered_soon(seed: int, letters: str) -> None:
+    started = time.process_time()
+    decision = decide(random_table(seed, 50, letters))
+    assert time.process_time() - started < 10
+    assert decision.star_free is not None or "the cap was met" in decision.says[0]
+
+
+def test_fifty_states_without_groups_are_answered_soon() -> None:
+    """One letter climbs, one falls, one starts again: all intervals are images."""
+    rows = tuple((min(s + 1, 49), max(s - 1, 0), 0) for s in range(50))
+    outputs = tuple("yes" if s % 7 == 0 else "no" for s in range(50))
+    started = time.process_time()
+    decision = decide(Table(tuple("abc"), rows, 0, outputs, tuple(map(str, range(50)))))
+    assert time.process_time() - started < 10
+    assert decision.star_free
+
+
+def write(tmp_path: Path, data: object) -> str:
+    path = tmp_path / "table.json"
+    path.write_text(data if isinstance(data, str) else json.dumps(data))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "data, said",
+    [
+        ("{", "the table is no JSON"),
+        ([], "the table must be"),
+        ({"start": "p", "transitions": {"p": {"a": "p"}}}, '"accept", a list of states, or "classes"'),
+        ({"start": "p", "accept": ["q"], "transitions": {"p": {"a": "p"}}}, "\"accept\" names 'q'"),
+        ({"start": "p", "accept": "p", "transitions": {"p": {"a": "p"}}}, '"accept" must be a list'),
+        ({"start": "p", "classes": {"p": 1}, "transitions": {"p": {"a": "p"}}}, '"classes" must name'),
+        ({"start": "p", "accept": [], "transitions": {"p": {"a": "q"}, "q": {}}}, "not total"),
+    ],
+)
+def test_a_table_that_is_none_is_refused(tmp_path: Path, data: object, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        CliRunner().invoke(app, ["automaton", "--table", write(tmp_path, data), "--explain"], catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["--explain"], "give exactly one"),
+        (["--name", "tomita-9"], "no language is named 'tomita-9'"),
+        (["--regex", "a*", "--name", "tomita-1"], "give exactly one"),
+        (["--name", "tomita-1", "--letters", "ab"], "belongs to --regex"),
+        (["--name", "tomita-1", "--length", "long"], "or forever for every length"),
+        (["--name", "tomita-1", "--length", "0"], "or forever for every length"),
+        (["--regex", "abc", "--letters", "ab"], "has the letter 'c'"),
+    ],
+)
+def test_bad_usage_is_refused(arguments: list[str], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        CliRunner().invoke(app, ["automaton", *arguments], catch_exceptions=False)
+
+
+def test_a_table_of_classes_is_built_saved_proved_and_verified(tmp_path: Path) -> None:
+    table = {
+        "start": "low",
+        "classes": {"low": "L", "middle": "M", "high": "H"},
+        "transitions": {
+            "low": {"up": "middle", "down": "low"},
+            "middle": {"up": "high", "down": "low"},
+            "high": {"up": "high", "down": "middle"},
+        },
+    }
+    out = str(tmp_path / "built")
+    run = lambda *arguments: CliRunner().invoke(app, [*arguments, "--json"], catch_exceptions=False)
+    done = run("automaton", "--table", write(tmp_path, table), "--out", out, "--samples", "50")
+    assert done.exit_code == 0
+    report = json.loads(done.stdout)
+    assert report.keys() >= KEYS and report["promise"] == "every length"
+    assert all(report["guarantee"]["certificate"]["parts"].values())
+    assert "of every length" in report["guarantee"]["certificate"]["domain"]
+    assert report["guarantee"]["domain"] == "every sequence of the letters up down; every length, float32"
+    again = run("verify", out, "--samples", "20")
+    assert again.exit_code == 0
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model, names = AutoModelForCausalLM.from_pretrained(out, dtype="float32"), AutoTokenizer.from_pretrained(out)
+    scores = model(names("up up down up down down", return_tensors="pt").input_ids).logits[0]
+    assert names.decode(scores.argmax(-1)) == "M H M H M L"
+
+
+def test_a_table_comes_back_from_its_text() -> None:
+    from constructions.automata.automaton import read_table
+
+    table = random_table(5, 6, "abc")
+    assert read_table(table_json(table)) == table
