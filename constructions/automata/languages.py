@@ -14,7 +14,7 @@ BHATTAMISHRA = "Bhattamishra et al. 2020"
 DELETANG = "Delétang et al. 2022"
 LIU = "Liu et al. 2023"
 MERRILL = "Merrill et al. 2024"
-SARROF = "Sarrof et al. 2024"
+TEXTBOOK = "textbooks"
 SIMON = "Simon 1975"
 
 
@@ -142,11 +142,11 @@ NAMED: dict[str, Language] = {
     **{f"dyck-2-{depth}": _dyck("()[]", depth) for depth in (2, 3, 4)},
     "flip-flop": _flip_flop(),
     "even-pairs": _regex(DELETANG, "(a(a|b)*a)|(b(a|b)*b)|a|b", "ab", "as many ab as ba: first and last letter agree"),
-    "starts-with-a": _regex(SIMON, "a(a|b)*", "ab"),
-    "ends-with-abb": _regex(SARROF, "(a|b)*abb", "ab"),
-    "contains-abc": _regex(SARROF, "(a|b|c)*abc(a|b|c)*", "abc"),
+    "starts-with-a": _regex(TEXTBOOK, "a(a|b)*", "ab"),
+    "ends-with-abb": _regex(TEXTBOOK, "(a|b)*abb", "ab"),
+    "contains-abc": _regex(TEXTBOOK, "(a|b|c)*abc(a|b|c)*", "abc"),
     "aa-bb-cc": _regex(BHATTAMISHRA, "aa*bb*cc*dd*ee*", "abcde", "AA*BB*CC*DD*EE*"),
-    "ab-or-cd": _regex(BHATTAMISHRA, "(a|b)*c(a|b)*", "abc", "one c"),
+    "one-c": _regex(TEXTBOOK, "(a|b)*c(a|b)*", "abc", "one c"),
     "012-star-0-2": _regex(BHATTAMISHRA, "(0|1|2)*0(2)*", "012", "{0,1,2}*02*"),
     "subsequence-ab": _regex(SIMON, "(a|b)*a(a|b)*b(a|b)*", "ab", "a before b"),
     "subsequence-abc": _regex(SIMON, "(a|b|c)*a(a|b|c)*b(a|b|c)*c(a|b|c)*", "abc", "a before b before c"),

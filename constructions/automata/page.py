@@ -84,9 +84,9 @@ A group would need a state that turns: an eigenvalue below 0, or a complex one. 
 ## What is proved
 
 That the weights compute the circuit exactly, that the circuit answers what the automaton answers, and that every
-special token scores below; all of it for every length, as [the proofs](proofs.md) tell (*latches of one flag*, *every length*). The
-checker knows the table as you gave it and nothing of its decomposition: it walks circuit and automaton side by side
-over all that can be reached.
+special token scores below; all of it for every length, as [the proofs](proofs.md) tell (*latches of one flag*, *every
+length*). The checker knows the table as you gave it and nothing of its decomposition: it walks circuit and automaton
+side by side over all that can be reached.
 
 Caps, each with a sentence: 4,096 states; 65,536 elements of the monoid (beyond, groups that were met are told); 4,096
 sets of states that words lead to; 2^18 states × levels × letters of a cascade; 4,096 situations of the proof.
@@ -103,9 +103,8 @@ RANDOM = """
 ## Random automata
 
 {count} automata of 2 to 8 states over two or three letters, drawn uniformly: {star_free} are star-free and compile
-for Mamba in {blocks} blocks or fewer (half of them in {median} or fewer), {solvable} hold groups that can all be
-solved, {hard} hold one that cannot. The blocks of the star-free ones answered 20 words of 200 letters each: {wrong}
-wrong.
+for Mamba in {blocks} blocks or fewer, {solvable} hold groups that can all be solved, {hard} hold one that cannot. The
+blocks of the star-free ones answered 20 words of 200 letters each: {wrong} wrong.
 """
 
 
@@ -115,8 +114,9 @@ def page(rows: list[dict[str, Any]], drawn: list[dict[str, Any]]) -> str:
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
+    archs = list(dict.fromkeys(row["arch"] for row in rows))
     columns = ["language", "source", "states", "monoid", "groups", "levels"]
-    columns += ["Mamba: blocks / d_model", "wrong", "proved", "Mamba-2: blocks / d_model", "wrong", "proved"]
+    columns += [column for arch in archs for column in (f"{arch}: blocks / d_model", "wrong", "proved")]
     lines = ["<!-- a table of words -->", f"| {' | '.join(columns)} |", "|" + " --- |" * len(columns)]
     names = list(dict.fromkeys(row["name"] for row in rows))
     for name in names:
@@ -124,7 +124,7 @@ def _table(rows: list[dict[str, Any]]) -> str:
         first = next(iter(own.values()))
         cells = [f"`{name}`: {first['what'].replace('|', chr(92) + '|')}", first["source"], first["states"]]
         cells += [first["monoid"] or "–", ", ".join(first["groups"]) or "none", _shown(first["levels"])]
-        for arch in ("mamba", "mamba2"):
+        for arch in archs:
             cells += _built(own.get(arch))
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
@@ -136,7 +136,7 @@ def _shown(value: object) -> object:
 
 def _built(row: dict[str, Any] | None) -> list[object]:
     if row is None:
-        return ["not run", "", ""]
+        return ["–", "", ""]
     if "blocks" not in row:
         return ["refused", "", ""]
     proved = row.get("proved")
@@ -158,7 +158,6 @@ def _random(drawn: list[dict[str, Any]]) -> str:
         count=len(drawn),
         star_free=len(built),
         blocks=built[-1],
-        median=built[len(built) // 2],
         solvable=sum(1 for row in drawn if row["groups"] and row["solvable"]),
         hard=sum(1 for row in drawn if not row["solvable"]),
         wrong=sum(row.get("wrong", 0) for row in drawn),

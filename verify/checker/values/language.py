@@ -13,9 +13,7 @@ from verify.checker.budget import EDGES, LETTERS, LETTERS_BY_EDGES, LETTERS_ON_E
 from verify.checker.formats import Rejected, array_exponent
 
 _MOST_ROUNDS = 1 << 12
-EVERY_LENGTH = (
-    1 << 512
-)  # what stands for it: no check takes a bound into which this number enters (lemma of every length)
+EVERY_LENGTH = 1 << 512  # no check takes a bound into which this number enters (lemma of every length)
 
 
 @dataclass(frozen=True, eq=False)
