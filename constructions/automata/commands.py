@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from constructions.command import requests
+from constructions.command.building import run
 from constructions.command.display import console, working
 from constructions.command.options import Certify, Json, Samples
 from constructions.command.reporting import strict_json
@@ -54,8 +55,6 @@ def automaton_command(
         raise ValueError(" ".join(decision.says))
     if not as_json:
         console.print(*decision.says, sep="\n")
-    from constructions.command.cli import run
-
     construction = Automaton(table=table_json(given), arch=arch, max_length=most, seed=seed)
     run(construction, out, verify, samples, certify, as_json, force, _keys(decision, construction))
 

@@ -1,0 +1,117 @@
+"""Building one construction: compile, verify, prove, save, report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import typer
+
+from constructions.command import display, requests
+from constructions.command.reporting import strict_json
+from constructions.construction import Construction
+
+Mode = Literal["auto", "exhaustive", "random", "none"]
+
+
+def run(
+    construction: Construction,
+    out: Path | None,
+    mode: Mode,
+    samples: int,
+    certify: bool,
+    as_json: bool,
+    force: bool,
+    beside: Mapping[str, Any] | None = None,
+) -> None:
+    """Build, verify, save and report one construction; raises typer.Exit(1) when the verification fails.
+
+    beside: what the object of --json tells more.
+    """
+    construction.check_sizes()  # before PyTorch is waited for
+    if construction.target == "fnn+ssm":
+        unused = {f"--out {out}": out is not None, "--force": force, "--no-certify": not certify}
+        _run_network(construction, [option for option, given in unused.items() if given], mode, samples, as_json)
+        return
+    directory, overwrite = requests.checkpoint_directory(construction, out, force)
+    with display.progress(quiet=as_json) as bars:
+        with bars.stage("start PyTorch"):
+            from compiler.artifact.save import check_target
+            from constructions.checkpoints import artifact, guarantee
+            from constructions.checkpoints.built import build
+        check_target(directory, overwrite=overwrite)
+        with bars.stage("compile"):
+            built = build(construction)
+        if built.model is None and out is not None:
+            raise ValueError(
+                f"--out {out}: Hugging Face has no {construction.target}, so there is no "
+                "checkpoint to save; leave out --out."
+            )
+        with bars.stage("package"):
+            bare, stack = built.bare_stack(), built.stack()
+        forms = [artifact.Form(bare, bars.form("bare"), bare=True)]
+        forms += [artifact.Form(stack, bars.form("language model"))] if stack is not None else []
+        bare_results, *packaged = artifact.verify_forms(built, forms, mode, samples, construction.seed)
+        results = packaged[0] if packaged else bare_results
+        with bars.stage("proof"):
+            proof = guarantee.proof_of(built) if certify else guarantee.NOT_ASKED
+        good = artifact.passed(built, results) and artifact.passed(built, bare_results)
+        saved = good and stack is not None
+        with bars.stage("save and report"):
+            if saved:
+                artifact.save(built, results, directory, bare_results, proof, overwrite=overwrite)
+            report = artifact.report(built, results, str(directory) if saved else None, bare_results, proof)
+            report["contrasts"] = artifact.exact_rate_of_contrasts(built, min(samples, 1000), construction.seed)
+        with bars.stage("generate"):
+            report["generation"] = artifact.generations(built, directory) if saved else []
+    report["runtime"] = runtime_name()
+    if as_json:
+        typer.echo(strict_json(report | (beside or {})))
+    else:
+        display.show_report(report)
+    if not artifact.passed(built, results):
+        fail(built, stack or bare, results)
+    if not good:
+        fail(built, bare, bare_results)
+    if any(run["wrong"] for run in report["generation"]):
+        raise typer.Exit(1)
+
+
+def _run_network(construction: Construction, of_files: list[str], mode: Mode, samples: int, as_json: bool) -> None:
+    """The same on fnn+ssm, which has no checkpoint. of_files: options that were given and speak of one."""
+    if of_files:
+        raise ValueError(f"{of_files[0]}: no library ships fnn+ssm, so no checkpoint is saved or proved; leave it out.")
+    with display.working("start PyTorch", quiet=as_json):
+        from constructions.token_selection import network
+
+    if not network.run(construction, mode, samples, as_json):
+        typer.echo(f"{construction.name}: the network is not what was promised", err=True)
+        raise typer.Exit(1)
+
+
+def runtime_name() -> str:
+    """What the modules are that ran."""
+    from importlib import metadata
+
+    from compiler.runtime import has_mamba_ssm
+
+    if has_mamba_ssm():
+        return f"mamba_ssm {metadata.version('mamba-ssm')}"
+    return "modules of ours with the arithmetic of mamba_ssm, which is not installed"
+
+
+def fail(built, stack, results) -> None:
+    from constructions.checkpoints import artifact
+
+    for name, result in results.items():
+        if not result.passed:
+            typer.echo(display.failure_sentence(built, name, result), err=True)
+            where = artifact.divergence(built, stack, result)
+            if built.over_numbers:
+                continue
+            typer.echo(
+                where or "the model follows the circuit to the end: the circuit itself gives the wrong answer there",
+                err=True,
+            )
+    raise typer.Exit(1)
