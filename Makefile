@@ -1,4 +1,5 @@
 # make demo    build the MQAR construction and show its sizes, margin and domain
+# make nearest FILE=compiler/passes/schedule.py   run the tests nearest to a file
 # make test    run every test
 # make check   run ruff and mypy, which change nothing here
 # make bench   time the scan and the start of the command
@@ -25,10 +26,13 @@ unexport PYTHONDONTWRITEBYTECODE
 export PIP_COMPILE := 0
 BYTECODE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true  # some packages bring files that are no Python
 
-.PHONY: demo test check bench hostile fuzz proofs runtimes trust clean
+.PHONY: demo nearest test check bench hostile fuzz proofs runtimes trust clean
 
 demo: $(VENV)/installed
 	$(BIN)/construct mqar --kappa 16 --vocab 512
+
+nearest: $(VENV)/installed-test
+	tests=$$($(BIN)/python -m tests.nearest $(FILE)) && $(BIN)/python -m pytest -q $$tests
 
 # Each process takes a half in order, so what the tests of a file share is made once, and the faster one helps at the end.
 test: $(VENV)/installed-test

@@ -63,13 +63,14 @@ if TYPE_CHECKING:
     from compiler.artifact.load import load
     from compiler.artifact.package import bare, language_model
     from compiler.artifact.save import save
-    from compiler.driver import Compiled, compile
+    from compiler.compiled import Compiled
+    from compiler.driver import compile
 
 # What needs torch or the passes is imported when it is first used.
 __getattr__ = lazy_names(
     __name__,
     {
-        "Compiled": "compiler.driver",
+        "Compiled": "compiler.compiled",
         "bare": "compiler.artifact.package",
         "compile": "compiler.driver",
         "generate": "compiler.artifact.generate",

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.language.stream import Stream
+from compiler.steps import Step
 
 
 class CompileError(ValueError):
     """A circuit that cannot be compiled exactly, with every reason found.
 
-    reasons: (stream or None, one sentence) pairs.
+    reasons: (stream or None, one sentence) pairs; steps: of what `compile` refuses, what the passes did until then.
     """
+
+    steps: tuple[Step, ...] = ()
 
     def __init__(self, reasons: Sequence[tuple[Stream | None, str]]):
         self.reasons = tuple(reasons)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from compiler.analysis.units import array_units
+from compiler.lattice.units import array_units
 
 if TYPE_CHECKING:
     import torch

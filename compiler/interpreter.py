@@ -14,9 +14,9 @@ from collections.abc import Collection, Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from compiler.language import operations as ops
 from compiler.language.arguments import instance, number, shown
 from compiler.language.circuit import Circuit
+from compiler.language.operations import Source
 from compiler.language.stream import Stream
 
 
@@ -104,13 +104,13 @@ def _shape_of_run(tokens: np.ndarray | None, inputs: Mapping | None, dtype: type
 
 def _value(stream, values, tokens, inputs, like, dtype) -> np.ndarray:
     operation = stream.operation
-    if isinstance(operation, ops.Embed):
+    if operation.source is Source.TOKEN:
         return _converted(operation.evaluate(tokens), dtype)
-    if isinstance(operation, ops.Numbers):
+    if operation.source is Source.NUMBERS:
         if inputs is None or stream not in inputs:
             raise ValueError(f"numeric input {stream.label!r} has no values; pass inputs={{stream: array}}")
         return _converted(inputs[stream], dtype)
-    if isinstance(operation, (ops.Constant, ops.Position)):
+    if operation.source is Source.RUN:
         return operation.evaluate(like)
     return operation.evaluate(*(values[s] for s in stream.inputs))
 

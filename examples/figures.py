@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from compiler import Alphabet, Circuit, InputLanguage, Tokens, count, readout_integer
 from compiler.artifact.package import bare
 from compiler.driver import compile
 from compiler.runtime import mamba_classes
@@ -14,8 +15,9 @@ from compiler.targets.s4d.mixer import S4DMixer
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.languages import named_table
 from constructions.construction import Construction
-from constructions.pictures.plots import draw_bases, draw_rates, draw_sensitivity, draw_state
-from constructions.pictures.state_history import state_history
+from constructions.pictures.model_history import model_history
+from constructions.pictures.plots import draw_bases, draw_rates, draw_sensitivity
+from constructions.pictures.state_picture import draw_state
 from constructions.selectivity.approximation_rate import rate_report
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
@@ -33,14 +35,28 @@ STATES = {
 
 
 def draw_states(folder: Path) -> None:
+    """The models of the pages, and the circuit that the README builds."""
+    compiled = compile(count_since())
+    history = model_history(compiled, bare(compiled), "a c a a b a")
+    draw_state(history, folder / "count-since-state.png", "count-since: the model over time")
     for name, (construction, text) in STATES.items():
-        draw_state(history_of(construction, text), folder / f"{name}-state.png", f"{name}: the state over time")
+        draw_state(history_of(construction, text), folder / f"{name}-state.png", f"{name}: the bare model over time")
+
+
+def count_since() -> Circuit:
+    """The README's own circuit."""
+    letters = Alphabet.of("a", "b", "c", *(str(n) for n in range(9)))
+    x = Tokens(letters)
+    since = count(x.is_in("a"), reset=x.is_in("b"))
+    answer = readout_integer(since, letters, {str(n): n for n in range(9)})
+    language = InputLanguage.of(letters, "any", [("any", "any", ("a", "b", "c"))], 8, "strings of a, b, c")
+    return Circuit("count-since", answer, language)
 
 
 def history_of(construction: Construction, text: str):
-    """The states of the bare model."""
+    """What the bare model holds and writes."""
     compiled = compile(construction.circuit(), construction.target)
-    return state_history(compiled, bare(compiled), text)
+    return model_history(compiled, bare(compiled), text)
 
 
 def sensitivities(length: int = 64) -> dict:

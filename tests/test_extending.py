@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 from unittest.mock import patch
@@ -19,12 +21,15 @@ from compiler import targets
 from compiler.artifact import formats
 from compiler.artifact.formats import format_names
 from compiler.artifact.package import bare, language_model
-from compiler.driver import run_blocks
+from compiler.compiled import run_blocks
 from compiler.errors import CompileError
 from compiler.ir import printer
 from compiler.targets import target_names
+from tests.constructions.test_construct import run as run_command
+from verify.checker.check import check
 
 PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
+_HERE = os.environ | {"PYTHONPATH": str(PAGE.parents[1])}
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +88,40 @@ def test_saving_and_explaining(toy, tmp_path):
         toy.compiled.save(tmp_path / "x", format="stone")
 
 
+def test_the_commands_of_the_page_run(toy, tmp_path):
+    """In a process that knows nothing of the toys but their file."""
+    toy.compiled.save(tmp_path / "toy")
+    toy.compiled.save(tmp_path / "in-memory.json", format="names")
+    (tmp_path / "toy.py").write_bytes(Path(toy.__file__).read_bytes())
+    (commands,) = re.findall(r"^```\n(construct .*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    for command in commands.splitlines():
+        words = [sys.executable, "-m", "constructions", *command.split()[1:]]
+        run = subprocess.run(words, cwd=tmp_path, env=_HERE, capture_output=True, text=True, timeout=120)
+        assert run.returncode == 0, run.stderr
+    assert (tmp_path / "toy.json").read_bytes() == (tmp_path / "in-memory.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        (None, "there is no file own.py"),
+        ("1 / 0", "own.py, line 1: ZeroDivisionError"),
+        ("", "format 'names' is unknown"),
+        ("from compiler.artifact.formats import register\nregister('names', lambda *_: 1 / 0)", "line 2: ZeroDivision"),
+    ],
+)
+def test_a_format_of_ones_own_that_fails_is_a_sentence(toy, file, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    toy.compiled.save("toy")
+    if file is not None:
+        Path("own.py").write_text(file)
+    with patch.dict(formats._FORMATS):
+        formats._FORMATS.pop("names")
+        assert run_command("export", "toy", "--format", "own.py:names", "--out", "toy.json") == 2
+    told = capsys.readouterr().err
+    assert said in " ".join(told.split()) and "Traceback" not in told
+
+
 def test_its_weights_explain_themselves(toy):
     layout = bare(toy.compiled).layout
     found = layout.explain("blocks.0.out_proj.weight", (toy.compiled.lanes.names.index("total"), 0))
@@ -95,6 +134,14 @@ def test_what_it_declares_is_checked(toy):
     half = toy.Stream(toy.DoubledSum(), (tokens.is_in(["a"]) / 2,))
     with pytest.raises(CompileError, match="integers are needed"):
         toy.compile(toy.Circuit("half", half, toy.circuit.language), "mamba-wide")
+
+
+def test_the_checker_says_that_it_has_no_rule(toy, tmp_path):
+    toy.compiled.save(tmp_path / "toy")
+    meaning = check(tmp_path / "toy").meaning
+    where, sentence = meaning.split(": ")
+    assert where.startswith("total (toy.py:") and sentence == "computed, but no proof rule for DoubledSum"
+    assert f"`{sentence}`" in PAGE.read_text("utf-8")
 
 
 def test_a_checkpoint_of_the_toys_verifies_from_its_files(toy, tmp_path):

@@ -65,7 +65,7 @@ def test_terms_that_cancel_are_exact_or_refused(name: str, amount: int, target: 
     try:
         compiled = compile(circuit, target)
     except CompileError as refusal:
-        assert amount > 1_000 and "lattice steps" in str(refusal)
+        assert amount > 1_000 and "quanta" in str(refusal)
         return
     tokens = np.array(list(product(range(3), repeat=5)))
     with torch.no_grad():

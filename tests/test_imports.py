@@ -1,7 +1,7 @@
-"""Whichever module is imported first finds what it needs: none relies on another's having been imported before.
+"""The graph of what modules import has no cycle, and no room imports from one above it.
 
-Importing each alone takes minutes. That order matters to nobody follows from the graph of what modules import while
-they are imported having no cycle; that each can be imported at all is tried, in one order and in its reverse.
+All imports count: those that run later, in a function, and those of type hints as well. So whichever module is
+imported first finds what it needs. That each can be imported at all is tried, in one order and in its reverse.
 """
 
 from __future__ import annotations
@@ -9,13 +9,27 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import networkx
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("compiler", "verify", "constructions", "conformance")
+ROOMS = (
+    ("verify.checker", "compiler.lattice", "compiler.exactness.levels", "compiler.steps"),
+    ("compiler.language",),
+    ("compiler.errors", "compiler.formats", "compiler.interpreter"),
+    ("compiler.analysis",),
+    ("compiler.ir",),
+    ("compiler.lowering",),
+    ("compiler.gadgets",),
+    ("compiler",),
+    ("compiler.export", "compiler.graft", "compiler.ir.printer"),
+    ("verify", "conformance"),
+    ("constructions",),
+)
+"""Floor by floor, upwards. A module stands in the innermost of these rooms."""
 
 
 def modules(root: Path) -> dict[str, Path]:
@@ -25,16 +39,9 @@ def modules(root: Path) -> dict[str, Path]:
     return {name: path for name, path in named.items() if not name.endswith("__main__")}
 
 
-def at_import(body: list[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The import statements that run while a module is imported: none in functions, none for type checkers."""
-    for node in body:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield node
-        elif isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            yield from at_import(node.orelse)
-        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            for field in ("body", "orelse", "finalbody", "handlers"):
-                yield from at_import(getattr(node, field, []))
+def imports(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Every import statement of a module, those in functions and those for type checkers too."""
+    return (node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom)))
 
 
 def ancestors(name: str) -> list[str]:
@@ -42,13 +49,10 @@ def ancestors(name: str) -> list[str]:
     return [".".join(parts[:i]) for i in range(1, len(parts))]
 
 
-def needed(name: str, path: Path, known: dict[str, Path]) -> set[str]:
-    """The modules that must have run before this one has: what it imports, and the packages that these stand in.
-
-    A package that is importing its own modules is only half there, and they may take its other modules, not its names.
-    """
+def imported(name: str, path: Path, known: dict[str, Path]) -> set[str]:
+    """The modules that this one imports."""
     found = set()
-    for node in at_import(ast.parse(path.read_text()).body):
+    for node in imports(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             wanted = {alias.name for alias in node.names}
         else:
@@ -56,35 +60,68 @@ def needed(name: str, path: Path, known: dict[str, Path]) -> set[str]:
             parts = {f"{node.module}.{alias.name}" for alias in node.names}
             wanted = {part if part in known else str(node.module) for part in parts}
         found |= {module for module in wanted if module in known}
-        found |= {a for module in wanted for a in ancestors(module) if a in known and a not in (name, *ancestors(name))}
-    return found
+    return found - {name}
 
 
-def cycles(root: Path) -> list[list[str]]:
+def arrows(root: Path) -> set[tuple[str, str]]:
+    """(module, what it imports) for all modules."""
     known = modules(root)
-    graph = networkx.DiGraph([(name, other) for name, path in known.items() for other in needed(name, path, known)])
-    return [sorted(group) for group in networkx.strongly_connected_components(graph) if len(group) > 1]
+    return {(name, other) for name, path in known.items() for other in imported(name, path, known)}
 
 
-def test_no_module_waits_for_one_that_waits_for_it() -> None:
+def with_packages(found: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """The same, and the packages that the imported modules stand in: they run as well.
+
+    A package that is importing its own modules is only half there, and they may take its other modules, not its names.
+    """
+    return found | {(a, p) for a, b in found for p in ancestors(b) if p not in (a, *ancestors(a))}
+
+
+def cycles(root: Path) -> set[tuple[str, ...]]:
+    """The sets of modules that import each other."""
+    found = networkx.strongly_connected_components(networkx.DiGraph(with_packages(arrows(root))))
+    return {tuple(sorted(group)) for group in found if len(group) > 1}
+
+
+def climbs(root: Path, rooms: tuple[tuple[str, ...], ...]) -> list[tuple[str, str]]:
+    """The arrows from a room to one on a higher floor, or to its neighbour on the same floor."""
+    floor = {room: i for i, level in enumerate(rooms) for room in level}
+    home = {name: room_of(name, floor) for name in modules(root)}
+    pairs = ((home[a], home[b], a, b) for a, b in arrows(root) if home[a] != home[b])
+    return sorted((a, b) for here, there, a, b in pairs if floor[there] >= floor[here])
+
+
+def room_of(name: str, rooms: Iterable[str]) -> str:
+    """The innermost room that a module stands in."""
+    return max((room for room in rooms if name == room or name.startswith(f"{room}.")), key=len)
+
+
+def test_no_module_imports_one_that_imports_it() -> None:
     assert len(modules(ROOT)) > 250
-    assert cycles(ROOT) == []
+    assert cycles(ROOT) == set()
 
 
-def test_a_cycle_is_found(tmp_path: Path) -> None:
+def test_no_room_imports_from_one_above_it() -> None:
+    assert climbs(ROOT, ROOMS) == []
+
+
+def test_a_cycle_and_a_climb_are_found(tmp_path: Path) -> None:
     (tmp_path / "compiler" / "inner").mkdir(parents=True)
     files = {
         "__init__": "",
         "a": "from compiler.inner.b import x",
         "inner/__init__": "from compiler.inner import c",
-        "inner/b": "def f():\n    import compiler.a\nx = 1",
+        "inner/b": "x = 1",
         "inner/c": "from compiler.inner.b import x",
     }
     for name, text in files.items():
         (tmp_path / "compiler" / f"{name}.py").write_text(text)
-    assert cycles(tmp_path) == []
-    (tmp_path / "compiler" / "inner" / "c.py").write_text("import compiler.a")  # by way of the package of b
-    assert cycles(tmp_path) == [["compiler.a", "compiler.inner", "compiler.inner.c"]]
+    rooms = (("compiler.inner",), ("compiler",))
+    assert cycles(tmp_path) == set() and climbs(tmp_path, rooms) == []
+    for later in ("import compiler.a", "def f():\n    import compiler.a", "if TYPE_CHECKING:\n    import compiler.a"):
+        (tmp_path / "compiler" / "inner" / "c.py").write_text(later)  # by way of the package of b
+        assert cycles(tmp_path) == {("compiler.a", "compiler.inner", "compiler.inner.c")}
+        assert climbs(tmp_path, rooms) == [("compiler.inner.c", "compiler.a")]
 
 
 # Two processes that have nothing of ours; what takes seconds of other packages is imported before they part.

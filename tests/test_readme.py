@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import runpy
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
 
+from compiler.language.circuit import Circuit
+from compiler.language.data import to_data
 from constructions.polynomials import commands as commands_polynomial
 from constructions.registry import CONSTRUCTIONS
 from constructions.selectivity import commands as commands_selectivity
@@ -61,13 +64,41 @@ def test_the_readmes_circuit_compiles_and_is_verified(tmp_path, monkeypatch, cap
     exec(check, scope)
     said = "right on all 1,092 sequences of up to 6 tokens"
     assert capsys.readouterr().out == f"{said}\n" and f"`{said}`" in README
+    (plot,) = (block for block in blocks() if "construct plot" in block)
+    assert run(*shlex.split(plot)[1:]) == 0 and Path("count-since.png").stat().st_size > 1000
+    drawn = runpy.run_path(str(ROOT / "examples" / "figures.py"))["count_since"]()
+    assert _unplaced(drawn) == _unplaced(scope["circuit"]), "the README shows a picture of its own circuit"
+    capsys.readouterr()
     assert run("inspect", "count-since") == 0
     (lanes,) = (block for block in blocks() if "is_a" in block)
     assert lanes in capsys.readouterr().out
 
 
+def _unplaced(circuit: Circuit) -> dict:
+    """The circuit as data, without the lines where it was written."""
+    data = to_data(circuit)
+    return data | {"streams": [{**stream, "source": None} for stream in data["streams"]]}
+
+
 def test_the_readme_is_a_front_door() -> None:
+    """Two sentences say what it is; the circuit of one's own takes ten lines; what is shown fits a terminal."""
     assert len(README.split()) <= MOST_WORDS
+    (opening,) = re.findall(r"^# .*?\n\n(.*?)\n\n", README, re.DOTALL)
+    assert len(re.findall(r"\.(?=\s|$)", opening)) == 2
+    (program,) = (block for block in blocks("python") if "count-since" in block)
+    assert len([line for line in program.splitlines() if line]) <= 10
+    assert all(len(line) <= 80 for block in blocks() for line in block.splitlines())
+
+
+def test_every_help_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    from typer.testing import CliRunner
+
+    from constructions.command.cli import app, command_line
+
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in (None, *command_line().commands):
+        shown = CliRunner().invoke(app, [*filter(None, [name]), "--help"])
+        assert shown.exit_code == 0 and max(map(len, shown.output.splitlines())) <= 80, name
 
 
 def test_every_page_is_in_the_index() -> None:
@@ -80,15 +111,6 @@ def test_every_command_stands_in_a_panel_of_the_help() -> None:
 
     listed = [*app.registered_commands, *app.registered_groups]
     assert {entry.rich_help_panel for entry in listed} == set(PANELS)
-
-
-def test_the_page_names_every_pass_of_the_driver() -> None:
-    driver = (ROOT / "compiler" / "driver.py").read_text("utf-8")
-    passes = re.findall(r"^from compiler\.passes\.(\w+) import", driver, re.MULTILINE)
-    page = (ROOT / "docs" / "how_it_works.md").read_text("utf-8")
-    assert len(passes) >= 10
-    for name in (*passes, "saturation", "check_exact", "compare"):
-        assert f"**{name.replace('_', ' ')}**" in page, name
 
 
 def test_the_pages_that_the_readme_links_exist() -> None:

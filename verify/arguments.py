@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from os.path import abspath
 from typing import Any
 
 
@@ -38,7 +39,11 @@ def run_own(what: str, function: Callable, *arguments: Any, file: str = "") -> A
         return function(*arguments)
     except (Exception, SystemExit) as error:  # a file that ends the program is as wrong as one that fails
         file = file or getattr(getattr(function, "__code__", None), "co_filename", "")
-        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+        lines = [
+            frame.lineno
+            for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename in (file, abspath(file))
+        ]
         at = f", line {lines[-1]}" if lines else ""
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
         raise ValueError(f"{what}{at}: {kind}{error}") from error

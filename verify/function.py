@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from compiler.artifact.package import bare
-from compiler.driver import Compiled, compile
+from compiler.compiled import Compiled
+from compiler.driver import compile
 from compiler.language.arguments import shown
 from compiler.language.circuit import Circuit
 

@@ -10,7 +10,7 @@ import torch
 from compiler.analysis.linear_form import ONE
 from compiler.artifact.model import Stack
 from compiler.artifact.package import LanguageModel
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 
 
 def first_divergence(

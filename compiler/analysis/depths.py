@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from compiler.language import operations as ops
 from compiler.language.graph import inputs_first
 from compiler.language.stream import Stream
 
@@ -32,12 +31,10 @@ class Depths:
         operation = stream.operation
         on_lanes = max((self._known[s] for s in stream.inputs), default=0)
         at_ports = max((self._at_ports[s] for s in stream.inputs), default=0)
-        if isinstance(operation, (ops.Embed, ops.Constant, ops.Numbers)):
-            return 0, 0
-        if isinstance(operation, ops.Shift):
+        if operation.delay is not None:
             return on_lanes, on_lanes
-        if isinstance(operation, ops.Linear):
+        if operation.free:  # a source, or a linear map
             return on_lanes, at_ports
-        if isinstance(operation, ops.Relu):
+        if operation.rectifies:
             return on_lanes + 1, on_lanes
         return at_ports + 1, at_ports + 1

@@ -15,8 +15,8 @@ from fractions import Fraction
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.units import array_units
 from compiler.language.arguments import Number
+from compiler.lattice.units import array_units
 
 EXACT = 2.0**53
 _SLACK = 1 - 2.0**-20  # covers the rounding of the bounds themselves

@@ -8,7 +8,6 @@ import numpy as np
 
 from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import linear_form
-from compiler.language import operations as ops
 from compiler.language.stream import Stream
 
 
@@ -36,12 +35,10 @@ def _of(domains: Domains, atom: Stream) -> Fraction:
     operation = atom.operation
     if domains.of(atom).step:
         return domains.of(atom).step
-    if isinstance(operation, ops.Numbers):
-        return Fraction(getattr(operation.type, "gap", 0.0))
-    if isinstance(operation, (ops.Relu, ops.Latch)):
+    if operation.keeps_sizes:
         return least_size(domains, atom.inputs[0])
-    if isinstance(operation, ops.Multiply):
+    if operation.multiplies:
         for value, flag in (atom.inputs, atom.inputs[::-1]):
             if domains.of(flag).is_flag:
                 return least_size(domains, value)
-    return Fraction(0)
+    return operation.gap()

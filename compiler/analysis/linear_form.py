@@ -89,13 +89,13 @@ def _folded(node: Stream, known: dict[Stream, Form]) -> Iterator[tuple[Stream, i
     if node in known:
         for (atom, lag), matrix in known[node].items():
             yield atom, lag, _weights(matrix), True
-    elif isinstance(operation, ops.Linear):
-        for matrix, source in zip(operation.matrices, node.inputs, strict=True):
+    elif operation.maps is not None:
+        for matrix, source in zip(operation.maps, node.inputs, strict=True):
             yield source, 0, _weights(matrix), False
-    elif isinstance(operation, ops.Shift):
-        yield node.inputs[0], operation.k, Fraction(1), False
-    elif isinstance(operation, ops.Constant):
-        yield ONE, 0, _constant_weights(operation), True
+    elif operation.delay is not None:
+        yield node.inputs[0], operation.delay, Fraction(1), False
+    elif operation.constants is not None:
+        yield ONE, 0, _constant_weights(operation.constants), True
     else:
         yield node, 0, Fraction(1), True
 
@@ -104,7 +104,7 @@ def _foldable_region(stream: Stream, known: dict[Stream, Form]) -> list[Stream]:
     """The streams between this one and its atoms (or known forms), these included, inputs first."""
 
     def read(node: Stream) -> tuple[Stream, ...]:
-        return node.inputs if isinstance(node.operation, (ops.Linear, ops.Shift)) and node not in known else ()
+        return node.inputs if node.operation.free and node not in known else ()  # of sources, none
 
     return inputs_first([stream], read)
 
@@ -112,14 +112,14 @@ def _foldable_region(stream: Stream, known: dict[Stream, Form]) -> list[Stream]:
 # Weights -------------------------------------------------------------------------------------------
 
 
-def _constant_weights(operation: ops.Constant) -> Weights:
+def _constant_weights(values: tuple[Fraction, ...]) -> Weights:
     """The multiples of ONE that a constant holds."""
-    first, width = operation.values[0], len(operation.values)
+    first, width = values[0], len(values)
     if width == 1:
         return first
-    if len(set(operation.values)) == 1:
+    if len(set(values)) == 1:
         return ops.copies(width, exact_float(first))
-    return ops.exact_matrix([[exact_float(v)] for v in operation.values])
+    return ops.exact_matrix([[exact_float(v)] for v in values])
 
 
 def _weights(matrix: sparse.csr_array) -> Weights:

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy import sparse
 
 from compiler.analysis.domains import Domains
-from compiler.analysis.intervals import Value
 from compiler.analysis.linear_form import ONE, linear_form
-from compiler.analysis.walks import TooManyWalks, walks
+from compiler.analysis.walks import MOST_STEPS, TooManyWalks, walks
 from compiler.language import operations as ops
 from compiler.language.graph import operation_of
+from compiler.language.operations import Source
 from compiler.language.stream import Stream
 from compiler.language.types import Bool
+from compiler.lattice.intervals import Value
 
 
-def never_together(key: Stream, query: Stream, value: Stream, domains: Domains) -> bool:
+def never_together(
+    key: Stream, query: Stream, value: Stream, domains: Domains, spend: Callable[[int], None] = lambda steps: None
+) -> bool:
     """Whether key_n · query_n · value_c is 0 for all n and c at every position: shown over all walks (`walks`), at each
     step of which one of the three is certainly 0. False also where there are too many walks.
+
+    spend: is told how many steps were taken.
     """
     if domains.language is None:
         return False
     try:
         found = walks(domains.language, domains.of, (key, query, _support(value)))
     except TooManyWalks:
+        spend(MOST_STEPS)
         return False
+    spend(sum(map(len, found)))
     return not any(_may_meet(*step.values) for node in found for step in node)
 
 
@@ -42,11 +49,11 @@ def _may_be(interval: Sequence) -> bool:
 
 def _support(value: Stream) -> Stream:
     """A stream that is 0 only where the value is, and tells fewer tokens apart where that is a function of a token."""
-    while isinstance(value.operation, ops.Relu):  # relu(x) is 0 where x is
+    while value.operation.rectifies:  # relu(x) is 0 where x is
         value = value.inputs[0]
     form = linear_form(value)
     lags = {lag for _, lag in form}
-    if len(lags) != 1 or any(atom is ONE or not isinstance(atom.operation, ops.Embed) for atom, _ in form):
+    if len(lags) != 1 or any(atom is ONE or atom.operation.source is not Source.TOKEN for atom, _ in form):
         return value
     embeds = [operation_of(atom, ops.Embed) for atom, _ in form]
     read = [abs(matrix) @ abs(embed.table).T for embed, matrix in zip(embeds, form.values(), strict=True)]

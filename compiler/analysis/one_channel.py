@@ -12,10 +12,10 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.linear_form import ONE, Form
-from compiler.analysis.units import array_divisor
 from compiler.language import operations as ops
 from compiler.language.graph import with_operation
 from compiler.language.stream import Stream
+from compiler.lattice.units import array_divisor
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +153,7 @@ def _disjoint_conjunctions(
 
 def is_rectified(form: Form) -> bool:
     """Whether each number is one rectifier of the same block times a positive weight."""
-    if not form or any(not isinstance(a.operation, ops.Relu) or lag for a, lag in form):
+    if not form or any(not a.operation.rectifies or lag for a, lag in form):
         return False
     entries = sum(np.diff(m.indptr) for m in form.values())
     return bool((entries <= 1).all()) and all((m.data > 0).all() for m in form.values())

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from compiler.analysis.domain import Domain, least_unit, outward, raised, up
 from compiler.analysis.linear_form import ONE, Form
-from compiler.analysis.matrix_sums import MatrixSumsCache
 from compiler.language.stream import Stream
+from compiler.lattice.domain import Domain, least_unit, outward, raised, up
+from compiler.lattice.matrix_sums import MatrixSumsCache
 
 
 def rectified_masses(

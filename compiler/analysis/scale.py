@@ -12,15 +12,15 @@ from fractions import Fraction
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.domain import Domain, power_of_two
 from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import ONE
 from compiler.analysis.one_channel import ChannelRows
-from compiler.analysis.units import array_unit, unit_of
 from compiler.exactness.levels import HALF, LARGEST_HALF, NEGATIVE, POSITIVE, WIDEST_HALF
 from compiler.language import operations as ops
 from compiler.language.arguments import Exact
 from compiler.language.graph import with_operation
+from compiler.lattice.domain import Domain, power_of_two
+from compiler.lattice.units import array_unit, unit_of
 
 _MOST_ROWS = 4096  # beyond this, the lattice bound is taken: it costs at most a larger scale
 _MOST_VALUES = 1 << 16
@@ -48,7 +48,7 @@ def half_scale(domain: Domain, most: Exact = WIDEST_HALF) -> float:
 
 
 def _lattice(channels: ChannelRows, domains: Domains) -> tuple[Fraction, Fraction]:
-    """The lattice step of the pre-activation bounds both sides; the negative side only where it can occur."""
+    """The quantum of the pre-activation bounds both sides; the negative side only where it can occur."""
     taps = array_unit(channels.taps)
     steps = [
         array_unit(rows.data) * taps * domains.of(atom).step

@@ -23,12 +23,13 @@ from math import ceil, floor, inf
 
 import numpy as np
 
-from compiler.analysis.domain import Domain
-from compiler.analysis.intervals import Value, exact, rule_of
 from compiler.language import operations as ops
 from compiler.language.graph import inputs_first, with_operation
 from compiler.language.input_language import InputLanguage
+from compiler.language.operations import Source
 from compiler.language.stream import Stream
+from compiler.lattice.domain import Domain
+from compiler.lattice.intervals import Value, exact
 
 MOST_STEPS = 8192  # of the product; beyond, nothing is claimed
 _MOST_STREAMS = 128  # that are followed, nearest to the watched ones first
@@ -76,9 +77,8 @@ class _Product:
         self.watched, self.trail, self.counted = watched, trail, counted
         self.streams = _followed(watched)
         self.unknown = {s: _bounds(s, domain_of) for s in self.streams}
-        self.rules = {s: rule_of(s.operation) for s in self.streams}
         self.language = language
-        self.edges = _letters(language, [s for s in self.streams if isinstance(s.operation, ops.Embed)])
+        self.edges = _letters(language, [s for s in self.streams if s.operation.source is Source.TOKEN])
 
     def explored(self) -> list[list[Step]]:
         start = (self.language.start if self.language else "", (None,) * len(self.streams), (-1,) * self.trail)
@@ -118,8 +118,8 @@ class _Product:
             value, kept = None, None
             if stream in rows:
                 value = rows[stream]
-            elif self.rules[stream] and all(v is not None for v in operands):
-                value, kept = self.rules[stream](stream.operation, memory, self.counted, *operands)
+            elif stream.operation.followed and all(v is not None for v in operands):
+                value, kept = stream.operation.step(memory, self.counted, *operands)
             values[stream] = _within(value, self.unknown[stream])
             after.append(kept)
         return values, tuple(after)
@@ -139,7 +139,7 @@ def _followed(watched: Sequence[Stream]) -> list[Stream]:
     near = list(dict.fromkeys(watched))
     seen = set(near)
     for stream in near:  # grows while it is read
-        if rule_of(stream.operation) is None or stream.width > _WIDEST:
+        if not stream.operation.followed or stream.width > _WIDEST:
             continue
         new = [s for s in dict.fromkeys(stream.inputs) if s not in seen]
         if len(near) + len(new) > _MOST_STREAMS:

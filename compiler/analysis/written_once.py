@@ -33,6 +33,7 @@ from compiler.analysis.linear_form import ONE, linear_form
 from compiler.analysis.walks import Step, TooManyWalks, walks
 from compiler.language import operations as ops
 from compiler.language.graph import operation_of
+from compiler.language.operations import Source
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool
 
@@ -85,9 +86,9 @@ def _opened(key: Stream, conditions: tuple[Stream, ...]) -> _Write:
     lag = 0
     while True:
         operation = key.operation
-        if isinstance(operation, ops.Shift):
-            key, lag = key.inputs[0], lag + operation.k
-        elif isinstance(operation, ops.And) and (single := [s for s in key.inputs if s.width == 1 < key.width]):
+        if operation.delay is not None:
+            key, lag = key.inputs[0], lag + operation.delay
+        elif operation.conjunction and (single := [s for s in key.inputs if s.width == 1 < key.width]):
             conditions += tuple(_conjuncts(single[0], lag))
             (key,) = (s for s in key.inputs if s is not single[0])
         else:
@@ -96,11 +97,11 @@ def _opened(key: Stream, conditions: tuple[Stream, ...]) -> _Write:
 
 def _conjuncts(flag: Stream, lag: int) -> Iterator[Stream]:
     """The flags of which a flag is the conjunction, `lag` positions back."""
-    if isinstance(flag.operation, ops.And) and flag.width == 1:
+    if flag.operation.conjunction and flag.width == 1:
         for part in flag.inputs:
             yield from _conjuncts(part, lag)
-    elif isinstance(flag.operation, ops.Shift):
-        yield from _conjuncts(flag.inputs[0], lag + flag.operation.k)
+    elif flag.operation.delay is not None:
+        yield from _conjuncts(flag.inputs[0], lag + flag.operation.delay)
     else:
         yield _back(flag, lag)
 
@@ -186,14 +187,14 @@ def _summands(number: Stream, first: int, domains: Domains) -> Iterator[_Summand
         weights = [Fraction(float(abs(weight))) for weight in matrix.data] or [Fraction(0)]
         if atom is ONE and (lag <= first or rises):
             continue
-        if isinstance(operation, ops.Latch) and operation.forgets:
+        if operation.latches and operation.keeps_sizes:  # not a latch that adds
             yield _Summand(_back(never, lag), min(weights), _back(atom.inputs[1], lag), None)
-        elif isinstance(operation, ops.Position) and rises:
+        elif operation.source is Source.RUN and rises:  # the position: constants are no atoms
             yield _Summand(_back(constant(1), lag), min(weights), never)
-        elif isinstance(operation, ops.Cumsum) and rises and domains.of(atom.inputs[0]).lo >= 0:
+        elif operation.accumulates and rises and domains.of(atom.inputs[0]).lo >= 0:
             added = atom.inputs[0][read] if len(read) < atom.width else atom.inputs[0]
             yield _Summand(_back(added, lag), min(weights), never)
-        elif isinstance(operation, ops.Count) and rises:
+        elif operation.counts and rises:
             held = max(weights) * domains.of(atom).hi
             yield _Summand(_back(atom.inputs[0], lag), min(weights), _back(atom.inputs[1], lag), held)
         else:

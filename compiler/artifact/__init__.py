@@ -5,10 +5,14 @@
 `compare.differences` compares every file with what its circuit compiles to. `config` and `tokenizer` make the contents
 of the files that are neither weights nor manifest.
 
-Only what does not need torch is imported here.
+The manifest is imported when it is first asked for: it names targets, and these raise `CheckpointError`.
 """
 
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.manifest import Manifest, read_manifest
+from compiler.lazy import lazy_names
+
+__getattr__ = lazy_names(
+    __name__, {"Manifest": "compiler.artifact.manifest", "read_manifest": "compiler.artifact.manifest"}
+)
 
 __all__ = ["CheckpointError", "Manifest", "read_manifest"]

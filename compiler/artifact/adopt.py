@@ -15,9 +15,9 @@ from compiler.artifact.compare import tensor_differences
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CONFIG, MANIFEST, WEIGHTS
 from compiler.artifact.json_files import read_json, same_json, shown
-from compiler.artifact.load import read_tensors
 from compiler.artifact.manifest import check_files, read_manifest
 from compiler.artifact.place import staging
+from compiler.artifact.weights_file import read_tensors
 
 # What transformers writes beside ours, and no program needs where the tokenizer's own files are.
 GENERATED = ("special_tokens_map.json", "added_tokens.json", "chat_template.jinja")

@@ -18,7 +18,7 @@ import numpy as np
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.json_files import read_json, shown
 from compiler.artifact.schema import parse
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.language.arguments import close_to
 from compiler.language.input_language import InputLanguage
 from compiler.own_file import module_of

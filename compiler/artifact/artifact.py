@@ -25,10 +25,10 @@ from compiler.artifact.package import (
     with_a_block,
 )
 from compiler.artifact.prompts import first_prompt
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.ir.coordinate import Coordinate
-from compiler.language import operations as ops
 from compiler.language.data import language_to_data, to_data
+from compiler.language.operations import Source
 
 REACHES = (2.0**-6, 1.0, 16.0, 256.0)  # sizes of real inputs for which error bounds are told
 _EXAMPLES = (*range(4, 13), 3, 2, 1)  # lengths that an example may have, the first that the language has
@@ -182,7 +182,7 @@ def error_bounds(compiled: Compiled) -> list[tuple[float, float]]:
     """
     if not compiled.error_bound:
         return []
-    inputs = [s for s in compiled.core.streams if isinstance(s.operation, ops.Numbers)]
+    inputs = [s for s in compiled.core.streams if s.operation.source is Source.NUMBERS]
     reals = [float(compiled.domains.of(s).bound) for s in inputs if not compiled.domains.of(s).step]
     declared = max(reals, default=0.0)
     sizes = sorted({size for size in REACHES if size < declared} | {declared})

@@ -9,6 +9,7 @@ from compiler.artifact.config import kernel_warnings
 from compiler.artifact.numbers_config import is_numbers
 from compiler.targets import family_of
 
+_IN_USE = "*In use* is what the circuit needs; the *language model* is what is saved, with norms and padding."
 _FRONT = """---
 library_name: transformers
 pipeline_tag: text-generation
@@ -153,7 +154,7 @@ def _sizes(manifest: Mapping[str, Any]) -> str:
     rows += [f"| layers | {sizes['layers']} | {sizes['packaged']['layers']} |"]
     needed = ["", f"{manifest['needed'][0].upper()}{manifest['needed'][1:]}."] if manifest.get("needed") else []
     bounds = ["", *(f"- {sentence}" for sentence in manifest.get("obstructions", []))] if needed else []
-    return "\n".join(["## Sizes", "", *rows, "", f"{sizes['parameters']:,} parameters.", *needed, *bounds])
+    return "\n".join(["## Sizes", "", *rows, "", f"{sizes['parameters']:,} parameters. {_IN_USE}", *needed, *bounds])
 
 
 def _right_outputs(answer: str | None) -> str:

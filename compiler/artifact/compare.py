@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import ANSWERS, CARD, CIRCUIT, CONFIG, GENERATION, MANIFEST, WEIGHTS
 from compiler.artifact.json_files import read_json, same_json, shown
-from compiler.artifact.load import read_tensors
 from compiler.artifact.manifest import FORMAT, FORMAT_VERSION, manifest_content
 from compiler.artifact.save import checkpoint_texts
+from compiler.artifact.weights_file import read_metadata, read_tensors
 
 # Entries that may differ: (file, key) and why.
 HARMLESS_ENTRIES = {
@@ -128,11 +127,9 @@ def weight_differences(path: Path, expected: dict[str, torch.Tensor]) -> list[st
     if not path.is_file():
         return [f"{WEIGHTS} is missing from the checkpoint"]
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata()
-        found = read_tensors(path)
-    except (SafetensorError, OSError, CheckpointError) as reason:
-        return [f"{WEIGHTS} cannot be read: {str(reason).splitlines()[0].rstrip('.')}"]
+        metadata, found = read_metadata(path), read_tensors(path)
+    except CheckpointError as reason:
+        return [str(reason).rstrip(".")]
     sentences = [] if metadata == {"format": "pt"} else [f"{WEIGHTS} has other metadata: {shown(metadata)}"]
     return sentences + tensor_differences(WEIGHTS, found, expected)
 
@@ -140,7 +137,7 @@ def weight_differences(path: Path, expected: dict[str, torch.Tensor]) -> list[st
 def tensor_differences(file: str, found: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor]) -> list[str]:
     """The tensors of a file that are missing, too many, or other than expected in any bit."""
     sentences = [f"{file} has no tensor {name}" for name in sorted(expected.keys() - found.keys())]
-    sentences += [f"{file} has a tensor {name} too many" for name in sorted(found.keys() - expected.keys())]
+    sentences += [f"{file} has a tensor {name:.60} too many" for name in sorted(found.keys() - expected.keys())]
     for name in sorted(found.keys() & expected.keys()):
         if not _same_bits(found[name], expected[name]):
             sentences.append(f"its weights {name} differ")

@@ -19,12 +19,6 @@ SEALED_FILES = (CONFIG, GENERATION, WEIGHTS, CIRCUIT, *TOKENIZER_FILES)  # whose
 NUMBERS_FILES = (CONFIG, WEIGHTS, CIRCUIT)  # the same of a model over numbers
 
 Shape = tuple[int, ...]
-_TEXTS = {".json", ".md"}
-
-
-def weights_bytes(directory: Path) -> int:
-    """The bytes of a checkpoint's weights, or an export's: of all its files that are no text."""
-    return sum(file_bytes(path) for path in directory.iterdir() if path.suffix not in _TEXTS)
 
 
 def file_bytes(path: Path) -> int:
@@ -49,7 +43,7 @@ def check_shapes(config: Mapping, found: Mapping[str, Shape]) -> None:
         if name not in found:
             raise CheckpointError(f"{WEIGHTS} has no tensor {name}, which {CONFIG} asks for.")
         if name not in expected:
-            raise CheckpointError(f"{WEIGHTS} has a tensor {name}, for which {CONFIG} has no place.")
+            raise CheckpointError(f"{WEIGHTS} has a tensor {name:.60}, for which {CONFIG} has no place.")
         if tuple(found[name]) != expected[name]:
             raise CheckpointError(
                 f"{WEIGHTS} has {name} of shape {tuple(found[name])}, but {CONFIG} asks for {expected[name]}."

@@ -77,10 +77,15 @@ def text_of(path: Path) -> str:
 def _text(path: Path) -> str:
     if not path.is_file():
         raise CheckpointError(f"{path} is missing from the checkpoint.")
+    check_size(path)
+    return path.read_text("utf-8")
+
+
+def check_size(path: Path) -> None:
+    """CheckpointError where a JSON file is larger than any of ours."""
     size = path.stat().st_size
     if size > LARGEST_FILE:
         raise CheckpointError(f"{path} has {size} bytes, and JSON files of ours have at most {LARGEST_FILE}.")
-    return path.read_text("utf-8")
 
 
 def _no_constant(name: str) -> None:

@@ -5,10 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file
-from torch import Tensor
-
 from compiler.artifact.config import check_config
 from compiler.artifact.dtype import in_dtype
 from compiler.artifact.errors import CheckpointError
@@ -18,6 +14,7 @@ from compiler.artifact.manifest import Manifest, check_files, read_manifest
 from compiler.artifact.model import Stack
 from compiler.artifact.numbers_config import is_numbers
 from compiler.artifact.tokenizer import read_tokens
+from compiler.artifact.weights_file import read_shapes, read_tensors
 from compiler.language.arguments import path as path_of
 from compiler.language.arguments import truth
 
@@ -46,7 +43,7 @@ def load(directory: str | Path, sealed: bool = True) -> Stack | NumericStack:
     if len(tokens) != config["vocab_size"]:
         raise CheckpointError(f"{directory} has {len(tokens)} tokens for a vocabulary of {config['vocab_size']}.")
     weights = directory / WEIGHTS
-    check_shapes(config, _shapes(weights))
+    check_shapes(config, read_shapes(weights))
     stack = in_dtype(Stack.from_language_model(config, read_tensors(weights)), manifest.dtype)
     stack.manifest, stack.config, stack.tokens = manifest, config, tokens
     return stack
@@ -65,37 +62,8 @@ def _over_numbers(directory: Path, manifest: Manifest, config: dict[str, Any]) -
 
     if not manifest.promise.over_numbers:
         raise CheckpointError(f"{directory / CONFIG} is of a model over numbers, and its promise is over tokens.")
-    check_shapes(config, _shapes(directory / WEIGHTS))
+    check_shapes(config, read_shapes(directory / WEIGHTS))
     stack = loaded_stack(config, read_tensors(directory / WEIGHTS), manifest.promise.length)
     stack = in_dtype(stack, manifest.dtype)
     stack.manifest, stack.config = manifest, config
     return stack
-
-
-def read_tensors(weights: Path) -> dict[str, Tensor]:
-    """Every tensor of the file; CheckpointError where it is none of ours."""
-    try:
-        return load_file(weights)
-    except (SafetensorError, OSError, ValueError, KeyError) as reason:
-        raise CheckpointError(f"{weights} is not a safetensors file of ours: {_line(reason)}.") from reason
-
-
-def _shapes(weights: Path) -> dict[str, tuple[int, ...]]:
-    """Shape of every tensor in the file, from its header alone."""
-    if not weights.is_file():
-        raise CheckpointError(f"{weights} is missing from the checkpoint.")
-    shapes = {}
-    try:
-        with safe_open(weights, framework="pt") as file:
-            for name in file.keys():  # noqa: SIM118 (it is no mapping)
-                part = file.get_slice(name)
-                if part.get_dtype() != "F32":
-                    raise CheckpointError(f"{WEIGHTS} has {name} of dtype {part.get_dtype()}, expected F32.")
-                shapes[name] = tuple(part.get_shape())
-    except (SafetensorError, OSError) as reason:
-        raise CheckpointError(f"{weights} is not a safetensors file: {_line(reason)}.") from reason
-    return shapes
-
-
-def _line(reason: Exception) -> str:
-    return (str(reason).splitlines() or ["nothing can be read"])[0].rstrip(".")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.ir.coordinate import Coordinate, numbered
 from compiler.layout import Axis, Emission, Layout, axis
 from compiler.targets.family import EMBEDDING, FINAL_NORM, HEAD, mixer_prefix, norm_name

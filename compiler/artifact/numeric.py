@@ -19,10 +19,10 @@ from torch import Tensor, nn
 from compiler.artifact.model import Stack
 from compiler.artifact.numbers_config import POSITION, NumberInput, numbers_config
 from compiler.artifact.package import bare, needs_residual, packaged_sizes
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
-from compiler.language import operations as ops
+from compiler.language.operations import Source
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, OneHot
 from compiler.layout import Layout
@@ -195,10 +195,10 @@ def positions(record: NumberInput, batch: int, length: int) -> np.ndarray:
 
 def _inputs(compiled: Compiled) -> dict[Stream, NumberInput]:
     """Every numeric input that the circuit as written reads, with the lanes of its numbers."""
-    seats = {s.operation: at for s, at in compiled.lanes.index.items() if isinstance(s.operation, ops.Numbers)}
+    seats = {s.operation: at for s, at in compiled.lanes.index.items() if s.operation.source is Source.NUMBERS}
     found = {}
     for stream in compiled.source.streams:
-        if not isinstance(stream.operation, ops.Numbers):
+        if stream.operation.source is not Source.NUMBERS:
             continue
         at = seats.get(stream.operation, np.full(stream.width, -1))
         found[stream] = _record(stream, [int(i) for i in at])

@@ -1,4 +1,4 @@
-"""Pass 8, package: blocks of the IR as modules that run.
+"""Package: blocks of the IR as modules that run.
 
 Two forms. *Bare*: embedding, blocks, head and nothing else, at the sizes the papers state;
 one block needs no residual. *Language model*: what Hugging Face builds from a config,
@@ -20,14 +20,14 @@ from compiler.artifact.model import Stack
 from compiler.artifact.model_layout import bare_layout, language_model_layout
 from compiler.artifact.read_back import check_around_blocks, check_table
 from compiler.artifact.tokenizer import with_special_tokens
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.errors import CompileError
 from compiler.exactness.ballast import Ballast, choose_ballast, holds_quotients, with_margin
 from compiler.exactness.sums import finest_lane, largest_step
 from compiler.formats import FLOAT32, Format
-from compiler.ir.builder import BlockBuilder
 from compiler.language.arguments import instance
 from compiler.layout import Layout
+from compiler.lowering.builder import BlockBuilder
 from compiler.targets import target_of
 from compiler.targets.family import EMBEDDING, FINAL_NORM, HEAD, mixer_prefix, norm_name
 from compiler.targets.sizes import Sizes
@@ -224,7 +224,7 @@ def language_model(compiled: Compiled, most: int | None = None) -> LanguageModel
     for i, block in enumerate(blocks):
         prefix = mixer_prefix(i)
         tensors[norm_name(i)] = _norm_weight(size.d_model, lane_of, ballast)
-        emitted.append(family.mixer(block, size, one, bounds, format))
+        emitted.append(family.mixer(target_of(family.printer), block, size, one, bounds, format))
         for name, tensor in emitted[-1].tensors.items():
             tensors[f"{prefix}{name}"] = tensor
     _check_representable(tensors, format)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from torch import Tensor
 
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.exactness.compare import MISTAKE, Miscompiled
 from compiler.exactness.read_back import csr, keys, moved
 from compiler.targets.family import EMBEDDING, FINAL_NORM, HEAD, norm_name

@@ -1,4 +1,4 @@
-"""Pass 7, columns: no state has more columns than its author allowed."""
+"""Columns: no state has more columns than its author allowed."""
 
 from __future__ import annotations
 

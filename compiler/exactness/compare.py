@@ -1,4 +1,4 @@
-"""Pass 8, compare: the blocks give what the circuit as written gives, tried on inputs before anything leaves the
+"""Compare: the blocks give what the circuit as written gives, tried on inputs before anything leaves the
 compiler.
 
 The passes argue that each rewriting keeps the meaning; this runs both ends of the argument and believes none of it.
@@ -16,6 +16,7 @@ import numpy as np
 
 from compiler.analysis.linear_form import ONE
 from compiler.errors import CompileError
+from compiler.exactness.domains_held import outside
 from compiler.exactness.samples import inputs_of
 from compiler.interpreter import interpret
 from compiler.ir.block import UnsafePreactivation
@@ -48,6 +49,8 @@ def compare(compiled, written: Circuit | None = None) -> None:
     positions = max(8, min(POSITIONS, WORK // size))
     for tokens, numbers in inputs_of(written or circuit, positions):  # what was left out may have inputs of its own
         _compare(compiled, tokens, numbers)
+        for each in (circuit, compiled.core):
+            _hold_domains(compiled, each, tokens, numbers)
         if written is not None and written is not circuit:
             _compare_circuits(compiled, written, tokens, numbers)
 
@@ -62,7 +65,7 @@ def _compare_circuits(compiled, written: Circuit, tokens, numbers: Mapping[Strea
         dtype = object
     before, after = (interpret(c, tokens, numbers, dtype=dtype)[c.output] for c in (written, compiled.source))
     output, tolerance = written.output, 0.0
-    if any(isinstance(s.operation, ops.Decide) for s in written.streams):
+    if any(s.operation.ranks for s in written.streams):
         before, after = (s == s.max(axis=-1, keepdims=True) for s in (before, after))
     elif dtype is np.float64:
         tolerance = _tolerance(compiled, before)
@@ -90,20 +93,37 @@ def _compare(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.nd
         raise Miscompiled(_sentence(compiled, tokens, numbers, first, at, outputs[at], expected[at]))
 
 
+def _hold_domains(compiled, circuit: Circuit, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndarray]) -> None:
+    """Raise Miscompiled, naming the stream, where one leaves its domain, on as many sequences as the work allows."""
+    batch, length = (tokens if tokens is not None else next(iter(numbers.values()))).shape[:2]
+    floats = _floats_do(compiled, circuit)
+    count = max(1, min(batch, (WORK if floats else EXACT_WORK) // (length * _work(circuit))))
+    part = np.arange(count) * batch // count
+    read = {s: v[part] for s, v in _read_by(circuit.streams, numbers).items()}
+    known = {s: compiled.domains.of(s) for s in circuit.streams}
+    values = interpret(circuit, None if tokens is None else tokens[part], read, known, np.float64 if floats else object)
+    real = floats and any(not domain.step for domain in known.values())
+    largest = max(float(domain.bound) for domain in known.values())  # of what may cancel on the way
+    for stream, domain in known.items():
+        rounded = ROUNDING * max(1.0, float(domain.bound)) + CANCELLED * largest if real else 0.0
+        reason = outside(domain, values[stream].astype(np.float64), rounded)
+        if reason is not None:
+            raise Miscompiled(f"{MISTAKE} {stream.as_written.label} ({stream.origin}): {reason}.")
+
+
 MISTAKE = "the compiler made a mistake, and nothing was compiled (please report the circuit):"
 
 
 def _floats_do(compiled, circuit: Circuit) -> bool:
     """Whether float64 gives a circuit's values: exactly, or, of real numbers, within what is compared."""
-    constants = (s.operation for s in circuit.streams if isinstance(s.operation, ops.Constant))
-    held = all(ops.is_dyadic(value) for constant in constants for value in constant.values)
+    held = all(ops.is_dyadic(value) for s in circuit.streams for value in s.operation.constants or ())
     real = held and any(not compiled.domains.of(s).step for s in circuit.streams)
     return real or compiled.domains.exact_dtype(circuit) is np.float64
 
 
 def _work(circuit: Circuit) -> int:
     """How many numbers a position of the interpreter takes, about."""
-    entries = sum(m.nnz for s in circuit.streams if isinstance(s.operation, ops.Linear) for m in s.operation.matrices)
+    entries = sum(m.nnz for s in circuit.streams for m in s.operation.maps or ())
     return entries + sum(s.width for s in circuit.streams)
 
 
@@ -152,12 +172,8 @@ def _tolerance(compiled, expected: np.ndarray) -> float:
     if not real:
         return 0.0
     # the block IR knows the float32 A and not the decay that it stands for, and a silu that is curved
-    approximate = (ops.FadingSum, ops.SelectiveSum, ops.FadingMemory, ops.SiluProduct)
-    off = (
-        compiled.error_bound or 0.0
-        if any(isinstance(s.operation, approximate) for s in compiled.source.streams)
-        else 0.0
-    )
+    approximate = any(s.operation.approximate for s in compiled.source.streams)
+    off = compiled.error_bound or 0.0 if approximate else 0.0
     largest = max(float(compiled.domains.of(s).bound) for s in compiled.core.streams)  # of what may cancel on the way
     return ROUNDING * max(1.0, float(np.abs(expected).max(initial=0))) + CANCELLED * largest + off
 

@@ -1,4 +1,4 @@
-"""Pass 7, decisions: a flag made of a real number is that flag to the last bit."""
+"""Decisions: a flag made of a real number is that flag to the last bit."""
 
 from __future__ import annotations
 

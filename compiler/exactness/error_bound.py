@@ -2,7 +2,7 @@
 
 u = 2^−24. For each number that a block writes to a lane, `ErrorBound.of` bounds |computed − exact|, from the bounds on
 values (`Domains`) and on the errors of what it reads. A bound is 0 where everything is on a lattice and stays within
-it (pass 7). Where an operation on real numbers has no rule here there is no bound, and none is claimed.
+it. Where an operation on real numbers has no rule here there is no bound, and none is claimed.
 
 Operands are linear maps of lanes, computed in one row: Σ_i m_i·v_i is off by Σ|m_i|·e_i + γ_n·Σ|m_i|·(|v_i| + e_i), n
 the number of its terms plus four (taps and bias). Every scale in between is a power of two and rounds nothing. Each of
@@ -27,6 +27,7 @@ from compiler.ir.decay import fade_error
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import operation_of
+from compiler.language.operations import Source
 from compiler.language.stream import Stream
 
 UNIT = 2.0**-24
@@ -65,10 +66,10 @@ def error_bound(
 
 def _narrowed(circuit: Circuit, domains: Domains, reach: float) -> Domains:
     """What the streams hold where no real input exceeds `reach`; the same domains where nothing is declared larger."""
-    inputs = [s for s in circuit.streams if isinstance(s.operation, ops.Numbers) and not domains.of(s).step]
+    inputs = [s for s in circuit.streams if s.operation.source is Source.NUMBERS and not domains.of(s).step]
     if all(domains.of(s).bound <= reach for s in inputs):
         return domains
-    narrow = Domains(domains.language, domains.max_length)
+    narrow = Domains(domains.language, domains.max_length).draft()
     for stream in inputs:
         narrow.bounded(stream, np.minimum(domains.of(stream).bounds, reach))
     for stream in circuit.streams:
@@ -101,10 +102,10 @@ class ErrorBound:
 
         Linear maps are left to their readers.
         """
-        if isinstance(stream.operation, (ops.Linear, ops.Shift, ops.Constant)):
+        if stream.operation.free and not stream.operation.source or stream.operation.constants:
             return
         self.beyond[stream] = self.errors[stream] = np.zeros(stream.width)
-        if isinstance(stream.operation, ops.Numbers):
+        if stream.operation.source is Source.NUMBERS:
             self.errors[stream] = np.where(self.domains.of(stream).units > 0, 0.0, FLUSHED)
         exact = self.domains.of(stream).step and not any(self.error(s).any() for s in stream.inputs)
         if exact or not stream.inputs:

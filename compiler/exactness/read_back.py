@@ -1,4 +1,4 @@
-"""Pass 9, read back: the tensors that a target printed hold the block that it was given.
+"""Read back: the tensors that a target printed hold the block that it was given.
 
 Each target reads its own tensors back as the equations of `ir/block.py` over the coordinates of d_model
 (`Target.read`), from what its module computes and not from how they were printed. Both sides are brought into one form

@@ -1,7 +1,7 @@
-"""Pass 7a, saturation: counts that outgrow the dtype, and what may still be asked of them.
+"""Saturation: counts that outgrow the dtype, and what may still be asked of them.
 
 A running sum c of non-negative lattice values, or a non-negative lattice input (a position), is exact
-up to 2^p lattice steps, p the significand of the dtype. Beyond, the computed c̃ is wrong, but never below 2^p
+up to 2^p quanta, p the significand of the dtype. Beyond, the computed c̃ is wrong, but never below 2^p
 steps, in whatever order it is summed: rounding is monotone and 2^p steps is representable. (A
 sequential float32 count stops at 2^24, a parallel scan goes on in larger strides.) So a falling
 ramp relu(k − w·c), w > 0 a power of two, is exact at *every* length if k/w lies below 2^p steps:
@@ -19,16 +19,17 @@ from scipy import sparse
 
 from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import ONE, Form, port_form
-from compiler.language import operations as ops
+from compiler.language.operations import Source
 from compiler.language.stream import Stream
 from compiler.passes.schedule import Schedule
 
 
 def grows(stream: Stream, domains: Domains) -> bool:
     """Whether a stream is a numeric input, or a running sum, of non-negative lattice values."""
-    domain = domains.of(stream)
-    summed = domains.of(stream.inputs[0]) if isinstance(stream.operation, ops.Cumsum) else domain
-    return isinstance(stream.operation, (ops.Cumsum, ops.Numbers)) and summed.lo >= 0 and domain.step > 0
+    domain, operation = domains.of(stream), stream.operation
+    summed = domains.of(stream.inputs[0]) if operation.accumulates else domain
+    counts = operation.accumulates or operation.source is Source.NUMBERS
+    return counts and summed.lo >= 0 and domain.step > 0
 
 
 def rising_count(form: Form, domains: Domains) -> bool:
@@ -46,12 +47,12 @@ def saturating(plan: Schedule, domains: Domains, limit: int) -> set[Stream]:
     output = port_form(plan.circuit.output, plan.forms)
     counts -= {atom for atom, _ in output}
     for reader in plan.circuit.streams:
-        if isinstance(reader.operation, (ops.Linear, ops.Shift)):
+        if reader.operation.free:
             continue
         for operand in reader.inputs:
             form = port_form(operand, plan.forms)
             read = counts & {atom for atom, _ in form}
-            if read and isinstance(reader.operation, ops.Relu) and _falling_ramps(form, read, domains, limit):
+            if read and reader.operation.rectifies and _falling_ramps(form, read, domains, limit):
                 ramps.add(reader)
             else:
                 counts -= read

@@ -1,4 +1,4 @@
-"""Pass 7, exactness: every number that the blocks form stays within the integers of the dtype.
+"""Exactness: every number that the blocks form stays within the integers of the dtype.
 
 Sums of lattice values are exact, in any order, while they stay below 2^p steps, p the
 significand of the dtype (exact-arithmetic E11). This pass bounds every sum in steps, from
@@ -17,7 +17,6 @@ from scipy import sparse
 
 from compiler.analysis.domains import Domains
 from compiler.analysis.linear_form import ONE, linear_form
-from compiler.analysis.units import array_units
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.exactness.levels import HALF, LEAST_STATE, SAFE_POSITIVE
@@ -25,9 +24,10 @@ from compiler.exactness.saturation import saturating
 from compiler.exactness.weights import unheld_weights
 from compiler.formats import FLOAT32, Format
 from compiler.ir.block import SelectiveBlock
-from compiler.language import operations as ops
+from compiler.language.operations import Source
 from compiler.language.stream import Stream
-from compiler.passes.allocate import Lanes
+from compiler.lattice.units import array_units
+from compiler.lowering.lanes import Lanes
 from compiler.passes.schedule import Schedule
 from compiler.targets.target import Target
 
@@ -37,7 +37,7 @@ _TRIALS = 24  # lengths that are tried for the one that a refusal names
 
 @dataclass(frozen=True)
 class Claim:
-    """A sum that the module forms, in lattice steps."""
+    """A sum that the module forms, in quanta."""
 
     stream: Stream
     what: str
@@ -104,7 +104,7 @@ def _longest(plan: Schedule, context: Context, limit: int, found: list[Claim]) -
 
 def _claims(plan: Schedule, domains: Domains, target: Target) -> Iterator[Claim]:
     for stream in plan.circuit.streams:
-        if isinstance(stream.operation, ops.Numbers):
+        if stream.operation.source is Source.NUMBERS:
             yield from _claims_of(stream, domains, target)
     for operations in plan.blocks:
         for stream in operations:
@@ -151,7 +151,7 @@ def _out_of_range(plan: Schedule, bounds: np.ndarray, lanes: Lanes, context: Con
     for stream in (s for operations in plan.blocks for s in operations):
         domain = domains.of(stream)
         sizes[stream] = max(sizes.get(stream, 0.0), float(domain.bound))
-        if isinstance(stream.operation, (ops.MemoryRead, ops.GatedRead)):
+        if stream.operation.keyed:
             value = domains.of(stream.inputs[0])
             scale = max(Fraction(1), HALF / value.step) if value.step else Fraction(HALF)
             sizes[stream] = max(sizes[stream], float(domains.cell_bound(stream) * scale))
@@ -180,7 +180,7 @@ def _refusal(claim: Claim, limit: int, fits: int, format: Format) -> str:
     advice = f"a max_length of {fits} would fit" if fits else "no shorter max_length would do, so make numbers smaller"
     wider = " or use float32" if format is not FLOAT32 else ""
     return (
-        f"{claim.what} can reach {int(claim.steps)} lattice steps, and {format.name} adds exactly up to {limit}; "
+        f"{claim.what} can reach {int(claim.steps)} quanta, and {format.name} adds exactly up to {limit}; "
         f"{advice}{wider}"
     )
 
@@ -190,7 +190,7 @@ def lane_bounds(plan: Schedule, lanes: Lanes, domains: Domains) -> np.ndarray:
     bounds = np.zeros(lanes.count)
     if lanes.embedding.nnz:
         bounds[:] = abs(lanes.embedding).max(axis=0).toarray().reshape(-1)
-    inputs = [s for s in lanes.index if isinstance(s.operation, ops.Numbers)]
+    inputs = [s for s in lanes.index if s.operation.source is Source.NUMBERS]
     for stream in (*inputs, *(s for operations in plan.blocks for s in operations)):
         at = lanes.index[stream]
         bounds[at[at >= 0]] = domains.of(stream).bounds[at >= 0]

@@ -1,4 +1,4 @@
-"""Pass 7b, weights: every number that becomes a weight is one of the dtype, before anything is cast.
+"""Weights: every number that becomes a weight is one of the dtype, before anything is cast.
 
 A weight that is rounded on its way into a tensor makes a module that differs from the circuit,
 and after the cast nothing shows it (exact-arithmetic E12). What is refused here names the operation
@@ -13,7 +13,6 @@ import numpy as np
 
 from compiler.analysis.linear_form import Form
 from compiler.formats import FLOAT32, Format
-from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.passes.schedule import Schedule
 
@@ -30,8 +29,8 @@ def unheld_weights(plan: Schedule, output: Form, format: Format) -> list[tuple[S
 
 def _weights(plan: Schedule, output: Form) -> Iterator[tuple[Stream, np.ndarray]]:
     for atom, wanted in plan.on_lanes.items():
-        if isinstance(atom.operation, ops.Embed):
-            table = atom.operation.table
+        table = atom.operation.token_table
+        if table is not None:
             yield atom, table.data[wanted[table.indices]]
     for stream, form in (*plan.forms.items(), (plan.circuit.output, output)):
         for matrix in form.values():

@@ -22,7 +22,7 @@ from compiler.artifact.files import CIRCUIT
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.package import LanguageModel, language_model
 from compiler.artifact.save import write_text
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.errors import CompileError
 from compiler.export.checkpoint import Package
 from compiler.export.common import tokenizer_texts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,15 +11,13 @@ from compiler.exactness.levels import COUNT, ON, RESET
 from compiler.gadgets.gadget import Operands
 from compiler.gadgets.parts import per_lane
 from compiler.gadgets.state import OneColumnState
-from compiler.ir.builder import BlockBuilder
 from compiler.ir.decay import FAINT
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
-from compiler.passes.conditions import need_flags
-
-if TYPE_CHECKING:
-    from compiler.passes.fit_ports import Fitter
-    from compiler.targets.target import Target
+from compiler.lowering.builder import BlockBuilder
+from compiler.lowering.conditions import need_flags
+from compiler.lowering.fitter import Fitter
+from compiler.lowering.ports import Ports
 
 
 class Counter(OneColumnState):
@@ -30,7 +28,7 @@ class Counter(OneColumnState):
     and exp(ΔA) = exp(−778) = 0, while x̂ is 0 there (value = relu(when − reset)). h = Σ 32·(1/128)·S·v.
     """
 
-    def operands(self, stream: Stream, target: Target) -> Operands:
+    def operands(self, stream: Stream, target: Ports) -> Operands:
         value, reset = stream.inputs
         return [(value, "written"), (reset, "linear")]
 
@@ -39,7 +37,7 @@ class Counter(OneColumnState):
         reset.
         """
         when, reset = inputs
-        if not fitter.context.counts:
+        if not fitter.facts.counts:
             total = Stream(ops.Cumsum(), (when,))
             return fitter.fitted_parts(total - Stream(ops.Latch(), (total, reset)))
         need_flags(fitter.domains, when, reset)

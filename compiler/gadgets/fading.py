@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,16 +13,14 @@ from compiler.gadgets.gadget import Operands
 from compiler.gadgets.memory import OuterProduct
 from compiler.gadgets.parts import per_lane, threshold
 from compiler.gadgets.state import OneColumnState
-from compiler.ir.builder import BlockBuilder
 from compiler.ir.decay import Fade, fade_by
 from compiler.language import operations as ops
 from compiler.language.graph import operation_of
 from compiler.language.stream import Stream
-from compiler.passes.conditions import need_whole
-
-if TYPE_CHECKING:
-    from compiler.passes.fit_ports import Fitter
-    from compiler.targets.target import Target
+from compiler.lowering.builder import BlockBuilder
+from compiler.lowering.conditions import need_whole
+from compiler.lowering.fitter import Fitter
+from compiler.lowering.ports import Ports
 
 LEAST_DECAY = Fraction(1, 2**64)  # below, powers of it soon leave float32, and nothing is right relatively
 LARGEST_DECAY = 1 - Fraction(1, 2**18)  # above, 1/(1 − decay) is too much beside the rounding of each step
@@ -35,9 +33,9 @@ def check_fading(decay: Fraction, fitter: Fitter) -> None:
     """NotImplementedError where no error of a state that keeps this factor is proved."""
     if not LEAST_DECAY <= decay <= LARGEST_DECAY:
         raise NotImplementedError(f"its decay is {float(decay):.9g}, and float32 fades by 2^−64 to 1 − 2^−18")
-    if fitter.context.format is not FLOAT32:
+    if fitter.facts.format is not FLOAT32:
         raise NotImplementedError(
-            f"a state that fades has a proved error in float32 only, and the dtype is {fitter.context.format.name}"
+            f"a state that fades has a proved error in float32 only, and the dtype is {fitter.facts.format.name}"
         )
 
 
@@ -48,15 +46,12 @@ class FadingSum(OneColumnState):
     is right within `ir.decay.fade_error`; `exactness.error_bound` adds that up.
     """
 
-    def operands(self, stream: Stream, target: Target) -> Operands:
+    def operands(self, stream: Stream, target: Ports) -> Operands:
         return [(stream.inputs[0], "written")]
 
     def fit(self, stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Stream:
         check_fading(operation_of(stream, ops.FadingSum).decay, fitter)
         return super().fit(stream, inputs, fitter)
-
-    def carries(self, stream: Stream, number: int) -> tuple[Stream, int]:
-        return stream.inputs[0], number
 
     def written(
         self, stream: Stream, at: np.ndarray, builder: BlockBuilder
@@ -71,7 +66,7 @@ class SelectiveSum(OneColumnState):
     The pre-activation is −128 or less, or 128, 384, 640, …: softplus is 0 there or the number itself (E4).
     """
 
-    def operands(self, stream: Stream, target: Target) -> Operands:
+    def operands(self, stream: Stream, target: Ports) -> Operands:
         value, level = stream.inputs
         return [(value, "written"), (level, target.step or "lanes")]
 
@@ -90,9 +85,6 @@ class SelectiveSum(OneColumnState):
             )
         level = fitter.at_port(level, fitter.target.step or "lanes")
         return fitter.rebuilt(stream, stream.operation, (fitter.written(value), level))
-
-    def carries(self, stream: Stream, number: int) -> tuple[Stream, int]:
-        return stream.inputs[0], number
 
     def written(
         self, stream: Stream, at: np.ndarray, builder: BlockBuilder

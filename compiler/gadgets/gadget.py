@@ -9,29 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TypeAlias
 
 import numpy as np
 
-from compiler.language import operations as ops
+from compiler.analysis.domains import Domains
+from compiler.language.operations import Operation
+from compiler.language.stream import Stream
+from compiler.lowering.builder import BlockBuilder
+from compiler.lowering.fitter import Fitter
+from compiler.lowering.ports import Port, Ports
 
-if TYPE_CHECKING:
-    from compiler.analysis.domains import Domains
-    from compiler.ir.builder import BlockBuilder
-    from compiler.language.operations import Operation
-    from compiler.language.stream import Stream
-    from compiler.passes.fit_ports import Fitter
-    from compiler.targets.target import Target
-
-# "written": one rectified row of lanes and their past, x̂ of a channel (times a positive unit).
-# "linear":  a linear map of such rows, which may be signed.
-# "lanes":   a linear map of the present lanes.
-Port = Literal["written", "linear", "lanes"]
-Operands = list[tuple["Stream", Port]]
-
-# What costs no block: sources stand on lanes before the first one, linear maps and shifts fold into their readers.
-FREE = (ops.Embed, ops.Constant, ops.Numbers, ops.Linear, ops.Shift)
-CONSTANT_COLUMN = ("constant",)  # the column group of every state that has one column, on at every position
+Operands: TypeAlias = list[tuple[Stream, Port]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,20 +44,13 @@ class Gadget:
     Subclasses override what differs from a map of the present lanes, number by number.
     """
 
-    def operands(self, stream: Stream, target: Target) -> Operands:
+    def operands(self, stream: Stream, target: Ports) -> Operands:
         """Each operand and the port it stands at."""
         return [(source, "lanes") for source in stream.inputs]
 
     def rows(self, stream: Stream, wanted: np.ndarray) -> list[np.ndarray]:
         """For each operand, which of its numbers the wanted numbers of the result depend on (masks)."""
         return [wanted for _ in stream.inputs]
-
-    def carries(self, stream: Stream, number: int) -> tuple[Stream, int] | None:
-        """The number of an operand that this number of the result keeps or passes on.
-
-        None where it means something new.
-        """
-        return None
 
     def absorbs(self, stream: Stream) -> tuple[Stream, ...]:
         """Operands that are computed by the same channels as the operation itself."""
@@ -93,10 +75,10 @@ class Gadget:
         raise NotImplementedError(f"the gadget {type(self).__name__} lowers nothing")
 
     def claims(self, stream: Stream, domains: Domains) -> Iterator[tuple[str, Fraction]]:
-        """(what, a bound on it in lattice steps) for each sum that the operation forms beside its value."""
+        """(what, a bound on it in quanta) for each sum that the operation forms beside its value."""
         return iter(())
 
-    def entries(self, stream: Stream, count: int, target: Target) -> list[Entry]:
+    def entries(self, stream: Stream, count: int, target: Ports) -> list[Entry]:
         """What its state holds, for pictures; count: how many channels it has. Empty where it has no state."""
         return []
 
@@ -111,8 +93,6 @@ def register(operation: type[Operation], gadget: Gadget) -> None:
 
 def gadget_of(operation: Operation) -> Gadget | None:
     """The gadget of an operation; None where a block does not compute it (sources, linear maps, derived operations)."""
-    import compiler.gadgets.core  # noqa: F401 (registers the gadgets of the language, which are made of this class)
-
     return _GADGETS.get(type(operation))
 
 

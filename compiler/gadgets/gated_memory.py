@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from compiler.analysis.domains import Domains
 from compiler.exactness.levels import GATE, ON
 from compiler.gadgets.gadget import Entry, Gadget, Operands
 from compiler.gadgets.memory import memory_group
 from compiler.gadgets.parts import column, columns_of, read_gain, targets
-from compiler.ir.builder import BlockBuilder
 from compiler.ir.coordinate import Coordinate
 from compiler.language import operations as ops
 from compiler.language.graph import operation_of
 from compiler.language.stream import Stream
-
-if TYPE_CHECKING:
-    from compiler.analysis.domains import Domains
-    from compiler.targets.target import Target
+from compiler.lowering.builder import BlockBuilder
+from compiler.lowering.ports import Ports
 
 
 class GatedMemory(Gadget):
@@ -31,7 +28,7 @@ class GatedMemory(Gadget):
     lanes. So H·w channels with n columns keep H·n slots of w numbers: a memory in two digits.
     """
 
-    def operands(self, stream: Stream, target: Target) -> Operands:
+    def operands(self, stream: Stream, target: Ports) -> Operands:
         bank, key, query, gate = stream.inputs
         port = target.column or "written"
         return [(bank, "written"), (key, port), (query, port), (gate, "lanes")]
@@ -62,7 +59,7 @@ class GatedMemory(Gadget):
         if bank.step * key.step:
             yield "an entry of its state", operation_of(stream, ops.GatedRead).cell(bank, key) / (bank.step * key.step)
 
-    def entries(self, stream: Stream, count: int, target: Target) -> list[Entry]:
+    def entries(self, stream: Stream, count: int, target: Ports) -> list[Entry]:
         columns, high = stream.inputs[1].width, stream.inputs[3].width
         width = count // high
         return [

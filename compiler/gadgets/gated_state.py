@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from compiler.exactness.levels import GATE
-from compiler.gadgets.gadget import CONSTANT_COLUMN, Entry, Gadget, Operands, gadget_of
+from compiler.gadgets.gadget import Entry, Gadget, Operands, gadget_of
 from compiler.gadgets.parts import column_gain, constant_column, read_gain, targets
 from compiler.gadgets.state import OneColumnState
-from compiler.ir.builder import BlockBuilder
 from compiler.ir.coordinate import Coordinate
 from compiler.language.stream import Stream
-
-if TYPE_CHECKING:
-    from compiler.passes.fit_ports import Fitter
-    from compiler.targets.target import Target
+from compiler.lowering.builder import BlockBuilder
+from compiler.lowering.fitter import Fitter
+from compiler.lowering.ports import CONSTANT_COLUMN, Ports
 
 
 class GatedState(Gadget):
@@ -26,7 +22,7 @@ class GatedState(Gadget):
     A single gate opens the whole bank.
     """
 
-    def operands(self, stream: Stream, target: Target) -> Operands:
+    def operands(self, stream: Stream, target: Ports) -> Operands:
         bank, gate = stream.inputs
         return [*_state(bank).operands(bank, target), (gate, "lanes")]
 
@@ -44,9 +40,6 @@ class GatedState(Gadget):
         bank, gate = inputs
         return fitter.rebuilt(stream, stream.operation, (bank, fitter.landed(gate)))
 
-    def carries(self, stream: Stream, number: int) -> tuple[Stream, int]:
-        return stream.inputs[0], number
-
     def lower(self, stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
         bank, gate = stream.inputs
         keys, lanes = gate.width, np.flatnonzero(wanted)
@@ -59,7 +52,7 @@ class GatedState(Gadget):
         entries = [Coordinate(f"{stream.label}[{k}][{i}]", stream, int(i)) for k in range(keys) for i in lanes]
         builder.add_channels(entries, ids, out, rows, **step)
 
-    def entries(self, stream: Stream, count: int, target: Target) -> list[Entry]:
+    def entries(self, stream: Stream, count: int, target: Ports) -> list[Entry]:
         keys = stream.inputs[1].width
         return [
             Entry(k, np.arange(k * count // keys, (k + 1) * count // keys), 0, read_gain(target)) for k in range(keys)

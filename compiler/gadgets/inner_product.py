@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from compiler.exactness.levels import GATE, ON
 from compiler.gadgets.gadget import Gadget, Operands
 from compiler.gadgets.parts import column_entries, columns_of, places, targets
-from compiler.ir.builder import BlockBuilder
 from compiler.ir.decay import ERASE
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
+from compiler.lowering.builder import BlockBuilder
+from compiler.lowering.fitter import Fitter
+from compiler.lowering.ports import Ports
 
-if TYPE_CHECKING:
-    from compiler.passes.fit_ports import Fitter
-    from compiler.targets.target import Target
 
-
-def sum_of_products(factors: tuple[Stream, ...], fitter: Fitter) -> Stream:
+def sum_of_products(target: Ports, stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Stream:
     """Σ_n a_n·b_n where B and C are no linear maps of x̂: a product for each lane, whose sum costs nothing."""
-    return fitter.fitted_parts(np.ones((1, factors[0].width)) @ Stream(ops.Multiply(), factors))
+    return fitter.fitted_parts(np.ones((1, inputs[0].width)) @ Stream(ops.Multiply(), inputs))
 
 
 class InnerProduct(Gadget):
@@ -32,7 +28,7 @@ class InnerProduct(Gadget):
     largest term.
     """
 
-    def operands(self, stream: Stream, target: Target) -> Operands:
+    def operands(self, stream: Stream, target: Ports) -> Operands:
         return [(source, "linear") for source in stream.inputs]
 
     def rows(self, stream: Stream, wanted: np.ndarray) -> list[np.ndarray]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from compiler.gadgets.gadget import Operands
 from compiler.gadgets.parts import per_lane, threshold
 from compiler.gadgets.state import OneColumnState
-from compiler.ir.builder import BlockBuilder
 from compiler.ir.decay import ERASE, KEEP
 from compiler.language import operations as ops
 from compiler.language.graph import operation_of
 from compiler.language.stream import Stream
-
-if TYPE_CHECKING:
-    from compiler.passes.fit_ports import Fitter
-    from compiler.targets.target import Target
+from compiler.lowering.builder import BlockBuilder
+from compiler.lowering.fitter import Fitter
+from compiler.lowering.ports import Ports
 
 
 class Latch(OneColumnState):
@@ -28,7 +26,7 @@ class Latch(OneColumnState):
     A sum_where is the same with A = −0: Δ = 128 adds.
     """
 
-    def operands(self, stream: Stream, target: Target) -> Operands:
+    def operands(self, stream: Stream, target: Ports) -> Operands:
         value, when = stream.inputs
         return [(value, "written"), (when, target.step or "lanes")]
 
@@ -40,9 +38,6 @@ class Latch(OneColumnState):
     def fit(self, stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Stream:
         value, when = inputs
         return fitter.rebuilt(stream, stream.operation, (fitter.written(value), fitter.threshold(when)))
-
-    def carries(self, stream: Stream, number: int) -> tuple[Stream, int]:
-        return stream.inputs[0], number % stream.inputs[0].width
 
     def written(
         self, stream: Stream, at: np.ndarray, builder: BlockBuilder

@@ -6,22 +6,19 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from compiler.analysis.domains import Domains
 from compiler.exactness.levels import GATE, ON
 from compiler.gadgets.gadget import Entry, Gadget, Operands
 from compiler.gadgets.parts import column, columns_of, places, read_gain, targets
-from compiler.ir.builder import BlockBuilder
 from compiler.ir.decay import KEEP, Fade
 from compiler.language import operations as ops
 from compiler.language.graph import operation_of, rebuilt
 from compiler.language.stream import Stream
-
-if TYPE_CHECKING:
-    from compiler.analysis.domains import Domains
-    from compiler.targets.target import Target
+from compiler.lowering.builder import BlockBuilder
+from compiler.lowering.ports import Ports
 
 
 def memory_group(key: Stream, query: Stream, policy: str = "sum") -> tuple:
@@ -44,16 +41,13 @@ class OuterProduct(Gadget):
         """The multiple of the value that is added to what is read: y = C·h + D·x̂."""
         return Fraction(0)
 
-    def operands(self, stream: Stream, target: Target) -> Operands:
+    def operands(self, stream: Stream, target: Ports) -> Operands:
         value, key, query = stream.inputs
         port = target.column or "written"
         return [(value, "written"), (key, port), (query, port)]
 
     def rows(self, stream: Stream, wanted: np.ndarray) -> list[np.ndarray]:
         return [wanted, *(np.ones(s.width, dtype=bool) for s in stream.inputs[1:])]
-
-    def carries(self, stream: Stream, number: int) -> tuple[Stream, int]:
-        return stream.inputs[0], number
 
     def lower(self, stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
         value, key, query = stream.inputs
@@ -66,7 +60,7 @@ class OuterProduct(Gadget):
         gate, skip = builder.always_open(len(ids), GATE), float(self.skip(stream)) / (GATE * gain)
         builder.add_channels(places(stream, wanted), ids, out, gate, ON, decay=self.decay(stream), skip=skip)
 
-    def entries(self, stream: Stream, count: int, target: Target) -> list[Entry]:
+    def entries(self, stream: Stream, count: int, target: Ports) -> list[Entry]:
         return [Entry(n, np.arange(count), n, read_gain(target)) for n in range(stream.inputs[1].width)]
 
 

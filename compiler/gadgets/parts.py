@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from compiler.errors import CompileError
 from compiler.exactness.levels import CONSTANT, GATE, ON
-from compiler.ir.builder import BlockBuilder
 from compiler.ir.coordinate import Coordinate, numbered
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
-
-if TYPE_CHECKING:
-    from compiler.targets.target import Target
+from compiler.lowering.builder import BlockBuilder
+from compiler.lowering.ports import Ports
 
 
 def targets(stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> np.ndarray:
@@ -59,7 +55,7 @@ def column_gain(builder: BlockBuilder) -> float:
     return 1 / (ON * CONSTANT * CONSTANT * GATE) if builder.target.column == "written" else 1.0
 
 
-def read_gain(target: Target) -> float:
+def read_gain(target: Ports) -> float:
     """C·silu(z) of an open entry, where a query stands at the level of the constant channel."""
     return CONSTANT * GATE if target.column == "written" else 1.0
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from scipy import sparse
 
@@ -11,14 +9,12 @@ from compiler.analysis.scale import half_scale
 from compiler.exactness.levels import GATE, OFF
 from compiler.gadgets.gadget import Gadget, Operands
 from compiler.gadgets.parts import places, targets
-from compiler.ir.builder import BlockBuilder
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.language.words import concatenate
-
-if TYPE_CHECKING:
-    from compiler.passes.fit_ports import Fitter
-    from compiler.targets.target import Target
+from compiler.lowering.builder import BlockBuilder
+from compiler.lowering.fitter import Fitter
+from compiler.lowering.ports import Ports
 
 
 class Product(Gadget):
@@ -29,7 +25,7 @@ class Product(Gadget):
     difference is exact; for a real b it is 128, and the difference is right within a few ulps.
     """
 
-    def operands(self, stream: Stream, target: Target) -> Operands:
+    def operands(self, stream: Stream, target: Ports) -> Operands:
         a, b = stream.inputs
         return [(a, "written"), (b, "lanes")]
 

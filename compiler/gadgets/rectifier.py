@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from compiler.analysis.one_channel import one_channel
 from compiler.exactness.levels import GATE, OFF
 from compiler.gadgets.gadget import Gadget
 from compiler.gadgets.parts import places, targets
-from compiler.ir.builder import BlockBuilder
 from compiler.language.stream import Stream
-
-if TYPE_CHECKING:
-    from compiler.passes.fit_ports import Fitter
+from compiler.lowering.builder import BlockBuilder
+from compiler.lowering.fitter import Fitter
 
 
 class Rectifier(Gadget):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +10,9 @@ from compiler.exactness.levels import ON
 from compiler.gadgets.gadget import Operands
 from compiler.gadgets.parts import per_lane
 from compiler.gadgets.state import OneColumnState
-from compiler.ir.builder import BlockBuilder
 from compiler.language.stream import Stream
-
-if TYPE_CHECKING:
-    from compiler.targets.target import Target
+from compiler.lowering.builder import BlockBuilder
+from compiler.lowering.ports import Ports
 
 
 class RunningSum(OneColumnState):
@@ -23,11 +21,8 @@ class RunningSum(OneColumnState):
     h = Σ 128·(1/128)·S·v and out = (1/S)·32·(1/32)·h (exact-arithmetic E1, E5).
     """
 
-    def operands(self, stream: Stream, target: Target) -> Operands:
+    def operands(self, stream: Stream, target: Ports) -> Operands:
         return [(stream.inputs[0], "written")]
-
-    def carries(self, stream: Stream, number: int) -> tuple[Stream, int]:
-        return stream.inputs[0], number
 
     def written(
         self, stream: Stream, at: np.ndarray, builder: BlockBuilder

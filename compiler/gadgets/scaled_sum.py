@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from compiler.analysis.domain import power_of_two
 from compiler.analysis.domains import Domains
 from compiler.analysis.scale import half_scale
 from compiler.errors import CompileError
 from compiler.exactness.levels import GATE, HALF, LARGEST_RATE, LARGEST_SCALED_SUM, ON
-from compiler.gadgets.gadget import CONSTANT_COLUMN, Entry, Gadget, Operands
+from compiler.gadgets.gadget import Entry, Gadget, Operands
 from compiler.gadgets.parts import column_gain, constant_column, places, read_gain, targets
-from compiler.ir.builder import BlockBuilder
 from compiler.language import operations as ops
 from compiler.language.graph import operation_of
 from compiler.language.stream import Stream
-
-if TYPE_CHECKING:
-    from compiler.targets.target import Target
+from compiler.lattice.domain import power_of_two
+from compiler.lowering.builder import BlockBuilder
+from compiler.lowering.ports import CONSTANT_COLUMN, Ports
 
 
 class ScaledSum(Gadget):
@@ -32,7 +29,7 @@ class ScaledSum(Gadget):
     number is near ln 2), so R is as large as the range of float32 leaves room for. Exact on integers.
     """
 
-    def operands(self, stream: Stream, target: Target) -> Operands:
+    def operands(self, stream: Stream, target: Ports) -> Operands:
         value, weight, gate = stream.inputs
         return [(value, "written"), (weight, "linear"), (gate, "lanes")]
 
@@ -60,7 +57,7 @@ class ScaledSum(Gadget):
         if value.step * weight.step:
             yield "its state", domains.sum_bound(stream) / (value.step * weight.step)
 
-    def entries(self, stream: Stream, count: int, target: Target) -> list[Entry]:
+    def entries(self, stream: Stream, count: int, target: Ports) -> list[Entry]:
         return [Entry(None, np.arange(count), 0, read_gain(target))]
 
 

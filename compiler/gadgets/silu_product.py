@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from compiler.exactness.levels import CONSTANT, OFF
 from compiler.formats import FLOAT32
 from compiler.gadgets.gadget import Gadget
 from compiler.gadgets.parts import places, targets
-from compiler.ir.builder import BlockBuilder
 from compiler.language import operations as ops
 from compiler.language.graph import operation_of
 from compiler.language.stream import Stream
-
-if TYPE_CHECKING:
-    from compiler.passes.fit_ports import Fitter
+from compiler.lowering.builder import BlockBuilder
+from compiler.lowering.fitter import Fitter
 
 
 class SiluProduct(Gadget):
@@ -27,9 +23,9 @@ class SiluProduct(Gadget):
     """
 
     def fit(self, stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Stream:
-        if fitter.context.format is not FLOAT32:
+        if fitter.facts.format is not FLOAT32:
             raise NotImplementedError(
-                f"its error is proved in float32 only, and the dtype is {fitter.context.format.name}; write a * b"
+                f"its error is proved in float32 only, and the dtype is {fitter.facts.format.name}; write a * b"
             )
         return super().fit(stream, inputs, fitter)
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from compiler.exactness.levels import GATE
-from compiler.gadgets.gadget import CONSTANT_COLUMN, Entry, Gadget
+from compiler.gadgets.gadget import Entry, Gadget
 from compiler.gadgets.parts import column_gain, constant_column, places, read_gain, targets
-from compiler.ir.builder import BlockBuilder
 from compiler.language.stream import Stream
-
-if TYPE_CHECKING:
-    from compiler.targets.target import Target
+from compiler.lowering.builder import BlockBuilder
+from compiler.lowering.ports import CONSTANT_COLUMN, Ports
 
 
 class OneColumnState(Gadget):
@@ -41,5 +39,5 @@ class OneColumnState(Gadget):
         out = (targets(stream, wanted, builder), unit * column_gain(builder))
         builder.add_channels(places(stream, wanted), ids, out, builder.always_open(len(ids), GATE), **step)
 
-    def entries(self, stream: Stream, count: int, target: Target) -> list[Entry]:
+    def entries(self, stream: Stream, count: int, target: Ports) -> list[Entry]:
         return [Entry(None, np.arange(count), 0, read_gain(target))]

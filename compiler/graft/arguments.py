@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.graft.errors import GraftError
 from compiler.language.arguments import shown
 from compiler.language.circuit import Circuit

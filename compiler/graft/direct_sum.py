@@ -30,17 +30,18 @@ from scipy import sparse
 from torch import Tensor
 
 from compiler.analysis.linear_form import ONE
-from compiler.driver import Compiled, compile
-from compiler.exactness.ballast import Ballast, choose_ballast, with_constant_channels
+from compiler.compiled import Compiled
+from compiler.driver import compile
+from compiler.exactness.ballast import choose_ballast, with_constant_channels
 from compiler.exactness.levels import CONSTANT
 from compiler.graft.bound import loudest_score
 from compiler.graft.errors import GraftError
 from compiler.graft.faint import FAINTEST_SEEN, LOUDEST, faint_level
 from compiler.graft.families import family_of
 from compiler.graft.families.family import HostFamily
+from compiler.graft.placement import Placement
 from compiler.graft.sizes import wide_sizes
 from compiler.graft.widen import widened_norm
-from compiler.graft.widths import Widths
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.coordinate import Coordinate
 from compiler.language.circuit import Circuit
@@ -51,34 +52,10 @@ _LARGEST_LEVEL = 2.0**80  # of K: K/FAINT and K² D stay far inside of float32
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """Everything that is decided before a tensor is made.
-
-    ballast: of the stream's norm; faint: FAINT; scale: κ; lanes: the circuit's lanes in d_model; reach: Σ|weight|·b,
-    the largest over the letters, and terms: the most lanes that a score reads.
-    """
+class Plan(Placement):
+    """Everything that is decided before a tensor is made."""
 
     family: HostFamily
-    compiled: Compiled
-    blocks: tuple[SelectiveBlock, ...]
-    host: Widths
-    wide: Widths
-    ballast: Ballast
-    faint: float
-    scale: float
-    bounds: np.ndarray
-    reach: float
-    terms: int
-
-    @property
-    def lanes(self) -> np.ndarray:
-        return self.host.d_model + np.arange(self.compiled.lanes.count)
-
-    @property
-    def places(self) -> np.ndarray:
-        """Of the circuit's lanes and then of the ballast lanes."""
-        count = len(self.ballast.factors)
-        return np.concatenate([self.lanes, self.wide.d_model - count + np.arange(count)])
 
 
 def plan(host: Any, circuit: Circuit, dtype: str, width: int | None) -> Plan:
@@ -110,7 +87,7 @@ def plan(host: Any, circuit: Circuit, dtype: str, width: int | None) -> Plan:
     reach = float((abs(letters) @ bounds).max(initial=0.0))
     terms = int(np.diff(letters.indptr).max(initial=0))
     scale = _scale(host, compiled)
-    return Plan(family, compiled, blocks, family.widths(host.config), wide, ballast, faint, scale, bounds, reach, terms)
+    return Plan(compiled, blocks, family.widths(host.config), wide, ballast, faint, scale, bounds, reach, terms, family)
 
 
 def _largest_square(table: Tensor) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.exactness.sums import finest_lane
 from compiler.graft.errors import GraftError
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from compiler.artifact.config import kernel_limits, kernel_warnings
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.graft.arguments import check_token_map, source_of
 from compiler.graft.bound import proved
 from compiler.graft.direct_sum import Plan, config_of, plan, tensors_of

@@ -15,11 +15,10 @@ from scipy import sparse
 from compiler.analysis.linear_form import ONE, linear_form
 from compiler.language import operations as ops
 from compiler.language.lanes import place_matrix
-from compiler.language.operations import Sees
+from compiler.language.operations import Sees, Source
 from compiler.language.stream import Stream
 
 Terms = list[tuple[sparse.csr_array, Stream]]
-_PRODUCTS = (ops.And, ops.Multiply, ops.Dot)  # 0 where one operand is
 
 
 def at_own_tokens(scores: Stream, shared: sparse.csr_array, reads: Stream) -> Terms | None:
@@ -64,11 +63,11 @@ def _is_silent(stream: Stream, known: dict[Stream, bool]) -> bool:
 
 def _found_silent(stream: Stream, known: dict[Stream, bool]) -> bool:
     operation, inputs = stream.operation, stream.inputs
-    if isinstance(operation, ops.Embed):
+    if operation.source is Source.TOKEN:
         return True
-    if isinstance(operation, ops.MemoryRead):
-        return not operation.skip and _is_silent(inputs[2], known)
+    if operation.silenced_by is not None:
+        return _is_silent(inputs[operation.silenced_by], known)
     if not operation.zero_preserving or operation.sees is Sees.PAST:
         return False
-    at_once = any if isinstance(operation, _PRODUCTS) else all
+    at_once = any if operation.vanishes else all
     return at_once(_is_silent(source, known) for source in inputs)

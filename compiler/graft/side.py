@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import torch
 
 from compiler.artifact.package import LanguageModel, language_model
-from compiler.driver import Compiled, compile
+from compiler.compiled import Compiled
+from compiler.driver import compile
 from compiler.graft.arguments import check_token_map, ids_of, source_of
 from compiler.graft.errors import GraftError
 from compiler.graft.grafted import GUEST

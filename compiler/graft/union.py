@@ -6,7 +6,7 @@ as padding is. Letters of one name are one token, which every circuit that has i
     score(v) = Σ_i score_i(v)/u_i + W · [some circuit reads both v and the present token] − W · [that is the guest],
 
 where circuits that do not read the present token say nothing of letters that they share (`shared_letters`). u_i is the
-lattice step of circuit i's scores, a power of two: divided by it they are whole numbers, so that circuits whose scores
+quantum of circuit i's scores, a power of two: divided by it they are whole numbers, so that circuits whose scores
 differ in scale fit into one head. W is more than what two sums of scores can differ by, on the union's language. So
 after a token the letters of the circuits that read it are ahead of all others, and where one circuit alone reads it,
 its letters stand in its own order. The guest is one more token that no circuit reads: a host model's own text
@@ -21,7 +21,6 @@ hold a few sequences more; the promise is then for these as well.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from math import floor
 
@@ -29,6 +28,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.domains import Domains
+from compiler.analysis.domains.claims import check_claims
 from compiler.graft.shared_letters import at_own_tokens
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
@@ -183,10 +183,7 @@ def _placed(circuit: Circuit, alphabet: Alphabet) -> Stream:
     place = _rows(circuit, alphabet)
     for stream in circuit.streams:
         inputs = [kept[source] for source in stream.inputs]
-        operation = stream.operation
-        if isinstance(operation, ops.Embed):
-            operation = replace(operation, alphabet=alphabet, table=ops.exact_matrix(place @ operation.table))
-        new = Stream(operation, inputs, stream.name)
+        new = Stream(stream.operation.over(alphabet, place), inputs, stream.name)
         new.origin = stream.origin
         kept[stream] = new
     return kept[circuit.output]
@@ -219,7 +216,7 @@ def _scores(alphabet: Alphabet, terms: Sequence[tuple[sparse.csr_array, Stream]]
 
 
 def _whole_scores(alphabet: Alphabet, circuits: Sequence[Circuit], language: InputLanguage) -> Stream:
-    """The sum of the circuits' scores, each in its own lattice steps; of shared letters only who reads the token."""
+    """The sum of the circuits' scores, each in its own quanta; of shared letters only who reads the token."""
     placed = [_placed(circuit, alphabet) for circuit in circuits]
     terms = [(_rows(circuit, alphabet), scores) for circuit, scores in zip(circuits, placed, strict=True)]
     domains = _domains(_scores(alphabet, terms), language)
@@ -253,7 +250,7 @@ def _spread(scores: Stream, language: InputLanguage) -> Fraction:
 def _domains(scores: Stream, language: InputLanguage) -> Domains:
     """What the streams behind the scores can hold; ValueError where a score has no bound."""
     domains = Domains(language, language.max_length)
-    domains.all(Circuit("scores", scores, language).streams)
+    check_claims(Circuit("scores", scores, language).streams, domains)
     if not np.isfinite(float(domains.of(scores).bound)):
         raise ValueError("the scores of a circuit have no bound, and one is needed to tell which circuit answers")
     return domains

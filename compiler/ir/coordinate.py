@@ -9,14 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-from scipy import sparse
-
-from compiler.language import operations as ops
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, OneHot
 
-_MOST_TOKENS = 4  # named in a meaning
 _IN_WORDS = {"cumsum": "sum so far", "gatesum": "gated sum"}  # symbols that are no words
 
 
@@ -80,55 +75,19 @@ def numbered(stream: Stream, numbers: Iterable[int], lag: int = 0, unit: float =
 
 def describe(stream: Stream, number: int) -> str:
     """What a number of a stream says, in words."""
-    from compiler.gadgets.gadget import gadget_of  # the gadgets build blocks, which have coordinates
-
     kept = []
-    while True:
-        gadget = gadget_of(stream.operation)
-        carried = gadget.carries(stream, number) if gadget else _picked(stream, number)
-        if carried is None:
-            break
-        if gadget:
+    while carried := stream.operation.carries(number, *(s.width for s in stream.inputs)):
+        if stream.operation.core:
             kept.append(_IN_WORDS.get(stream.operation.symbol, stream.operation.symbol))
-        stream, number = carried
+        stream, number = stream.inputs[carried[0]], carried[1]
     return "".join(f"{symbol} of " for symbol in kept) + _plain(stream, number)
 
 
-def _picked(stream: Stream, number: int) -> tuple[Stream, int] | None:
-    """The number of an input that a linear map passes on as it is; None where it makes a new one."""
-    if not isinstance(stream.operation, ops.Linear):
-        return None
-    rows = [(s, m[[number]].tocoo()) for s, m in zip(stream.inputs, stream.operation.matrices, strict=True)]
-    read = [(s, row) for s, row in rows if row.nnz]
-    if len(read) != 1 or read[0][1].nnz != 1 or read[0][1].data[0] != 1:
-        return None
-    return read[0][0], int(read[0][1].col[0])
-
-
 def _plain(stream: Stream, number: int) -> str:
-    operation, type = stream.operation, stream.type
-    if isinstance(operation, ops.Embed):
-        return _of_tokens(operation, number)
-    if isinstance(operation, ops.Constant):
-        return f"the constant {operation.values[number]}"
+    type, said = stream.type, stream.operation.says(number)
+    if said is not None:
+        return said
     if isinstance(type, OneHot):
         return f"whether {stream.label} is alternative {number}"
     label = stream.label if stream.width == 1 else f"number {number} of {stream.label}"
     return f"whether {label}" if isinstance(type, Bool) else label
-
-
-def _of_tokens(operation: ops.Embed, number: int) -> str:
-    """Column `number` of an embedding: which tokens it is not 0 for."""
-    column = sparse.csc_array(operation.table[:, [number]])
-    tokens, values = [operation.alphabet.tokens[i] for i in column.indices], column.data
-    if not len(tokens):
-        return "0 for every token"
-    more = f", … ({len(tokens)} tokens)" if len(tokens) > _MOST_TOKENS else ""
-    if (values == values[0]).all():
-        return f"{_number(values[0])} where the token is {', '.join(tokens[:_MOST_TOKENS])}{more}, else 0"
-    pairs = [f"{_number(v)} for {t}" for t, v in zip(tokens, values, strict=True)]
-    return f"{', '.join(pairs[:_MOST_TOKENS])}{more}, else 0"
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == np.floor(value) else f"{value:g}"

@@ -20,7 +20,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
 
 if TYPE_CHECKING:
-    from compiler.driver import Compiled
+    from compiler.compiled import Compiled
 
 _MOST_TERMS = 6
 

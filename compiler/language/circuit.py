@@ -12,7 +12,6 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import instance, integer, shown
 from compiler.language.graph import inputs_first
 from compiler.language.input_language import InputLanguage
-from compiler.language.operations import Embed
 from compiler.language.stream import Stream, given_stream
 
 if TYPE_CHECKING:
@@ -92,8 +91,8 @@ class Circuit:
     def alphabet(self) -> Alphabet | None:
         """The token alphabet, or None for a circuit over numbers."""
         for stream in self.streams:
-            if isinstance(stream.operation, Embed):
-                return stream.operation.alphabet
+            if stream.operation.token_alphabet is not None:
+                return stream.operation.token_alphabet
         return self.language.alphabet if self.language else None
 
     @property

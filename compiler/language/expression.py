@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from compiler.language.stream import Stream
+from compiler.language.operations import Operation
 
 _LONGEST_OPERAND = 28  # characters of an operand
 
 
-def expression(stream: Stream, depth: int) -> str:
+class Written(Protocol):
+    """What an expression is read from: a stream."""
+
+    name: str | None
+    operation: Operation
+
+    @property
+    def inputs(self) -> Sequence[Written]: ...
+
+
+def expression(stream: Written, depth: int) -> str:
     """`depth == 3` for what was written so; long operands and those further than `depth` deep are cut short."""
     if stream.name:
         return stream.name

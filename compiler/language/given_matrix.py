@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.language.arguments import number, shown
-from compiler.language.operations.base import exact_matrix, is_dyadic, no_weight
+from compiler.language.operations.exact import exact_matrix, is_dyadic, no_weight
 
 _REAL = "biuf"  # kinds of NumPy numbers that a weight can be
 

@@ -11,7 +11,7 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import instance, integer, shown
 from compiler.language.codebook import Codebook
 from compiler.language.graph import inputs_first
-from compiler.language.operations import Decide, Embed, Emit, Linear, exact_matrix
+from compiler.language.operations import Decide, Emit, Linear, exact_matrix
 from compiler.language.stream import Stream, constant, given_stream
 from compiler.language.types import Logits
 
@@ -159,6 +159,6 @@ def _alphabet(*streams: Stream) -> Alphabet:
     """That of the tokens which some of the streams depend on."""
     for stream in streams:
         for node in inputs_first([stream], lambda node: node.inputs):
-            if isinstance(node.operation, Embed):
-                return node.operation.alphabet
+            if node.operation.token_alphabet is not None:
+                return node.operation.token_alphabet
     raise ValueError("nothing that decide reads depends on a token, so its tokens have no alphabet")

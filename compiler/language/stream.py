@@ -314,8 +314,8 @@ def _checked(operation: ops.Operation, inputs: Sequence[Stream]) -> tuple[Stream
 
 def _result_type(operation: ops.Operation, inputs: tuple[Stream, ...]) -> Type:
     """The type of the operation over these inputs; TypeError where it takes another number of them."""
-    if isinstance(operation, ops.Linear) and len(inputs) != len(operation.matrices):
-        needed = f"{len(operation.matrices)}, one for each matrix"
+    if operation.arity not in (None, len(inputs)):
+        needed = f"{operation.arity}, one for each matrix"
         raise TypeError(f"{operation.symbol} was given {len(inputs)} inputs, and it needs {needed}")
     types = [s.type for s in inputs]
     try:

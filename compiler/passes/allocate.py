@@ -1,4 +1,4 @@
-"""Pass 6, allocate: a named lane for every number that must stand in the residual stream.
+"""Allocate: a named lane for every number that must stand in the residual stream.
 
 Lanes, in order: what the embedding writes (equal columns share a lane) or the numeric inputs,
 the constant `one` that closes and opens gates, and what each block writes. Lanes that nobody reads
@@ -8,49 +8,18 @@ are not allocated.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.exact_matrices import on_columns
-from compiler.analysis.linear_form import ONE, Form
+from compiler.analysis.linear_form import ONE
 from compiler.ir.coordinate import Coordinate, numbered
 from compiler.language import operations as ops
+from compiler.language.operations import Source
 from compiler.language.stream import Stream
+from compiler.lowering.lanes import Lanes
 from compiler.passes.schedule import Schedule
-
-
-@dataclass(frozen=True, eq=False)
-class Lanes:
-    """coordinates: what each lane holds. index: for each atom, the lane of each of its numbers (−1: none).
-
-    embedding: (vocabulary × lanes) csr, what a token writes.
-    n_inputs:  how many lanes the embedding writes (the constant included).
-    """
-
-    coordinates: tuple[Coordinate, ...]
-    index: dict[Stream, np.ndarray]
-    embedding: sparse.csr_array
-    n_inputs: int
-
-    @property
-    def count(self) -> int:
-        return len(self.coordinates)
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        return tuple(coordinate.name for coordinate in self.coordinates)
-
-    def map(self, form: Form, width: int) -> sparse.csr_array:
-        """(width × lanes): a form that reads present numbers only, as a linear map of the lanes."""
-        return self.joined(((matrix, atom) for (atom, _), matrix in form.items()), width)
-
-    def joined(self, parts: Iterable[tuple[sparse.csr_array, Stream]], width: int) -> sparse.csr_array:
-        """(width × lanes): Σ matrix · atom as a linear map of the lanes."""
-        return on_columns(((matrix, self.index[atom]) for matrix, atom in parts), (width, self.count))
 
 
 def allocate(schedule: Schedule) -> Lanes:
@@ -64,7 +33,7 @@ def allocate(schedule: Schedule) -> Lanes:
     index[ONE] = np.array([len(held) - 1])
     columns.append(sparse.csc_array(np.ones((vocab, 1))))
     for stream in schedule.circuit.streams:
-        if isinstance(stream.operation, ops.Numbers) and stream in schedule.on_lanes:
+        if stream.operation.source is Source.NUMBERS and stream in schedule.on_lanes:
             index[stream] = _numbered(schedule.on_lanes[stream], len(held))
             held += numbered(stream, np.flatnonzero(schedule.on_lanes[stream]))
     n_inputs = len(held)
@@ -82,10 +51,10 @@ def _embedded_columns(schedule: Schedule, held: list[Coordinate], index: dict) -
     known: dict[bytes, int] = {}
     columns = []
     for atom in schedule.circuit.streams:
-        if not isinstance(atom.operation, ops.Embed) or atom not in schedule.on_lanes:
+        if atom.operation.token_table is None or atom not in schedule.on_lanes:
             continue
         at = np.full(atom.width, -1)
-        table = sparse.csc_array(atom.operation.table)
+        table = sparse.csc_array(atom.operation.token_table)
         for lane in np.flatnonzero(schedule.on_lanes[atom]):
             column = table[:, [lane]]
             key = column.indices.astype(np.int64).tobytes() + column.data.tobytes()

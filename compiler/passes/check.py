@@ -1,29 +1,11 @@
-"""Pass 1, check: refuse ill-typed and non-causal circuits, with all reasons at once."""
+"""Check: refuse ill-typed and non-causal circuits, with all reasons at once."""
 
 from __future__ import annotations
 
 from compiler.errors import CompileError
 from compiler.language.circuit import Circuit
-from compiler.language.operations import Constant, Embed, Numbers
+from compiler.language.operations import Source
 from compiler.language.stream import Stream
-from compiler.passes.offsets import offsets
-from compiler.passes.wanted import wanted
-
-
-def checked(circuit: Circuit) -> Circuit:
-    """The circuit, where `check` finds nothing; without constants that no float holds, where nothing needs them.
-
-    Whether something does is found out once all else is right.
-    """
-    try:
-        check(circuit)
-    except CompileError as error:
-        others = [(s, reason) for s, reason in error.reasons if s is None or not isinstance(s.operation, Constant)]
-        if others:
-            raise CompileError(others) from None
-        circuit = offsets(wanted(circuit))
-        check(circuit)
-    return circuit
 
 
 def check(circuit: Circuit) -> None:
@@ -42,14 +24,14 @@ def _alphabet_problems(circuit: Circuit) -> list[tuple[Stream | None, str]]:
     """
     reasons: list[tuple[Stream | None, str]] = []
     for stream in circuit.streams:
-        if isinstance(stream.operation, Numbers) and circuit.alphabet:
+        if stream.operation.source is Source.NUMBERS and circuit.alphabet:
             reasons.append(
                 (
                     stream,
                     "it is a numeric input of a circuit that reads tokens; a circuit reads tokens or numbers, not both",
                 )
             )
-        if isinstance(stream.operation, Embed) and stream.operation.alphabet != circuit.alphabet:
+        if stream.operation.token_alphabet not in (None, circuit.alphabet):
             reasons.append((stream, "it embeds another alphabet than the circuit's first embedding does"))
     if circuit.language and circuit.alphabet and circuit.language.alphabet != circuit.alphabet:
         reasons.append((None, "the input language is over another alphabet than the circuit"))
@@ -61,8 +43,8 @@ def _language_problems(circuit: Circuit) -> list[tuple[Stream | None, str]]:
     language = circuit.language
     if language is None or any(edge.source == language.start for edge in language.edges):
         return []
-    states = sorted({edge.source for edge in language.edges})
-    return [(None, f"no edge leaves the start state {language.start!r} of its input language; edges leave {states}")]
+    start, states = repr(language.start), str(sorted({edge.source for edge in language.edges}))
+    return [(None, f"no edge leaves the start state {start:.60} of its input language; edges leave {states:.60}")]
 
 
 def _length_problems(circuit: Circuit) -> list[tuple[Stream | None, str]]:

@@ -29,18 +29,25 @@ from fractions import Fraction
 from compiler.analysis.never_together import never_together
 from compiler.context import Context
 from compiler.formats import FLOAT16
-from compiler.gadgets.gadget import CONSTANT_COLUMN
-from compiler.language import operations as ops
 from compiler.language.stream import Stream
+from compiler.lowering.ports import CONSTANT_COLUMN
 
 Group = tuple
-_OF_THE_CONSTANT_COLUMN = (ops.Cumsum, ops.Latch, ops.SumWhere, ops.Count)
+
+
+LEAST_WORK = 1 << 14  # constructions of ours take 2^9 at most
+WORK_FOR_A_STREAM = 1 << 4
+
+
+class OutOfWork(Exception):
+    """The search for groups that share a block has taken as long as it may."""
 
 
 class DirectSums:
-    """What is known of the column groups of a circuit.
+    """What is known of the column groups of a circuit, found with work that is linear in it.
 
-    groups: of each placed operation, None for one without a state.
+    groups: of each placed operation, None for one without a state. A unit of work is a group looked at, or a step of a
+    walk; both take some 0.1 ms at most.
     """
 
     def __init__(self, groups: dict[Stream, Group | None], context: Context):
@@ -50,8 +57,21 @@ class DirectSums:
             if group is not None:
                 self.members[group].append(stream)
         self._group_of = groups
+        self._order = {group: i for i, group in enumerate(self.members)}
+        self._met: dict[Group, Fraction] = {}
+        self._left = LEAST_WORK + WORK_FOR_A_STREAM * len(groups)
         self._silent: dict[tuple[int, int, int], bool] = {}
         self._known: dict[tuple[Group, ...], frozenset[Group] | None] = {}
+
+    def together(self, groups: Sequence[Group], most: int) -> bool:
+        """Whether one block is known to hold these groups, at most so many; OutOfWork where that takes too long."""
+        self._spend(len(groups))
+        return len(groups) <= most and self.mirrored(groups) is not None
+
+    def _spend(self, work: int) -> None:
+        self._left -= work
+        if self._left < 0:
+            raise OutOfWork
 
     def mirrored(self, groups: Sequence[Group]) -> frozenset[Group] | None:
         """Which of these groups stand twice in a block that holds them all; None where no block is known to."""
@@ -59,7 +79,7 @@ class DirectSums:
             return frozenset()
         if not self.context.target.sums or self.context.format is FLOAT16:
             return None
-        key = tuple(sorted(groups, key=list(self.members).index))
+        key = tuple(sorted(groups, key=self._order.__getitem__))
         if key not in self._known:
             self._known[key] = self._found(key)
         return self._known[key]
@@ -75,23 +95,26 @@ class DirectSums:
         return {block: mirrored for block, mirrored in found.items() if mirrored is not None}
 
     def _found(self, groups: tuple[Group, ...]) -> frozenset[Group] | None:
+        self._spend(sum(len(self.members[group]) for group in groups))
         if not all(self._summable(s, group) for group in groups for s in self.members[group]):
             return None
+        most = self.context.columns.most
+        if most is not None and sum(map(self._width, groups)) > most or not self._exact(groups):
+            return None  # before any walk
         memories = [group for group in groups if group != CONSTANT_COLUMN]
         mirrored = frozenset(g for g in memories if not self._is_open(g, groups))
         columns = sum((1 + (g in mirrored)) * self._width(g) for g in groups)
-        most = self.context.columns.most
-        if most is not None and columns > most or not self._exact(groups):
+        if most is not None and columns > most:
             return None
         return mirrored if all(self._is_silent(g, g) for g in mirrored) else None
 
     def _summable(self, stream: Stream, group: Group) -> bool:
         """Whether it is a memory under whole numbers, or a state of whole steps in the constant column."""
         if group == CONSTANT_COLUMN:
-            state = stream.inputs[0] if isinstance(stream.operation, ops.GateSum) else stream
-            kept = isinstance(state.operation, _OF_THE_CONSTANT_COLUMN)
+            state = stream.inputs[0] if stream.operation.opens_bank else stream
+            kept = state.operation.whole_state
             return kept and all(self.domains.of(s).step > 0 for s in state.inputs)
-        if not isinstance(stream.operation, (ops.MemoryRead, ops.GatedRead)):
+        if not stream.operation.keyed:
             return False
         value, key, query = (self.domains.of(s) for s in stream.inputs[:3])
         return value.step > 0 and min(key.step, query.step) >= 1
@@ -108,7 +131,7 @@ class DirectSums:
     def _never(self, key: Stream, query: Stream, value: Stream) -> bool:
         three = id(key), id(query), id(value)
         if three not in self._silent:
-            self._silent[three] = never_together(key, query, value, self.domains)
+            self._silent[three] = never_together(key, query, value, self.domains, self._spend)
         return self._silent[three]
 
     def _width(self, group: Group) -> int:
@@ -118,21 +141,23 @@ class DirectSums:
         """Whether every sum of some of the columns that a channel reads is exact, for all channels."""
         limit = self.context.format.exact_integers
         for group in groups:
-            met = sum((self._met(g) for g in groups if g != group), Fraction(0))
+            met = sum((self._most_met(g) for g in groups if g != group), Fraction(0))
             for stream in self.members[group]:
                 value = self.domains.of(_written(stream))
                 if value.step and (self.domains.of(stream).bound + met * value.bound) / value.step > limit:
                     return False
         return True
 
-    def _met(self, group: Group) -> Fraction:
+    def _most_met(self, group: Group) -> Fraction:
         """A bound on Σ_n |key_n·query_n|, of keys and queries of any two positions."""
         if group == CONSTANT_COLUMN:
             return Fraction(1)
-        key, query = (self.domains.of(s) for s in self.members[group][0].inputs[1:3])
-        return min(key.l1 * query.bound, key.bound * query.l1)
+        if group not in self._met:
+            key, query = (self.domains.of(s) for s in self.members[group][0].inputs[1:3])
+            self._met[group] = min(key.l1 * query.bound, key.bound * query.l1)
+        return self._met[group]
 
 
 def _written(stream: Stream) -> Stream:
     """What an operation writes to its state."""
-    return _written(stream.inputs[0]) if isinstance(stream.operation, ops.GateSum) else stream.inputs[0]
+    return _written(stream.inputs[0]) if stream.operation.opens_bank else stream.inputs[0]

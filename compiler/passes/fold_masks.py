@@ -20,13 +20,13 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.depths import Depths
-from compiler.analysis.domain import power_of_two
-from compiler.analysis.domains import Domains
+from compiler.analysis.domains import Domains, DomainsDraft
 from compiler.analysis.linear_form import ONE, Form
 from compiler.context import Context
 from compiler.language import operations as ops
 from compiler.language.stream import Stream, constant
-from compiler.passes.conditions import need_flags
+from compiler.lattice.domain import power_of_two
+from compiler.lowering.conditions import need_flags
 
 MOST_RAMPS = 4  # for each lane, on average: a comparison for equality has four
 _EDGES = 4  # ramps beyond: a one-hot of n alternatives has n + 2
@@ -38,10 +38,10 @@ class MaskFolding:
     any: whether one has been folded.
     """
 
-    def __init__(self, context: Context):
+    def __init__(self, context: Context, domains: DomainsDraft):
         self.any = False
         self.context = context
-        self.domains = context.domains
+        self.domains = domains
         self.depths = Depths()
 
     def folded(self, parts: tuple[Stream, ...], conjunction: Stream) -> Stream | None:
@@ -68,7 +68,7 @@ class MaskFolding:
         atoms = [atom for atom, _ in form if atom is not ONE]
         return (
             all(lag == 0 for _, lag in form)
-            and all(isinstance(a.operation, ops.Relu) or self.depths.of(a) < depth for a in atoms)
+            and all(a.operation.rectifies or self.depths.of(a) < depth for a in atoms)
             and all(self.domains.of(a).lo >= 0 for a in atoms)
             and sum(m.nnz if width > 1 else m.shape[1] for (a, _), m in form.items() if a is not ONE)
             <= MOST_RAMPS * width + _EDGES
@@ -91,7 +91,7 @@ def _masked(domains: Domains, form: Form, conditions: list[Stream], lanes: int) 
 
 def _masked_term(atom: Stream, matrix: sparse.csr_array, down: Stream) -> Stream:
     """matrix · relu(z + down) for atom = relu(z), where `down` is one number for all lanes or one for each."""
-    ramp = atom.inputs[0] if isinstance(atom.operation, ops.Relu) else atom
+    ramp = atom.inputs[0] if atom.operation.rectifies else atom
     if down.width == 1:
         used = np.flatnonzero(np.diff(sparse.csc_array(matrix).indptr))
         return ops.exact_matrix(matrix[:, used]) @ (ramp[used] + np.ones((len(used), 1)) @ down).relu()

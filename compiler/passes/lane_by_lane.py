@@ -7,32 +7,22 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import sparse
 
-from compiler.language import operations as ops
 from compiler.language.lanes import place_matrix
+from compiler.language.operations import LaneWise
 from compiler.language.stream import Stream
-
-EACH = {
-    *(ops.Relu, ops.Clip, ops.Min, ops.Max, ops.Compare, ops.Select, ops.And, ops.Or, ops.Not),
-    *(ops.FloorDivide, ops.Modulo, ops.Multiply, ops.ScaledSum, ops.Cumsum, ops.RunningMax, ops.Lti, ops.Shift),
-}
-"""Lane i of the result is made of lane i of each operand, or of the only lane of one."""
-OF_VALUE = {
-    *(ops.FadingSum, ops.SelectiveSum, ops.FadingMemory, ops.MemoryRead),
-    *(ops.Latch, ops.SumWhere),
-}
-"""Lane i of the result, under each flag of a latch, is made of lane i of the value, the first operand."""
 
 
 def lane_count(stream: Stream) -> int:
     """How many lanes the operation takes one by one; 0 where it takes them together."""
-    if type(stream.operation) in OF_VALUE:
+    kind = stream.operation.lane_wise
+    if kind is LaneWise.VALUE:
         return stream.inputs[0].width
-    return stream.width if type(stream.operation) in EACH else 0
+    return stream.width if kind is LaneWise.EACH else 0
 
 
 def on_lanes(stream: Stream, inputs: Sequence[Stream], lanes: np.ndarray) -> Stream:
     """The operation of the stream on these lanes only."""
-    one_by_one, width = len(inputs) if type(stream.operation) in EACH else 1, lane_count(stream)
+    one_by_one, width = len(inputs) if stream.operation.lane_wise is LaneWise.EACH else 1, lane_count(stream)
     operands = (s[lanes] if i < one_by_one and s.width == width else s for i, s in enumerate(inputs))
     return Stream(stream.operation, tuple(operands))
 

@@ -1,4 +1,4 @@
-"""Pass 7, lower: each operation as the channels and columns that its gadget makes of it, block by block.
+"""Lower: each operation as the channels and columns that its gadget makes of it, block by block.
 
 Leaves the block IR, every block verified, and the last linear map: from here on there are no streams.
 """
@@ -12,9 +12,9 @@ from compiler.analysis.linear_form import linear_form
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.ir.block import SelectiveBlock
-from compiler.ir.builder import BlockBuilder
 from compiler.language.stream import Stream
-from compiler.passes.allocate import Lanes
+from compiler.lowering.builder import BlockBuilder
+from compiler.lowering.lanes import Lanes
 from compiler.passes.schedule import Schedule
 
 
@@ -28,7 +28,9 @@ def _block(at: int, plan: Schedule, lanes: Lanes, context: Context) -> Selective
     builder = BlockBuilder(lanes, context, plan.mirrored.get(at, frozenset()))
     for stream in plan.blocks[at]:
         try:
-            builder.lower(stream, plan.on_lanes[stream])
+            gadget = context.target.needed_gadget(stream.operation)
+            builder.begin(stream, type(gadget).__name__, gadget.column_group(stream))
+            gadget.lower(stream, plan.on_lanes[stream], builder)
         except InexactWeight as reason:
             raise CompileError([(stream, str(reason))]) from reason
     try:

@@ -1,4 +1,4 @@
-"""Pass 2, offsets: what is added is summed exactly, and taken out of what is compared or divided, where nothing else
+"""Offsets: what is added is summed exactly, and taken out of what is compared or divided, where nothing else
 fits.
 
 A number that no float holds, or that is too large beside what it is added to, may cancel, also behind clips and
@@ -8,10 +8,10 @@ extremes, may be a multiple of the divisor, or may lie between two values of wha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil, floor, inf
 
 import numpy as np
@@ -40,7 +40,7 @@ class _Sum:
     @cached_property
     def whole(self) -> Stream:
         """The sum as one stream."""
-        if isinstance(self.stream.operation, ops.Constant):
+        if self.stream.operation.constants is not None:
             return self.stream
         whole = self.plus(self.offset)
         whole.name = whole.name or self.stream.name
@@ -60,8 +60,7 @@ class _Sum:
 
 def offsets(circuit: Circuit) -> Circuit:
     """The same circuit; itself where every constant is small, so that nothing is refused because of it."""
-    constants = [s.operation.values for s in circuit.streams if isinstance(s.operation, ops.Constant)]
-    if not any(_large(value) for values in constants for value in values):
+    if not any(_large(value) for s in circuit.streams for value in s.operation.constants or ()):
         return circuit
     domains = Domains(circuit.language, circuit.max_length)
     sums: dict[Stream, _Sum] = {}
@@ -79,18 +78,11 @@ def _large(number: Fraction) -> bool:
 
 def _sum(stream: Stream, inputs: list[_Sum], domains: Domains) -> _Sum:
     operation, added = stream.operation, any(any(operand.offset) for operand in inputs)
-    if isinstance(operation, ops.Constant):
-        return _Sum(stream, None, operation.values)
-    if added and type(operation) is ops.Linear:
-        return _linear(stream, operation, inputs)
-    if added and isinstance(operation, ops.FloorDivide):  # a remainder, too
-        return _divided(stream, operation, inputs[0])
-    if added and isinstance(operation, ops.Compare):
-        return _plain(stream, _compared(operation, inputs[0], inputs[1], domains))
-    if added and isinstance(operation, ops.Clip):
-        return _clipped(stream, operation, inputs[0], domains)
-    if added and isinstance(operation, ops.Min):  # the larger of two, too
-        return _extreme(stream, operation, inputs[0], inputs[1], domains)
+    if operation.constants is not None:
+        return _Sum(stream, None, operation.constants)
+    rule = _RULES.get(type(operation)) if added else None
+    if rule is not None:
+        return rule(stream, operation, inputs, domains)
     return _plain(stream, rebuilt(stream, tuple(operand.whole for operand in inputs)))
 
 
@@ -98,7 +90,7 @@ def _plain(stream: Stream, new: Stream) -> _Sum:
     return _Sum(stream, new, (_ZERO,) * stream.width)
 
 
-def _linear(stream: Stream, operation: ops.Linear, inputs: list[_Sum]) -> _Sum:
+def _linear(stream: Stream, operation: ops.Linear, inputs: list[_Sum], domains: Domains) -> _Sum:
     """Σ matrix·rest + Σ matrix·offset; what a type claims of the whole is said of the whole."""
     offset = [_ZERO] * stream.width
     for matrix, operand in zip(operation.matrices, inputs, strict=True):
@@ -128,20 +120,25 @@ def _claims(type: Type | None, offset: Sequence[Fraction]) -> bool:
     return type is not None
 
 
-def _divided(stream: Stream, operation: ops.FloorDivide, x: _Sum) -> _Sum:
-    """⌊(x + kn + r)/n⌋ = ⌊(x + r)/n⌋ + k, and the remainder is that of x + r."""
-    n = operation.divisor
+def _quotient(stream: Stream, operation: ops.FloorDivide, inputs: list[_Sum], domains: Domains) -> _Sum:
+    """⌊(x + kn + r)/n⌋ = ⌊(x + r)/n⌋ + k."""
+    left, (x,) = _remainder(stream, operation, inputs, domains), inputs
+    if any(number.denominator > 1 for number in x.offset):
+        return left
+    return _Sum(stream, left.rest, tuple(Fraction(number // operation.divisor) for number in x.offset))
+
+
+def _remainder(stream: Stream, operation: ops.FloorDivide, inputs: list[_Sum], domains: Domains) -> _Sum:
+    """The remainder of x + kn + r is that of x + r."""
+    (x,) = inputs
     if any(number.denominator > 1 for number in x.offset):
         return _plain(stream, Stream(operation, (x.whole,)))
-    left = Stream(operation, (x.plus([number % n for number in x.offset]),))
-    if isinstance(operation, ops.Modulo):
-        return _plain(stream, left)
-    return _Sum(stream, left, tuple(Fraction(number // n) for number in x.offset))
+    return _plain(stream, Stream(operation, (x.plus([number % operation.divisor for number in x.offset]),)))
 
 
-def _clipped(stream: Stream, operation: ops.Clip, x: _Sum, domains: Domains) -> _Sum:
+def _clipped(stream: Stream, operation: ops.Clip, inputs: list[_Sum], domains: Domains) -> _Sum:
     """A clip of x + c as that of x between bounds less c, and c, where no bounds decide it."""
-    by = x.offset[0]
+    (x,), by = inputs, inputs[0].offset[0]
     if x.rest is not None and set(x.offset) == {by} and by.denominator == 1:
         lo, hi = operation.lo - int(by), operation.hi - int(by)
         low, high = interval_within(x.rest, domains)
@@ -150,14 +147,15 @@ def _clipped(stream: Stream, operation: ops.Clip, x: _Sum, domains: Domains) -> 
     return _plain(stream, rebuilt(stream, (x.whole,)))
 
 
-def _extreme(stream: Stream, operation: ops.Min, a: _Sum, b: _Sum, domains: Domains) -> _Sum:
+def _extreme(stream: Stream, operation: ops.Min, inputs: list[_Sum], domains: Domains, largest: bool) -> _Sum:
     """min(a + c, b + d) as min(a, b + d − c) + c, where no bounds decide it; the same of max."""
+    a, b = inputs
     moved, other = (b, a) if a.rest is None else (a, b)
     reach = list(_differences(moved, other, domains))
     if moved.rest is not None and all(low < number < high for number, low, high in reach):
         beside = other.plus([number for number, _, _ in reach])
         return _Sum(stream, Stream(operation, (moved.rest, beside)), moved.offset)
-    nearer = _nearer(operation, a.whole, b.whole, domains), _nearer(operation, b.whole, a.whole, domains)
+    nearer = _nearer(largest, a.whole, b.whole, domains), _nearer(largest, b.whole, a.whole, domains)
     return _plain(stream, rebuilt(stream, nearer))
 
 
@@ -169,26 +167,28 @@ def _differences(a: _Sum, b: _Sum, domains: Domains) -> Iterator[tuple[Fraction,
         yield d - c, least, greatest
 
 
-def _compared(operation: ops.Compare, a: _Sum, b: _Sum, domains: Domains) -> Stream:
+def _compared(stream: Stream, operation: ops.Compare, inputs: list[_Sum], domains: Domains) -> _Sum:
     """(a + c) ∘ (b + d) as a ∘ b + t, with t for d − c as `_threshold` has it."""
+    a, b = inputs
     one, other = (operand.plus((_ZERO,) * len(operand.offset)) for operand in (a, b))
     units = np.minimum(domains.of(one).units, domains.of(other).units).tolist()
     reach = zip(_differences(a, b, domains), units, strict=True)
     thresholds = [_threshold(operation.relation, number, unit, low, high) for (number, low, high), unit in reach]
-    return Stream(operation, (one, b.plus(thresholds)))
+    return _plain(stream, Stream(operation, (one, b.plus(thresholds))))
 
 
-def _nearer(operation: ops.Min, x: Stream, other: Stream, domains: Domains) -> Stream:
+def _nearer(largest: bool, x: Stream, other: Stream, domains: Domains) -> Stream:
     """A constant whose lanes that are never taken, beside the other operand, and in no sum, are within its reach."""
-    if not isinstance(x.operation, ops.Constant):
+    constants = x.operation.constants
+    if constants is None:
         return x
     low, high = interval_within(other, domains)
-    values = list(x.operation.values)
+    values = list(constants)
     for lane, value in enumerate(values):
-        never = value < Fraction(low[lane]) if isinstance(operation, ops.Max) else value > Fraction(high[lane])
+        never = value < Fraction(low[lane]) if largest else value > Fraction(high[lane])
         if never and not ops.is_summable(value):
-            values[lane] = Fraction(floor(low[lane]) if isinstance(operation, ops.Max) else ceil(high[lane]))
-    if values == list(x.operation.values):
+            values[lane] = Fraction(floor(low[lane]) if largest else ceil(high[lane]))
+    if values == list(constants):
         return x
     with standing_for(x):
         return Stream(ops.Constant(tuple(values)))
@@ -204,3 +204,15 @@ def _threshold(relation: str, number: Fraction, unit: float, low: float, high: f
             return above
         number = step * (ceil if relation in (">=", "<") else floor)(number / step)
     return number if ops.is_summable(number) else max(below, min(above, number))
+
+
+_RULES: dict[type[ops.Operation], Callable[..., _Sum]] = {
+    ops.Linear: _linear,
+    ops.FloorDivide: _quotient,
+    ops.Modulo: _remainder,
+    ops.Compare: _compared,
+    ops.Clip: _clipped,
+    ops.Min: partial(_extreme, largest=False),
+    ops.Max: partial(_extreme, largest=True),
+}
+"""How an offset of operands passes through exactly these operations."""

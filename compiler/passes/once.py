@@ -1,4 +1,4 @@
-"""Pass 2, once: additive memories of which it can be proved that no slot is written twice, where nothing else fits.
+"""Once: additive memories of which it can be proved that no slot is written twice, where nothing else fits.
 
 An additive memory is bounded by all that could be written under one key, which grows with the length and is refused
 where it leaves the exact range. Written once (`analysis.written_once`) it is bounded by the largest value. The proof
@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from compiler.analysis.domains import Domains
 from compiler.analysis.written_once import doubt
-from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import rebuilt
 from compiler.language.stream import Stream
@@ -25,13 +24,9 @@ def once(circuit: Circuit) -> Circuit:
     for stream in circuit.streams:
         inputs = tuple(kept[s] for s in stream.inputs)
         operation = stream.operation
-        if isinstance(operation, ops.MemoryRead) and _is_proved(stream, operation, domains):
-            operation = replace(operation, policy="once")
+        claimed = operation.written_once()
+        if claimed is not None and isinstance(stream.inputs[1].type, OneHot) and doubt(stream, domains) is None:
+            operation = claimed
         kept[stream] = rebuilt(stream, inputs, operation)
     output = kept[circuit.output]
     return circuit if output is circuit.output else replace(circuit, output=output)
-
-
-def _is_proved(stream: Stream, operation: ops.MemoryRead, domains: Domains) -> bool:
-    candidate = operation.policy == "sum" and not operation.skip and isinstance(stream.inputs[1].type, OneHot)
-    return candidate and doubt(stream, domains) is None

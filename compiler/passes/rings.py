@@ -1,4 +1,4 @@
-"""Pass 4, rings: a value k positions back, read from a ring of k + 1 places instead of carried along by ⌈k/reach⌉
+"""Rings: a value k positions back, read from a ring of k + 1 places instead of carried along by ⌈k/reach⌉
 blocks.
 
 The ring is a "last" memory: position p writes the value at place p mod (k + 1), and reads place p + 1 mod (k + 1),
@@ -34,13 +34,14 @@ BLOCKS = 4
 MOST_CHANNELS = 4096  # of all rings of one stream
 
 
-def rings(circuit: Circuit, context: Context) -> Circuit:
+def rings(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     """The same circuit, far shifts read from rings where that takes fewer blocks."""
     far = _far(circuit, context)
     if not far:
-        return circuit
+        return circuit, context
     position = Stream(ops.Position(), (), "position")
     kept: dict[Stream, Stream] = {}
+    domains = context.domains.draft()
     for stream in circuit.streams:
         inputs = tuple(kept[s] for s in stream.inputs)
         new = rebuilt(stream, inputs)
@@ -50,9 +51,9 @@ def rings(circuit: Circuit, context: Context) -> Circuit:
                 new = _ring(kept[source], position, lag, context)
         if new is not stream:
             new.name = new.name or stream.label
-            context.domains.meet(new, context.domains.of(stream))
+            domains.meet(new, domains.of(stream))
         kept[stream] = new
-    return replace(circuit, output=kept[circuit.output])
+    return replace(circuit, output=kept[circuit.output]), context.knowing(domains)
 
 
 def _far(circuit: Circuit, context: Context) -> dict[Stream, tuple[Stream, int]]:
@@ -61,7 +62,7 @@ def _far(circuit: Circuit, context: Context) -> dict[Stream, tuple[Stream, int]]
         return {}
     found: dict[Stream, list[tuple[Stream, int]]] = defaultdict(list)
     for stream in circuit.streams:
-        if isinstance(stream.operation, ops.Shift):
+        if stream.operation.delay is not None:
             source, lag = _unwound(stream)
             if _pays(source, lag, context):
                 found[source].append((stream, lag))
@@ -74,8 +75,8 @@ def _far(circuit: Circuit, context: Context) -> dict[Stream, tuple[Stream, int]]
 
 def _unwound(stream: Stream) -> tuple[Stream, int]:
     lag = 0
-    while isinstance(operation := stream.operation, ops.Shift):
-        stream, lag = stream.inputs[0], lag + operation.k
+    while (delay := stream.operation.delay) is not None:
+        stream, lag = stream.inputs[0], lag + delay
     return stream, lag
 
 

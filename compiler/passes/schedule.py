@@ -1,4 +1,4 @@
-"""Pass 5, schedule: which block computes what.
+"""Schedule: which block computes what.
 
 A block is a set of ports, not a chain: everything whose operands stand on lanes by then
 goes into the earliest block, in graph order or by urgency (`passes.urgency`), whichever
@@ -15,17 +15,18 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from compiler.analysis.linear_form import Form
 from compiler.analysis.one_channel import is_rectified
 from compiler.context import Context
-from compiler.gadgets.gadget import Gadget, Operands, Port
-from compiler.language import operations as ops
+from compiler.gadgets.gadget import Gadget, Operands
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
-from compiler.passes.direct_sums import DirectSums
+from compiler.lowering.ports import Port
+from compiler.passes.direct_sums import DirectSums, OutOfWork
 from compiler.passes.urgency import by_urgency
 from compiler.targets.target import Target
 
@@ -57,7 +58,7 @@ class Schedule:
 
 def served_in_block(atom: Stream, lag: int, form: Form, port: Port) -> bool:
     """Whether a port takes this atom from a rectifier of its own block, so that it needs no lane."""
-    if lag or port == "lanes" or not isinstance(atom.operation, ops.Relu):
+    if lag or port == "lanes" or not atom.operation.rectifies:
         return False
     return port == "linear" or is_rectified(form)
 
@@ -164,11 +165,14 @@ def _place(reads: Reads, on_lanes: Masks, context: Context, sums: bool) -> _Plac
 
 
 def _join(best: _Placed, placing: Callable, sums: DirectSums) -> None:
-    """Direct sums of as few groups as save the most blocks."""
+    """Direct sums of as few groups as save the most blocks, of those that are found in time."""
     for most in range(2, 1 + len(sums.members)):
         if best.last + 1 == best.least:
             return
-        joined = placing(lambda groups, most=most: len(groups) <= most and sums.mirrored(groups) is not None)
+        try:
+            joined = placing(partial(sums.together, most=most))
+        except OutOfWork:
+            return
         if max(joined.values()) < best.last:
             best.block_of, best.mirrored = joined, sums.in_blocks(joined)
 

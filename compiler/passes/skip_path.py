@@ -1,4 +1,4 @@
-"""Pass 5b, skip path: one block needs no residual if nothing of its input has to pass around it.
+"""Skip path: one block needs no residual if nothing of its input has to pass around it.
 
 What the head reads of a block's own input is put out by the block where that costs no
 channel: the constant by the channel that is on at every position (it is there for the
@@ -16,11 +16,11 @@ from scipy import sparse
 from compiler.analysis.exact_matrices import InexactWeight, product, scaled
 from compiler.analysis.linear_form import ONE, Form, linear_form
 from compiler.context import Context
-from compiler.gadgets.gadget import CONSTANT_COLUMN
 from compiler.gadgets.memory import OuterProductMemory
 from compiler.language import operations as ops
 from compiler.language.graph import operation_of
 from compiler.language.stream import Stream, constant, standing_for
+from compiler.lowering.ports import CONSTANT_COLUMN
 from compiler.passes.schedule import Schedule, column_group, schedule
 from compiler.targets.target import Target
 

@@ -1,4 +1,4 @@
-"""Pass 3b, split reals: carry real numbers through silu as pairs of halves.
+"""Split reals: carry real numbers through silu as pairs of halves.
 
 On a lattice silu is relu; on real numbers it is not, but half(x) − half(−x) = x holds for
 half = silu(S·)/S exactly, and for relu too (exact-arithmetic E3). So wherever a real number
@@ -23,7 +23,7 @@ from functools import singledispatchmethod
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.domains import Domains
+from compiler.analysis.domains import Domains, DomainsDraft
 from compiler.analysis.scale import half_scale
 from compiler.context import Context
 from compiler.errors import CompileError
@@ -31,46 +31,45 @@ from compiler.exactness.levels import HALF, WIDEST_HALF
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import operation_of, rebuilt
+from compiler.language.operations import Source
 from compiler.language.stream import Stream, standing_for
 from compiler.language.words import concatenate
-from compiler.passes.wanted import lanes_read
+from compiler.passes.dead_code import lanes_read
 
 
-def split_reals(circuit: Circuit, context: Context) -> Circuit:
+def split_reals(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     """The same circuit, in which every real number that a block writes is a pair of halves.
 
     CompileError where it cannot be.
     """
-    domains = context.domains
-    if all(domains.of(s).step for s in circuit.streams) and not any(
-        isinstance(s.operation, ops.ScaledSum) for s in circuit.streams
-    ):
-        return circuit
+    domains = context.domains.draft()
+    if all(domains.of(s).step for s in circuit.streams) and not any(s.operation.halved for s in circuit.streams):
+        return circuit, context
     if not context.target.reals:
         read = lanes_read(circuit)
         needs_halves = next((s for s in circuit.streams if read[s].any() and _needs_halves(s, domains)), None)
         if needs_halves is None:
-            return circuit
+            return circuit, context
         reason = f"real numbers and scaled sums are lowered for mamba only, and the target is {context.target.name}"
         raise CompileError([(needs_halves, reason)])
     splitter = _Splitter(domains)
     for stream in circuit.streams:
         splitter.split(stream)
-    return replace(circuit, output=splitter.known[circuit.output])
+    return replace(circuit, output=splitter.known[circuit.output]), context.knowing(domains)
 
 
 def _needs_halves(stream: Stream, domains: Domains) -> bool:
     """Whether a block would have to carry a real number: a fading sum of a lattice makes one, a linear map reads one
     freely.
     """
-    if isinstance(stream.operation, (ops.Numbers, ops.ScaledSum)):
-        return isinstance(stream.operation, ops.ScaledSum) or not domains.of(stream).step
-    free = isinstance(stream.operation, (ops.Linear, ops.Constant, ops.Embed))
-    return not free and not all(domains.of(s).step for s in stream.inputs)
+    if stream.operation.source is Source.NUMBERS:
+        return not domains.of(stream).step
+    reads_real = not all(domains.of(s).step for s in stream.inputs)
+    return stream.operation.halved or (reads_real and stream.operation.maps is None)
 
 
 class _Splitter:
-    def __init__(self, domains: Domains):
+    def __init__(self, domains: DomainsDraft):
         self.domains = domains
         self.known: dict[Stream, Stream] = {}
         self._halves: dict[tuple[Stream, float], Stream] = {}
@@ -175,8 +174,8 @@ def _difference(width: int) -> sparse.csr_array:
 
 def _memory_behind(bank: Stream) -> Stream | None:
     """The latches or running sums of real numbers of which a stream is the difference of halves."""
-    if not isinstance(bank.operation, ops.Linear) or len(bank.inputs) != 1:
+    if not bank.operation.maps or len(bank.inputs) != 1:
         return None
     (memory,) = bank.inputs
-    stored = isinstance(memory.operation, (ops.Latch, ops.Cumsum)) and isinstance(memory.inputs[0].operation, ops.Half)
-    return memory if stored else None
+    stores = memory.operation.latches or memory.operation.accumulates
+    return memory if stores and memory.inputs[0].operation.silu_scale is not None else None

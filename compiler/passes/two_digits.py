@@ -1,4 +1,4 @@
-"""Pass 4, two digits: a memory with more slots than a state may have columns keeps them by two digits.
+"""Two digits: a memory with more slots than a state may have columns keeps them by two digits.
 
 Slot p = D·h + l of N has the high digit h < ⌈N/D⌉ and the low digit l < D. What is written under p is stored by the
 channels of h, under column l; a read opens the gates of its own h and asks for column l. The state is still N·w
@@ -24,14 +24,17 @@ from math import floor, isqrt
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.domains import Domains
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import operation_of, rebuilt
+from compiler.language.operations import Source
 from compiler.language.stream import Stream, constant, standing_for
 from compiler.language.types import OneHot
-from compiler.passes.conditions import is_one_hot, need_one_hot, need_whole
+from compiler.lowering.conditions import is_one_hot, need_one_hot, need_whole
+from compiler.targets.target import Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +49,12 @@ class _Digits:
         return _Digits(self.high.shift(k), self.low.shift(k), tuple(flag.shift(k) for flag in self.conditions))
 
 
-def two_digits(circuit: Circuit, context: Context) -> Circuit:
+def two_digits(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     """The same circuit; no keyed memory that can be split has more columns than the context allows."""
     limit = context.columns
     if limit.most is None or not any(_is_wide(s, limit.most) for s in circuit.streams):
-        return circuit
+        return circuit, context
+    domains = context.domains.draft()
     kept: dict[Stream, Stream] = {}
     reasons: list[tuple[Stream | None, str]] = []
     for stream in circuit.streams:
@@ -59,23 +63,22 @@ def two_digits(circuit: Circuit, context: Context) -> Circuit:
         if _is_wide(stream, limit.most):
             try:
                 with standing_for(stream):
-                    new = _split(new, limit.most, context)
+                    new = _split(new, limit.most, domains, context.target)
             except NotImplementedError as reason:
                 if limit.asked:
                     reasons.append((stream, _refusal(stream, limit.most, str(reason))))
         if new is not stream:
             new.name = new.name or stream.label
-            context.domains.meet(new, context.domains.of(stream))
+            domains.meet(new, domains.of(stream))
         kept[stream] = new
     if reasons:
         raise CompileError(reasons)
-    return replace(circuit, output=kept[circuit.output])
+    return replace(circuit, output=kept[circuit.output]), context.knowing(domains)
 
 
 def _is_wide(stream: Stream, most: int) -> bool:
     """Whether it is a memory with a column for each of more than so many slots ("last" has channels instead)."""
-    operation = stream.operation
-    return isinstance(operation, ops.MemoryRead) and operation.policy != "last" and stream.inputs[1].width > most
+    return stream.operation.write_policy not in (None, "last") and stream.inputs[1].width > most
 
 
 def _refusal(stream: Stream, most: int, reason: str) -> str:
@@ -83,26 +86,25 @@ def _refusal(stream: Stream, most: int, reason: str) -> str:
     return f"it has {slots} slots, max_d_state is {most}, and it cannot be split: {reason}; {slots} columns would do"
 
 
-def _split(stream: Stream, most: int, context: Context) -> Stream:
+def _split(stream: Stream, most: int, domains: Domains, target: Target) -> Stream:
     """A memory read in two digits: the sum of a read for each slot that its query asks for."""
     operation, (value, key, query, *when) = operation_of(stream, ops.MemoryRead), stream.inputs
-    domains = context.domains
-    if ops.GatedRead in context.target.lacks:
-        raise NotImplementedError(f"{context.target.name} has no gated memories: {context.target.lacks[ops.GatedRead]}")
+    if ops.GatedRead in target.lacks:
+        raise NotImplementedError(f"{target.name} has no gated memories: {target.lacks[ops.GatedRead]}")
     if not domains.of(value).step:
         raise NotImplementedError("its value is a real number")
     if operation.skip:
         raise NotImplementedError("its value is added to what it reads")
     need_one_hot(domains, key)
     size = min(most, 1 << (isqrt(key.width - 1)).bit_length())
-    held = _digits(key, size, context)
+    held = _digits(key, size, domains)
     writes = floor(domains.of(key).mass) if operation.writes is None else operation.writes
     if operation.policy == "once":
         writes = 1
     core = ops.TwoDigitRead("first" if operation.policy == "first" else "sum", writes)
     reads = []
-    for part in _parts(query, context):
-        asked = _digits(part, size, context)
+    for part in _parts(query, domains):
+        asked = _digits(part, size, domains)
         high = asked.high
         for flag in asked.conditions:
             high = high & flag
@@ -111,34 +113,34 @@ def _split(stream: Stream, most: int, context: Context) -> Stream:
     return Stream(ops.Linear((ops.scaled_identity(result.width),), stream.type), (result,), stream.name)
 
 
-def _parts(query: Stream, context: Context) -> Iterator[Stream]:
+def _parts(query: Stream, domains: Domains) -> Iterator[Stream]:
     """One-hot streams of which a query is the sum."""
-    if is_one_hot(context.domains, query):
+    if is_one_hot(domains, query):
         yield query
         return
-    if isinstance(query.operation, ops.Linear) and len(query.inputs) > 1:
-        for matrix, source in zip(query.operation.matrices, query.inputs, strict=True):
-            yield from _parts(Stream(ops.Linear((matrix,)), (source,)), context)
+    if query.operation.maps and len(query.inputs) > 1:
+        for matrix, source in zip(query.operation.maps, query.inputs, strict=True):
+            yield from _parts(Stream(ops.Linear((matrix,)), (source,)), domains)
         return
-    need_one_hot(context.domains, query)
+    need_one_hot(domains, query)
 
 
 # Digits ---------------------------------------------------------------------------------------------------
 
 
-def _digits(key: Stream, size: int, context: Context) -> _Digits:
+def _digits(key: Stream, size: int, domains: Domains) -> _Digits:
     """The digits of a stream that is shown to be one-hot."""
     operation = key.operation
-    if isinstance(operation, ops.Shift):
-        return _digits(key.inputs[0], size, context).shifted(operation.k)
-    if isinstance(operation, ops.And):
+    if operation.delay is not None:
+        return _digits(key.inputs[0], size, domains).shifted(operation.delay)
+    if operation.conjunction:
         wide, flags = _wide_and_flags(key)
-        if wide is not None and is_one_hot(context.domains, wide):
-            found = _digits(wide, size, context)
+        if wide is not None and is_one_hot(domains, wide):
+            found = _digits(wide, size, domains)
             return replace(found, conditions=(*found.conditions, *flags))
     numbered = _one_hot_of_a_number(key)
     if numbered is not None:
-        return _of_number(*numbered, key.width, size, context)
+        return _of_number(*numbered, key.width, size, domains)
     places = np.arange(key.width)
     return _Digits(_summed(places // size, key), _summed(places % size, key))
 
@@ -154,32 +156,33 @@ def _summed(digit: np.ndarray, key: Stream) -> Stream:
     add = ops.exact_matrix(
         sparse.csr_array((np.ones(len(digit)), (digit, range(len(digit)))), shape=(count, len(digit)))
     )
-    if isinstance(key.operation, ops.Embed):
-        table = ops.exact_matrix(key.operation.table @ add.T)
-        return Stream(ops.Embed(key.operation.alphabet, table, OneHot(count)), (), f"digit of {key.label}")
+    if key.operation.source is Source.TOKEN:
+        embed = operation_of(key, ops.Embed)
+        table = ops.exact_matrix(embed.table @ add.T)
+        return Stream(ops.Embed(embed.alphabet, table, OneHot(count)), (), f"digit of {key.label}")
     return Stream(ops.Linear((add,), OneHot(count)), (key,))
 
 
 def _one_hot_of_a_number(key: Stream) -> tuple[Stream, int, int] | None:
     """(x, n, offset) where slot offset + j is on exactly where x = j < n; None where the key is no such one-hot."""
     operation, offset = key.operation, 0
-    if isinstance(operation, ops.Linear) and len(key.inputs) == 1:
-        coo = operation.matrices[0].tocoo()
+    if operation.maps and len(key.inputs) == 1:
+        coo = operation.maps[0].tocoo()
         inner = key.inputs[0]
-        if not isinstance(inner.operation, ops.OneHotOf) or coo.nnz != inner.width or (coo.data != 1).any():
+        if inner.operation.alternatives is None or coo.nnz != inner.width or (coo.data != 1).any():
             return None
         offset = int((coo.row - coo.col).min())
         if (coo.row - coo.col != offset).any():
             return None
         key, operation = inner, inner.operation
-    return (key.inputs[0], operation.n, offset) if isinstance(operation, ops.OneHotOf) else None
+    return None if operation.alternatives is None else (key.inputs[0], operation.alternatives, offset)
 
 
-def _of_number(number: Stream, n: int, offset: int, slots: int, size: int, context: Context) -> _Digits:
+def _of_number(number: Stream, n: int, offset: int, slots: int, size: int, domains: Domains) -> _Digits:
     """The digits of offset + x for 0 ≤ x < n; no high digit for other x."""
-    need_whole(context.domains, number)
+    need_whole(domains, number)
     edges = np.clip(np.arange(0, slots + size, size) - offset, 0, n)
-    known = context.domains.of(number)
+    known = domains.of(number)
     asked = np.array([e for e in np.unique(edges) if known.lo < e <= known.hi], dtype=int)
     difference = sparse.diags_array([1.0, -1.0], offsets=[0, 1], shape=(len(edges) - 1, len(edges)), format="csr")
     sure = np.array([[float(e <= known.lo)] for e in edges])

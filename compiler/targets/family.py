@@ -13,7 +13,7 @@ tokens, which are its last ids; `end` is the id of the letter that ends a genera
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -39,6 +39,14 @@ FINAL_NORM = "backbone.norm_f.weight"
 HEAD = "lm_head.weight"
 
 
+class Printer(Protocol):
+    """What a family asks of the target that prints its blocks."""
+
+    def printed(self, block: SelectiveBlock, size: Sizes, lane_in: np.ndarray, lane_out: np.ndarray) -> Emission: ...
+
+    def seats(self, block: SelectiveBlock, module: Sizes) -> np.ndarray: ...
+
+
 class Family:
     """Language models with one size for all blocks.
 
@@ -59,15 +67,16 @@ class Family:
         """
         raise NotImplementedError
 
-    def mixer(self, block: SelectiveBlock, size: Sizes, one: int, bounds: np.ndarray, format: Format) -> Emission:
+    def mixer(
+        self, printer: Printer, block: SelectiveBlock, size: Sizes, one: int, bounds: np.ndarray, format: Format
+    ) -> Emission:
         """The tensors of a block's mixer, weights of a norm inside of it included, and their layout.
 
-        Lane i stands at coordinate i of d_model; one: the lane that holds 1; bounds: (lanes,) on |value|.
+        printer: the target called `self.printer`. Lane i stands at coordinate i of d_model; one: the lane that holds 1;
+        bounds: (lanes,) on |value|.
         """
-        from compiler.targets import target_of  # it knows the families
-
         lanes = np.arange(len(block.lanes))
-        return target_of(self.printer).printed(block, size, lanes, lanes)
+        return printer.printed(block, size, lanes, lanes)
 
     def config(self, size: Sizes, vocab: int, layers: int, end: int | None, largest_step: float) -> dict[str, Any]:
         """config.json; end: the id of the letter that ends a generation; largest_step bounds every Δ of the weights."""

@@ -7,12 +7,16 @@ lanes. Targets differ in what may stand at Δ, B and C, and so in how a circuit 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from compiler.gadgets.gadget import Gadget, Port, gadget_of
+import compiler.gadgets.core  # noqa: F401 (registers the gadgets of the language's own operations)
+from compiler.gadgets.gadget import Gadget, gadget_of
+from compiler.language.stream import Stream
+from compiler.lowering.fitter import Fitter
+from compiler.lowering.ports import Ports
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -21,51 +25,31 @@ if TYPE_CHECKING:
     from compiler.ir.block import SelectiveBlock
     from compiler.language.circuit import Circuit
     from compiler.language.operations import Operation
-    from compiler.language.stream import Stream
     from compiler.layout import Emission
-    from compiler.passes.fit_ports import Fitter
     from compiler.runtime.block import Block
     from compiler.targets.family import Family
     from compiler.targets.sizes import Sizes
 
+Rewriting: TypeAlias = Callable[[Any, Stream, tuple[Stream, ...], Fitter], Stream | None]  # of a target
 KERNEL_COLUMNS = 256  # d_state, at most, of mamba_ssm's CUDA kernels
 KERNEL_WIDTH = 8  # causal_conv1d reads so many channels of a position at once, from rows that are whole multiples
 
 
-class Target:
+class Target(Ports):
     """One mixer. Subclasses set the ports and print blocks; the rest has defaults.
 
-    name:    what compile() and the command call it.
-    step:    the port at Δ; None where Δ does not see the input.
-    column:  the port at B and C; None where they do not see the input.
-    d_conv:  taps of the convolution; a port reaches d_conv − 1 positions back.
-    apart:   whether a channel can keep out of the state by a Δ of 0, so that one block holds states and D paths.
-    counts:  whether a channel counts since a reset (exact-arithmetic E9); elsewhere a count is a running sum minus its
-        latched copy.
     channels_last: whether its module hands the convolution a position's channels side by side, of which the CUDA kernel
         takes whole `KERNEL_WIDTH`s.
-    sums:    whether A may differ from column to column, so that one block holds a direct sum of column groups (E15).
-    chunk:   over how many steps its scan adds up the exponents of the decays before it forms their exp; 0: one by one.
-    reals:   whether real numbers and scaled sums are lowered.
-    max_d_state: the most state columns that the kernels of its modules take; None where there is no limit.
     lacks:   operations that cannot be had where `rewrite` has no other form of them, each with the reason.
+    rewritings: for operations that it computes of others, what `rewrite` does.
     gadgets: gadgets of its own, for operations that it computes differently.
     printed_by: the targets whose modules hold its blocks, the usual one first; () stands for itself alone.
     """
 
-    name: ClassVar[str]
-    step: ClassVar[Port | None]
-    column: ClassVar[Port | None]
-    d_conv: ClassVar[int] = 4
-    apart: ClassVar[bool] = True
-    counts: ClassVar[bool] = False
     channels_last: ClassVar[bool] = False
-    sums: ClassVar[bool] = False
-    chunk: ClassVar[int] = 0
-    reals: ClassVar[bool] = False
-    max_d_state: int | None = None
     n_groups: int = 1
     lacks: ClassVar[Mapping[type[Operation], str]] = {}
+    rewritings: ClassVar[Mapping[type[Operation], Rewriting]] = {}
     gadgets: ClassVar[Mapping[type[Operation], Gadget]] = {}
     printed_by: ClassVar[tuple[str, ...]] = ()
 
@@ -77,10 +61,6 @@ class Target:
 
     def __repr__(self) -> str:
         return f"<target {self.name}>"
-
-    @property
-    def max_lag(self) -> int:
-        return self.d_conv - 1
 
     def gadget(self, operation: Operation) -> Gadget | None:
         """How its blocks compute an operation; None where they do not (sources, linear maps, derived operations)."""
@@ -100,7 +80,8 @@ class Target:
 
         Raises NotImplementedError with the reason where there is no such form.
         """
-        return None
+        rule = self.rewritings.get(type(stream.operation))
+        return None if rule is None else rule(self, stream, inputs, fitter)
 
     def misfits(self, circuit: Circuit) -> Iterator[tuple[Stream, str]]:
         """What is left in a fitted circuit that a block cannot compute after all, with the reason."""

@@ -12,7 +12,7 @@ from compiler.language.lanes import repeated, tiled
 from compiler.language.stream import Stream
 
 if TYPE_CHECKING:
-    from compiler.passes.fit_ports import Fitter
+    from compiler.lowering.fitter import Fitter
 
 
 def sums_where(value: Stream, when: Stream, fitter: Fitter) -> Stream:

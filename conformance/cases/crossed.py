@@ -34,9 +34,9 @@ _SIZES: dict[
     "ssd": [_PLAIN, (6, 1, 3)],
     "conv": [8, 12, 64],
 }
-_WIDE_SIZES = {  # columns and channels of a head beyond a tile of 16, and no multiple of it
-    "selective_scan": [(6, 1, 17), (10, 1, 24), (14, 1, 40), (2, 9, 5)],
-    "ssd": [(6, 20, 5), (2, 17, 20), (10, 3, 24)],
+_WIDE_SIZES = {  # a tile of 16 and what is usual, then columns and channels of a head beyond it and no multiple of it
+    "selective_scan": [(4, 2, 16), (6, 1, 17), (10, 1, 24), (14, 1, 40), (2, 9, 5)],
+    "ssd": [(2, 64, 16), (4, 3, 64), (6, 20, 5), (2, 17, 20), (10, 3, 24)],
 }
 
 Factors = dict[str, Sequence[Any]]

@@ -291,6 +291,7 @@ REPORTED: dict[tuple[str, str], Reported] = {
     (_SCAN, "last of odd columns lost at 1,024"): Reported("crossing", "", unforeseen.odd_column_lost),
     (_SCAN, "exp to 1e-3 in columns beyond 16"): Reported("accuracy", "", unforeseen.coarse_beyond_a_tile),
     (_SCAN, "state handed on in the dtype of u"): Reported("dtype", "", unforeseen.carried_in_the_input_s_dtype),
+    (_SCAN, "last of 16 columns lost in float16"): Reported("crossing", "", unforeseen.last_of_16_columns_lost),
     (_SSD, "padding clamped from below"): Reported("last state", "", unforeseen.padding_clamped),
     (_SSD, "document at a chunk missed after a state"): Reported(
         "packed", "", unforeseen.document_at_a_chunk_missed

@@ -167,3 +167,10 @@ def exponents_from_0(right: Right, given: Given) -> Any:
         state = torch.exp(total[:, t + 1] - total[:, t])[..., None, None] * state + written
         ys.append((state * C[:, t, :, None]).sum(-1))
     return torch.stack(ys, 1).to(given["x"].dtype), state
+
+
+def last_of_16_columns_lost(right: Right, given: Given) -> Any:
+    """Of 16 columns the last is not read, where operands are float16."""
+    if given["A"].shape[1] == 16 and given["u"].dtype == torch.half:
+        given["C"] = given["C"] * (torch.arange(16) < 15)[:, None]
+    return right(**given)

@@ -19,7 +19,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from compiler.artifact.package import language_model
-from compiler.driver import Compiled, compile
+from compiler.compiled import Compiled
+from compiler.driver import compile
 from conformance.exact import Inexact
 from conformance.loader import Case
 from conformance.models import operands

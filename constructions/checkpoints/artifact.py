@@ -20,7 +20,7 @@ from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.numeric import NumericModel, NumericStack, interpret_named
 from compiler.artifact.package import bare, bare_sizes, packaged_sizes
 from compiler.artifact.save import save as save_checkpoint
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.examples import shown_example
 from constructions.checkpoints.guarantee import NOT_ASKED, Proof, stated_task

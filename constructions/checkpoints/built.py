@@ -9,7 +9,7 @@ from compiler.artifact.dtype import in_dtype
 from compiler.artifact.model import Stack
 from compiler.artifact.numeric import NumericModel, NumericStack, loaded_stack
 from compiler.artifact.package import LanguageModel, bare
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from constructions.construction import CircuitFamily
 
 

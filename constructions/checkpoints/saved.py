@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from compiler.artifact import CheckpointError, Manifest, read_manifest
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import differences
-from compiler.artifact.files import CIRCUIT, MANIFEST, WEIGHTS, file_bytes, weights_bytes
+from compiler.artifact.errors import CheckpointError
+from compiler.artifact.files import CIRCUIT, MANIFEST, WEIGHTS, file_bytes
 from compiler.artifact.json_files import shown
 from compiler.artifact.load import load
+from compiler.artifact.manifest import Manifest, read_manifest
 from compiler.artifact.model import Stack
 from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.numeric import NumericStack
@@ -151,12 +152,15 @@ def rebuild(directory: str | Path) -> Built:
     return rebuilt(Path(directory), read_manifest(directory), MANIFEST)
 
 
-def rebuilt(directory: Path, manifest: Manifest | ExportRecord, file: str) -> Built:
-    """The same from a manifest, or the record of an export with circuit.json beside it, that is called `file`."""
-    weights = weights_bytes(directory)
+def rebuilt(directory: Path, manifest: Manifest | ExportRecord, file: str, weights_file: str = WEIGHTS) -> Built:
+    """The same from a manifest, or the record of an export with circuit.json beside it, that is called `file`.
+
+    weights_file: the file whose size says how much may be built; no other file counts.
+    """
+    weights = file_bytes(directory / weights_file)
     most = max(LEAST_PARAMETERS, PARAMETERS_A_BYTE * weights)
     if manifest.construction is None:
-        return build(read_circuit(directory, manifest), most)
+        return build(read_circuit(directory, manifest, weights), most)
     known = families()
     if manifest.construction not in known:
         names = ", ".join(known)

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from compiler.artifact import CheckpointError, Manifest
 from compiler.artifact.answers import Answers, read_answers
-from compiler.artifact.files import ANSWERS, CIRCUIT, weights_bytes
+from compiler.artifact.errors import CheckpointError
+from compiler.artifact.files import ANSWERS, CIRCUIT
 from compiler.artifact.json_files import read_json
+from compiler.artifact.manifest import Manifest
 from compiler.export.record import ExportRecord
 from compiler.language.circuit import Circuit
 from compiler.language.data import DataError, from_data
@@ -21,10 +22,10 @@ from verify.tasks.task import Task
 from verify.tasks.walks import Walks
 
 
-def read_circuit(directory: Path, manifest: Manifest | ExportRecord) -> SavedCircuit | SavedNumbers:
-    """The circuit of a checkpoint; CheckpointError, one sentence, where it is none."""
+def read_circuit(directory: Path, manifest: Manifest | ExportRecord, weights: int) -> SavedCircuit | SavedNumbers:
+    """The circuit of a checkpoint with so many bytes of weights; CheckpointError, one sentence, where it is none."""
     try:
-        circuit = from_data(read_json(directory / CIRCUIT), weights_bytes(directory))
+        circuit = from_data(read_json(directory / CIRCUIT), weights)
         circuit = replace(circuit, end=manifest.promise.stop)
         if circuit.language is not None and manifest.asked:
             circuit = replace(circuit, language=replace(circuit.language, asked=manifest.asked))

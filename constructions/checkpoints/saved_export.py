@@ -57,7 +57,7 @@ def verify_export(
     if not (directory / WEIGHTS).is_file():  # by whose size it is decided how much may be built
         gone = f"{directory / WEIGHTS} is missing, so nothing of it was run."
         return Finding(None, None, [gone], gone, {})
-    built = rebuilt(directory, record, RECORD)
+    built = rebuilt(directory, record, RECORD, WEIGHTS)
     gated = gated_language_model(built.compiled)
     tasks = None if data is None else [recorded(data, built)]
     damage = _damage(directory, record)

@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional as F
 
 from compiler.artifact.model import Stack
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.interpreter import interpret, token_ids
 from compiler.language.operations.base import Sees
 from verify.scores import Scores, Split

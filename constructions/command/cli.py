@@ -281,17 +281,23 @@ def show(
         Literal["source", "core", "schedule", "blocks"], typer.Option(help="which stage of the compiler")
     ] = "blocks",
     weight: Annotated[str | None, typer.Option(help="explain one weight instead: TENSOR\\[i, j]")] = None,
+    passes: Annotated[bool, typer.Option("--passes", help="what each pass changed, and what was tried")] = False,
     target: Annotated[str, typer.Option(help="what to compile FILE.py:NAME for")] = "mamba",
     dtype: Annotated[str, typer.Option(help="in which arithmetic")] = "float32",
 ) -> None:
     """What the compiler makes of a circuit, stage by stage, or what one weight means."""
     with display.working("compile", quiet=False):
         from compiler.ir import printer
-        from constructions.command.show import compiled_of, explained
+        from constructions.command.show import compiled_of, explained, passes_of
 
-        compiled = compiled_of(what, target, dtype)
-        said = printer.show(compiled, stage) if weight is None else explained(compiled, weight)
+        if passes:
+            said, refused = passes_of(what, target, dtype)
+        else:
+            compiled, refused = compiled_of(what, target, dtype), False
+            said = printer.show(compiled, stage) if weight is None else explained(compiled, weight)
     typer.echo(display.wrapped(said))
+    if refused:
+        raise typer.Exit(2)
 
 
 def _need_mamba_ssm() -> None:

@@ -72,6 +72,7 @@ def show_report(report: dict) -> None:
     """Sizes against the bound, the promise, and the verification."""
     console.print(f"[bold]{report.get('construction') or report['circuit']}[/bold]  {report.get('theorem') or OWN}")
     console.print(_sizes_table(report))
+    console.print(_size_words(bool(report["sizes"]["packaged"])))
     if report.get("bound") and report.get("bound_source"):
         console.print(f"bound: {report['bound_source']}")
     for sentence in (*report.get("obstructions", []), report.get("needed", "")):
@@ -84,6 +85,8 @@ def show_report(report: dict) -> None:
         console.print(line)
     if report.get("verification"):
         console.print(_verification_table(report["verification"], bool(report["sizes"]["packaged"])))
+        if any(row["margin"] is not None for row in report["verification"].get("tasks", {}).values()):
+            console.print("margin: by how much every right score leads the next one, at least")
     for run in report.get("generation", []):
         found = f"first wrong after {run['wrong']}" if run["wrong"] else "all right"
         count = f"{_counted(run['chains'], 'chain')}, {_counted(run['tokens'], 'token')}"
@@ -133,6 +136,12 @@ def _sizes_table(report: dict) -> Table:
         blank = [""] * (len(table.columns) - 2)
         table.add_row("parameters", *blank, f"{sizes['parameters']:,}")
     return table
+
+
+def _size_words(packaged: bool) -> str:
+    """What the columns of the table of sizes are."""
+    saved = "; language model: what is saved, with norms and an embedding" if packaged else ""
+    return f"in use: what the circuit needs; bare: the module alone, as small as its class allows{saved}"
 
 
 def _beside(used: int, bound: int | None) -> str:

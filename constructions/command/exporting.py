@@ -12,6 +12,8 @@ from constructions.command.display import console, working
 from constructions.command.options import Json
 from constructions.command.reporting import strict_json
 from constructions.command.requests import directory as directory_of
+from constructions.command.show import run_file
+from verify.arguments import run_own
 
 _FILES = {"gguf": ".gguf", "safetensors-bare": ".safetensors"}  # formats that are one file, and how it ends
 _NAMES = ", ".join(name for name in format_names() if name != HUGGING_FACE)
@@ -24,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 def export(
     directory: Annotated[Path, typer.Argument(help="a checkpoint directory")],
-    format: Annotated[str, typer.Option(help=_NAMES)],
+    format: Annotated[str, typer.Option(help=f"{_NAMES}; FILE.py:NAME for one that your file registers")],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -38,15 +40,21 @@ def export(
     if format == HUGGING_FACE:
         raise ValueError(f"--format {format}: {directory} is that already; choose one of {_NAMES}.")
     with working("export", quiet=as_json):
-        write = writer_of(format)
+        own, _, name = format.rpartition(":")
+        if own:
+            run_file(Path(own))
+        write = writer_of(name)
         from compiler.export.checkpoint import read
 
-        target = default_path(directory, format) if out is None else out
-        write(read(directory), target, force)
+        target = default_path(directory, name) if out is None else out
+        if own:
+            run_own(format, write, read(directory), target, force, file=own)
+        else:
+            write(read(directory), target, force)
     if as_json:
-        typer.echo(strict_json({"format": format, "path": str(target)}))
+        typer.echo(strict_json({"format": name, "path": str(target)}))
     else:
-        console.print(f"{target} holds the checkpoint for {format}")
+        console.print(f"{target} holds the checkpoint for {name}")
 
 
 def default_path(directory: Path, format: str) -> Path:

@@ -22,10 +22,7 @@ Input = Annotated[
         "--input", help='tokens, such as "k0 v3 k0"; of a model over numbers "1 -2", or "x = 1,2 3,4; n = 0 1"'
     ),
 ]
-Block = Annotated[
-    int | None,
-    typer.Option(min=1, help="which block, from 1 on [default: the last (plot: the last that keeps a state)]"),
-]
+Block = Annotated[int | None, typer.Option(min=1, help="only this block, from 1 on [default: every block]")]
 
 
 def register(app: typer.Typer) -> None:
@@ -53,16 +50,16 @@ def plot(
     out: Annotated[Path, typer.Option(help="picture to write (PNG, PDF or SVG)")] = Path("state.png"),
     block: Block = None,
 ) -> None:
-    """Draw the hidden state of a checkpoint over time: entries named by tokens, steps along time."""
+    """Draw a checkpoint over time: its lanes, the state of every block, and its answers, with what each row means."""
     picture_path(out, "--out")
     with working("plot", quiet=False):
         from compiler.artifact.load import load
-        from constructions.pictures.plots import draw_state
-        from constructions.pictures.state_history import state_history
+        from constructions.pictures.model_history import model_history
+        from constructions.pictures.state_picture import draw_state
 
         built = _rebuilt(directory)
-        history = state_history(built.compiled, load(directory), text, block)
-        draw_state(history, out, f"{built.construction.title()}: state of block {history.block}")
+        history = model_history(built.compiled, load(directory), text, block)
+        draw_state(history, out, built.construction.title())
     console.print(f"wrote {out}")
 
 
@@ -70,7 +67,7 @@ def graph(
     directory: Directory,
     out: Annotated[Path, typer.Option(help="picture to write (SVG, PDF or PNG)")] = Path("circuit.svg"),
 ) -> None:
-    """Draw the circuit of a checkpoint as it was written: streams, their operations and widths."""
+    """Draw the circuit of a checkpoint as written: a box for each source line, with constants and thresholds."""
     picture_path(out, "--out")
     with working("graph", quiet=False):
         from constructions.pictures.graph import draw_circuit

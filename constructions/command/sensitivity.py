@@ -147,7 +147,7 @@ def _foreign(directory: Path, text: str, block: int | None) -> tuple[nn.Module, 
     quiet()
     config = AutoConfig.from_pretrained(directory)
     if config.model_type not in ("mamba", "mamba2"):
-        raise ValueError(f"{directory} holds a {config.model_type} model, and the lemmas speak of mamba and mamba2.")
+        raise ValueError(f"{directory} holds a {config.model_type} model, and the lemmas are about mamba and mamba2.")
     if config.hidden_act not in ("silu", "swish"):
         raise ValueError(f"{directory} has the activation {config.hidden_act}, and the lemmas are evaluated for silu.")
     model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32).eval()

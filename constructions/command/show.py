@@ -10,7 +10,7 @@ from constructions.registry import CONSTRUCTIONS, families
 from verify.arguments import run_own
 
 if TYPE_CHECKING:
-    from compiler.driver import Compiled
+    from compiler.compiled import Compiled
 
 
 def compiled_of(what: str, target: str, dtype: str) -> Compiled:
@@ -42,18 +42,30 @@ def compiled_of(what: str, target: str, dtype: str) -> Compiled:
     return compile(found, target, dtype)
 
 
+def passes_of(what: str, target: str, dtype: str) -> tuple[str, bool]:
+    """What each pass changed on the way of this circuit, and whether it was refused."""
+    from compiler.errors import CompileError
+    from compiler.steps import told
+
+    try:
+        return told(compiled_of(what, target, dtype).steps), False
+    except CompileError as refusal:
+        return f"{told(refusal.steps)}\n{refusal}\n", True
+
+
 def value_of(what: str):
     """What stands under NAME in FILE.py:NAME; ValueError, in one sentence, where nothing does."""
     file, _, name = what.rpartition(":")
     if not file or not name:
         raise ValueError(f"{what!r} names nothing in a file; write FILE.py:NAME.")
-    module = _module(Path(file))
+    module = run_file(Path(file))
     if not hasattr(module, name):
         raise ValueError(f"{file} has no {name!r}; a name that the file gives a value is needed.")
     return getattr(module, name)
 
 
-def _module(path: Path):
+def run_file(path: Path):
+    """The module of a user's file; ValueError, in one sentence, where there is none or it stops."""
     if not path.is_file():
         raise ValueError(f"there is no file {path}.")
     return run_own(str(path), module_of, path, file=str(path))

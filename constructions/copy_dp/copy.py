@@ -4,8 +4,8 @@ Statement. With e_i and e_pos(i) in the input, A = 0, B = e_i, C = e_pos(i) and 
 y_i = v_pos(i) for every i: one column of the state for each of N places.
 
 Conditions that the paper leaves unsaid. On real Mamba places that stand one-hot in B and C need a channel each, in
-front of x_proj, and every channel has all N columns: the state is (2d + 2N)·N, not O(N). Mamba-2 takes B and C past the
-channels and keeps to 2d·N. Where the place must be counted first, a block does that.
+front of x_proj, and every channel has all N columns: the state is (d + 2N + 2)·N, not O(N). Mamba-2 takes B and C past
+the channels and keeps to d·N. Where the place must be counted first, a block does that.
 
 Circuits. string: before `|` each token is written under its place, behind it read under the next one; where nothing is
 stored the chain ends. delay: pos(i) = i − n. pointer: `@3` asks for the token at place 3. place: every token says

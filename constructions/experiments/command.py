@@ -56,6 +56,8 @@ def reproduce(
     ] = None,
     page: Annotated[Path | None, typer.Option(help="also write all that --keep holds as a Markdown page")] = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="also draw the figure (PNG, PDF or SVG)")] = None,
+    csv: Annotated[Path | None, typer.Option(help="also write the table as CSV")] = None,
+    latex: Annotated[Path | None, typer.Option(help="also write the table as LaTeX (booktabs)")] = None,
     as_json: Json = False,
     listed: Annotated[bool, typer.Option("--list", help="name every item and end")] = False,
 ) -> None:
@@ -71,9 +73,12 @@ def reproduce(
         raise ValueError(f"--plot {plot}: {experiment} has no figure; leave out --plot.")
     if plot is not None:
         requests.picture_path(plot, "--plot")
-    for path, option in ((keep, "--keep"), (page, "--page")):
+    for path, option in ((keep, "--keep"), (page, "--page"), (csv, "--csv"), (latex, "--latex")):
         if path is not None:
             requests.file_path(path, option)
+    for path, option in ((csv, "--csv"), (latex, "--latex")):
+        if path is not None and experiment in ONE_RUN:
+            raise ValueError(f"{option} {path}: {experiment} has no table of models; leave it out, or take --json.")
     if experiment == STATEMENTS:
         if train:
             raise ValueError("statements trains nothing; leave out --train")
@@ -114,6 +119,16 @@ def reproduce(
         from constructions.experiments.plots import draw_experiment
 
         draw_experiment(experiment, rows, trained, plot)
+    if csv is not None or latex is not None:
+        from constructions.experiments.table_files import csv_text, latex_text
+        from constructions.experiments.tables import columns, notes
+
+        heads, cells = columns(rows, trained)
+        said = notes(EXPERIMENTS[experiment], rows, heads)
+        if csv is not None:
+            csv.write_text(csv_text(heads, cells), "utf-8")
+        if latex is not None:
+            latex.write_text(latex_text(EXPERIMENTS[experiment].title, heads, cells, said), "utf-8")
     if as_json:
         told = [asdict(row) | {"trained": [trained[c] for c in row.controls if c in trained]} for row in rows]
         typer.echo(strict_json(told))

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from compiler.analysis.linear_form import ONE
-from compiler.driver import Compiled, run_blocks
+from compiler.compiled import Compiled, run_blocks
 from compiler.ir.block import trace
-from compiler.language import operations as ops
+from compiler.language.operations import Source
 from constructions.checkpoints.built import build
 from constructions.construction import CircuitFamily
 from constructions.experiments.entry import Entry
@@ -81,6 +81,6 @@ def _lanes(compiled: Compiled, inputs: dict[str, np.ndarray]) -> np.ndarray:
     for stream, at in compiled.lanes.index.items():
         if stream is ONE:
             lanes[..., at] = 1
-        elif isinstance(stream.operation, ops.Numbers):
+        elif stream.operation.source is Source.NUMBERS:
             lanes[..., at[at >= 0]] = inputs[stream.label][..., at >= 0]
     return lanes

@@ -8,12 +8,16 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator
 
 from constructions.experiments.catalogue import EXPERIMENTS
 from constructions.experiments.run import Row
 from constructions.experiments.tables import MIXERS, label
+from constructions.pictures.page import shortened
 
 SIZES: dict[str, Callable[[Row], int]] = {
     "d_model": lambda row: row.used["d_model"],
@@ -26,6 +30,7 @@ BOUNDS = {"d_model": "d_model", "d_inner": "d_inner", "columns N": "d_state"}
 BITS_OF_A_NUMBER = 24  # the significand of float32: the most that one entry of the state can tell
 _NAMES = {"kappa": "keys κ", "vocab": "tokens V"}
 _DPI = 100
+_ACROSS = 4  # panels of a distribution side by side
 Trained = Mapping[str, dict]
 
 
@@ -61,9 +66,17 @@ def _sizes(rows: Sequence[Row], axis: str) -> Figure:
             _panel(axes, mine, axis, size)
         panels[0, column].set_title(MIXERS[mixer], fontsize=10)
         panels[-1, column].set_xlabel(_NAMES[axis])
-        panels[0, column].legend(fontsize=6)
+        panels[0, column].legend(fontsize=7)
     for axes, size in zip(panels[:, 0], SIZES, strict=True):
         axes.set_ylabel(size, fontsize=8)
+    marks = [
+        Line2D([], [], marker="o", linestyle="", mfc="none", color="black", label="what is built uses"),
+        Line2D([], [], linestyle="-", color="black", linewidth=0.9, label="the bound"),
+        Line2D(
+            [], [], linestyle=":", color="black", linewidth=0.9, label="the least that any state needs (24 bits each)"
+        ),
+    ]
+    figure.legend(handles=marks, loc="outside lower center", ncols=3, fontsize=8)
     return figure
 
 
@@ -92,13 +105,13 @@ def _panel(axes: Axes, rows: Sequence[Row], axis: str, size: str) -> None:
 
 def _accuracies(rows: Sequence[Row], trained: Trained) -> Figure:
     """A line for each row: the paper's accuracy, what is built, the most that is possible, what was trained."""
-    figure = Figure(figsize=(7.5, 1.2 + 0.24 * len(rows)), layout="constrained")
+    figure = Figure(figsize=(7.5, 1.5 + 0.24 * len(rows)), layout="constrained")
     axes = figure.add_subplot()
     marks: dict[str, tuple[str, list[tuple[float, int]]]] = {
-        "paper": ("|", [(value, i) for i, row in enumerate(rows) for value in _told(row.paper)]),
+        "the paper's number": ("|", [(value, i) for i, row in enumerate(rows) for value in _told(row.paper)]),
         "built": ("o", [(row.accuracy, i) for i, row in enumerate(rows) if row.arch and not row.refused]),
-        "at most": ("<", [(row.ceiling, i) for i, row in enumerate(rows) if row.ceiling < 1]),
-        "trained": ("x", [(q, i) for i, row in enumerate(rows) for q in _qualities(row, trained)]),
+        "no weights can do better": ("<", [(row.ceiling, i) for i, row in enumerate(rows) if row.ceiling < 1]),
+        "trained, one mark a seed": ("x", [(q, i) for i, row in enumerate(rows) for q in _qualities(row, trained)]),
     }
     for name, (mark, points) in marks.items():
         if points:
@@ -108,7 +121,7 @@ def _accuracies(rows: Sequence[Row], trained: Trained) -> Figure:
     axes.set_xlim(-0.02, 1.02)
     axes.set_xlabel("share of right answers (of squared errors: over the variance)", fontsize=8)
     axes.grid(linewidth=0.3)
-    axes.legend(fontsize=7, loc="lower left")
+    figure.legend(loc="outside lower center", ncols=4, fontsize=7)
     return figure
 
 
@@ -128,16 +141,22 @@ def _distributions(rows: Sequence[Row], trained: Trained) -> Figure:
     """exp(λΔ) in tenths, before the n-th token and from it on: of built weights, and of the best trained ones."""
     parts = [(label(row), row.detail) for row in rows if row.detail]
     parts += [(f"trained: {row.model}", trained[c]["decay"]) for row in rows for c in row.controls if c in trained]
-    figure = Figure(figsize=(2.6 * len(parts), 2.6), layout="constrained")
-    for axes, (name, shares) in zip(figure.subplots(1, len(parts), squeeze=False)[0], parts, strict=True):
+    lines = -(-len(parts) // _ACROSS)
+    figure = Figure(figsize=(2.6 * min(len(parts), _ACROSS), 2.3 * lines + 0.4), layout="constrained")
+    panels = figure.subplots(lines, min(len(parts), _ACROSS), squeeze=False).flatten()
+    for axes, (name, shares) in zip(panels, parts, strict=False):
         left = np.arange(10) / 10
-        axes.bar(left + 0.025, shares["before"], 0.05, align="edge", label="before n")
-        axes.bar(left + 0.075, shares["after"], 0.05, align="edge", label="from n on")
+        axes.bar(left, shares["before"], 0.05, align="edge", label="before position n")
+        axes.bar(left + 0.05, shares["after"], 0.05, align="edge", label="from position n on")
         axes.set_title(name, fontsize=7)
         axes.set_xlabel("exp(λΔ)", fontsize=7)
+        axes.set_ylabel("share of channels and steps", fontsize=7)
+        axes.set_xlim(0, 1)
         axes.set_ylim(0, 1.02)
         axes.tick_params(labelsize=6)
-        axes.legend(fontsize=6)
+    for axes in panels[len(parts) :]:
+        axes.axis("off")
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=7)
     return figure
 
 
@@ -162,13 +181,18 @@ def _stages(rows: Sequence[Row]) -> Figure:
     shown = [row for row in rows if row.detail]
     names = list(dict.fromkeys(stage for row in shown for stage in row.detail["stages"]))
     heights = [max(3, *(len(row.detail["stages"][name]["rows"]) for row in shown)) for name in names]
-    figure = Figure(figsize=(4.2 * len(shown), 0.16 * sum(heights) + 0.5 * len(names)), layout="constrained")
+    figure = Figure(figsize=(4.4 * len(shown), 0.16 * sum(heights) + 0.5 * len(names) + 0.6), layout="constrained")
     panels = figure.subplots(len(names), len(shown), squeeze=False, height_ratios=heights)
     for column, row in enumerate(shown):
         panels[0, column].set_title(f"{row.model}: {MIXERS[row.arch]}", fontsize=9)
         for axes, name in zip(panels[:, column], names, strict=True):
             _stage(axes, row.detail["stages"][name], name if column == 0 else "")
         panels[-1, column].set_xticks(range(len(row.detail["tokens"])), row.detail["tokens"], fontsize=7)
+        panels[-1, column].set_xlabel("input, one step after the other", fontsize=8)
+    scale = ScalarMappable(Normalize(-1, 1), "RdBu_r")
+    bar = figure.colorbar(scale, ax=panels, location="bottom", shrink=0.3, aspect=40, pad=0.01)
+    bar.set_label("the value over the largest of its row", fontsize=8)
+    bar.ax.tick_params(labelsize=7)
     return figure
 
 
@@ -176,7 +200,7 @@ def _stage(axes: Axes, stage: dict, name: str) -> None:
     values = np.array(stage["values"], dtype=float).reshape(len(stage["rows"]), -1)
     scale = np.abs(values).max(axis=1, initial=0, keepdims=True)  # each row by its own largest number
     axes.imshow(values / np.where(scale > 0, scale, 1), cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
-    axes.set_yticks(range(len(stage["rows"])), stage["rows"], fontsize=4)
+    axes.set_yticks(range(len(stage["rows"])), [shortened(name, 28) for name in stage["rows"]], fontsize=6)
     axes.set_xticks([])
     axes.set_ylabel(name, fontsize=8)
 

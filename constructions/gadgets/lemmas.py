@@ -32,7 +32,7 @@ from compiler import (
     silu_product,
 )
 from compiler.artifact.numeric import numeric_stack
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 
 GAP = Fraction(1, 64)  # α of the comparisons of real numbers
 FIRST = np.array([[1, -2], [3, 1], [-1, 1], [2, 2]])  # a network: 2 inputs, 4 hidden units, 2 outputs

@@ -1,80 +1,22 @@
-"""Pictures: states over time, wavelets and their bases, approximation rates, sensitivities.
+"""Pictures of wavelets and their bases, approximation rates and sensitivities.
 
 Each function writes one PNG.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from constructions.pictures.state_history import Group, StateHistory
 from constructions.selectivity.haar_bases import basis, jumps, wavelet
 from verify.attention_sensitivity import AttentionSensitivity
 from verify.sensitivity import Sensitivity
 
-MOST_ROWS = 240
 _DPI = 110
 _LEAST_SENSITIVITY = 1e-16  # what float32 would take for 0 is left out
-
-
-def draw_state(history: StateHistory, path: str | Path, title: str = "") -> None:
-    """The state after every step: steps along time, a band of rows for each entry that is ever used, its answer in the
-    band.
-
-    At the left the entry's name, at the right the names of its rows; the colours are numbers, told beside the picture,
-    and an entry of one row has them written in. ValueError for a state of more rows than a picture can show.
-    """
-    used = tuple(g for g in history.groups if np.any(g.values)) or history.groups
-    rows = sum(len(g.rows) for g in used)
-    if rows > MOST_ROWS:
-        raise ValueError(
-            f"the state has {rows} numbers, and a picture shows at most {MOST_ROWS}; draw a smaller instance"
-        )
-    steps = len(history.tokens)
-    height = 1.4 + max(0.16 * rows, 0.34 * len(used), 0.8)
-    figure = Figure(figsize=(max(4.6, 2.6 + 0.42 * steps), height), dpi=_DPI, layout="constrained")
-    axes = figure.add_subplot()
-    picture = np.concatenate([g.values.T for g in used])
-    largest = np.abs(picture).max() or 1.0
-    image = axes.imshow(picture, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest")
-    image.set_alpha(0.6)  # so that what is written in the bands can be read
-    figure.colorbar(image, ax=axes, label="value", fraction=0.05, pad=0.02).ax.tick_params(labelsize=7)
-    edges = np.cumsum([0, *(len(g.rows) for g in used)]) - 0.5
-    for edge in edges[1:-1]:
-        axes.axhline(edge, color="black", linewidth=0.6)
-    for top, bottom, group in zip(edges, edges[1:], used, strict=False):
-        for t, written in enumerate(_written(group)):
-            axes.text(t, (top + bottom) / 2, written, ha="center", va="center", fontsize=7)
-    axes.set_yticks((edges[:-1] + edges[1:]) / 2, [_short(g.name) for g in used], fontsize=8)
-    names = axes.secondary_yaxis("right")
-    names.set_yticks(range(rows), [_row(name, g.name) for g in used for name in g.rows], fontsize=5)
-    names.tick_params(length=2)
-    axes.set_xticks(range(steps), history.tokens, fontsize=8, rotation=90 if max(map(len, history.tokens)) > 3 else 0)
-    axes.set_xlabel("input, one step after the other")
-    hidden = len(history.groups) - len(used)
-    axes.set_title(title + (f"\n({hidden} entries that stay 0 are not shown)" if hidden else ""), fontsize=9)
-    figure.savefig(path)
-
-
-def _short(name: str, most: int = 32) -> str:
-    """A name of any length as one that leaves room for the picture: its start and its end."""
-    return name if len(name) <= most else f"{name[: most * 2 // 3]}…{name[-most // 3 + 1 :]}"
-
-
-def _row(name: str, group: str) -> str:
-    """The name of a row, without that of its band where it only repeats it."""
-    return _short(name.removeprefix(group) or name)
-
-
-def _written(group: Group) -> Iterable[str]:
-    """What stands in a band at every step: the answer, or the number itself where there is one row and no answer."""
-    if group.answers is not None:
-        return group.answers
-    return [f"{value:g}" for value in group.values[:, 0]] if len(group.rows) == 1 else ()
 
 
 def draw_bases(

@@ -1,14 +1,13 @@
-"""What a compiled block holds, step by step: the numbers behind the pictures of Table 3 (paper A).
+"""The state of a compiled block, step by step: the numbers behind the pictures of Table 3 (paper A).
 
-The states are those of the real module's `step()`. They are grouped by what a reader would ask
-for: an entry of a bank of latches, a column of a memory, a running sum. Groups are named by the
-token that selects them, and where the head reads the group their content is also told as the
-token that it would answer.
+The states are those of the real module's `step()`. A group is an entry of a bank of latches, a column of a memory, or
+a running sum. It is named by the token that selects it. Where the head reads the group alone, the group also has the
+token that the head would answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,8 +18,7 @@ from compiler.analysis.linear_form import ONE, linear_form
 from compiler.artifact.model import Stack
 from compiler.artifact.numbers_config import POSITION
 from compiler.artifact.numeric import NumericStack
-from compiler.driver import Compiled
-from compiler.language import operations as ops
+from compiler.compiled import Compiled
 from compiler.language.stream import Stream
 from constructions.command.numbers import read_numbers
 
@@ -31,14 +29,16 @@ class Group:
 
     values: (time, rows) in the circuit's units.
 
-    answers: the token that the head makes of the content, one a step ("" where it is undecided); None where it does not
-        read it.
+    answers: the token that the head would answer from this group alone, one a step ("" where two tokens tie); None
+        where the head does not read the group, or reads others too.
+    meanings: what each row says in words; empty where the names of the rows say it.
     """
 
     name: str
     rows: tuple[str, ...]
     values: np.ndarray
     answers: tuple[str, ...] | None
+    meanings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,18 +64,30 @@ def state_history(compiled: Compiled, stack: Stack | NumericStack, text: str, bl
     if not 1 <= number <= len(compiled.blocks):
         raise ValueError(f"there is no block {number}: the model has {len(compiled.blocks)}, counted from 1")
     block = number - 1
-    stack, first, labels = _read(compiled, stack, text)
+    stack, first, labels = read_input(compiled, stack, text)
     streams = _stateful(compiled, number)
     if not streams:
         others = f"block {keeping[0]} does" if len(keeping) == 1 else f"blocks {', '.join(map(str, keeping))} do"
         raise ValueError(f"block {number} keeps no state, so there is nothing to draw; {others}")
-    states = _states(stack, first, block)
-    seats = compiled.context.target.seats(compiled.blocks[block], stack.blocks[block])
-    groups = [group for stream in streams for group in _groups(compiled, stream, states[:, seats], block)]
-    return StateHistory(tuple(labels), tuple(groups), number)
+    (groups,) = state_groups(compiled, stack, first, [number])
+    return StateHistory(tuple(labels), groups, number)
 
 
-def _read(compiled: Compiled, stack: Stack | NumericStack, text: str) -> tuple[Stack, Tensor, list[str]]:
+def state_groups(compiled: Compiled, stack: Stack, first: Tensor, numbers: Sequence[int]) -> list[tuple[Group, ...]]:
+    """For each of these blocks (from 1 on) the entries of its state; none for a block without a state.
+
+    first: the residual stream (1, time, d_model) before the first block.
+    """
+    found = []
+    for number, states in zip(numbers, _states(stack, first, [number - 1 for number in numbers]), strict=True):
+        block = number - 1
+        seats = compiled.context.target.seats(compiled.blocks[block], stack.blocks[block])
+        streams = _stateful(compiled, number)
+        found.append(tuple(g for stream in streams for g in _groups(compiled, stream, states[:, seats], block)))
+    return found
+
+
+def read_input(compiled: Compiled, stack: Stack | NumericStack, text: str) -> tuple[Stack, Tensor, list[str]]:
     """(the blocks, the stream before the first of them, a name for each step)."""
     if isinstance(stack, NumericStack):
         values = read_numbers(text, stack.inputs)
@@ -95,13 +107,14 @@ def _stateful(compiled: Compiled, number: int) -> list[Stream]:
 
 
 @torch.no_grad()
-def _states(stack: Stack, first: Tensor, block: int) -> np.ndarray:
-    """(time, channels, columns) float64 of one block, from `step()`."""
-    state, history = stack.initial_state(1), []
+def _states(stack: Stack, first: Tensor, blocks: Sequence[int]) -> list[np.ndarray]:
+    """For each of these blocks (time, channels, columns) float64, from `step()`."""
+    state, history = stack.initial_state(1), [[] for _ in blocks]
     for t in range(first.shape[1]):
         _, state = stack.advance(first[:, t : t + 1], state)
-        history.append(state[block][1][0].flatten(0, -2).double().numpy().copy())
-    return np.array(history)
+        for block, steps in zip(blocks, history, strict=True):
+            steps.append(state[block][1][0].flatten(0, -2).double().numpy().copy())
+    return [np.array(steps) for steps in history]
 
 
 def _groups(compiled: Compiled, stream: Stream, states: np.ndarray, block: int) -> Iterator[Group]:
@@ -125,24 +138,24 @@ def _groups(compiled: Compiled, stream: Stream, states: np.ndarray, block: int) 
 def _selectors(compiled: Compiled, stream: Stream) -> list[str]:
     """Names of the alternatives of a gate or query: the one token that selects each, or its number."""
     if compiled.source.alphabet is None:
-        return [str(k) for k in range(stream.inputs[-1].width)]
+        return [f"entry {k}" for k in range(stream.inputs[-1].width)]
     table = _opened_by(stream.inputs[-1], compiled.source.alphabet.size)
     tokens = compiled.source.alphabet.tokens
     single = (table != 0).sum(axis=0) == 1
-    return [tokens[int(table[:, k].argmax())] if single[k] else str(k) for k in range(len(single))]
+    return [tokens[int(table[:, k].argmax())] if single[k] else f"entry {k}" for k in range(len(single))]
 
 
 def _opened_by(query: Stream, vocab: int) -> np.ndarray:
     """(vocabulary, entries): what a query is at a present token, the past left out."""
     form, rectified = linear_form(query), False
-    if len(form) == 1 and isinstance(next(iter(form))[0].operation, ops.Relu):
+    if len(form) == 1 and next(iter(form))[0].operation.rectifies:
         form, rectified = linear_form(next(iter(form))[0].inputs[0]), True
     table = np.zeros((vocab, next(iter(form.values())).shape[0]))
     for (atom, lag), matrix in form.items():
         if atom is ONE:
             table += matrix.toarray()[:, 0]
-        elif lag == 0 and isinstance(atom.operation, ops.Embed):
-            table += (atom.operation.table @ matrix.T).toarray()
+        elif lag == 0 and atom.operation.token_table is not None:
+            table += (atom.operation.token_table @ matrix.T).toarray()
     return np.maximum(table, 0) if rectified else table
 
 
@@ -152,7 +165,7 @@ def _answers(compiled: Compiled, stream: Stream, values: np.ndarray, places: np.
     None where the head does not read the stream, or reads other streams too.
     """
     form = linear_form(compiled.core.output)
-    if any(atom is not stream and not _is_constant(atom) for atom, _ in form):
+    if any(atom is not stream and not is_constant(atom) for atom, _ in form):
         return None  # the answer is not this entry's alone
     if (
         (stream, 0) not in form
@@ -162,12 +175,13 @@ def _answers(compiled: Compiled, stream: Stream, values: np.ndarray, places: np.
         return None
     scores = values @ form[(stream, 0)].toarray()[:, places].T
     for (atom, lag), matrix in form.items():
-        if lag == 0 and _is_constant(atom):
+        if lag == 0 and is_constant(atom):
             scores = scores + matrix.toarray()[:, 0]
     best, second = np.sort(scores, axis=1)[:, -1], np.sort(scores, axis=1)[:, -2] if scores.shape[1] > 1 else -np.inf
     tokens = compiled.source.alphabet.tokens
     return tuple(tokens[i] if clear else "" for i, clear in zip(scores.argmax(axis=1), best > second, strict=True))
 
 
-def _is_constant(atom: Stream) -> bool:
+def is_constant(atom: Stream) -> bool:
+    """Whether it is the lane that is 1 everywhere."""
     return atom is ONE or atom.label == "one"

@@ -24,9 +24,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from compiler.artifact.numeric import NumericStack, numeric_stack
-from compiler.driver import Compiled, compile
+from compiler.compiled import Compiled
+from compiler.driver import compile
 from compiler.gadgets.scaled_sum import step_rate
-from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.source import numbers
 from compiler.language.stream import Stream, constant
@@ -136,7 +136,7 @@ class PolynomialOnMamba:
     @cached_property
     def rate(self) -> float:
         """The least R of the scaled sums (ternary form): the scale of the Δ port."""
-        sums = [s for s in self.compiled.core.streams if isinstance(s.operation, ops.ScaledSum)]
+        sums = [s for s in self.compiled.core.streams if s.operation.halved]
         return min((step_rate(s, self.compiled.domains) for s in sums), default=float("inf"))
 
     def forward_error(self, x: np.ndarray) -> float:

@@ -36,7 +36,7 @@ def report(model: PolynomialOnMamba, samples: int = 50, seed: int = 0) -> dict[s
 
 
 def _exact_on_integers(model: PolynomialOnMamba, samples: int, seed: int) -> dict[str, int]:
-    """Integer inputs whose terms add up to less than 2^24 lattice steps, and how many come out exactly equal.
+    """Integer inputs whose terms add up to less than 2^24 quanta, and how many come out exactly equal.
 
     They are as large as leaves at least half of them inside, 9 at most: fewer only where not even inputs of −1, 0 and 1
     do, because the coefficients themselves are too fine or too large.

@@ -24,7 +24,8 @@ import numpy as np
 
 from compiler.artifact.numeric import NumericStack, numeric_stack
 from compiler.artifact.package import bare_sizes, size_fields
-from compiler.driver import Compiled, compile
+from compiler.compiled import Compiled
+from compiler.driver import compile
 from compiler.language.circuit import Circuit
 from compiler.language.source import numbers
 from compiler.language.stream import Stream, constant

@@ -34,7 +34,7 @@ from verify.tasks.task import Task
 
 if TYPE_CHECKING:
     from compiler.artifact.model import Stack
-    from compiler.driver import Compiled
+    from compiler.compiled import Compiled
 
 BLANK = "×"
 

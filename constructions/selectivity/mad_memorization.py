@@ -1,4 +1,4 @@
-"""Memorization of the MAD suite: facts that no sequence tells stand in the weights, as a table.
+"""Memorization of the MAD suite: facts stored in the weights, as a table, for no sequence holds them.
 
 Statement (beyond the papers). The value of a key is a linear map of its one-hot, and the insert token sees the key one
 place behind it. The facts are drawn from the seed: a checkpoint is right for one map and for no other, since two maps

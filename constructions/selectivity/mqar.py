@@ -98,7 +98,7 @@ class MQAR(WithMemory, Construction):
 
     def _check_codes(self) -> None:
         if self.guarantee == "all" and (self.code, self.coherence, self.wanted_failure) != ("balanced", 0.0, 0.0):
-            raise ValueError("code, coherence and wanted_failure speak of key codes; use them with --guarantee random")
+            raise ValueError("code, coherence and wanted_failure are for key codes; use them with --guarantee random")
         if not 0 <= self.coherence < 1 or not 0 <= self.wanted_failure < 1:
             raise ValueError(
                 f"coherence = {self.coherence} and wanted_failure = {self.wanted_failure} must be shares: "
@@ -109,9 +109,9 @@ class MQAR(WithMemory, Construction):
         least = _least_key_code(self.kappa, self.code)
         if self.key_code and self.guarantee == "random" and self.key_code < least:
             raise ValueError(
-                f"key_code = {self.key_code}: {self.kappa} {self.code} words so short hold a word and its negative, "
-                "whose values cancel where both keys are stored, so that Theorem 3 does not hold with ⌈log2 κ⌉ "
-                f"entries; the smallest key_code that works is {least}"
+                f"key_code = {self.key_code} is too short for {self.kappa} {self.code} codes: some key would be the "
+                "negative of another, and their values would cancel; so Theorem 3 does not hold with ⌈log2 κ⌉ entries; "
+                f"the smallest key_code that works is {least}"
             )
         if self.key_code and self.guarantee != "random":
             raise ValueError(
@@ -230,7 +230,9 @@ class MQAR(WithMemory, Construction):
         return {"name": "mqar", "write": self.write}
 
     def bound(self) -> dict[str, int]:
-        """The theorems' sizes; for what goes beyond the paper, those of theorems-input-selectivity A7."""
+        """The sizes of Theorems 2 to 4 of *Understanding Input Selectivity in Mamba*; for write policies that the paper
+        does not have, our own: lanes and channels counted one by one.
+        """
         kappa, p = self.kappa, balanced_length(self.vocab)
         if self.printed:
             return _sizes(mqar_theorem2(kappa, self.vocab))

@@ -29,7 +29,7 @@ from verify.tasks.positions import MOST_RANDOM, PositionTask, clock_scores, kept
 
 if TYPE_CHECKING:
     from compiler.artifact.numeric import NumericStack
-    from compiler.driver import Compiled
+    from compiler.compiled import Compiled
     from verify.certificates import Certificate
 
 LONGEST = 2**40

@@ -124,7 +124,7 @@ def _check(smoothness: list[float], alpha: float) -> None:
         least = ",".join(f"{ceil(1000 * (j + 1) ** alpha) / 1000:g}" for j in range(len(smoothness)))
         raise ValueError(
             f"smoothness = {','.join(f'{a:g}' for a in smoothness)} has the weak norm {norm:.4g} for alpha = "
-            f"{alpha:g}, and Theorems 4.5 and 4.6 speak of at most 1; the smallest smoothness that works is {least}."
+            f"{alpha:g}, and Theorems 4.5 and 4.6 need at most 1; the smallest smoothness that works is {least}."
         )
 
 

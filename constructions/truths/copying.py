@@ -98,9 +98,9 @@ def product_scale(
     at, near = error(printed, dtype), error(better * largest, dtype)
     return Finding(
         {f"λ = 216M³/(2ε), M = {largest:g}, ε = {epsilon:g}": printed}
-        | {f"largest error of (30) in {dtype}": at, "in float64": error(printed, "float64")},
+        | {f"largest error of (30) on a grid of 201², in {dtype}": at, "in float64": error(printed, "float64")},
         at > epsilon,
-        {f"largest error with λ = {better:g}M in {dtype}": near},
+        {f"largest error there with λ = {better:g}M, in {dtype}": near},
         near <= epsilon,
     )
 
@@ -269,9 +269,9 @@ TRUTHS = (
         "A Mamba block of size O(N): x̃_i = [x_i, e_i, e_pos(i)] has d + 2N entries, b_i and c_i are W_b x̃_i and W_c "
         "x̃_i, and the state is [v_1, …, v_N], d × N: “the model size we need is O(Nd)”.",
         "By (1) and (3) b, c and the state come from one input, and every channel of it has a row of N columns in the "
-        "state. The 2N that hold e_i and e_pos(i) make it (d + 2N)·N. So it is on a real Mamba block. The proof's "
-        "argument for O(N), that “we only need to use two indices p_i = i and p_pos(i) = pos(i) to store them” and "
-        "that “W_b, W_c are also sparse”, saves storage, not state.",
+        "state. The 2N that hold e_i and e_pos(i) make it (d + 2N)·N. A real Mamba block has these channels and two "
+        "more. The proof's argument for O(N), that “we only need to use two indices p_i = i and p_pos(i) = pos(i) to "
+        "store them” and that “W_b, W_c are also sparse”, saves storage, not state.",
         "Where b and c have lanes of their own, as in Mamba-2, the state is d·N. On Mamba places of two digits keep "
         "O(N) (`--max-d-state`).",
         copy_state,

@@ -186,9 +186,9 @@ TRUTHS = (
         "Lemma 1 of Appendix B.1, Section 5.2",
         "An attention head “would require at least … layers to express this function”; on labels of a classification "
         "S6 beats attention with double the layers “as suggested by Thm 1”.",
-        "The argument counts degrees, so it is about equality. A label needs a threshold only: a polynomial of degree "
-        "about 0.9·√L is within 1/3 of AND.",
-        "For AND the argument leaves about half of the layers. (Parity has degree L for a threshold too.)",
+        "The argument counts degrees, so it is about equality. A label needs less: a polynomial of degree about "
+        "0.9·√L is within 1/3 of AND, and one of degree 1 has its sign.",
+        "Within 1/3 of AND the argument leaves about half of the layers. (Parity has degree L for a sign too.)",
         approximation_needs_less,
     ),
     Truth(

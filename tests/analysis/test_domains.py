@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from compiler.analysis.domain import down, power_of_two, up
 from compiler.analysis.domains import Domains
-from compiler.analysis.units import array_divisor, array_unit, array_units, float_unit, unit_of
-from compiler.driver import compile, run_blocks
+from compiler.analysis.domains.claims import check_claims
+from compiler.compiled import run_blocks
+from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language import memory
@@ -24,6 +24,8 @@ from compiler.language.source import Tokens
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool
 from compiler.language.words import concatenate, select
+from compiler.lattice.domain import down, power_of_two, up
+from compiler.lattice.units import array_divisor, array_unit, array_units, float_unit, unit_of
 from compiler.passes.check import check
 from tests import random_circuits
 from tests.circuits import CASES, Case, words
@@ -192,7 +194,7 @@ def test_the_least_power_of_two_above_a_bound():
 
 def test_what_is_rebuilt_over_the_same_inputs_has_the_same_domain():
     x = Tokens(random_circuits.ALPHABET)
-    domains = Domains(InputLanguage.everything(random_circuits.ALPHABET, 10), 10)
+    domains = Domains(InputLanguage.everything(random_circuits.ALPHABET, 10), 10).draft()
     count = x.is_in(random_circuits.ALPHABET.tokens[0]).cumsum()
     again = Stream(count.operation, count.inputs)
     assert domains.of(again) is domains.of(count)
@@ -208,7 +210,9 @@ def test_a_type_that_is_declared_twice_is_shown_twice():
     wrong = Stream(ops.Linear((sparse.csr_array(np.array([[1.0]])),), Bool(1)), (count,))
     again = Stream(wrong.operation, (count,))
     with pytest.raises(CompileError) as refused:
-        Domains(InputLanguage.everything(random_circuits.ALPHABET, 10), 10).all([*count.inputs, count, wrong, again])
+        check_claims(
+            [*count.inputs, count, wrong, again], Domains(InputLanguage.everything(random_circuits.ALPHABET, 10), 10)
+        )
     assert len(refused.value.reasons) == 2
 
 

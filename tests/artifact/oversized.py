@@ -61,6 +61,7 @@ FAMILIES: dict[str, Family] = {}
 WRITTEN_OUT = {
     *("lti", "lookup", "cumsums", "constants", "digits", "long_fraction", "deep", "deep_rectifiers", "many_operands"),
     *("gates", "rules", "path", "ring", "web", "parallel", "alphabet", "groups", "long_name", "many_lanes"),
+    *("long_relation", "long_policy", "long_operation", "long_start"),
 }
 """Families whose circuit.json grows with the size."""
 
@@ -348,6 +349,38 @@ def groups(small: Data, n: int) -> Data:
 @family
 def long_name(small: Data, n: int) -> Data:
     return copy.deepcopy(small) | {"name": "x" * n}
+
+
+@family
+def long_relation(small: Data, n: int) -> Data:
+    """A comparison of no known kind, whose name is long (ill-typed)."""
+    paper = Paper(small)
+    at = paper.position()
+    return paper.read(paper.put("Compare", {"relation": ">" * n}, [at, at], FLAG), 1)
+
+
+@family
+def long_policy(small: Data, n: int) -> Data:
+    """A memory of no known policy (ill-typed)."""
+    data = memory(small, 4)
+    data["streams"][-2]["attributes"]["policy"] = "x" * n
+    return data
+
+
+@family
+def long_operation(small: Data, n: int) -> Data:
+    """An operation that nobody knows (ill-typed)."""
+    data = copy.deepcopy(small)
+    data["streams"][0]["operation"] = "x" * n
+    return data
+
+
+@family
+def long_start(small: Data, n: int) -> Data:
+    """A language whose start no edge leaves (ill-typed)."""
+    data = copy.deepcopy(small)
+    data["promise"]["language"]["start"] = "x" * n
+    return data
 
 
 @family

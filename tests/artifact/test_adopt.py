@@ -54,6 +54,27 @@ def test_a_narrow_model_is_adopted_in_the_dtype_in_which_it_was_loaded(dtype: st
     assert verify_checkpoint(place, samples=10).good
 
 
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"no length", "it has 9 bytes, too few for its header"),
+        ((5).to_bytes(8, "little") + b"{" * 5, "its header is not JSON"),
+        ((2).to_bytes(8, "little") + b"[]", "its header does not list tensors"),
+        (
+            (49).to_bytes(8, "little") + b'{"x":{"dtype":"secret","shape":[],"offsets":[0]}}',
+            "its header does not describe the bytes behind it",
+        ),
+    ],
+)
+def test_weights_that_cannot_be_read_are_not_quoted(original: Path, tmp_path: Path, content: bytes, fault: str) -> None:
+    place = written_again(original, tmp_path / "other")
+    (place / "model.safetensors").write_bytes(content)
+    with pytest.raises(CheckpointError) as told:
+        adopt(place, original)
+    weights = place / "model.safetensors"
+    assert str(told.value) == f"{weights} is not a safetensors file of ours: {fault}."
+
+
 def test_a_model_that_was_changed_is_not_adopted(original: Path, tmp_path: Path) -> None:
     def train(model) -> None:
         with torch.no_grad():

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file
 
 from compiler import load
-from compiler.artifact import CheckpointError, read_manifest
+from compiler.artifact import CheckpointError
 from compiler.artifact.config import cuda_limits
 from compiler.artifact.files import CARD, CONFIG, MANIFEST, SEALED_FILES, WEIGHTS, tensor_shapes
 from compiler.artifact.json_files import canonical_json
-from compiler.artifact.manifest import manifest_content, sealed
+from compiler.artifact.manifest import manifest_content, read_manifest, sealed
 from compiler.artifact.save import write
 from compiler.artifact.tokenizer import check_tokens, special_tokens, with_special_tokens
 from tests.artifact.tiny import (

@@ -3,47 +3,95 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import manifest_content, sealed
-from tests.artifact import hostile
+from tests.artifact.hostile import forked as forked_cases
+from tests.artifact.hostile import verdict as judges
+from tests.artifact.hostile.cases import run
+from tests.artifact.hostile.forked import MOST_MEMORY, forked, limited
+from tests.artifact.hostile.originals import make
+from tests.artifact.hostile.verdict import verdict
 from verify.checker.check import check
 
 CASES = 100
 
 
+def test_a_case_that_takes_too_much_is_ended_by_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    def spins() -> Iterator[str]:
+        yield "begun"
+        limited()
+        while True:
+            pass
+
+    def holds() -> Iterator[str]:
+        limited()
+        yield str(len(bytearray(2 * MOST_MEMORY)))
+
+    monkeypatch.setattr(forked_cases, "LONGEST", 0.1)
+    assert forked(spins).given == ["begun"] and "processor time" in (forked(spins).fault or "")
+    assert forked(holds).fault == "it ended with exit code 1"
+
+
+def test_a_case_that_raises_or_says_too_much_is_a_failure(
+    originals: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def raises(directory: Path) -> None:
+        raise KeyError("x")
+
+    monkeypatch.setattr(judges, "check", raises)
+    assert judges.judge(None, originals[0]) == ("traceback", "KeyError: 'x'")
+    monkeypatch.setattr(judges, "check", lambda directory: SimpleNamespace(reason="x" * 3000))
+    assert "a sentence has 3000 characters" in (judges.judge(None, originals[0])[1] or "")
+
+
 def test_random_damage() -> None:
-    counts, broken = hostile.run(range(CASES))
-    assert not broken, "\n".join(broken)
+    found = run(range(CASES))
+    counts = found.verdicts
+    assert not found.failures, "\n".join(found.failures)
     assert counts["failed"] + counts["refused"] > 0.8 * CASES and counts["failed"] and counts["refused"]
 
 
 def test_random_damage_of_models_over_numbers() -> None:
-    counts, broken = hostile.run(range(30), over="numbers")
-    assert not broken, "\n".join(broken)
+    found = run(range(30), over="numbers")
+    counts = found.verdicts
+    assert not found.failures, "\n".join(found.failures)
     assert counts["failed"] + counts["refused"] > 20 and counts["failed"] and counts["refused"]
 
 
 def test_files_that_ask_for_too_much() -> None:
-    counts, broken = hostile.run(range(40), over="oversized")
-    assert not broken, "\n".join(broken)
+    found = run(range(40), over="oversized")
+    counts = found.verdicts
+    assert not found.failures, "\n".join(found.failures)
     assert counts["failed"] and counts["refused"] > 5 and not counts["traceback"]
 
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return hostile.make(tmp_path_factory.mktemp("good"))
+    return make(tmp_path_factory.mktemp("good"))
 
 
 def write(name: str, text: str) -> Callable[[Path], None]:
     return lambda directory: directory.joinpath(name).write_text(text) and None
+
+
+def set_config(**entries) -> Callable[[Path], None]:
+    """config.json with other entries."""
+    return lambda directory: (
+        directory.joinpath("config.json").write_text(
+            json.dumps(json.loads((directory / "config.json").read_text()) | entries)
+        )
+        and None
+    )
 
 
 def change(**entries) -> Callable[[Path], None]:
@@ -123,14 +171,14 @@ def damaged(original: Path, folder: Path, damage: Callable[[Path], None]) -> Pat
 def test_refused_in_one_sentence(
     which: int, damage: Callable, words: str, originals: list[Path], tmp_path: Path
 ) -> None:
-    name, said = hostile.verdict(damaged(originals[which], tmp_path, damage))
+    name, said = verdict(damaged(originals[which], tmp_path, damage))
     assert name == "refused" and len(said) == 1 and words in said[0], said
 
 
 @pytest.mark.parametrize(("damage", "words"), FAILED.values(), ids=FAILED.keys())
 @pytest.mark.parametrize("which", [0, 1], ids=["construction", "own"])
 def test_found_in_one_sentence(which: int, damage: Callable, words: str, originals: list[Path], tmp_path: Path) -> None:
-    name, said = hostile.verdict(damaged(originals[which], tmp_path, damage))
+    name, said = verdict(damaged(originals[which], tmp_path, damage))
     assert name == "failed" and any(words in sentence for sentence in said), said
 
 
@@ -140,7 +188,7 @@ def test_a_billion_layers_are_refused_before_they_are_counted(originals: list[Pa
         path.write_text(path.read_text().replace('"num_hidden_layers": 1', '"num_hidden_layers": 1000000000'))
         change()(directory)
 
-    name, said = hostile.verdict(damaged(originals[0], tmp_path, many_layers))
+    name, said = verdict(damaged(originals[0], tmp_path, many_layers))
     assert name == "failed" and "1000000000 layers, but model.safetensors has" in said[0]
 
 
@@ -158,6 +206,8 @@ def test_the_checker_reads_ordinary_files_only(
 
 
 UNHASHED = {
+    "use_cache": (set_config(use_cache=2), "the config has use_cache = 2, expected a value of type bool"),
+    "pad token": (set_config(pad_token_id="x"), "the config has pad_token_id = 'x', expected a value of type int or"),
     "promised dtype": (change(promise__dtype=[0, 1]), r"the promise's dtype is \[0, 1\], expected one of"),
     "model type": (write("config.json", '{"model_type": []}'), r"the config has model_type \[\], expected 'mamba'"),
     "token ranges": (change(promise__language__edges=[{"from": "any", "to": "any", "tokens": 7, "distinct": False}]),

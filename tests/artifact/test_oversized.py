@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import sealed
 from compiler.language.data import DataError, from_data
 from compiler.language.data.budget import EDGES, LANES, check_budget, check_language, work_of
-from tests.artifact import hostile
+from tests.artifact.hostile.forked import MOST_MEMORY, forked, limited
+from tests.artifact.hostile.originals import make
+from tests.artifact.hostile.verdict import verdict
 from tests.artifact.oversized import FAMILIES
 from verify.checker import budget
 from verify.checker.check import check
@@ -40,12 +43,17 @@ REFUSED = {
     "path": (20_000, f"20000 edges, and there can be {EDGES}", f"20000 edges, and the checker reads {EDGES}"),
     "web": (30_000, "edges, and there can be", "edges, and the checker reads"),
     "parallel": (30_000, "edges, and there can be", "edges, and the checker reads"),
+    "long_relation": (10**5, "it is no Compare: relation '>>", "attributes: relation is missing, or nothing that"),
+    "long_policy": (10**5, "its write policy is 'xxx", "a memory of the policy 'xxx"),
+    "long_operation": (10**5, "the operation 'xxx", "computed, but no proof rule for xxx"),
+    "long_start": (10**5, "no edge leaves the start state 'xxx", "no letter leads from the language's start 'xxx"),
 }
+ILL_TYPED = ("long_relation", "long_policy", "long_operation", "long_start")
 
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return hostile.make(tmp_path_factory.mktemp("good"))
+    return make(tmp_path_factory.mktemp("good"))
 
 
 def enlarged(original: Path, folder: Path, circuit: dict) -> Path:
@@ -63,14 +71,14 @@ def test_both_readers_refuse_what_asks_for_too_much(name: str, originals: list[P
     size, words, checkers = REFUSED[name]
     small = json.loads((originals[1] / "circuit.json").read_text())
     directory = enlarged(originals[1], tmp_path, FAMILIES[name](small, size))
-    verdict, said = hostile.verdict(directory)
-    assert verdict == "refused" and len(said) == 1 and len(said[0]) < 600, said
+    found, said = verdict(directory)
+    assert found == "refused" and len(said) == 1 and len(said[0]) < 600, said
     assert words in said[0]
-    found = check(directory)
-    assert not found.accepted and checkers in found.reason and len(found.reason) < 600, found.reason
+    checked = check(directory)
+    assert not checked.accepted and checkers in checked.reason and len(checked.reason) < 600, checked.reason
 
 
-@pytest.mark.parametrize("name", sorted(set(FAMILIES) - {"exponent", "nested", "rules"}))
+@pytest.mark.parametrize("name", sorted(set(FAMILIES) - {"exponent", "nested", "rules", *ILL_TYPED}))
 def test_the_same_families_are_read_where_they_are_small(name: str, originals: list[Path]) -> None:
     """Each family is refused for its size: the same circuit of size 4 has nothing that a reader does not know."""
     small = json.loads((originals[1] / "circuit.json").read_text())
@@ -88,8 +96,8 @@ def test_no_file_holds_what_is_no_number(value: str, originals: list[Path], tmp_
     manifest = json.loads(path.read_text())
     manifest["promise"] |= {"level": "bounded-error", "error_bound": 77777}
     path.write_text(json.dumps(manifest).replace("77777", value))
-    verdict, said = hostile.verdict(directory)
-    assert verdict == "refused" and len(said) == 1 and "is not JSON" in said[0]
+    name, said = verdict(directory)
+    assert name == "refused" and len(said) == 1 and "is not JSON" in said[0]
     assert "construction.json is not JSON" in check(directory).reason
 
 
@@ -125,8 +133,40 @@ def test_a_constructions_sizes_are_backed_by_its_files(
     manifest = json.loads((directory / "construction.json").read_text())
     change(manifest)
     (directory / "construction.json").write_text(canonical_json(sealed(manifest, directory)))
-    verdict, said = hostile.verdict(directory)
-    assert verdict == "refused" and len(said) == 1 and words in said[0], said
+    name, said = verdict(directory)
+    assert name == "refused" and len(said) == 1 and words in said[0], said
+
+
+def test_no_file_beside_the_weights_counts_as_weights(originals: list[Path], tmp_path: Path) -> None:
+    """A circuit may ask for work in proportion to its weights, and no other file is weights."""
+    small = json.loads((originals[1] / "circuit.json").read_text())
+    directory = enlarged(originals[1], tmp_path, FAMILIES["many_lanes"](small, 2 * 10**6))
+    (directory / "notes.bin").write_bytes(bytes(10**8))
+    found, said = verdict(directory)
+    assert found == "refused" and "beside weights of 10184 bytes there may be" in said[0], said
+
+
+def test_weights_larger_than_the_addresses_are_refused(originals: list[Path], tmp_path: Path) -> None:
+    directory = Path(shutil.copytree(originals[1], tmp_path / "bad"))
+    with (directory / "model.safetensors").open("r+b") as file:
+        file.truncate(4 * MOST_MEMORY)
+
+    def judged() -> Iterator[str]:
+        limited()
+        yield check(directory).reason or ""
+        yield verdict(directory)[0]
+
+    reason, found = forked(judged).given
+    assert "model.safetensors of 8589934592 bytes cannot be read" in reason and found == "failed"
+
+
+def test_a_sealed_file_of_gigabytes_is_refused_before_it_is_hashed(originals: list[Path], tmp_path: Path) -> None:
+    directory = Path(shutil.copytree(originals[1], tmp_path / "bad"))
+    with (directory / "tokenizer.json").open("r+b") as file:
+        file.truncate(1 << 36)
+    begun = time.process_time()
+    assert verdict(directory)[0] == "failed"
+    assert time.process_time() - begun < 5
 
 
 @pytest.mark.parametrize("name", ["circuit.json", "construction.json", "tokenizer.json", "config.json"])
@@ -134,8 +174,8 @@ def test_no_reader_reads_100_mb_of_json(name: str, originals: list[Path], tmp_pa
     directory = Path(shutil.copytree(originals[1], tmp_path / "bad"))
     with (directory / name).open("r+b") as file:
         file.truncate(100_000_000)
-    verdict, said = hostile.verdict(directory)
-    assert verdict != "accepted" and any("100000000" in sentence for sentence in said), said
+    found, said = verdict(directory)
+    assert found != "accepted" and any("100000000" in sentence for sentence in said), said
     assert f"{name} has 100000000 bytes, and the checker reads {budget.JSON_BYTES} at most" in check(directory).reason
 
 
@@ -179,7 +219,7 @@ def test_the_limits_are_sharp(lanes: int) -> None:
 def test_what_no_reader_would_take_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("compiler.language.data.budget.LEAST_WORK", -10_000)
     with pytest.raises(CheckpointError, match="too large to be read again"):
-        hostile.make(tmp_path)
+        make(tmp_path)
     assert not (tmp_path / "mqar").exists()
 
 
@@ -190,5 +230,5 @@ def test_a_construction_promises_no_larger_language_than_is_read(originals: list
     edges = manifest["promise"]["language"]["edges"]
     manifest["promise"]["language"]["edges"] = edges[:1] * (EDGES + 1)
     (directory / "construction.json").write_text(canonical_json(sealed(manifest, directory)))
-    verdict, said = hostile.verdict(directory)
-    assert verdict == "refused" and len(said) == 1 and "construction.json promises too much: the input" in said[0]
+    name, said = verdict(directory)
+    assert name == "refused" and len(said) == 1 and "construction.json promises too much: the input" in said[0]

@@ -8,7 +8,8 @@ from functools import cache
 
 import numpy as np
 
-from compiler.driver import Compiled, compile, run_blocks
+from compiler.compiled import Compiled, run_blocks
+from compiler.driver import compile
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage

@@ -8,7 +8,8 @@ import torch
 
 from compiler.artifact.model import Stack
 from compiler.artifact.package import bare, bare_sizes, language_model
-from compiler.driver import compile, run_blocks
+from compiler.compiled import run_blocks
+from compiler.driver import compile
 from compiler.errors import CompileError
 from constructions.selectivity.induction_heads import InductionHeads
 from verify.bounds import induction_heads_bound, induction_heads_information_bits

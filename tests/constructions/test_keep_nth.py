@@ -11,7 +11,8 @@ import compiler
 from compiler.artifact.model import Stack
 from compiler.artifact.numeric import numeric_stack
 from compiler.artifact.package import bare, bare_sizes, language_model
-from compiler.driver import compile, run_blocks
+from compiler.compiled import run_blocks
+from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
@@ -150,7 +151,7 @@ def counted(build, max_length):
     ],
 )
 def test_other_uses_of_an_unbounded_count_are_refused(build):
-    with pytest.raises(CompileError, match="lattice steps"):
+    with pytest.raises(CompileError, match="quanta"):
         compile(counted(build, 2**40))
 
 
@@ -270,5 +271,5 @@ def test_mamba2_says_by_how_much_its_count_is_too_long():
 
 def test_a_position_used_otherwise_is_refused():
     token, position = numbers(Bool(), "token"), numbers(Int(1, 2**40), "position")
-    with pytest.raises(CompileError, match="lattice steps"):
+    with pytest.raises(CompileError, match="quanta"):
         compile(Circuit("bump", latch(token, when=(position - 5).one_hot(2)[0]), length=2**40))

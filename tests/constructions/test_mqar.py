@@ -12,7 +12,7 @@ import torch
 from compiler import CompileError, bare, compile
 from compiler.artifact.model import Stack
 from compiler.artifact.package import bare_sizes, language_model, packaged_sizes
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.language.codebook import balanced, balanced_length
 from constructions.checkpoints import artifact
 from constructions.checkpoints.artifact import passed, verify
@@ -219,10 +219,10 @@ def test_the_tasks_sequences_are_in_the_promised_language(kappa: int) -> None:
         ({"kappa": 0}, "kappa = 0 is too small"),
         ({"vocab": 0}, "vocab = 0 is too small"),
         ({"guarantee": "random", "write": "last"}, "one-hot keys"),
-        ({"guarantee": "random", "key_code": 4}, "a word and its negative.*smallest key_code that works is 8"),
+        ({"guarantee": "random", "key_code": 4}, "too short for.*smallest key_code that works is 8"),
         ({"guarantee": "random", "key_code": 4, "code": "jl"}, "smallest key_code that works is 5"),
         ({"guarantee": "random", "key_code": 32, "wanted_failure": 0.1}, "give one of them"),
-        ({"code": "jl"}, "speak of key codes"),
+        ({"code": "jl"}, "are for key codes"),
         ({"guarantee": "random", "coherence": 1.5}, "must be shares"),
     ],
 )

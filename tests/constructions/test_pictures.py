@@ -10,15 +10,21 @@ import pytest
 
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, count, readout_integer, readout_one_hot, running_max
 from compiler.artifact.model import Stack
+from compiler.artifact.numeric import numeric_stack
 from compiler.artifact.package import bare, language_model
 from compiler.driver import compile
 from constructions.gadgets import costs
-from constructions.pictures.plots import draw_state
+from constructions.pictures.graph import circuit_figure
+from constructions.pictures.model_history import model_history
 from constructions.pictures.state_history import state_history
+from constructions.pictures.state_picture import draw_state, state_figure
 from constructions.polynomials.count_in_row import CountInRow
 from constructions.selectivity.induction_heads import BLANK, InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.mqar import MQAR
+from constructions.selectivity.with_position import KeepNthPosition
+from examples.programs import two_brackets
+from tests.constructions.reading import texts_of, unreadable
 
 ROOT = Path(__file__).parents[2]
 TEXT = "v1 v0 v2 v1 v3 v2 v1 v3 v3 v0"
@@ -82,7 +88,11 @@ def test_what_cannot_be_drawn(tmp_path):
     compiled = compile(InductionHeads(vocab=60).circuit())
     stack = bare(compiled)
     with pytest.raises(ValueError, match="at most 240"):
-        draw_state(state_history(compiled, stack, " ".join(f"v{i}" for i in range(60))), tmp_path / "state.png")
+        draw_state(model_history(compiled, stack, " ".join(f"v{i}" for i in range(60))), tmp_path / "state.png")
+    with pytest.raises(ValueError, match="at most 200"):
+        draw_state(model_history(compiled, stack, "v1 " * 201), tmp_path / "state.png")
+    with pytest.raises(ValueError, match="no block 9"):
+        model_history(compiled, stack, "v1", 9)
     with pytest.raises(ValueError, match="not in the alphabet"):
         state_history(compiled, stack, "v1 w2")
     with pytest.raises(ValueError, match="no token"):
@@ -225,15 +235,84 @@ def test_sizes_of_induction_heads_in_the_docs(monkeypatch):
     assert tables.written(text, "induction-heads", tables.induction_heads()) == text, "run examples/tables.py docs"
 
 
-def test_long_names_leave_room_for_the_picture(tmp_path, recwarn):
-    """matplotlib warns where labels push the axes out of the figure."""
+def longest_run():
     letters = Alphabet.of("a", "b", *map(str, range(11)))
     ones = Tokens(letters).is_in("a")
     longest = running_max(count(ones, reset=~ones), ones)
     language = InputLanguage.of(letters, "any", [("any", "any", ("a", "b"))], 10, "a and b")
-    output = readout_integer(longest, letters, {str(i): i for i in range(11)})
-    compiled = compile(Circuit("longest-run", output, language))
-    draw_state(state_history(compiled, bare(compiled), "a a b a"), tmp_path / "state.png")
-    assert not recwarn.list
-    draw_state(state_history(compiled, bare(compiled), "b"), tmp_path / "zeros.png")
-    assert not recwarn.list
+    return Circuit("longest-run", readout_integer(longest, letters, {str(i): i for i in range(11)}), language)
+
+
+@pytest.mark.parametrize("text", ["a a b a", "b"])
+def test_long_names_are_readable(text):
+    compiled = compile(longest_run())
+    assert unreadable(state_figure(model_history(compiled, bare(compiled), text), "longest run " * 20)) == []
+
+
+def test_names_with_signs_of_mathematics_are_readable():
+    letters = Alphabet.of("$a$", "a_long_name_of_a_token", "\\frac{")
+    again = Circuit(
+        "$x$", readout_one_hot(Tokens(letters).one_hot().shift(1), letters), InputLanguage.everything(letters, 9)
+    )
+    compiled = compile(again)
+    history = model_history(compiled, bare(compiled), "$a$ \\frac{ $a$")
+    assert unreadable(state_figure(history, "$x$")) == [] and unreadable(circuit_figure(compiled.source)) == []
+
+
+DRAWN = [
+    (lambda: MQAR(kappa=4, vocab=8).circuit(), "k0 v3 k2 v5 k1 v0 k3 v7 _ k0 k3"),
+    (lambda: KeepNth(n=3, vocab=6).circuit(), "v4 v1 v5 v0 v2"),
+    (two_brackets.circuit, "( [ ] ( ( ) ) ) [ ]"),
+    (longest_run, "a a b a"),
+]
+
+
+@pytest.mark.parametrize("packaged", [False, True])
+@pytest.mark.parametrize("circuit, text", DRAWN)
+def test_every_block_and_lane_that_moves_is_drawn(circuit, text, packaged):
+    compiled = compile(circuit())
+    model = language_model(compiled) if packaged else None
+    stack = Stack.from_language_model(model.config, model.tensors) if packaged else bare(compiled)
+    history = model_history(compiled, stack, text)
+    figure = state_figure(history)
+    assert unreadable(figure) == []
+    ids = np.array([compiled.source.token_alphabet.encode(text)])
+    expected = compiled.lane_values(ids)[0]
+    moving = {name for name, values in zip(compiled.lanes.names, expected.T, strict=True) if np.any(values)}
+    lanes = [group for section in history.sections if "lanes" in section.title for group in section.groups]
+    shown = {name: values for group in lanes for name, values in zip(group.rows, group.values.T, strict=True)}
+    assert set(shown) == moving - {"one"} and len(shown) == sum(len(group.rows) for group in lanes)
+    for name, values in shown.items():
+        assert values.tolist() == expected[:, compiled.lanes.names.index(name)].tolist()
+    titles = [section.title for section in history.sections]
+    stateful = [
+        number for number in range(1, len(compiled.blocks) + 1) if compiled.blocks[number - 1].channels.writes.any()
+    ]
+    assert [number for number in stateful if f"block {number}: its state" not in titles] == []
+    cells, *bands = meshes(figure)
+    assert cells == 21 and bands == [group.values.size for s in history.sections for group in s.groups if group.rows]
+    said = texts_of(figure)
+    assert all(title in " ".join(said) for title in titles) and said.count("answer") >= 1
+    meanings = {meaning for group in lanes for meaning in group.meanings}
+    assert all(any(meaning[:40] in text for text in said) for meaning in meanings)
+
+
+def meshes(figure):
+    """How many cells each coloured mesh has, the legend's first."""
+    (axes,) = figure.axes
+    sizes = [c.get_array().size for c in axes.collections]
+    return sizes[-1:] + sizes[:-1]
+
+
+def test_one_block_can_be_drawn_alone():
+    compiled = compile(two_brackets.circuit())
+    history = model_history(compiled, bare(compiled), "( )", 2)
+    numbered = {section.title.split(":")[0] for section in history.sections}
+    assert numbered == {"input", "block 2", "output"}
+
+
+def test_numbers_are_drawn_without_tokens():
+    compiled = compile(KeepNthPosition(n=3, vocab=4).circuit())
+    history = model_history(compiled, numeric_stack(compiled), "token = 1,0,0,0 0,1,0,0; position = 1 2")
+    assert unreadable(state_figure(history, "numbers")) == []
+    assert history.sections[-1].groups[0].rows

@@ -99,6 +99,8 @@ BAD = [
     ("reproduce", "figure-9"),
     ("reproduce", "table-1", "--seed", "-1"),
     ("reproduce", "table-1", "--plot", "/nope/x.png"),
+    ("reproduce", "table-1", "--csv", "/nope/x.csv"),
+    ("reproduce", "lemmas", "--latex", "x.tex"),
     ("haar", "--levels", "99"),
     ("haar", "--levels", HUGE),
     ("haar", "--seed", "-1"),

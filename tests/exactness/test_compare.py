@@ -20,7 +20,8 @@ from compiler.language.source import numbers
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool, Int, OneHot, Real
 from compiler.language.words import concatenate, count, latch, maximum, minimum, select
-from compiler.passes import common, fit_ports
+from compiler.lowering.fitter import Fitter
+from compiler.passes import common_subexpressions
 from compiler.passes.logic import Logic
 from compiler.passes.represent import arithmetic, flags
 from compiler.passes.represent.rectifiers import step
@@ -100,8 +101,13 @@ PATCHES = {
         select(a > 1, a - b, 0),
     ),
     "any table is a code": (arithmetic, "holds_signs", lambda table: True, TORN.cumsum()),
-    "everything is common": (common._Fingerprints, "of", lambda self, op: type(op), concatenate(2 * a, 3 * a)),
-    "no delay": (fit_ports.Fitter, "_carry", lambda self, atom, lag: atom, a.shift(7)),
+    "everything is common": (
+        common_subexpressions._Fingerprints,
+        "of",
+        lambda self, op: type(op),
+        concatenate(2 * a, 3 * a),
+    ),
+    "no delay": (Fitter, "_carry", lambda self, atom, lag: atom, a.shift(7)),
 }
 
 
@@ -116,7 +122,7 @@ def test_a_wrong_part_is_caught(name: str, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_pre_activation_that_silu_rounds_is_caught(monkeypatch: pytest.MonkeyPatch):
-    from compiler.ir import builder
+    from compiler.lowering import builder
 
     monkeypatch.setattr(builder, "rectifier_scale", lambda channels, domains: 1.0)
     with pytest.raises(Miscompiled, match="must be 0, at least 20.1 or at most −104"):

@@ -11,7 +11,7 @@ import torch
 
 import compiler
 from compiler.artifact import package
-from compiler.driver import Compiled
+from compiler.compiled import Compiled
 from compiler.exactness.compare import Miscompiled
 from compiler.exactness.levels import KEEP_LOG, OFF
 from compiler.exactness.read_back import check_read_back

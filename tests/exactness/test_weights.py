@@ -140,7 +140,7 @@ def test_products_of_numbers_whose_steps_are_no_powers_of_two():
     model = bare(compile(fits))
     with torch.no_grad():
         assert np.array_equal(model(torch.from_numpy(tokens)).double().numpy(), interpret(fits, tokens)[fits.output])
-    with pytest.raises(CompileError, match="its value can reach 16793603 lattice steps"):
+    with pytest.raises(CompileError, match="its value can reach 16793603 quanta"):
         compile(_circuit(abc.number({"a": 4097}) * abc.number({"b": 4099}).shift(1)))
 
 

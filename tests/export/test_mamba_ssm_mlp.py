@@ -8,7 +8,7 @@ import torch
 
 from compiler import CompileError, compile
 from compiler.analysis.linear_form import ONE
-from compiler.driver import run_blocks
+from compiler.compiled import run_blocks
 from compiler.export.mamba_ssm_mlp import gated_language_model, paired
 from compiler.ir.block import UnsafePreactivation
 from compiler.ir.feed_forward import feed_forward_of

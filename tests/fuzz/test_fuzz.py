@@ -208,8 +208,8 @@ def test_only_what_the_compiler_says_on_purpose_is_a_refusal():
     with pytest.raises(ValueError) as raised:
         np.zeros(2) + np.zeros(3)
     assert refusal(raised.value) is None
-    assert classified("its value can reach 17 lattice steps, float32 up to 2^24") == classified(
-        "its value can reach 9 lattice steps, float32 up to 2^24"
+    assert classified("its value can reach 17 quanta, float32 up to 2^24") == classified(
+        "its value can reach 9 quanta, float32 up to 2^24"
     )
 
 

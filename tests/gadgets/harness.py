@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from compiler.artifact.package import bare
-from compiler.driver import Compiled, compile, run_blocks
+from compiler.compiled import Compiled, run_blocks
+from compiler.driver import compile
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage

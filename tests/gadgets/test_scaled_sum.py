@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from compiler.artifact.package import bare
-from compiler.driver import run_blocks
+from compiler.compiled import run_blocks
 from compiler.language.words import scaled_sum
 from tests.gadgets.harness import COUNTED, LETTERS, SIGNED, compiled, counted, signed
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from compiler.artifact.numeric import numeric_stack
-from compiler.driver import Compiled, compile
+from compiler.compiled import Compiled
+from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.language.circuit import Circuit
 from compiler.language.source import numbers

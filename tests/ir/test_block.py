@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compiler.driver import Compiled, compile, run_blocks
+from compiler.compiled import Compiled, run_blocks
+from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language.circuit import Circuit

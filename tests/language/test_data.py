@@ -14,7 +14,8 @@ import pytest
 from scipy import sparse
 
 from compiler.artifact.package import bare
-from compiler.driver import Compiled, compile
+from compiler.compiled import Compiled
+from compiler.driver import compile
 from compiler.interpreter import interpret
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet

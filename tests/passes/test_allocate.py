@@ -12,7 +12,8 @@ from compiler.language.source import numbers
 from compiler.language.stream import Stream
 from compiler.language.types import Int
 from compiler.language.words import concatenate, latch
-from compiler.passes.allocate import Lanes, allocate
+from compiler.lowering.lanes import Lanes
+from compiler.passes.allocate import allocate
 from compiler.passes.schedule import Schedule, schedule
 from compiler.targets import target_of
 from tests.circuits import abc, is_a, is_b, over_abc, token

@@ -131,7 +131,7 @@ def test_a_rule_whose_condition_fails_refuses(name: str):
     operation, operands, reason = UNFIT[name]
     context = Context.of(Circuit("", concatenate(*operands), length=5), target_of("mamba"))
     with pytest.raises(NotImplementedError, match=reason):
-        Rewriter(RULES, context.domains, None).ruled(operation, *operands)
+        Rewriter(RULES, context.domains.draft(), None).ruled(operation, *operands)
 
 
 def test_a_table_that_is_called_a_code_is_not_carried_as_bits():

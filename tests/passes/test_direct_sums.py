@@ -12,8 +12,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compiler.analysis.walks import MOST_STEPS
 from compiler.artifact.package import bare
-from compiler.driver import Compiled, compile, run_blocks
+from compiler.compiled import Compiled, run_blocks
+from compiler.driver import compile
 from compiler.exactness.compare import Miscompiled
 from compiler.exactness.read_back import check_read_back
 from compiler.ir.decay import FORGET
@@ -24,7 +26,7 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.words import concatenate, count, latch
-from compiler.passes.direct_sums import DirectSums
+from compiler.passes.direct_sums import WORK_FOR_A_STREAM, DirectSums
 from compiler.passes.schedule import column_group
 from constructions.construction import Construction
 from constructions.copy_dp.knapsack import Knapsack
@@ -123,6 +125,36 @@ def test_memories_that_leave_each_other_alone_share_a_block(circuit: Callable, t
 
 def test_one_write_that_is_read_at_once_keeps_them_apart():
     assert len(compiled(coinciding).blocks) == 2 and not joined(compiled(coinciding))
+
+
+def many(count: int) -> Stream:
+    """Memories side by side, each under a key of its own, of which no two are shown to leave each other alone."""
+    shifted = [key.shift(1 + i) for i in range(count)]
+    return concatenate(*(read(where, digit.shift(i % 7), where & asks) for i, where in enumerate(shifted)))
+
+
+@pytest.mark.parametrize("count", [8, 16])
+def test_the_search_for_what_shares_a_block_is_linear(count: int, monkeypatch: pytest.MonkeyPatch):
+    """As many walks as the budget allows, and blocks that compute the circuit all the same."""
+    monkeypatch.setattr("compiler.passes.direct_sums.LEAST_WORK", 1 << 9)  # the least that our constructions need
+    steps = []
+    spend = DirectSums._spend
+    monkeypatch.setattr(DirectSums, "_spend", lambda self, work: steps.append(work) or spend(self, work))
+    circuit = Circuit("many", many(count), InputLanguage.everything(ALPHABET, 24))
+    made = compile(circuit)
+    searches = 3  # of a circuit as it is, with masks folded, and with these apart
+    longest = MOST_STEPS  # of the walk that ends the search
+    assert sum(steps) <= searches * ((1 << 9) + WORK_FOR_A_STREAM * len(made.core.streams) + longest)
+    ids = np.random.default_rng(0).integers(0, ALPHABET.size, (20, 24))
+    ran = (run_blocks(made, ids)[-1] @ made.head.toarray().T)[..., : made.source.output.width]
+    assert np.array_equal(ran, made.interpret(ids))
+
+
+def test_a_search_that_may_take_nothing_joins_nothing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("compiler.passes.direct_sums.LEAST_WORK", 0)
+    monkeypatch.setattr("compiler.passes.direct_sums.WORK_FOR_A_STREAM", 0)
+    made = compile(Circuit("sum", apart(), InputLanguage.everything(ALPHABET, 24)))
+    assert not joined(made) and len(made.blocks) == 2
 
 
 def test_what_is_shared_is_the_least_that_could_be():

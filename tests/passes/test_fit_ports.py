@@ -15,7 +15,8 @@ from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
 from compiler.language.words import concatenate, dot, latch
-from compiler.passes.fit_ports import MOST_CARRIED, fit_ports
+from compiler.lowering.fitter import MOST_CARRIED
+from compiler.passes.fit_ports import fit_ports
 from compiler.targets import target_of
 from tests.circuits import abc, is_a, is_b, over_abc, token
 
@@ -50,7 +51,7 @@ each = pytest.mark.parametrize(("stream", "target"), ON, ids=NAMES)
 def _fitted(stream: Stream, target: str, length: int = 24) -> tuple[Circuit, Context]:
     circuit = over_abc("fitted", stream, length)
     context = Context.of(circuit, target_of(target))
-    return fit_ports(circuit, context), context
+    return fit_ports(circuit, context)
 
 
 # The rule of the ports, asked of dense matrices -----------------------------------------------------

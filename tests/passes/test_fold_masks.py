@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +12,7 @@ import torch
 import compiler
 from compiler import driver
 from compiler.artifact.package import bare
-from compiler.context import Context
+from compiler.context import Choices, Context
 from compiler.exactness.compare import Miscompiled
 from compiler.interpreter import interpret
 from compiler.language import memory
@@ -18,10 +21,11 @@ from compiler.language.stream import Stream
 from compiler.language.types import Bool
 from compiler.language.words import concatenate, count, latch, present
 from compiler.passes import fold_masks
-from compiler.passes.common import common
+from compiler.passes.common_subexpressions import common_subexpressions
 from compiler.passes.fold_masks import MaskFolding
 from compiler.passes.represent import represent
-from compiler.passes.schedule import schedule
+from compiler.pipeline import Lowered
+from compiler.run import Run
 from compiler.targets import target_of
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.local import Fibonacci
@@ -30,6 +34,7 @@ from constructions.copy_dp.words import EditDistance, LongestCommonSubsequence
 from tests.circuits import abc, is_a, is_b, is_c, over_abc
 
 LENGTH = 12
+FOLDED = Choices(folds_masks=True, apart=True)  # "apart", so that a circuit with nothing to fold is not refused
 n_a, n_b = is_a.cumsum(), is_b.cumsum()
 since = count(is_a, reset=is_c)
 met = present(is_b)
@@ -56,8 +61,8 @@ def _strings(length: int = LENGTH, many: int = 200) -> np.ndarray:
 
 def _represented(flag: Stream, masks: bool) -> tuple[Circuit, Context]:
     circuit = over_abc("flag", flag, LENGTH)
-    context = Context.of(circuit, target_of("mamba"))
-    return represent(common(circuit, context), context, MaskFolding(context) if masks else None), context
+    context = Context.of(circuit, target_of("mamba"), choices=FOLDED if masks else Choices())
+    return represent(*common_subexpressions(circuit, context))
 
 
 @pytest.mark.parametrize("name", FLAGS)
@@ -74,7 +79,7 @@ def test_a_folded_conjunction_is_the_conjunction(name: str):
 @pytest.mark.parametrize("name", FLAGS)
 def test_the_real_blocks_compute_it_too(name: str, target: str, monkeypatch: pytest.MonkeyPatch):
     """Folded wherever that can be, whether or not it saves a block."""
-    monkeypatch.setattr(driver, "_fewest_blocks", _always_saving)
+    monkeypatch.setattr(driver._Compilation, "_fewest_blocks", _always_saving)
     key = FLAGS[name] if FLAGS[name].width > 1 else concatenate(FLAGS[name], ~FLAGS[name])
     read = memory.write(key, is_a, name="seen").read(key)
     compiled = compiler.compile(over_abc("flag", concatenate(FLAGS[name], read), LENGTH), target)
@@ -83,12 +88,15 @@ def test_the_real_blocks_compute_it_too(name: str, target: str, monkeypatch: pyt
         assert np.array_equal(bare(compiled)(torch.from_numpy(tokens)).numpy(), compiled.interpret(tokens))
 
 
-def _always_saving(weighed: Circuit, core: Circuit, context: Context) -> compiler.Compiled:
-    return _lowered(weighed, represent(core, context, MaskFolding(context)), context)
+def _always_saving(run: Run, core: Circuit, context: Context) -> tuple[Lowered, Context]:
+    return _lowered(run, core, replace(context, choices=FOLDED))
 
 
-def _lowered(weighed: Circuit, represented: Circuit, context: Context) -> compiler.Compiled:
-    return driver._lowered(weighed, context, schedule(driver._fitted(represented, context), context))
+def _lowered(run: Run, core: Circuit, context: Context) -> tuple[Lowered, Context]:
+    form: Any = core
+    for stage in ("fitted", "plan", "blocks"):
+        form, context = run.through(stage, form, context)
+    return form, context
 
 
 BLOCKS = {
@@ -109,13 +117,13 @@ def test_nothing_is_folded_where_that_saves_no_block():
     """The flag is ready a block later than what it masks."""
     flag = over_abc("late", since.one_hot(4) & (n_a > n_b), LENGTH)
     compiled = compiler.compile(flag)
-    plain = _lowered(flag, represent(flag, compiled.context), compiled.context)
+    plain, _ = _lowered(Run(), flag, Context.of(flag, compiled.context.target))
     assert len(compiled.blocks) == len(plain.blocks) and compiled.lanes.count == plain.lanes.count
 
 
 def test_a_mask_smaller_than_the_ramp_is_found(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(fold_masks, "power_of_two", lambda bound: bound / 4)
-    monkeypatch.setattr(driver, "_fewest_blocks", _always_saving)
+    monkeypatch.setattr(driver._Compilation, "_fewest_blocks", _always_saving)
     with pytest.raises(Miscompiled):
         compiler.compile(over_abc("flag", since.one_hot(8) & met, LENGTH))
 
@@ -123,7 +131,7 @@ def test_a_mask_smaller_than_the_ramp_is_found(monkeypatch: pytest.MonkeyPatch):
 def test_what_may_be_negative_is_no_ramp():
     """c·a for a < 0 is not c·relu(a)."""
     _, context = _represented(met, True)
-    fold = MaskFolding(context)
+    fold = MaskFolding(context, context.domains.draft())
     step = (n_a - 1).relu() - (n_a - 2).relu()
 
     def folded(number: dict[str, int]) -> Stream | None:

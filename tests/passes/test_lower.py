@@ -13,7 +13,8 @@ from compiler.ir.block import SelectiveBlock
 from compiler.language import memory
 from compiler.language.stream import Stream
 from compiler.language.words import concatenate, latch
-from compiler.passes.allocate import Lanes, allocate
+from compiler.lowering.lanes import Lanes
+from compiler.passes.allocate import allocate
 from compiler.passes.lower import lower
 from compiler.passes.schedule import Schedule, schedule
 from compiler.targets import target_of

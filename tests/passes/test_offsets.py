@@ -11,7 +11,8 @@ import torch
 
 from compiler.artifact.numeric import numeric_stack
 from compiler.artifact.package import bare
-from compiler.driver import Compiled, compile
+from compiler.compiled import Compiled
+from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.exactness.compare import Miscompiled
 from compiler.interpreter import interpret
@@ -218,8 +219,8 @@ def test_what_is_kept_compiles_to_the_same():
 
 def test_a_wrong_sum_does_not_leave_the_compiler(monkeypatch):
     """The circuit as written is compared, and not only what was made of it."""
-    from compiler.passes import check
+    from compiler import pipeline
 
-    monkeypatch.setattr(check, "offsets", lambda circuit: _circuit(counts > 1))
+    monkeypatch.setattr(pipeline, "offsets", lambda circuit: _circuit(counts > 1))
     with pytest.raises(Miscompiled, match="what was left out"):
         compile(_circuit(counts > THIRD))

@@ -94,7 +94,7 @@ def lattice_block(block):
             block.x_proj.weight.div_(STEP)
             block.dt_proj.weight.mul_(512)
             block.dt_proj.bias.fill_(-160)
-            block.D.mul_(32)  # the skip in the lattice step of the states, 32 * 128
+            block.D.mul_(32)  # the skip in the quantum of the states, 32 * 128
         else:
             block.in_proj.weight[-block.nheads :] *= 4
             block.dt_bias.fill_(-160)

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from compiler.driver import compile, run_blocks
+from compiler.compiled import run_blocks
+from compiler.driver import compile
 from compiler.language import memory
 from compiler.language.stream import Stream
 from compiler.language.words import latch

@@ -26,6 +26,7 @@ WHAT = {
     "sizes": "random programs with numbers of any size, on Mamba and Mamba-2, float32",
     "hostile": "checkpoints with one file damaged at random",
     "numbers": "checkpoints of models over numbers with one file damaged at random",
+    "oversized": "checkpoints with a file that asks for too much",
     "proofs": "claims of what is proved, each edited at random",
     "certificates": "one weight of a Mamba-Δᵀ module changed, and its certificate asked",
     "kills": "processes killed while they replace a checkpoint",
@@ -213,6 +214,20 @@ def _numbers(result: dict) -> str:
     return f"## Damaged models over numbers\n\n{note}\n" + table(("verdict", "checkpoints"), rows)
 
 
+def _oversized(result: dict) -> str:
+    most = result["most"]
+    note = (
+        "A circuit, a language, a config, a construction's parameters or a file of any size up to 10^15, sealed\n"
+        "again. Each case is a process of its own, in which both readers may take ten seconds of processor time and\n"
+        "2 GB. A file that asks for no more than a reader grants, and is a good one, may be accepted. The slowest\n"
+        f"case took {most['seconds']} s; the largest process had {most['mebibytes']:,} MiB, Python's own included.\n"
+    )
+    verdicts = sorted(result["verdicts"])
+    rows = [(kind, *(counts.get(name, 0) for name in verdicts)) for kind, counts in sorted(result["kinds"].items())]
+    rows.append(("all", *(result["verdicts"][name] for name in verdicts)))
+    return f"## Files that ask for too much\n\n{note}\n" + table(("what is too large", *verdicts), rows)
+
+
 def _proofs(result: dict) -> str:
     note = (
         "One value of proof.json, which is a record, or of the manifest's guarantee, sealed again. The checker must\n"
@@ -303,6 +318,7 @@ def _times(result: dict) -> str:
 
 SECTIONS = {
     "fuzz": _fuzz, "forms": _forms, "joined": _joined, "sizes": _sizes, "plants": _plants, "programs": _of_programs,
-    "mutation": _mutation, "hostile": _hostile, "numbers": _numbers, "proofs": _proofs, "certificates": _certificates,
+    "mutation": _mutation, "hostile": _hostile, "numbers": _numbers, "oversized": _oversized,
+    "proofs": _proofs, "certificates": _certificates,
     "defaults": _defaults, "times": _times,
 }  # fmt: skip

@@ -13,6 +13,7 @@ from tests.verify.checker.programs import FIRST as PROGRAMS_START
 
 FUZZ_START = 1_000_000
 NUMBERS = ["--over", "numbers"]
+OVERSIZED = ["--over", "oversized"]
 FORMS_START = 4_000_000  # from here on programs also draw real numbers and decisions
 JOINED_START = 5_000_000  # from here on they also join lines and read some numbers of what is made of them
 SIZES_START = 9_000_000  # from here on numbers have two sizes, of any that a float32 holds
@@ -72,6 +73,9 @@ PARTS = {
         Part("sizes", 2000, 200, _sizes, SIZES_START),
         Part("hostile", 10_000, 500, _counted("tests.artifact.hostile")),
         Part("numbers", 2000, 100, lambda start, count: _counted("tests.artifact.hostile")(start, count) + NUMBERS),
+        Part(
+            "oversized", 10_000, 250, lambda start, count: _counted("tests.artifact.hostile")(start, count) + OVERSIZED
+        ),
         Part("proofs", 600, 60, _counted("tests.verify.checker.proof_edits")),
         Part("certificates", 3000, 500, _counted("tests.verify.plants")),
         Part("kills", 500, 250, _counted("tests.artifact.kills")),

@@ -17,7 +17,7 @@ from typing import Any
 
 from constructions.command.reporting import write_whole
 from tests.fuzz.run import DTYPES, FORMS, TARGETS
-from tests.trust.parts import Part
+from tests.trust.parts import OVERSIZED, Part
 from tests.trust.ranges import Range, merged, missing
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,6 +25,7 @@ UNPROVED = "again plants"
 AGAIN = {
     "again": "failing programs",
     "again hostile": "damaged checkpoints that failed",
+    "again oversized": "files that asked for too much and failed",
     "again mutation": "mutants that nobody noticed",
     UNPROVED: "checkpoints that were not proved",
 }
@@ -75,6 +76,7 @@ def again(stores: Sequence[Path], found: dict, tell: Callable[[str], None]) -> N
     commands = {
         "again": lambda names: [*_programs(of_programs), "--seeds", *names],
         "again hostile": lambda names: ["tests.artifact.hostile", "--json", "--numbers", *names],
+        "again oversized": lambda names: ["tests.artifact.hostile", "--json", *OVERSIZED, "--numbers", *names],
         "again mutation": lambda names: ["benchmarks.mutation_guard", "--json", "--named", *names],
         UNPROVED: lambda names: ["tests.verify.checker.evidence", "--json", "--named", *names],
     }
@@ -96,10 +98,11 @@ def failed(found: dict) -> dict[str, list[str]]:
     """
     failures = {name: part["result"].get("failures", ()) for name, part in found.items() if name not in AGAIN}
     seeds = {f["seed"] for of_part in failures.values() for f in of_part if isinstance(f, dict)}
-    damaged = [number.group(1) for f in failures.get("hostile", ()) if (number := re.match(r"case (\d+),", f))]
+    cases = lambda part: [n.group(1) for f in failures.get(part, ()) if (n := re.match(r"case (\d+),", f))]
     return {
         "again": [str(seed) for seed in sorted(seeds)],
-        "again hostile": damaged,
+        "again hostile": cases("hostile"),
+        "again oversized": cases("oversized"),
         "again mutation": list(dict.fromkeys(failures.get("mutation", ()))),
         UNPROVED: sorted(found.get("plants", {"result": {}})["result"].get("not proved", {})),
     }
@@ -187,17 +190,24 @@ def _told(chunk: dict) -> dict:
 
 
 def added(results: list[Any]) -> Any:
-    """Numbers added, lists joined, objects key by key; of anything else the first. Equal reasons become one."""
+    """Numbers added, lists joined, objects key by key; of anything else the first.
+
+    Equal reasons become one, and of numbers under "most" the largest counts.
+    """
     first = results[0]
     if isinstance(first, dict):
         keys = dict.fromkeys(key for result in results for key in result)
         values = {key: [result[key] for result in results if key in result] for key in keys}
-        return {key: (_reasons if key == "reasons" else added)(value) for key, value in values.items()}
+        return {key: {"reasons": _reasons, "most": _largest}.get(key, added)(value) for key, value in values.items()}
     if isinstance(first, list):
         return [entry for result in results for entry in result]
     if isinstance(first, int | float) and not isinstance(first, bool):
         return sum(results)
     return first
+
+
+def _largest(results: list[dict[str, float]]) -> dict[str, float]:
+    return {key: max(result[key] for result in results) for key in results[0]}
 
 
 def _reasons(lists: list[list[dict]]) -> list[dict]:

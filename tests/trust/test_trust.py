@@ -49,13 +49,15 @@ def test_what_was_run_again_is_told_and_what_was_not():
         for name, failures in {
             "fuzz": [FAILURE, FAILURE],
             "hostile": ["case 3, own: cut", "case 4, own: cut"],
+            "oversized": ["case 5, own: web 7"],
             "mutation": ["a.py:1  +  →  -", "a.py:2  +  →  -"],
         }.items()
     }
+    numbers["oversized"]["result"] |= {"kinds": {}, "most": {"seconds": 1.5, "mebibytes": 300}}
     numbers["mutation"]["result"] |= {"outcomes": {}, "survivors": []}
     assert store.failed(numbers) == {
         "again": ["7"], "again hostile": ["3", "4"], "again mutation": numbers["mutation"]["result"]["failures"],
-        "again plants": [],
+        "again plants": [], "again oversized": ["5"],
     }  # fmt: skip
     text = page(numbers)
     assert "- 1 failing programs were not run again." in text
@@ -190,6 +192,12 @@ def test_chunks_of_several_stores_are_added_and_none_twice(tmp_path: Path, ran: 
     assert found["ranges"] == [[100, 120]] and found["result"] == {"n": 20}
     store.run(PART, stores, {}, 0.5, print)
     assert ran == [(120, 5)] and (stores[0] / "fuzz" / "120-5.json").exists()
+
+
+def test_the_most_of_all_chunks_counts():
+    result = lambda seconds: {"cases": 1, "kinds": {"web": {"refused": 1}}, "most": {"seconds": seconds}}
+    found = store.added([result(2.5), result(4.0), result(1.0)])
+    assert found == {"cases": 3, "kinds": {"web": {"refused": 3}}, "most": {"seconds": 4.0}}
 
 
 def test_ranges_are_merged_and_what_they_lack_is_found():

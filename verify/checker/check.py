@@ -26,6 +26,7 @@ RESTS_ON = (
 
 
 UNSTATED = "no task is stated"
+_LONGEST = 500  # characters of a reason
 _UNKNOWN = "nothing is known of the values while the arithmetic is not proved"
 
 
@@ -46,6 +47,11 @@ class Verdict:
     task: str | None = UNSTATED
     margin: Fraction | None = None
     asks: str | None = None
+
+    def __post_init__(self) -> None:
+        for part, why in self.parts().items():
+            if why is not None and len(why) > _LONGEST:  # a file's words, of any length, stand in it
+                object.__setattr__(self, part, f"{why[: _LONGEST // 2]} … {why[-_LONGEST // 2 :]}")
 
     @property
     def weights(self) -> str | None:

@@ -98,7 +98,7 @@ def _stated(config: dict, promise: object) -> tuple[dict, Language, Format]:
         raise Rejected("construction.json states no promise with an input language")
     name = promise.get("dtype")
     if not isinstance(name, str) or name not in FORMATS:
-        raise Rejected(f"the promise's dtype is {name!r}, expected one of {', '.join(FORMATS)}")
+        raise Rejected(f"the promise's dtype is {name!r:.60}, expected one of {', '.join(FORMATS)}")
     config, language = check_config(config, name), parse(promise)
     if language.tokens > config["vocab_size"]:
         raise Rejected(f"the language has {language.tokens} letters, and the vocabulary {config['vocab_size']}")
@@ -157,7 +157,13 @@ _FIXED = {
 }
 _SIZES = ("conv_kernel", "hidden_size", "intermediate_size", "num_hidden_layers", "state_size", "vocab_size", "expand")
 _MAMBA2_SIZES = ("chunk_size", "head_dim", "n_groups", "num_heads")
-_HARMLESS = {"bos_token_id", "eos_token_id", "pad_token_id", "use_cache", "time_step_rank", "transformers_version"}
+# Keys that change nothing here, and the types that transformers gives them.
+_HARMLESS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"), (int, list, type(None))),
+    "use_cache": (bool,),
+    "time_step_rank": (int, str),
+    "transformers_version": (str,),
+}
 _CLASSES = {"mamba": "MambaForCausalLM", "mamba2": "Mamba2ForCausalLM"}
 
 
@@ -166,12 +172,12 @@ def check_config(config: dict, dtype: str) -> dict:
     kind = config.get("model_type")
     if not isinstance(kind, str) or kind not in _CLASSES or config.get("architectures") != [_CLASSES.get(kind)]:
         raise Rejected(
-            f"the config has model_type {kind!r}, expected 'mamba' or 'mamba2' and its causal language model"
+            f"the config has model_type {kind!r:.60}, expected 'mamba' or 'mamba2' and its causal language model"
         )
     sizes = _SIZES + (_MAMBA2_SIZES if kind == "mamba2" else ("time_step_rank",))
     for key in sizes:
         if type(config.get(key)) is not int or not 1 <= config[key] <= 1 << 24:
-            raise Rejected(f"the config has {key} = {config.get(key)!r}, expected an integer from 1 to {1 << 24}")
+            raise Rejected(f"the config has {key} = {config.get(key)!r:.60}, expected an integer from 1 to {1 << 24}")
     expected = _FIXED | {"dtype": dtype, "intermediate_size": config["expand"] * config["hidden_size"]}
     if kind == "mamba2":
         expected |= {"num_heads": config["intermediate_size"] // config["head_dim"]}
@@ -180,13 +186,17 @@ def check_config(config: dict, dtype: str) -> dict:
             raise Rejected(f"{told} does not divide {config['intermediate_size']}")
     for key, value in expected.items():
         if type(config.get(key)) is not type(value) or config[key] != value:
-            raise Rejected(f"the config has {key} = {config.get(key)!r}, expected {value!r}")
+            raise Rejected(f"the config has {key} = {config.get(key)!r:.60}, expected {value!r}")
     if type(config.get("layer_norm_epsilon")) is not float or not 0 < config["layer_norm_epsilon"] < 1:
-        raise Rejected(f"the config has layer_norm_epsilon = {config.get('layer_norm_epsilon')!r}")
+        raise Rejected(f"the config has layer_norm_epsilon = {config.get('layer_norm_epsilon')!r:.60}")
+    for key, kinds in _HARMLESS.items():
+        if key in config and type(config[key]) not in kinds:
+            names = " or ".join(kind.__name__ for kind in kinds)
+            raise Rejected(f"the config has {key} = {config[key]!r:.60}, expected a value of type {names}")
     known = {*expected, *sizes, *_HARMLESS, "architectures", "model_type", "layer_norm_epsilon"}
     unknown = sorted(set(config) - known - ({"time_step_limit"} if kind == "mamba2" else set()))
     if unknown:
-        raise Rejected(f"the config has an entry {unknown[0]!r} that the checker does not know")
+        raise Rejected(f"the config has an entry {unknown[0]!r:.60} that the checker does not know")
     return config
 
 
@@ -249,12 +259,20 @@ def read_tensors(path: Path, expected: dict[str, tuple[int, ...]], dtype: Format
     if not isinstance(header, dict) or set(header) - {"__metadata__"} != set(expected):
         found = set(header) - {"__metadata__"} if isinstance(header, dict) else set()
         raise Rejected(f"{path.name} lacks or adds the tensors {sorted(found ^ set(expected))[:3]}")
-    raw = np.memmap(path, dtype=np.uint8, mode="r", offset=8 + length) if size > 8 + length else np.zeros(0, np.uint8)
+    raw = _mapped(path, 8 + length, size)
     tensors = {name: _tensor(name, header[name], shape, raw, dtype) for name, shape in expected.items()}
     spans = sorted(header[name]["data_offsets"] for name in expected)
     if [*(first for first, _ in spans), len(raw)] != [0, *(last for _, last in spans)]:
         raise Rejected(f"the tensors of {path.name} overlap, or leave bytes between them that none holds")
     return tensors
+
+
+def _mapped(path: Path, first: int, size: int) -> np.ndarray:
+    """The bytes of a file from one on, which are read where they are needed."""
+    try:
+        return np.memmap(path, dtype=np.uint8, mode="r", offset=first) if size > first else np.zeros(0, np.uint8)
+    except OSError as reason:  # a file larger than the addresses that there are
+        raise Rejected(f"{path.name} of {size} bytes cannot be read: {reason.strerror}") from reason
 
 
 def _tensor(name: str, entry: dict, shape: tuple[int, ...], raw: np.ndarray, dtype: Format) -> Matrix:

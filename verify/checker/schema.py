@@ -43,7 +43,11 @@ _STREAM = {"operation": str, "attributes": dict, "inputs": [_COUNT], "type": _TY
 _LINEAR = {"matrices": [_MATRIX], "type": (*_TYPE, None)}
 _ATTRIBUTES: dict[str, Any] = {"Embed": {"table": _MATRIX, "type": _TYPE}, "Linear": _LINEAR, "Emit": _LINEAR}
 _ATTRIBUTES |= {"Constant": {"values": [_NUMBER]}, "Shift": {"k": _COUNT}, "Lti": {"kernel": [_NUMBER]}}
-_ATTRIBUTES |= {"Clip": {"lo": is_number, "hi": is_number}, "Compare": {"relation": str}, "OneHotOf": {"n": _FROM_1}}
+_ATTRIBUTES |= {
+    "Clip": {"lo": is_number, "hi": is_number},
+    "Compare": {"relation": (">", "<", ">=", "<=", "==", "!=")},
+    "OneHotOf": {"n": _FROM_1},
+}
 _ATTRIBUTES |= {"Lookup": {"table": [_NUMBER], "symbols": bool}, "Decode": {"words": _MATRIX}}
 _ATTRIBUTES |= dict.fromkeys(("FloorDivide", "Modulo"), {"divisor": _FROM_1})
 _ATTRIBUTES |= {
@@ -62,7 +66,7 @@ def check_written(circuit: dict, manifest: dict) -> None:
         ("construction.json", manifest.get("format_version", FORMAT_VERSION), FORMAT_VERSION),
     ):
         if type(version) is not int or version != read:
-            raise Rejected(f"{file} has version {version!r}, and the checker reads version {read}")
+            raise Rejected(f"{file} has version {version!r:.60}, and the checker reads version {read}")
     _need(_PROMISE, manifest["promise"], "construction.json: promise")
     _need(_CIRCUIT, circuit, "circuit.json")
     within(len(circuit["streams"]), OPERATIONS, "circuit.json", "operations")
@@ -97,7 +101,7 @@ def _misfit(form: Any, data: object, where: str) -> str | None:
         known = {name.rstrip("?"): each for name, each in form.items() if not name.endswith("?") or name[:-1] in data}
         odd = sorted(map(str, data.keys() ^ known.keys()))
         if odd:
-            return f"{where}: {odd[0]}"
+            return f"{where}: {odd[0]:.60}"
         return next((place for name in known if (place := _misfit(known[name], data[name], f"{where}: {name}"))), None)
     if form is is_number:
         return None if is_number(data) else where

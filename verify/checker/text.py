@@ -57,7 +57,8 @@ def _check_folder(directory: Path) -> None:
 def _check_ending(content: dict, file: str, letters: int, stop: int | None) -> None:
     """A generation ends with the circuit's letter, or with an id that is none; padding is none."""
     found = content.get("eos_token_id")
-    if found != stop and (stop is not None or type(found) is not int or found < letters) or type(found) is bool:
+    right = found == stop if stop is not None else found is None or type(found) is int and found >= letters
+    if not right or type(found) in (bool, float):
         wanted = f"{letters} or more" if stop is None else stop
         raise Rejected(f"{file} has eos_token_id = {found!r}, expected {wanted}")
     if not _is_special(content.get("pad_token_id"), letters):

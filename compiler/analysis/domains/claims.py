@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
@@ -11,11 +12,12 @@ import numpy as np
 from compiler.analysis.domains.known import Domains
 from compiler.analysis.linear_form import linear_form
 from compiler.analysis.written_once import doubt
+from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import inputs_first, operation_of
-from compiler.language.operations import Sees
+from compiler.language.operations import Sees, Source
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
 
@@ -33,21 +35,29 @@ class _Range:
     step: Fraction
 
 
+def check_claims(streams: Iterable[Stream], domains: Domains) -> None:
+    """Find the domains of a circuit as written; CompileError where its author declared a type that cannot be shown."""
+    found = {s: domains.of(s) for s in streams}  # all of them before the first claim, which may sharpen some
+    reasons = [(s, reason) for s in found if (reason := unshown(s, domains))]
+    if reasons:
+        raise CompileError(reasons)
+
+
 def unshown(stream: Stream, domains: Domains) -> str | None:
     """Why the type of a stream does not follow from its operation and what it reads; None where it does."""
     operation, type = stream.operation, stream.type
-    if isinstance(operation, ops.Decode):
-        most = domains.of(stream.inputs[0]).bound
-        return None if most <= 1 else f"it decodes numbers up to {most}; a codeword has entries −1, 0 and 1"
-    if isinstance(operation, ops.MemoryRead) and operation.policy == "once":
+    unmet = operation.unmet(*(domains.of(s) for s in stream.inputs))
+    if unmet is not None:
+        return unmet
+    if operation.write_policy == "once":
         return doubt(stream, domains)
-    if isinstance(operation, ops.Linear) and operation.type is None:
+    declared = operation.declared is not None
+    if operation.maps is not None and not declared:
         return None
-    if isinstance(operation, ops.Linear) and isinstance(type, Code) and not _same_code(stream):
+    if operation.maps is not None and isinstance(type, Code) and not _same_code(stream):
         return "it is declared a Code, and what it reads is not shown to hold words of that codebook"
     found = domains.before_its_type(stream)
     known = _Range(found.lo, found.hi, found.l1, found.step)
-    declared = isinstance(operation, (ops.Linear, ops.Embed))
     if _whole(type, known) and (not declared or _within(type, known)):
         return None
     by_token = _by_token(stream, domains) if declared else None
@@ -76,7 +86,8 @@ def _by_token(stream: Stream, domains: Domains) -> _Range | None:
     """What a function of one token, this or an earlier one, holds for any token of the language; None of others."""
     form = linear_form(stream)
     atoms, lags = [atom for atom, _ in form], {lag for _, lag in form}
-    alphabets = {s.operation.alphabet for s in inputs_first(atoms, _read) if isinstance(s.operation, ops.Embed)}
+    read = (s.operation.token_alphabet for s in inputs_first(atoms, _read))
+    alphabets = {alphabet for alphabet in read if alphabet is not None}
     if len(lags) != 1 or len(alphabets) != 1 or not all(map(_of_one_token, inputs_first(atoms, _read))):
         return None
     (alphabet,) = alphabets
@@ -99,7 +110,7 @@ def _read(stream: Stream) -> tuple[Stream, ...]:
 def _of_one_token(stream: Stream) -> bool:
     """Whether an operation gives the same for the same token, where its operands do."""
     operation = stream.operation
-    return operation.sees is not Sees.PAST and not isinstance(operation, (ops.Position, ops.Numbers))
+    return operation.sees is not Sees.PAST and operation.source is not Source.NUMBERS
 
 
 def _same_code(stream: Stream) -> bool:

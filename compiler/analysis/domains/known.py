@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import singledispatch
+from typing import Self
 
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.domain import Domain, down, in_units, least_unit, raised, times, total, up
+from compiler.analysis.domains.linear import checked_sums, linear_domain, rectified_domain
+from compiler.analysis.heaviest_walk import heaviest_walk
 from compiler.analysis.linear_form import Form
-from compiler.analysis.matrix_sums import MatrixSumsCache
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
@@ -20,13 +20,19 @@ from compiler.language.graph import inputs_first, operation_of
 from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, Int, OneHot, Real, Type
+from compiler.lattice.domain import Domain, down, in_units, least_unit, raised, times, total, up
+from compiler.lattice.matrix_sums import MatrixSums, MatrixSumsCache
 
 _RANGE = float(ops.RANGE)
 _ZERO, _ONE = Fraction(0), Fraction(1)
 
 
 class Domains:
-    """The domains of streams, found once each, inputs first."""
+    """What the streams of a circuit can hold: a value, which a pass gets and does not change.
+
+    The domain of a stream is found once, from its operation and the domains of what it reads. A pass that knows more of
+    the streams that it makes (they equal others, or it has bounds of its own) notes that in a `draft`.
+    """
 
     def __init__(self, language: InputLanguage | None, max_length: int):
         self.language = language
@@ -54,16 +60,6 @@ class Domains:
         self._alike[key] = (stream, domain)  # the stream keeps its operation, so that an id stays its own
         return domain
 
-    def all(self, streams: Iterable[Stream]) -> dict[Stream, Domain]:
-        """The domains of a circuit as written; CompileError where the author declared a type that cannot be shown."""
-        from compiler.analysis.domains.claims import unshown  # which asks for domains
-
-        found = {s: self.of(s) for s in streams}
-        reasons = [(s, reason) for s in found if (reason := unshown(s, self))]
-        if reasons:
-            raise CompileError(reasons)
-        return found
-
     def exact_dtype(self, circuit: Circuit) -> type:
         """float64 where it runs the circuit exactly, partial sums included; else object, for Integers and Fractions."""
         return np.float64 if all(self.fits_float64(s) for s in circuit.streams) else object
@@ -71,18 +67,7 @@ class Domains:
     def fits_float64(self, stream: Stream) -> bool:
         """Whether float64 arrays run the operation without rounding, whatever the order of its sums."""
         domain = self.of(stream)
-        steps = [domain.steps, *(self.of(s).steps for s in stream.inputs)]
-        if isinstance(stream.operation, ops.Linear):
-            steps.append(self.partial_sum(zip(stream.operation.matrices, stream.inputs, strict=True)))
-        elif isinstance(stream.operation, ops.Lti):
-            gain = sum((abs(k) for k in stream.operation.kernel), _ZERO)
-            steps.append(in_units(times(self.of(stream.inputs[0]).bounds, gain), domain.units))
-        elif isinstance(stream.operation, (ops.MemoryRead, ops.GatedRead)):
-            value, key = (self.of(s) for s in stream.inputs[:2])
-            steps.append(self.cell_bound(stream) / (value.step * key.step) if value.step * key.step else _ZERO)
-        elif isinstance(stream.operation, ops.ScaledSum):
-            value, weight = (self.of(s) for s in stream.inputs[:2])
-            steps.append(self.sum_bound(stream) / (value.step * weight.step) if value.step * weight.step else _ZERO)
+        steps = [domain.steps, *(self.of(s).steps for s in stream.inputs), stream.operation.formed(stream, self)]
         return domain.step > 0 and max(steps) < 2**51
 
     def partial_sum(self, terms: Iterable[tuple[sparse.csr_array, Stream]]) -> Fraction:
@@ -101,27 +86,24 @@ class Domains:
         claimed = self.of(stream)
         return self._uncut.get(claimed, claimed)
 
-    def meet(self, stream: Stream, other: Domain) -> None:
-        """Record that the stream also satisfies another domain (it is known to equal another stream)."""
-        own = self.of(stream)
-        if other is own:
-            return
-        self._known[stream] = Domain(
-            np.maximum(own.units, other.units),
-            np.maximum(own.low, other.low),
-            np.minimum(own.high, other.high),
-            min(own.l1, other.l1),
-            np.minimum(own.masses, other.masses),
-        )
+    def draft(self) -> DomainsDraft:
+        """A copy to which a pass adds what it knows of its own streams."""
+        return DomainsDraft._like(self)
 
-    def bounded(self, stream: Stream, bounds: np.ndarray) -> None:
-        """Record that no lane of the stream exceeds these bounds."""
-        own = self.of(stream)
-        self.meet(stream, replace(own, low=-bounds, high=bounds))
+    @classmethod
+    def _like(cls, other: Domains) -> Self:
+        """The same domains, of this class; linear forms and sums of matrices depend on no domain and are shared."""
+        copy = cls(other.language, other.max_length)
+        copy._known, copy._alike, copy._uncut = dict(other._known), dict(other._alike), dict(other._uncut)
+        copy.forms, copy.sums = other.forms, other.sums
+        return copy
 
     def _sharpened(self, stream: Stream) -> Domain:
         """The operation's domain, cut to what the stream's type promises of itself."""
-        domain = domain_of(stream.operation, stream, self)
+        domain = stream.operation.domain(stream, self)
+        if domain is None:
+            what = stream.operation.symbol
+            raise CompileError([(stream, f"no bounds are known of what {what} gives, so nothing can be promised")])
         type, low, high, l1 = stream.type, domain.low, domain.high, domain.l1
         if isinstance(type, (Bool, OneHot)):
             low, high = np.maximum(low, 0.0), np.minimum(high, 1.0)
@@ -162,46 +144,59 @@ class Domains:
         greatest = Fraction(2**62) if hi is None else Fraction(hi)
         return self.interval(Fraction(1 if type.integral else 0), least, greatest, type.width)
 
+    def matrix_sums(self, matrix: sparse.csr_array, stream: Stream) -> MatrixSums:
+        """The sums of the rows of a matrix that computes a stream; CompileError where no float sums its multiples."""
+        return checked_sums(matrix, stream, self.sums)
+
+    def linear(self, matrices: Sequence[sparse.csr_array], stream: Stream) -> Domain:
+        """Σ matrix · input of a stream."""
+        return linear_domain(list(zip(matrices, stream.inputs, strict=True)), stream, self)
+
+    def rectified(self, stream: Stream) -> Domain:
+        """max(x, 0) for the input of a stream."""
+        return rectified_domain(stream, self)
+
+    def heaviest(self, when: Stream, reset: Stream) -> float:
+        """The most that a flag can count between two resets, infinity where no bound is found."""
+        return heaviest_walk(self.language, self.of, self.max_length, when, reset)
+
     def sum_bound(self, stream: Stream) -> Fraction:
         """A bound on the state of a ScaledSum."""
         value, weight = (self.of(s) for s in stream.inputs[:2])
-        return min(value.mass * weight.bound, value.bound * weight.mass)
+        return operation_of(stream, ops.ScaledSum).state(value, weight)
 
     def cells(self, stream: Stream) -> np.ndarray:
         """For each lane of the value a bound on its entries in the state of an additive memory."""
         value, key = (self.of(s) for s in stream.inputs[:2])
-        operation = operation_of(stream, ops.MemoryRead)
-        writes = 1 if operation.policy == "once" else operation.writes
-        most = key.mass if writes is None else min(key.mass, key.bound * writes)
-        return np.minimum(times(value.bounds, most), times(value.masses, key.bound))
+        return operation_of(stream, ops.MemoryRead).cells(value, key)
 
     def cell_bound(self, stream: Stream) -> Fraction:
         """A bound on every entry of a memory's state."""
         value, key = (self.of(s) for s in stream.inputs[:2])
-        if isinstance(stream.operation, ops.GatedRead):
-            return stream.operation.cell(value, key)
-        if operation_of(stream, ops.MemoryRead).policy != "sum":
-            return value.bound * key.bound
-        return Fraction(float(self.cells(stream).max()))
+        return stream.operation.cell(value, key)
 
 
-@singledispatch
-def domain_of(operation: ops.Operation, stream: Stream, known: Domains) -> Domain:
-    """What a stream of this operation can hold, from the domains of its inputs: a rule for each kind of operation.
+class DomainsDraft(Domains):
+    """The domains of a pass at work: only the pass that drafted them adds to them."""
 
-    An operation without a rule says so itself (`Operation.bounds`), or its circuit is refused.
-    """
-    bounds = operation.bounds(*(known.of(s) for s in stream.inputs), length=known.max_length)
-    if bounds is not None:
-        return known.interval(*bounds, stream.width)
-    raise CompileError([(stream, f"no bounds are known of what {operation.symbol} gives, so nothing can be promised")])
+    def meet(self, stream: Stream, other: Domain) -> None:
+        """Record that the stream also satisfies another domain (it is known to equal another stream)."""
+        own = self.of(stream)
+        if other is own:
+            return
+        self._known[stream] = Domain(
+            np.maximum(own.units, other.units),
+            np.maximum(own.low, other.low),
+            np.minimum(own.high, other.high),
+            min(own.l1, other.l1),
+            np.minimum(own.masses, other.masses),
+        )
 
+    def bounded(self, stream: Stream, bounds: np.ndarray) -> None:
+        """Record that no lane of the stream exceeds these bounds."""
+        own = self.of(stream)
+        self.meet(stream, replace(own, low=-bounds, high=bounds))
 
-def with_zero(d: Domain) -> Domain:
-    """With the zeros before the start."""
-    return replace(d, low=np.minimum(d.low, 0), high=np.maximum(d.high, 0))
-
-
-def products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Products of units, where a lane without a lattice stays without one."""
-    return np.where((a == 0) | (b == 0), 0.0, np.where(a == 0, 1.0, a) * np.where(b == 0, 1.0, b))
+    def settled(self) -> Domains:
+        """The value to hand on."""
+        return Domains._like(self)

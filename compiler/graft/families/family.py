@@ -13,7 +13,7 @@ from compiler.ir.block import SelectiveBlock
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from compiler.graft.direct_sum import Plan
+    from compiler.graft.placement import Placement
 
 BRANCH = "graft it as a side branch (mode branch)"
 
@@ -52,7 +52,7 @@ class HostFamily:
         """The tensors of a mixer of the wide sizes that computes what the host's does."""
         raise NotImplementedError
 
-    def circuit_mixers(self, plan: Plan) -> list[dict[str, Tensor]]:
+    def circuit_mixers(self, plan: Placement) -> list[dict[str, Tensor]]:
         """The tensors of the circuit's mixers, one for each of plan.blocks, which see its lanes as they are."""
         raise NotImplementedError
 

@@ -9,23 +9,21 @@ Fractions (object arrays) and on float64 within the integer range of float64.
 pass gathers them over the whole circuit.
 """
 
-from compiler.language.operations.base import (
+from compiler.language.operations.base import Operation
+from compiler.language.operations.digits import GatedRead, TwoDigitRead
+from compiler.language.operations.division import FloorDivide, Modulo
+from compiler.language.operations.exact import (
     RANGE,
     Array,
-    Operation,
-    Sees,
     apply,
     copies,
     exact_matrix,
     exact_number,
     is_dyadic,
     is_summable,
-    picked,
     scaled_identity,
     with_width,
 )
-from compiler.language.operations.digits import GatedRead, TwoDigitRead
-from compiler.language.operations.division import FloorDivide, Modulo
 from compiler.language.operations.fading import FadingMemory, FadingSum, SelectiveSum
 from compiler.language.operations.flags import And, Compare, Not, Or, SameSymbol, Select
 from compiler.language.operations.linear import Emit, Linear, Lti, Shift
@@ -36,6 +34,8 @@ from compiler.language.operations.rules import Decide, rule_columns
 from compiler.language.operations.sources import Constant, Embed, Numbers, Position
 from compiler.language.operations.sums import Count, Cumsum, RunningMax, ScaledSum
 from compiler.language.operations.tables import Decode, Lookup, OneHotOf
+from compiler.language.operations.traits import LaneWise, Sees, Source
+from compiler.language.operations.wording import picked
 
 __all__ = [
     "RANGE",
@@ -56,6 +56,7 @@ __all__ = [
     "GatedRead",
     "Half",
     "Latch",
+    "LaneWise",
     "Linear",
     "Lookup",
     "Lti",
@@ -81,6 +82,7 @@ __all__ = [
     "SelectiveSum",
     "Settled",
     "SiluProduct",
+    "Source",
     "Shift",
     "SumWhere",
     "TwoDigitRead",

@@ -8,10 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from compiler.analysis.domain import Domain
-from compiler.language.operations.base import Array, Operation, needs, same_width
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array
+from compiler.language.operations.known import Known, Operand
 from compiler.language.operations.memories import MemoryRead
+from compiler.language.operations.wording import needs, same_width
 from compiler.language.types import Bool, Int, OneHot, Real, Type
+from compiler.lattice.domain import Domain
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class TwoDigitRead(Operation):
             found += needs(Bool, "a Bool condition", when=flag)
         found += needs(OneHot, "a OneHot digit", high=high, low=low, asked_high=asked_high, asked_low=asked_low)
         if self.policy not in ("sum", "first"):
-            found.append(f"its write policy is {self.policy!r}, and it must be 'sum' or 'first'")
+            found.append(f"its write policy is {self.policy!r:.60}, and it must be 'sum' or 'first'")
         return found + [f"its condition has {w.width} lanes, and one is needed" for w in when if w.width != 1]
 
     def bounds(self, value: Domain, *digits: Domain, length: int) -> tuple[Fraction, Fraction, Fraction]:
@@ -64,6 +67,7 @@ class GatedRead(Operation):
     writes: a bound on the number of writes to one column of one lane of the bank; None where none is known.
     """
 
+    keyed: ClassVar[bool] = True
     core: ClassVar[bool] = True
 
     writes: int | None = None
@@ -93,6 +97,10 @@ class GatedRead(Operation):
         """A bound on every entry of the state."""
         most = key.mass if self.writes is None else min(key.mass, key.bound * self.writes)
         return min(bank.bound * most, bank.mass * key.bound)
+
+    def formed(self, stream: Operand, known: Known) -> Fraction:
+        bank, key = (known.of(s) for s in stream.inputs[:2])
+        return self.cell(bank, key) / (bank.step * key.step) if bank.step * key.step else Fraction(0)
 
     def evaluate(self, bank: Array, key: Array, query: Array, gate: Array) -> Array:
         read = MemoryRead("sum").evaluate(bank, key, query)

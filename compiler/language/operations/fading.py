@@ -8,12 +8,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from compiler.language.operations.base import (
-    Array,
-    Operation,
-    same_width,
-)
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array
+from compiler.language.operations.known import Known, Operand
+from compiler.language.operations.traits import LaneWise
+from compiler.language.operations.wording import same_width
 from compiler.language.types import Real, Type
+from compiler.lattice.domain import Domain, times, total
+
+_ZERO, _ONE = Fraction(0), Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,8 @@ class FadingSum(Operation):
     the result is a real number with a bounded error, whatever the value is.
     """
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.VALUE
+    approximate: ClassVar[bool] = True
     core: ClassVar[bool] = True
 
     decay: Fraction
@@ -40,6 +45,19 @@ class FadingSum(Operation):
 
     def problems(self, value: Type) -> list[str]:
         return no_fading(self.decay)
+
+    def carries(self, number: int, *widths: int) -> tuple[int, int]:
+        return 0, number
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        """At most 1/(1 − decay) of the largest value at any one position, and of the sum of all over the whole
+        sequence.
+        """
+        d = known.of(stream.inputs[0])
+        gain = 1 / (1 - self.decay)
+        low, high = (np.minimum(times(b, gain), d.masses) for b in (np.maximum(-d.low, 0), np.maximum(d.high, 0)))
+        units = np.where(np.isinf(d.units), np.inf, 0.0)
+        return Domain(units, -low, high, total(np.maximum(low, high)), times(d.masses, gain))
 
     def evaluate(self, value: Array) -> Array:
         decay = self.decay if value.dtype == object else float(self.decay)
@@ -60,6 +78,8 @@ class SelectiveSum(Operation):
     is one step of FadingSum, level 2 three, level 3 five of them, and so much is added of the value.
     """
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.VALUE
+    approximate: ClassVar[bool] = True
     core: ClassVar[bool] = True
 
     decay: Fraction
@@ -80,6 +100,17 @@ class SelectiveSum(Operation):
             found.append(f"its level has {level.width} lanes, and one for all lanes of the value is needed")
         return found + no_fading(self.decay)
 
+    def carries(self, number: int, *widths: int) -> tuple[int, int]:
+        return 0, number
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        """Between two positions that add something the state fades by a step at least: 1/(1 − decay) of the largest."""
+        value, level = (known.of(s) for s in stream.inputs)
+        most = max(2 * level.hi - 1, _ZERO)
+        gain = most * min(1 / (1 - self.decay), Fraction(known.max_length))
+        units = np.where(np.isinf(value.units), np.inf, 0.0)
+        return known.lanes(units, -times(np.maximum(-value.low, 0), gain), times(np.maximum(value.high, 0), gain))
+
     def evaluate(self, value: Array, level: Array) -> Array:
         exact = value.dtype == object
         out = np.empty_like(value)
@@ -99,6 +130,8 @@ class FadingMemory(Operation):
     inputs: value (w lanes), key (n), query (n). With `decay` as for FadingSum.
     """
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.VALUE
+    approximate: ClassVar[bool] = True
     core: ClassVar[bool] = True
 
     decay: Fraction
@@ -112,6 +145,18 @@ class FadingMemory(Operation):
 
     def problems(self, value: Type, key: Type, query: Type) -> list[str]:
         return same_width(key, query) + no_fading(self.decay)
+
+    def carries(self, number: int, *widths: int) -> tuple[int, int]:
+        return 0, number
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        """|Σ| ≤ |value| · Σ_n |key_n|·|query_n| · min(1/(1 − decay), T)."""
+        value, key, query = (known.of(s) for s in stream.inputs)
+        reach = min(key.l1 * query.bound, key.bound * query.l1) * min(1 / (1 - self.decay), Fraction(known.max_length))
+        high = times(value.bounds, reach)
+        signed = min(value.lo, key.lo, query.lo) < 0
+        units = np.where(np.isinf(value.units), np.inf, 0.0)
+        return known.lanes(units, -high if signed else 0 * high, high)
 
     def evaluate(self, value: Array, key: Array, query: Array) -> Array:
         entries = value[..., None, :] * key[..., None]

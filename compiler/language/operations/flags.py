@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from compiler.language.kinds import Kind, lane_by_lane, of_kinds
-from compiler.language.operations.base import (
-    Array,
-    Operation,
-    Sees,
-    grouped,
-    needs,
-    same_width,
-)
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array
+from compiler.language.operations.known import Known, Operand
+from compiler.language.operations.traits import LaneWise, Sees
+from compiler.language.operations.wording import grouped, needs, same_width
 from compiler.language.types import Bool, OneHot, Type
+from compiler.lattice.domain import Domain, raised
+from compiler.lattice.intervals import Interval, Value, hull
 
 _COMPARISONS = {
     ">": np.greater,
@@ -35,6 +34,8 @@ class Compare(Operation):
     Integers and other multiples of a common step cannot; of real numbers it must follow from what is declared.
     """
 
+    followed: ClassVar[bool] = True
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     sees: ClassVar[Sees] = Sees.POINTWISE
 
     relation: str
@@ -56,6 +57,12 @@ class Compare(Operation):
     def problems(self, a: Type, b: Type) -> list[str]:
         return same_width(a, b)
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return known.typed(Bool(stream.width))
+
+    def step(self, memory: Any, counted: int, a: Value, b: Value) -> tuple[Value | None, Any]:
+        return tuple(_compared(self.relation, p, q) for p, q in zip(a, b, strict=True)), None
+
     def evaluate(self, a: Array, b: Array) -> Array:
         return _COMPARISONS[self.relation](a, b).astype(np.int64).astype(a.dtype)
 
@@ -64,6 +71,7 @@ class Compare(Operation):
 class SameSymbol(Operation):
     """1 where two OneHots of the same alternatives are both present and equal: Σ_i a_i·b_i."""
 
+    followed: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
 
@@ -76,6 +84,9 @@ class SameSymbol(Operation):
     def problems(self, a: Type, b: Type) -> list[str]:
         return needs(OneHot, "a OneHot", a, b) + same_width(a, b)
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return known.typed(Bool(stream.width))
+
     def evaluate(self, a: Array, b: Array) -> Array:
         return (a * b).sum(axis=-1, keepdims=True)
 
@@ -84,6 +95,10 @@ class SameSymbol(Operation):
 class And(Operation):
     """Both flags; a single flag is shared by all lanes of the other operand. Some of a one-hot is one-hot."""
 
+    followed: ClassVar[bool] = True
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
+    conjunction: ClassVar[bool] = True
+    vanishes: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
 
@@ -99,6 +114,20 @@ class And(Operation):
         found = needs((Bool, OneHot), "a Bool or a OneHot", a, b)
         return found if 1 in (a.width, b.width) else found + same_width(a, b)
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        operands = [known.of(s) for s in stream.inputs]
+        widest = max(range(2), key=lambda i: stream.inputs[i].width)
+        flags = known.typed(Bool(stream.width))
+        masses = np.minimum(operands[0].masses, operands[1].masses)
+        if any(map(_at_one_count, stream.inputs, stream.inputs[::-1])):
+            masses = np.minimum(masses, 1)
+        return replace(flags, l1=min(flags.l1, operands[widest].l1), masses=np.minimum(flags.masses, masses))
+
+    def step(self, memory: Any, counted: int, a: Value, b: Value) -> tuple[Value | None, Any]:
+        width = max(len(a), len(b))
+        a, b = (v * width if len(v) == 1 else v for v in (a, b))
+        return tuple((min(p[0], q[0]), min(p[1], q[1])) for p, q in zip(a, b, strict=True)), None
+
     def evaluate(self, a: Array, b: Array) -> Array:
         return a * b
 
@@ -107,6 +136,8 @@ class And(Operation):
 class Or(Operation):
     """Either flag, lane by lane."""
 
+    followed: ClassVar[bool] = True
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
 
@@ -119,6 +150,12 @@ class Or(Operation):
     def problems(self, a: Type, b: Type) -> list[str]:
         return needs((Bool, OneHot), "a Bool or a OneHot", a, b) + same_width(a, b)
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return known.typed(Bool(stream.width))
+
+    def step(self, memory: Any, counted: int, a: Value, b: Value) -> tuple[Value | None, Any]:
+        return tuple((max(p[0], q[0]), max(p[1], q[1])) for p, q in zip(a, b, strict=True)), None
+
     def evaluate(self, a: Array, b: Array) -> Array:
         return np.maximum(a, b)
 
@@ -127,6 +164,8 @@ class Or(Operation):
 class Not(Operation):
     """1 − flag at every position of the sequence."""
 
+    followed: ClassVar[bool] = True
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     sees: ClassVar[Sees] = Sees.POINTWISE
 
     def written(self, a: str) -> str:
@@ -138,6 +177,12 @@ class Not(Operation):
     def problems(self, a: Type) -> list[str]:
         return needs((Bool, OneHot), "a Bool or a OneHot", a)
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return known.typed(Bool(stream.width))
+
+    def step(self, memory: Any, counted: int, a: Value) -> tuple[Value | None, Any]:
+        return tuple((1 - hi, 1 - lo) for lo, hi in a), None
+
     def evaluate(self, a: Array) -> Array:
         return 1 - a
 
@@ -146,6 +191,8 @@ class Not(Operation):
 class Select(Operation):
     """The second input where the condition holds, else the third."""
 
+    followed: ClassVar[bool] = True
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
 
@@ -163,5 +210,37 @@ class Select(Operation):
             found.append(f"its condition has {condition.width} lanes, and {needed} needed")
         return found
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        """Either value; with several conditions some lanes may come from each."""
+        a, b = (known.of(s) for s in stream.inputs[1:])
+        l1 = max(a.l1, b.l1) if stream.inputs[0].width == 1 else a.l1 + b.l1
+        domain = known.lanes(np.minimum(a.units, b.units), np.minimum(a.low, b.low), np.maximum(a.high, b.high), l1)
+        return replace(domain, masses=raised(a.masses + b.masses, min(a.grain, b.grain), 2))
+
+    def step(self, memory: Any, counted: int, condition: Value, yes: Value, no: Value) -> tuple[Value | None, Any]:
+        condition = condition * len(yes) if len(condition) == 1 else condition
+        picked = zip(condition, yes, no, strict=True)
+        return tuple(y if c == (1, 1) else n if c == (0, 0) else hull(y, n) for c, y, n in picked), None
+
     def evaluate(self, condition: Array, yes: Array, no: Array) -> Array:
         return no + condition * (yes - no)
+
+
+def _at_one_count(flag: Operand, equal: Operand) -> bool:
+    """Whether the second says that the first held k times so far, lane by lane: then both hold at most once."""
+    if not isinstance(equal.operation, Compare) or equal.operation.relation != "==":
+        return False
+    counts = [s for s in equal.inputs if s.operation.accumulates and s.inputs[0] is flag]
+    return bool(counts) and any(s.operation.constants is not None for s in equal.inputs)
+
+
+def _compared(relation: str, a: Interval, b: Interval) -> Interval:
+    """The flag (certainly, possibly)."""
+    if relation in (">", ">="):
+        return _compared({">": "<", ">=": "<="}[relation], b, a)
+    if relation == "<":
+        return int(a[1] < b[0]), int(a[0] < b[1])
+    if relation == "<=":
+        return int(a[1] <= b[0]), int(a[0] <= b[1])
+    equal = (int(a[0] == a[1] == b[0] == b[1]), int(a[0] <= b[1] and b[0] <= a[1]))
+    return equal if relation == "==" else (1 - equal[1], 1 - equal[0])

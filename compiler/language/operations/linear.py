@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import sparse
 
 from compiler.language.kinds import Kind, is_flags, kinds_of, number_type, of_kinds
-from compiler.language.operations.base import (
-    Array,
-    Operation,
-    Sees,
-    apply,
-    called,
-    grouped,
-    not_dyadic,
-    number_text,
-    picked,
-    shifted,
-    term,
-)
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array, apply, not_dyadic, number_text, shifted
+from compiler.language.operations.known import Known, Operand
+from compiler.language.operations.traits import LaneWise, Sees
+from compiler.language.operations.wording import called, grouped, picked, term
 from compiler.language.types import Real, Type
+from compiler.lattice.domain import Domain, in_units, times, with_zero
+from compiler.lattice.intervals import Value, exact
+from compiler.lattice.units import unit_of
+
+_LONGEST_SHIFT = 8  # that walks follow
 
 
 @dataclass(frozen=True, eq=False)
 class Linear(Operation):
     """Σ_i matrix_i · input_i, all at the present position."""
 
+    followed: ClassVar[bool] = True
+    free: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.LINEAR
     zero_preserving: ClassVar[bool] = True
 
@@ -64,6 +64,46 @@ class Linear(Operation):
             for t, m in wrong
         ]
 
+    def carries(self, number: int, *widths: int) -> tuple[int, int] | None:
+        rows = [(i, matrix[[number]].tocoo()) for i, matrix in enumerate(self.matrices)]
+        read = [(i, row) for i, row in rows if row.nnz]
+        if len(read) != 1 or read[0][1].nnz != 1 or read[0][1].data[0] != 1:
+            return None
+        return read[0][0], int(read[0][1].col[0])
+
+    @property
+    def maps(self) -> tuple[sparse.csr_array, ...]:
+        return self.matrices
+
+    @property
+    def declared(self) -> Type | None:
+        return self.type
+
+    @property
+    def arity(self) -> int:
+        return len(self.matrices)
+
+    def lanes_read(self, read: Array, *widths: int) -> list[Array]:
+        return [np.isin(np.arange(m.shape[1]), sparse.csr_array(m)[read].indices) for m in self.matrices]
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return known.linear(self.matrices, stream)
+
+    def formed(self, stream: Operand, known: Known) -> Fraction:
+        return known.partial_sum(zip(self.matrices, stream.inputs, strict=True))
+
+    def step(self, memory: Any, counted: int, *operands: Value) -> tuple[Value | None, Any]:
+        width = self.matrices[0].shape[0]
+        low, high = [0] * width, [0] * width
+        if self not in _ENTRIES:
+            _ENTRIES[self] = tuple(tuple(_entries(matrix)) for matrix in self.matrices)
+        for entries, value in zip(_ENTRIES[self], operands, strict=True):
+            for row, column, weight in entries:
+                lo, hi = value[column] if weight > 0 else value[column][::-1]
+                low[row] += weight * lo
+                high[row] += weight * hi
+        return tuple(zip(low, high, strict=True)), None
+
     def evaluate(self, *inputs: Array) -> Array:
         total = apply(self.matrices[0], inputs[0])
         for matrix, x in zip(self.matrices[1:], inputs[1:], strict=True):
@@ -85,6 +125,9 @@ class Emit(Linear):
 class Shift(Operation):
     """The value k ≥ 0 positions earlier; zeros before the start."""
 
+    followed: ClassVar[bool] = True
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
+    free: ClassVar[bool] = True
     zero_preserving: ClassVar[bool] = True
 
     k: int
@@ -100,6 +143,19 @@ class Shift(Operation):
             [f"shift({self.k}) would read {-self.k} positions ahead; only the past can be read"] if self.k < 0 else []
         )
 
+    @property
+    def delay(self) -> int:
+        return self.k
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return with_zero(known.of(stream.inputs[0]))
+
+    def step(self, memory: Any, counted: int, x: Value) -> tuple[Value | None, Any]:
+        if not 0 < self.k <= _LONGEST_SHIFT:
+            return (x, None) if self.k == 0 else (None, None)
+        past = memory or (((0, 0),) * len(x),) * self.k
+        return past[-1], (x, *past[:-1])
+
     def evaluate(self, x: Array) -> Array:
         return shifted(x, self.k)
 
@@ -108,6 +164,7 @@ class Shift(Operation):
 class Lti(Operation):
     """Σ_k kernel[k] · x(t − k): a fixed causal filter on every lane."""
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
     zero_preserving: ClassVar[bool] = True
 
     kernel: tuple[Fraction, ...]
@@ -121,6 +178,21 @@ class Lti(Operation):
 
     def problems(self, x: Type) -> list[str]:
         return not_dyadic("its tap", self.kernel)
+
+    @property
+    def gain(self) -> Fraction:
+        """Σ |tap|."""
+        return sum((abs(k) for k in self.kernel), Fraction(0))
+
+    def formed(self, stream: Operand, known: Known) -> Fraction:
+        return in_units(times(known.of(stream.inputs[0]).bounds, self.gain), known.of(stream).units)
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        d = known.of(stream.inputs[0])
+        gain = self.gain
+        bounds = times(d.bounds, gain)
+        domain = known.lanes(d.units * float(unit_of(*self.kernel) or 1), -bounds, bounds)
+        return replace(domain, masses=np.minimum(domain.masses, times(d.masses, gain)))
 
     def evaluate(self, x: Array) -> Array:
         taps = self.kernel if x.dtype == object else tuple(map(float, self.kernel))
@@ -168,3 +240,15 @@ def _side_by_side(matrices: tuple[sparse.csr_array, ...]) -> bool:
     """Whether each row takes one lane of one input as it is."""
     ones = all((matrix.data == 1).all() for matrix in matrices)
     return ones and bool((np.sum([np.diff(matrix.indptr) for matrix in matrices], axis=0) == 1).all())
+
+
+_Entries = tuple[tuple[int, int, int | Fraction], ...]
+_ENTRIES: WeakKeyDictionary[Linear, tuple[_Entries, ...]] = WeakKeyDictionary()
+"""What is not zero in each matrix of an operation that is met: a walk asks for it at every step."""
+
+
+def _entries(matrix: sparse.csr_array) -> Iterator[tuple[int, int, int | Fraction]]:
+    coo = matrix.tocoo()
+    for row, column, weight in zip(coo.row.tolist(), coo.col.tolist(), coo.data.tolist(), strict=True):
+        if weight:
+            yield row, column, exact(weight)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from compiler.language.kinds import kinds_of, lane_by_lane, number_type, of_kinds
-from compiler.language.operations.base import (
-    Array,
-    Operation,
-    needs,
-    same_width,
-)
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array
+from compiler.language.operations.known import Known, Operand
+from compiler.language.operations.traits import LaneWise
+from compiler.language.operations.wording import needs, same_width
 from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
+from compiler.lattice.domain import Domain, products, raised, times, with_zero
+from compiler.lattice.intervals import Value, hull
+from compiler.lattice.units import unit_of
+
+_ZERO, _ONE = Fraction(0), Fraction(1)
 
 
 def _stored(value: Array, when: Array, t: int, bank: Array) -> Array:
@@ -33,6 +37,11 @@ class Latch(Operation):
     exceeds 0 exactly where the flag is 1 (softplus does the rectifying).
     """
 
+    followed: ClassVar[bool] = True
+    lane_wise: ClassVar[LaneWise] = LaneWise.VALUE
+    latches: ClassVar[bool] = True
+    whole_state: ClassVar[bool] = True
+    keeps_sizes: ClassVar[bool] = True
     core: ClassVar[bool] = True
 
     @property
@@ -57,6 +66,27 @@ class Latch(Operation):
     def problems(self, value: Type, when: Type) -> list[str]:
         return needs((Bool, OneHot), "a Bool or OneHot condition", when=when)
 
+    def carries(self, number: int, *widths: int) -> tuple[int, int]:
+        return 0, number % widths[0]
+
+    def lanes_read(self, read: Array, *widths: int) -> list[Array]:
+        entries = read.reshape(-1, widths[0])
+        return [np.logical_or.reduce(entries, axis=0), np.logical_or.reduce(entries, axis=1)]
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        d, copies = with_zero(known.of(stream.inputs[0])), stream.inputs[1].width
+        units, low, high = (np.tile(a, copies) for a in (d.units, d.low, d.high))
+        return known.lanes(units, low, high, d.l1 * copies)
+
+    def step(self, memory: Any, counted: int, value: Value, when: Value) -> tuple[Value | None, Any]:
+        bank = memory or ((0, 0),) * (len(value) * len(when))
+        new = value * len(when)
+        flags = [flag for flag in when for _ in value]
+        kept = tuple(
+            v if f[0] >= 1 else old if f[1] < 1 else hull(old, v) for old, v, f in zip(bank, new, flags, strict=True)
+        )
+        return kept, kept
+
     def evaluate(self, value: Array, when: Array) -> Array:
         when = when >= 1
         batch, length, width = value.shape
@@ -76,12 +106,29 @@ class SumWhere(Latch):
     Heaviside).
     """
 
+    core: ClassVar[bool] = True
+    lane_wise: ClassVar[LaneWise] = LaneWise.VALUE
+    latches: ClassVar[bool] = True
+    whole_state: ClassVar[bool] = True
+
     @property
     def forgets(self) -> bool:
         return False
 
     def result_type(self, value: Type, when: Type) -> Type:
         return of_kinds(np.tile(lane_by_lane(value), when.width))
+
+    carries = Latch.carries
+    lanes_read = Latch.lanes_read
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        value, when = (known.of(s) for s in stream.inputs)
+        most = np.tile(value.masses, stream.inputs[1].width)
+        if when.is_flag:
+            held = np.outer(when.masses, value.bounds).reshape(-1)
+            most = np.minimum(most, raised(held, when.grain * value.grain, 1))
+        low, high, units = (np.tile(a, stream.inputs[1].width) for a in (value.low, value.high, value.units))
+        return known.lanes(units, np.where(low < 0, -most, 0), np.where(high > 0, most, 0))
 
     def evaluate(self, value: Array, when: Array) -> Array:
         held = (when >= 1).astype(np.int64).astype(value.dtype)
@@ -92,6 +139,7 @@ class SumWhere(Latch):
 class GateSum(Operation):
     """Σ_k gate_k · bank_k: of a bank of K·w lanes, the entry (w lanes) that a one-hot gate selects."""
 
+    opens_bank: ClassVar[bool] = True
     core: ClassVar[bool] = True
 
     def result_type(self, bank: Type, gate: Type) -> Type:
@@ -103,6 +151,18 @@ class GateSum(Operation):
         if bank.width % gate.width:
             found.append(f"its bank has {bank.width} lanes, which {gate.width} gates do not divide")
         return found
+
+    def carries(self, number: int, *widths: int) -> tuple[int, int]:
+        return 0, number
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        bank, gate = (known.of(s) for s in stream.inputs)
+        entries = stream.inputs[1].width
+        low, high, units = (a.reshape(entries, -1) for a in (bank.low, bank.high, bank.units))
+        units = units.min(axis=0)
+        units = np.where(np.isinf(units), np.inf, units * float(gate.step))
+        high = times(np.maximum(high.max(axis=0), 0), gate.l1)
+        return known.lanes(units, -times(np.maximum(-low.min(axis=0), 0), gate.l1), high)
 
     def evaluate(self, bank: Array, gate: Array) -> Array:
         entries = bank.reshape(*gate.shape, -1)
@@ -126,6 +186,8 @@ class MemoryRead(Operation):
     skip: adds skip · value_t to what is read (y = C·h + D·x̂); the skip-path pass sets it.
     """
 
+    lane_wise: ClassVar[LaneWise] = LaneWise.VALUE
+    keyed: ClassVar[bool] = True
     core: ClassVar[bool] = True
 
     policy: str
@@ -151,16 +213,59 @@ class MemoryRead(Operation):
     def problems(self, value: Type, key: Type, query: Type, *when: Type) -> list[str]:
         found = same_width(key, query)
         if self.policy not in ("sum", "first", "last", "once"):
-            found.append(f"its write policy is {self.policy!r}, and it must be 'sum', 'first', 'last' or 'once'")
+            found.append(f"its write policy is {self.policy!r:.60}, and it must be 'sum', 'first', 'last' or 'once'")
         elif self.policy != "sum":
             one_hots = {"key": key} if self.policy == "once" else {"key": key, "query": query}
-            found += needs(OneHot, f"a OneHot key (the policy is {self.policy!r})", **one_hots)
+            found += needs(OneHot, f"a OneHot key (the policy is {self.policy!r:.60})", **one_hots)
             if not isinstance(key, OneHot) and isinstance(value, OneHot):
                 found.append(f"its value is {value} and its key {key}; are key and value swapped?")
         for flag in when:
             found += needs(Bool, "a Bool condition", when=flag)
             found += [] if flag.width == 1 else [f"its condition has {flag.width} lanes, and one is needed"]
         return found
+
+    def carries(self, number: int, *widths: int) -> tuple[int, int]:
+        return 0, number
+
+    @property
+    def write_policy(self) -> str:
+        return self.policy
+
+    @property
+    def silenced_by(self) -> int | None:
+        return None if self.skip else 2
+
+    def written_once(self) -> Operation | None:
+        return replace(self, policy="once") if self.policy == "sum" and not self.skip else None
+
+    def cells(self, value: Domain, key: Domain) -> Array:
+        """For each lane of the value a bound on its entries in an additive state."""
+        writes = 1 if self.policy == "once" else self.writes
+        most = key.mass if writes is None else min(key.mass, key.bound * writes)
+        return np.minimum(times(value.bounds, most), times(value.masses, key.bound))
+
+    def cell(self, value: Domain, key: Domain) -> Fraction:
+        return value.bound * key.bound if self.policy != "sum" else Fraction(float(self.cells(value, key).max()))
+
+    def formed(self, stream: Operand, known: Known) -> Fraction:
+        value, key = (known.of(s) for s in stream.inputs[:2])
+        return self.cell(value, key) / (value.step * key.step) if value.step * key.step else _ZERO
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        value, key, query = (known.of(s) for s in stream.inputs[:3])
+        if self.skip:
+            read = replace(self, skip=_ZERO).domain(stream, known)
+            step = unit_of(read.step, value.step * self.skip) if read.step else _ZERO
+            ends = [self.skip * value.lo, self.skip * value.hi]
+            return known.interval(step, read.lo + min(ends), read.hi + max(ends), stream.width)
+        if self.policy != "sum" and isinstance(stream.inputs[2].type, OneHot):
+            d = with_zero(value)
+            return known.lanes(d.units, d.low, d.high, d.l1)
+        met = min(key.l1 * query.bound, key.bound * query.l1)  # of one write with one query
+        high = np.minimum(times(self.cells(value, key), query.l1), times(value.masses, met))
+        signed = min(value.lo, key.lo, query.lo) < 0
+        units = products(value.units, np.full(stream.width, float(key.step * query.step)))
+        return known.lanes(np.where(np.isinf(value.units), np.inf, units), -high if signed else 0 * high, high)
 
     def evaluate(self, value: Array, key: Array, query: Array, *when: Array) -> Array:
         masked = key * when[0] if when else key

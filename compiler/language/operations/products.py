@@ -6,25 +6,31 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from compiler.language.kinds import number_type
-from compiler.language.operations.base import (
-    Array,
-    Operation,
-    Sees,
-    grouped,
-    is_dyadic,
-    same_width,
-)
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array, is_dyadic
+from compiler.language.operations.known import Known, Operand
+from compiler.language.operations.traits import LaneWise, Sees
+from compiler.language.operations.wording import grouped, same_width
 from compiler.language.types import Int, Real, Type
+from compiler.lattice.domain import Domain, outward, products
+
+_ZERO, _ONE = Fraction(0), Fraction(1)
 
 if TYPE_CHECKING:
-    from compiler.analysis.domain import Domain
+    from compiler.lattice.domain import Domain
 
 
 @dataclass(frozen=True)
 class Multiply(Operation):
     """The product, lane by lane; a single lane multiplies all lanes of the other operand."""
 
+    followed: ClassVar[bool] = True
+    multiplies: ClassVar[bool] = True
+    lane_wise: ClassVar[LaneWise] = LaneWise.EACH
+    vanishes: ClassVar[bool] = True
     core: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
@@ -38,6 +44,14 @@ class Multiply(Operation):
     def problems(self, a: Type, b: Type) -> list[str]:
         return [] if 1 in (a.width, b.width) else same_width(a, b)
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        a, b = (known.of(s) for s in stream.inputs)
+        corners = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
+        ends = np.minimum.reduce(corners), np.maximum.reduce(corners)
+        low, high = outward(*ends, a.bounds * b.bounds, a.grain * b.grain, 1)
+        still = np.isinf(a.units) | np.isinf(b.units)
+        return known.lanes(np.where(still, np.inf, products(a.units, b.units)), low, high)
+
     def evaluate(self, a: Array, b: Array) -> Array:
         return a * b
 
@@ -50,6 +64,7 @@ class SiluProduct(Operation):
     two. f(z) lies between z²/2 − z⁴/24 and z²/2. `Multiply` is exact and as small; this is what the paper does.
     """
 
+    approximate: ClassVar[bool] = True
     core: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
@@ -81,6 +96,7 @@ class SiluProduct(Operation):
 class Dot(Operation):
     """Σ_n a_n · b_n over the lanes of one position: one number. Quadratic forms xᵀQx are dot(x, Qx)."""
 
+    vanishes: ClassVar[bool] = True
     core: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
     zero_preserving: ClassVar[bool] = True
@@ -90,6 +106,11 @@ class Dot(Operation):
 
     def problems(self, a: Type, b: Type) -> list[str]:
         return same_width(a, b)
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        a, b = (known.of(s) for s in stream.inputs)
+        reach = min(a.l1 * b.bound, a.bound * b.l1)
+        return known.interval(a.step * b.step, -reach if min(a.lo, b.lo) < 0 else _ZERO, reach, 1)
 
     def evaluate(self, a: Array, b: Array) -> Array:
         return (a * b).sum(axis=-1, keepdims=True)

@@ -9,8 +9,16 @@ from typing import ClassVar
 import numpy as np
 
 from compiler.language.kinds import is_flags
-from compiler.language.operations.base import Array, Operation, Sees, needs
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array
+from compiler.language.operations.known import Known, Operand
+from compiler.language.operations.traits import Sees
+from compiler.language.operations.wording import needs
 from compiler.language.types import Logits, Type
+from compiler.lattice.domain import Domain, outward, up
+from compiler.lattice.units import unit_of
+
+_ZERO, _ONE = Fraction(0), Fraction(1)
 
 MOST_RULES = 256  # the first weighs 2^(n − 1), and no float sums numbers beyond 2^256 exactly
 
@@ -22,9 +30,10 @@ class Decide(Operation):
     inputs: scores (V lanes), n flags. tokens: the token of each rule. W exceeds every difference of two scores, so a
     rule beats all scores, and those behind it together: Σ_{j>i} 2^(n−1−j)·W = (2^(n−1−i) − 1)·W. At a position by
     itself W is 1 more than the largest difference there; a compiled circuit has one W for all, proved to be enough
-    (`compiler.passes.weigh_rules`).
+    (`compiler.passes.rule_weights`).
     """
 
+    ranks: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
     foldable: ClassVar[bool] = False
 
@@ -47,6 +56,14 @@ class Decide(Operation):
     def weight(self, rule: int) -> int:
         """2^(n − 1 − rule): what a rule weighs in multiples of W."""
         return 1 << (len(self.tokens) - 1 - rule)
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        scores = known.of(stream.inputs[0])
+        added = np.zeros(stream.width)
+        added[list(self.tokens)] = up(self.most(scores.hi - scores.lo))
+        unit = unit_of(scores.step, _ONE) if scores.step else _ZERO
+        low, high = outward(scores.low, scores.high + added, scores.bounds + added, scores.grain, 1)
+        return known.lanes(np.full(stream.width, float(unit)), low, high)
 
     def evaluate(self, scores: Array, *flags: Array) -> Array:
         spread = 1 + scores.max(axis=-1) - scores.min(axis=-1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import ceil, floor
 from typing import ClassVar
 
@@ -10,15 +11,15 @@ import numpy as np
 from scipy import sparse
 
 from compiler.language.arguments import Exact
-from compiler.language.operations.base import (
-    Array,
-    Operation,
-    Sees,
-    apply,
-    called,
-    needs,
-)
+from compiler.language.operations.base import Operation
+from compiler.language.operations.exact import Array, apply
+from compiler.language.operations.known import Known, Operand
+from compiler.language.operations.traits import Sees
+from compiler.language.operations.wording import called, needs
 from compiler.language.types import Bool, Int, OneHot, Type
+from compiler.lattice.domain import Domain
+
+_ZERO, _ONE = Fraction(0), Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Lookup(Operation):
     symbols: whether x is a OneHot.
     """
 
+    followed: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
 
     table: tuple[Exact, ...]
@@ -50,6 +52,10 @@ class Lookup(Operation):
             [] if x.width == 1 else ["it looks up one lane at a time"]
         )
 
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        entries = [Fraction(v) for v in self.table]
+        return known.interval(_ONE, min(*entries, _ZERO), max(*entries, _ZERO), 1)
+
     def evaluate(self, x: Array) -> Array:
         entries = np.array(self.table, dtype=x.dtype)
         if self.symbols:
@@ -62,6 +68,7 @@ class Lookup(Operation):
 class OneHotOf(Operation):
     """OneHot(n) of an Int; absent where the value is outside 0…n−1."""
 
+    followed: ClassVar[bool] = True
     sees: ClassVar[Sees] = Sees.POINTWISE
 
     n: int
@@ -80,6 +87,13 @@ class OneHotOf(Operation):
         return needs((Int, Bool), "an Int", x) + (
             [] if x.width == 1 else [f"it has {x.width} lanes, and one is needed"]
         )
+
+    @property
+    def alternatives(self) -> int:
+        return self.n
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return known.typed(Bool(stream.width))
 
     def evaluate(self, x: Array) -> Array:
         return (x == np.arange(self.n)).astype(np.int64).astype(x.dtype)
@@ -116,6 +130,12 @@ class Decode(Operation):
     def norm(self) -> int:
         """q = <c, c>."""
         return int(abs(self.words[[0]]).sum())
+
+    def unmet(self, x: Domain) -> str | None:
+        return None if x.bound <= 1 else f"it decodes numbers up to {x.bound}; a codeword has entries −1, 0 and 1"
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        return known.typed(Bool(stream.width))
 
     def evaluate(self, x: Array) -> Array:
         equal = (apply(self.words, x) == self.norm) & ((x * x).sum(axis=-1, keepdims=True) == self.norm)

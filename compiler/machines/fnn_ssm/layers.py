@@ -18,9 +18,9 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.domain import least_unit
 from compiler.language import operations as ops
-from compiler.language.operations.base import shifted
+from compiler.language.operations.exact import shifted
+from compiler.lattice.domain import least_unit
 from compiler.machines.fnn_ssm.filters import (
     NOTHING,
     ONE,

@@ -46,7 +46,7 @@ def _split(output: Stream, values: Values) -> tuple[list[Row], sparse.csr_array]
         distinct, decoder = _distinct(rows, matrix)
         if best is None or len(distinct) < len(best[0]):
             best = distinct, decoder
-        linear = [isinstance(part.operation, ops.Linear) for part in parts]
+        linear = [part.operation.maps is not None for part in parts]
         if not any(linear):
             return best
         matrix = _expanded(parts, matrix)
@@ -59,8 +59,8 @@ def _expanded(parts: tuple[Stream, ...], matrix: sparse.csr_array) -> sparse.csr
     for part in parts:
         columns = sparse.csr_array(matrix[:, start : start + part.width])
         start += part.width
-        operation = part.operation
-        blocks += [columns @ m for m in operation.matrices] if isinstance(operation, ops.Linear) else [columns]
+        maps = part.operation.maps
+        blocks += [columns] if maps is None else [columns @ m for m in maps]
     return ops.exact_matrix(sparse.hstack(blocks, format="csr"))
 
 
@@ -210,15 +210,9 @@ def _embedding(rows: list[Row], circuit: Circuit) -> sparse.csr_array:
     for row in rows:
         column = sparse.csr_array((1, size))
         for value, weight in row.items():
-            operation = value.atom.operation
-            held = (
-                np.ones((1, size))
-                if value is CONSTANT
-                else sparse.csc_array(operation.table)[:, [value.lane]].T
-                if isinstance(operation, ops.Embed)
-                else None
-            )
-            assert held is not None, "only embeddings stand before the first layer"
+            table = np.ones((size, 1)) if value is CONSTANT else value.atom.operation.token_table
+            assert table is not None, "only embeddings stand before the first layer"
+            held = sparse.csc_array(table)[:, [value.lane]].T
             column = column + weight * sparse.csr_array(held)
         columns.append(column)
     table = sparse.vstack(columns).T if columns else np.zeros((size, 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 
 import compiler.gadgets.core  # noqa: F401 (operations that a block computes are known to be such)
 from compiler.analysis.domains import Domains
-from compiler.context import Context
+from compiler.context import Choices, Context
 from compiler.errors import CompileError
+from compiler.formats import FLOAT32
 from compiler.interpreter import interpret, token_ids
 from compiler.language.arguments import instance
 from compiler.language.circuit import Circuit
@@ -20,10 +21,10 @@ from compiler.machines.fnn_ssm.layers import Network
 from compiler.machines.fnn_ssm.lower import lower
 from compiler.machines.fnn_ssm.sizes import PaperSizes, sizes
 from compiler.machines.fnn_ssm.unfold import unfold
-from compiler.passes.check import checked
-from compiler.passes.common import common
+from compiler.passes.common_subexpressions import common_subexpressions
 from compiler.passes.represent import represent
-from compiler.passes.weigh_rules import weigh_rules
+from compiler.passes.rule_weights import rule_weights
+from compiler.run import Run
 from compiler.targets.target import Target
 
 if TYPE_CHECKING:
@@ -88,11 +89,10 @@ class CompiledNetwork:
 def compile_network(circuit: Circuit) -> CompiledNetwork:
     """Lower a circuit to the machine; CompileError with every reason where it cannot express it."""
     instance(circuit, Circuit, "what is compiled", "a Circuit")
-    circuit = checked(circuit)
+    circuit, context = Run().first("checked", circuit, Context.empty(circuit, _Machine(), FLOAT32, None))
     if circuit.alphabet is None:
         raise CompileError([(circuit.output, f"{NAME} embeds tokens, and this circuit reads numbers; use mamba")])
-    context = Context.of(circuit, _Machine(), decides=True)
-    core = common(weigh_rules(circuit, context), context)
-    core = common(represent(core, context), context)
-    core = common(unfold(core, context), context)
+    core, context = circuit, replace(context, choices=Choices(decides=True)).bounding(circuit)
+    for rewriting in (rule_weights, represent, unfold):
+        core, context = common_subexpressions(*rewriting(core, context))
     return CompiledNetwork(circuit, core, context.domains, lower(core, context.domains))

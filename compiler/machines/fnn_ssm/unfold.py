@@ -38,9 +38,9 @@ MOST_KEPT = 1 << 14  # lanes of the writes that a latch keeps
 _FADES = "its filters are cosines over a window, and none of them fades; use mamba or mamba2"
 
 
-def unfold(circuit: Circuit, context: Context) -> Circuit:
+def unfold(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     """The same circuit over Embed, Constant, Linear, Shift, Relu and Cumsum; CompileError with every reason."""
-    rewriter = Rewriter(RULES, context.domains, circuit.alphabet)
+    rewriter = Rewriter(RULES, context.domains.draft(), circuit.alphabet)
     reasons: list[tuple[Stream | None, str]] = []
     for stream in circuit.streams:
         try:
@@ -50,7 +50,7 @@ def unfold(circuit: Circuit, context: Context) -> Circuit:
             rewriter.left(stream)
     if reasons:
         raise CompileError(reasons)
-    return replace(circuit, output=rewriter.core[circuit.output])
+    return replace(circuit, output=rewriter.core[circuit.output]), context.knowing(rewriter.domains)
 
 
 @rule_of(RULES, ops.Embed, ops.Constant, ops.Linear, ops.Emit, ops.Shift, ops.Relu, ops.Cumsum)

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from compiler.analysis.linear_form import ONE, Form, port_form
-from compiler.language import operations as ops
 from compiler.language.stream import Stream
 
 SHORT_WINDOW = (
@@ -85,7 +84,8 @@ class Values:
     def _row(self, value: Value) -> Row:
         if value.lag:
             return {self.at(value.atom, value.lane): 1.0}
-        if isinstance(value.atom.operation, (ops.Relu, ops.Cumsum)):
+        operation = value.atom.operation
+        if operation.rectifies or operation.accumulates:
             return self.rows_of(value.atom.inputs[0])[value.lane]
         return {}
 
@@ -93,11 +93,11 @@ class Values:
         """DELAY or SUM for what a convolution computes."""
         if value.lag:
             return DELAY
-        return SUM if isinstance(value.atom.operation, ops.Cumsum) else None
+        return SUM if value.atom.operation.accumulates else None
 
 
 def is_relu(value: Value) -> bool:
-    return not value.lag and isinstance(value.atom.operation, ops.Relu)
+    return not value.lag and value.atom.operation.rectifies
 
 
 def stages(values: Values, max_length: int) -> dict[Value, int]:

@@ -1,4 +1,4 @@
-"""Pass 3, represent: rewrite every operation in the few that a block computes.
+"""Represent: rewrite every operation in the few that a block computes.
 
 After this pass a circuit holds only sources (Embed, Constant), Linear, Shift, Relu,
 Multiply, Cumsum, Latch, GateSum and additive MemoryRead, and every value that is stored
@@ -33,16 +33,15 @@ from compiler.passes.represent.rewriter import Rewriter, Rules
 RULES: Rules = {**arithmetic.RULES, **flags.RULES, **thresholds.RULES, **memories.RULES, **digits.RULES}
 
 
-def represent(circuit: Circuit, context: Context, masks: MaskFolding | None = None, apart: bool = False) -> Circuit:
-    """The same circuit over the core operations; `context.domains` learns the domains of the new streams.
+def represent(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
+    """The same circuit over the core operations, and the context with the domains of the new streams.
 
-    masks: folds conditions into what they mask; None: each conjunction is a rectifier of its own.
-    apart: the keys of memories, too, are 0 where nothing is written, so that they leave the values of others alone
-        (`passes.direct_sums`).
+    CompileError also where masks are to be folded for their own sake, and there is none to fold.
     """
-    rewriter = Rewriter(
-        RULES, context.domains, circuit.alphabet, masks, apart, context.decides, context.target.step == "linear"
-    )
+    domains, choices = context.domains.draft(), context.choices
+    masks = MaskFolding(context, domains) if choices.folds_masks else None
+    bends = context.target.step == "linear"  # whether ramps can decide a step in the block that makes them
+    rewriter = Rewriter(RULES, domains, circuit.alphabet, masks, choices.apart, choices.decides, bends)
     reasons = []
     for stream in circuit.streams:
         try:
@@ -55,4 +54,6 @@ def represent(circuit: Circuit, context: Context, masks: MaskFolding | None = No
     reasons = [(stream, reason) for stream, reason in reasons if stream in still_read]
     if reasons:
         raise CompileError(reasons)
-    return replace(circuit, output=output)
+    if masks is not None and not masks.any and not choices.apart:
+        raise CompileError([(circuit.output, "it is made of no conjunction that would be ready a block earlier")])
+    return replace(circuit, output=output), context.knowing(domains)

@@ -34,8 +34,8 @@ def _position(rewriter: Rewriter, operation: ops.Position, *inputs: Stream) -> S
 
 @rule_of(RULES, ops.Shift)
 def _shift(rewriter: Rewriter, operation: ops.Shift, x: Stream) -> Stream:
-    if isinstance(x.operation, ops.Shift):
-        return rewriter.delayed(x.inputs[0], operation.k + x.operation.k)
+    if x.operation.delay is not None:
+        return rewriter.delayed(x.inputs[0], operation.k + x.operation.delay)
     return rewriter.delayed(x, operation.k)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from compiler.analysis.domain import Domain, power_of_two
 from compiler.language import operations as ops
 from compiler.language.lanes import repeated, tiled
 from compiler.language.stream import Stream
-from compiler.passes.conditions import need_flags, need_one_hot
+from compiler.lattice.domain import Domain, power_of_two
+from compiler.lowering.conditions import need_flags, need_one_hot
 from compiler.passes.represent.rewriter import Rewriter, Rules, rule_of
 from compiler.passes.represent.stored import storable
 

@@ -8,7 +8,7 @@ from compiler.analysis.linear_form import constant_levels, linear_form
 from compiler.language import operations as ops
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool
-from compiler.passes.conditions import need_flags, need_one_hot
+from compiler.lowering.conditions import need_flags, need_one_hot
 from compiler.passes.represent.rectifiers import masked
 from compiler.passes.represent.rewriter import Rewriter, Rules, rule_of
 

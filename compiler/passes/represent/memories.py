@@ -10,7 +10,7 @@ from compiler.language import operations as ops
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool
 from compiler.language.words import concatenate
-from compiler.passes.conditions import need_flags, need_one_hot, need_whole
+from compiler.lowering.conditions import need_flags, need_one_hot, need_whole
 from compiler.passes.represent.rectifiers import masked, step
 from compiler.passes.represent.rewriter import Rewriter, Rules, rule_of
 from compiler.passes.represent.stored import ramps_apart, storable

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from compiler.analysis.domain import power_of_two
 from compiler.analysis.domains import Domains
 from compiler.analysis.domains.linear import difference_within, interval_within
 from compiler.analysis.linear_form import linear_form
@@ -15,7 +14,8 @@ from compiler.exactness.saturation import rising_count
 from compiler.language import operations as ops
 from compiler.language.lanes import placed
 from compiler.language.stream import Stream, constant
-from compiler.passes.conditions import need_gap
+from compiler.lattice.domain import power_of_two
+from compiler.lowering.conditions import need_gap
 
 if TYPE_CHECKING:  # its rules call these
     from compiler.passes.represent.rewriter import Rewriter

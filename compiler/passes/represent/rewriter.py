@@ -7,13 +7,14 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from compiler.analysis.domains import Domains
+from compiler.analysis.domains import DomainsDraft
 from compiler.analysis.linear_form import ONE
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
+from compiler.language.operations import LaneWise
 from compiler.language.stream import Stream, constant, standing_for
 from compiler.passes.fold_masks import MaskFolding
-from compiler.passes.lane_by_lane import EACH, only_lanes
+from compiler.passes.lane_by_lane import only_lanes
 from compiler.passes.logic import Logic
 from compiler.passes.represent.token_tables import TokenTables, shifted
 
@@ -38,7 +39,7 @@ class Rewriter:
     def __init__(
         self,
         rules: Mapping[type[ops.Operation], Rule],
-        domains: Domains,
+        domains: DomainsDraft,
         alphabet: Alphabet | None,
         fold: MaskFolding | None = None,
         apart: bool = False,
@@ -69,7 +70,7 @@ class Rewriter:
 
     def _without_zeros(self, stream: Stream) -> Stream:
         """The stream, of which lanes that bounds say are 0 are not computed; a product by 0 reads no other operand."""
-        bounds, one_by_one = self.domains.of(stream).bounds, type(stream.operation) in EACH
+        bounds, one_by_one = self.domains.of(stream).bounds, stream.operation.lane_wise is LaneWise.EACH
         lanes = np.flatnonzero(bounds)
         if not stream.inputs or len(lanes) == len(bounds):
             return stream

@@ -36,8 +36,8 @@ def storable(domains: Domains, value: Stream) -> tuple[Restored, Stream]:
     lanes = sum(atom.width for atom, _, _ in bases)
     if signed and plain and 0 < lanes <= 2 * value.width:
         stored = [shifted(atom, lag) for atom, lag, _ in bases]
-        if any(isinstance(s.operation, ops.Relu) for s in stored):  # then the block that stores them computes all
-            stored = [s if isinstance(s.operation, ops.Relu) else s.relu() for s in stored]
+        if any(s.operation.rectifies for s in stored):  # then the block that stores them computes all
+            stored = [s if s.operation.rectifies else s.relu() for s in stored]
         back = sparse.hstack([matrix for _, _, matrix in bases], format="csr")
         return _restorer(back), stored[0] if len(stored) == 1 else concatenate(*stored)
     if signed:

@@ -13,7 +13,7 @@ from compiler.language import operations as ops
 from compiler.language.lanes import placed, repeated, repeats_added
 from compiler.language.stream import Stream, constant
 from compiler.language.types import OneHot
-from compiler.passes.conditions import need_whole
+from compiler.lowering.conditions import need_whole
 from compiler.passes.represent.rectifiers import step
 from compiler.passes.represent.rewriter import Rewriter, Rules, rule_of
 

@@ -10,13 +10,13 @@ from scipy import sparse
 
 from compiler.analysis.domains import Domains
 from compiler.analysis.exact_matrices import EXACT, exact_float, exact_rows, product, total
-from compiler.analysis.units import array_unit
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
 from compiler.language.graph import inputs_first
 from compiler.language.operations import Sees
 from compiler.language.stream import Stream
 from compiler.language.types import Type
+from compiler.lattice.units import array_unit
 
 _LARGEST_DENSE_TABLE = 1 << 25
 
@@ -44,7 +44,7 @@ class TokenTables:
         operation = stream.operation
         if operation.sees is not Sees.POINTWISE or not operation.foldable:
             return None
-        lags = {s.operation.k if isinstance(s.operation, ops.Shift) else 0 for s in inputs}
+        lags = {s.operation.delay or 0 for s in inputs}
         if len(lags) != 1 or (lags != {0} and not operation.zero_preserving):
             return None
         (lag,) = lags
@@ -56,14 +56,14 @@ class TokenTables:
 
     def window(self, stream: Stream) -> tuple[sparse.csr_array | None, int]:
         """(table, lag) of a stream that is a function of one token, k positions back."""
-        if isinstance(stream.operation, ops.Shift):
-            return self.table(stream.inputs[0]), stream.operation.k
+        if stream.operation.delay is not None:
+            return self.table(stream.inputs[0]), stream.operation.delay
         return self.table(stream), 0
 
     def masked(self, port: Stream, flag: sparse.csr_array) -> Stream:
         """A function of one token where a flag (vocabulary × 1) of that token holds; a linear map stays one."""
         operation = port.operation
-        if isinstance(operation, ops.Linear) and len(port.inputs) == 1:
+        if operation.maps and len(port.inputs) == 1:
             return Stream(operation, (self.masked(port.inputs[0], flag),), port.name)
         table = self.table(port)
         assert table is not None, "only functions of one token are masked"
@@ -76,20 +76,20 @@ class TokenTables:
     def _table(self, stream: Stream) -> sparse.csr_array | None:
         """The table, from those of the inputs."""
         operation = stream.operation
-        if isinstance(operation, ops.Embed):
-            return operation.table
+        if operation.token_table is not None:
+            return operation.token_table
         if operation.sees is Sees.PAST:
             return None
         known = [table for s in stream.inputs if (table := self._tables[s]) is not None]
         if not known:
             return None  # no inputs, or none of a token
-        if any(self._tables[s] is None and not isinstance(s.operation, ops.Constant) for s in stream.inputs):
+        if any(self._tables[s] is None and s.operation.constants is None for s in stream.inputs):
             return None
         size = known[0].shape[0]
         operands = [self._operand(s, size) for s in stream.inputs]
-        if isinstance(operation, ops.Linear):
-            return total([product(t, sparse.csr_array(m.T)) for t, m in zip(operands, operation.matrices, strict=True)])
-        if isinstance(operation, ops.And):
+        if operation.maps:
+            return total([product(t, sparse.csr_array(m.T)) for t, m in zip(operands, operation.maps, strict=True)])
+        if operation.conjunction:
             return ops.exact_matrix(operands[0].multiply(operands[1]))
         if max(s.width for s in (*stream.inputs, stream)) * size > _LARGEST_DENSE_TABLE:
             return None
@@ -108,8 +108,8 @@ class TokenTables:
         return exact_rows(stream.operation.evaluate(*(np.vectorize(Fraction, otypes=[object])(a) for a in arrays))[0])
 
     def _operand(self, stream: Stream, size: int) -> sparse.csr_array:
-        if isinstance(stream.operation, ops.Constant):
-            return ops.exact_matrix(np.tile([exact_float(v) for v in stream.operation.values], (size, 1)))
+        if stream.operation.constants is not None:
+            return ops.exact_matrix(np.tile([exact_float(v) for v in stream.operation.constants], (size, 1)))
         table = self._tables[stream]
         assert table is not None, "the caller has seen to it"
         return table

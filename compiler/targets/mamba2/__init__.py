@@ -34,17 +34,15 @@ class Mamba2(Target):
     def in_groups(self, n_groups):
         return self if n_groups == self.n_groups else Mamba2(n_groups)
 
-    def rewrite(self, stream, inputs, fitter):
-        if isinstance(stream.operation, ops.Dot):
-            return sum_of_products(inputs, fitter)
-        if not isinstance(stream.operation, ops.MemoryRead):
-            return None
+    def _signed_memory(self, stream, inputs, fitter):
         value, key, query = inputs
         if min(fitter.domains.of(s).lo for s in (key, query)) >= 0:
             return None
         from compiler.targets.mamba2.signed_keys import signed_memory
 
         return fitter.fitted_parts(signed_memory(value, key, query))
+
+    rewritings = {ops.Dot: sum_of_products, ops.MemoryRead: _signed_memory}
 
     def verify(self, block):
         refuse(self.name, self._without_place(block))

@@ -17,6 +17,7 @@ from compiler.layout import Emission, Layout
 from compiler.targets.family import (
     Config,
     Family,
+    Printer,
     Shape,
     checked_size,
     common_arguments,
@@ -80,18 +81,16 @@ class Mamba2Family(Family):
         fits = [p for p in HEAD_DIMS if all(padded_channels(part, p) + 2 * p <= group for part in parts)]
         return sorted(fits, key=lambda headdim: inner // headdim % KERNEL_WIDTH != 0)
 
-    def mixer(self, block, size, one, bounds, format):
+    def mixer(self, printer, block, size, one, bounds, format):
         """Each group is a Mamba-2 of one group whose gated norm its own ballast makes the identity."""
         parts = shares(block, size.ngroups)
         if len(parts) > 1 and (block.channels.skip[block.channels.writes] < 0).any():
             raise CompileError([(None, "with n_groups > 1 a state may exceed what it and a negative D add up to")])
-        return place([self._share(part, size.share, one, bounds, format) for part in parts], size)
+        return place([self._share(printer, part, size.share, one, bounds, format) for part in parts], size)
 
-    def _share(self, block, size, one, bounds, format) -> Emission:
-        from compiler.targets import target_of
-
+    def _share(self, printer: Printer, block, size, one, bounds, format) -> Emission:
         (wider,), (ballast,) = with_norm_ballast([block], one, size.d_inner, bounds, format)
-        lanes, printer = np.arange(len(block.lanes)), target_of(self.printer)
+        lanes = np.arange(len(block.lanes))
         emission = printer.printed(wider, size, lanes, lanes)
         seats = printer.seats(wider, size)[: len(block.channels.names)]
         weight = torch.zeros(size.d_inner)

@@ -30,6 +30,7 @@ import numpy as np
 from compiler.analysis.linear_form import linear_form
 from compiler.language import operations as ops
 from compiler.language.graph import operation_of
+from compiler.language.operations import Source
 from compiler.language.stream import Stream
 from compiler.language.types import Bool
 from compiler.language.words import concatenate
@@ -96,7 +97,7 @@ def _token_lanes(stream: Stream) -> tuple[Stream, int] | None:
     if len(form) != 1:
         return None
     ((atom, lag),) = form
-    return (atom, lag) if isinstance(atom.operation, ops.Embed) else None
+    return (atom, lag) if atom.operation.source is Source.TOKEN else None
 
 
 def _codes(stream: Stream) -> np.ndarray:

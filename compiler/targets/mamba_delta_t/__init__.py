@@ -37,24 +37,20 @@ class MambaDeltaTTarget(Target):
     }
     gadgets = {ops.MemoryRead: ColumnMemory()}
 
-    def rewrite(self, stream, inputs, fitter):
-        operation = stream.operation
-        if isinstance(operation, ops.Dot):
-            return sum_of_products(inputs, fitter)
-        if isinstance(operation, ops.Cumsum):
-            return Stream(ops.MemoryRead("sum"), (fitter.written(inputs[0]), ONE, ONE), stream.name)
-        if isinstance(operation, ops.Latch):
-            value, when = inputs
-            return (
-                self._bank(stream, value, when, fitter)
-                if when.width > 1
-                else self._column_latch(stream, operation, value, when, ONE, fitter)
-            )
-        if isinstance(operation, ops.GateSum):  # the gate of a bank is the query of one memory; its latches go unread
-            bank = stream.inputs[0]
-            value, when = (fitter.fitted[s] for s in bank.inputs)
-            return self._column_latch(stream, operation_of(bank, ops.Latch), value, when, inputs[1], fitter)
-        return None
+    def _running_sum(self, stream, inputs, fitter):
+        return Stream(ops.MemoryRead("sum"), (fitter.written(inputs[0]), ONE, ONE), stream.name)
+
+    def _latches(self, stream, inputs, fitter):
+        value, when = inputs
+        if when.width > 1:
+            return self._bank(stream, value, when, fitter)
+        return self._column_latch(stream, stream.operation, value, when, ONE, fitter)
+
+    def _opened_bank(self, stream, inputs, fitter):
+        """The gate of a bank is the query of one memory; its latches go unread."""
+        bank = stream.inputs[0]
+        value, when = (fitter.fitted[s] for s in bank.inputs)
+        return self._column_latch(stream, operation_of(bank, ops.Latch), value, when, inputs[1], fitter)
 
     def _bank(self, stream, value, when, fitter):
         """Latches of several flags, side by side: every channel has every column, so those that forget take a block
@@ -78,9 +74,17 @@ class MambaDeltaTTarget(Target):
         policy = "last" if latch.forgets else "sum"
         return Stream(ops.MemoryRead(policy), (fitter.written(value), flags, fitter.within_reach(query)), stream.name)
 
+    rewritings = {
+        ops.Dot: sum_of_products,
+        ops.Cumsum: _running_sum,
+        ops.Latch: _latches,
+        ops.SumWhere: _latches,
+        ops.GateSum: _opened_bank,
+    }
+
     def misfits(self, circuit):
         for s in circuit.streams:
-            if isinstance(s.operation, ops.Latch):
+            if s.operation.latches:
                 yield (
                     s,
                     f"{self.name} keeps each latch of a bank in a block of its own, as every channel has every column: "

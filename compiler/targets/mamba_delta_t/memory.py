@@ -7,10 +7,10 @@ import numpy as np
 from compiler.exactness.levels import GATE, OFF, ON
 from compiler.gadgets.memory import OuterProductMemory
 from compiler.gadgets.parts import column_entries, columns_of, places, targets
-from compiler.ir.builder import BlockBuilder
 from compiler.language import operations as ops
 from compiler.language.graph import operation_of
 from compiler.language.stream import Stream
+from compiler.lowering.builder import BlockBuilder
 
 
 class ColumnMemory(OuterProductMemory):

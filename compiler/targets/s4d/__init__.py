@@ -33,15 +33,12 @@ class S4D(Target):
     }
     printed_by = ("mamba", "s4d")
 
-    def rewrite(self, stream, inputs, fitter):
-        if isinstance(stream.operation, ops.Dot):
-            return sum_of_products(inputs, fitter)
-        if isinstance(stream.operation, ops.MemoryRead):
-            return self._gated_sums(stream, inputs, fitter)
-        if isinstance(stream.operation, ops.Latch):
-            value, when = inputs
-            return latches_without_erasure(stream.operation, value, when, fitter)
-        if isinstance(stream.operation, ops.GateSum) and not isinstance(inputs[0].operation, ops.Cumsum):
+    def _latches(self, stream, inputs, fitter):
+        value, when = inputs
+        return latches_without_erasure(stream.operation, value, when, fitter)
+
+    def _bank(self, stream, inputs, fitter):
+        if not inputs[0].operation.accumulates:
             raise NotImplementedError(f"{self.name} has no lowering of latch: {_NOTHING_ERASES}")
         return None
 
@@ -62,6 +59,14 @@ class S4D(Target):
         cell = domains.cell_bound(stream)
         domains.bounded(sums, np.full(sums.width, float(cell)))
         return Stream(ops.GateSum(), (sums, fitter.landed(query)))
+
+    rewritings = {
+        ops.Dot: sum_of_products,
+        ops.MemoryRead: _gated_sums,
+        ops.Latch: _latches,
+        ops.SumWhere: _latches,
+        ops.GateSum: _bank,
+    }
 
     def verify(self, block):
         refuse(self.name, self._without_place(block))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +29,7 @@ from constructions.experiments.names import ONE_RUN, WHAT, Item
 from constructions.experiments.page import page
 from constructions.experiments.polynomials import OnPolynomialS6
 from constructions.experiments.selectivity import KEPT, LENGTHS, SIZES, coded, keep_table
+from constructions.experiments.table_files import escaped
 from constructions.pictures.state_history import state_history
 from constructions.polynomials.polynomial_expression import parse_polynomial
 from constructions.selectivity.mqar import MQAR
@@ -92,11 +95,26 @@ def test_what_is_built_and_trained_is_told_kept_and_drawn(tiny, monkeypatch, tmp
 
     monkeypatch.setattr(experiments, "run", lambda *asked: pytest.fail("what is kept is run again"))
     monkeypatch.setattr(console, "width", 80)
-    assert reproduced(monkeypatch, *options, "--page", str(tmp_path / "page.md")) == 0
+    tables = ("--csv", str(tmp_path / "table.csv"), "--latex", str(tmp_path / "table.tex"))
+    assert reproduced(monkeypatch, *options, *tables, "--page", str(tmp_path / "page.md")) == 0
     told = capsys.readouterr().out
     assert max(map(len, told.splitlines())) <= 80 and "wider" in told and "cannot (≤ 75 %)" in told
     written = (tmp_path / "page.md").read_text("utf-8")
     assert written == page(KeptRows(tmp_path / "kept.json")) and "## What was trained" in written
+
+    (shown,) = re.findall(r"^\| model .*?(?=\n\n)", written, re.DOTALL | re.MULTILINE)
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in shown.splitlines()]
+    with (tmp_path / "table.csv").open(encoding="utf-8", newline="") as table:
+        assert list(csv.reader(table)) == [cells[0], *cells[2:]]
+    latex = (tmp_path / "table.tex").read_text("utf-8")
+    assert latex.count(r" \\") == len(cells) - 1 and r"$\kappa$ 2 V 3" in latex and r"(MQAR" not in latex
+    assert all(line.count("&") == len(cells[0]) - 1 for line in latex.splitlines() if line.endswith(r"\\"))
+
+
+def test_latex_reads_every_sign_as_itself():
+    assert escaped("a_b & 50 % {κ} \\ ≤ 3·4") == r"a\_b \& 50 \% \{$\kappa$\} \textbackslash{} $\le$ 3$\cdot$4"
+    text = "".join(str(row) for name in PAPERS for row in KeptRows(DOCS / "experiments.json").of(name))
+    assert escaped("".join(set(text))).isascii(), "pdflatex stops at a letter that it does not know"
 
 
 def test_items_are_listed(monkeypatch, capsys):

@@ -31,7 +31,10 @@ from constructions.checkpoints.guarantee import proof_of
 from constructions.command.prove import PROOF, prove
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.mqar import MQAR
-from tests.artifact.hostile import VALUES, _built_once, files_of, reseal, verdict
+from tests.artifact.hostile.built_once import built_once
+from tests.artifact.hostile.damage import VALUES
+from tests.artifact.hostile.originals import files_of, reseal
+from tests.artifact.hostile.verdict import verdict
 from verify.checker.check import check
 
 Place = tuple[dict | list, Any]
@@ -84,7 +87,7 @@ def run(cases: Iterable[int]) -> tuple[Counter, list[str]]:
     """(what became of the cases, a line for each that broke the rule); the same number, the same case."""
     counts: Counter = Counter()
     broken = []
-    with tempfile.TemporaryDirectory() as folder, _built_once():
+    with tempfile.TemporaryDirectory() as folder, built_once():
         originals = make(Path(folder))
         told = {good: check(good).lines() for good in originals}
         for case in cases:

@@ -51,6 +51,7 @@ def test_accepts_what_was_saved_and_the_text_files_that_transformers_writes(save
 GENERATION = [
     {"do_sample": True},
     {"eos_token_id": 3},
+    {"eos_token_id": 4.0},
     {"eos_token_id": [4, 3]},
     {"eos_token_id": None},
     {"pad_token_id": 0},

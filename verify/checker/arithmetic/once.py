@@ -10,7 +10,7 @@ from itertools import permutations
 
 from verify.checker.values.bounds import bounds, largest, values_of
 from verify.checker.values.tables import Ramp
-from verify.checker.values.values import ZERO, Root, Value, World, constant, kept, multiple, normalised
+from verify.checker.values.values import ZERO, Root, Value, World, constant, kept, multiple
 from verify.checker.values.windows import TooLarge, ends_of, is_window, join, letters_of, reach
 
 _MOST_WRITES = 64
@@ -70,7 +70,7 @@ def _grown(world: World, memory: Root, drives: Value, column: Value) -> Fraction
     least_column = None if column.constant else _least_positive(world, column)
     if least_column is None:
         return None
-    size, shape = normalised(column)
+    size, shape = column.normalised
     for held in _memories(world, memory):
         least, least_w = _least_positive(world, held.gate), _least_positive(world, held.w)
         if shape.key in held.twice and least is not None and least_w is not None:
@@ -114,7 +114,7 @@ def _twice(world: World, columns: tuple[tuple[Value, Value], ...]) -> dict[str, 
     found: dict[str, Fraction] = {}
     for b, c in columns:
         if not (b.constant or c.constant):
-            (beta, b_shape), (gamma, c_shape) = normalised(b), normalised(c)
+            (beta, b_shape), (gamma, c_shape) = b.normalised, c.normalised
             if b_shape.key == c_shape.key and bounds(world, b)[0] >= 0 and bounds(world, c)[0] >= 0:
                 found.setdefault(b_shape.key, beta * gamma)
     return found

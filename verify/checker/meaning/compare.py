@@ -16,7 +16,7 @@ from verify.checker.meaning.relations import relations
 from verify.checker.meaning.told import differing, unread
 from verify.checker.values.bounds import tight
 from verify.checker.values.exact import held
-from verify.checker.values.values import Value, World, combine, constant, normalised
+from verify.checker.values.values import Value, World, combine, constant
 from verify.checker.values.windows import TooLarge, exact_float, exact_product
 
 _MOST_ENTRIES = 1 << 23
@@ -84,7 +84,7 @@ def _columns_of_the_difference(
             place, scale = np.zeros(len(lanes), np.int64), np.zeros(len(lanes))
             for i in set(matrix.cols.tolist()):
                 if not lanes[i].zero:
-                    factor, shape = (lanes[i].const, constant(1)) if lanes[i].constant else normalised(lanes[i])
+                    factor, shape = (lanes[i].const, constant(1)) if lanes[i].constant else lanes[i].normalised
                     if shape.key not in basis:
                         basis[shape.key] = len(shapes)
                         shapes.append(shape)

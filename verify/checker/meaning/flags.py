@@ -22,7 +22,6 @@ from verify.checker.values.values import (
     constant,
     divided,
     normal,
-    normalised,
     of_root,
 )
 from verify.checker.values.windows import is_window
@@ -69,7 +68,7 @@ def behind_one_flag(world: World, shape: Value) -> Iterator[tuple[Value, Value]]
     """(v, the rest of the shape) with v all that one flag is a factor of, as one product with it."""
     for place, component in shape.ramps.items():
         own = Value(ZERO, {place: component})
-        weight, flag = normalised(own)
+        weight, flag = own.normalised
         if values_of(world, flag) != (Fraction(0), ONE):
             continue
         held, factor = [(ONE, own)], [(weight, constant(1))]

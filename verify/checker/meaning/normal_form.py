@@ -35,7 +35,6 @@ from verify.checker.values.values import (
     kept,
     later,
     multiple,
-    normalised,
     of_root,
 )
 from verify.checker.values.windows import (
@@ -260,7 +259,7 @@ class Meaning:
                 if root.kind == "memory" and piece.linear and not place[1] and len(root.parts[2]) <= _MOST_COLUMNS:
                     found += self.expanded(columns_apart(self.world, root, piece.slopes[0]))
                 else:
-                    scale, shape = normalised(Value(ZERO, {place: piece}))
+                    scale, shape = Value(ZERO, {place: piece}).normalised
                     found.append((scale, (shape,)))
         pure = combine([(ONE, part) for part in levels], const)
         return [*([] if pure.zero else [(ONE, (pure,))]), *found]

@@ -208,10 +208,13 @@ def read_copy(claim: dict, names: Names) -> Stated[Asking]:
     if form == "pointer":
         asking = names.numbered("@", 1)
         place[asking] = np.arange(len(asking))
-        said = f"at each of {names.shown(asking)}: the letter of {text} at this place, from 1 on"
+        said = f"at each of {names.shown(asking)}: the one of {text} so far with this number, from 1 on"
     elif form == "place":
         asking = _with_places(names, copied, says_as, place)
-        said = f"at each of {names.shown(asking)}, which are {text} with a place: the letter at this place, from 1 on"
+        said = (
+            f"at each of {names.shown(asking)}, which are {text} with a place: the one of them so far with this "
+            "number, from 1 on"
+        )
     else:
         raise ValueError(f"form = {form!r}")
     kinds = kinds_of(names, {TEXT: copied, POINTER: asking})
@@ -237,7 +240,8 @@ def read_selective_copy(claim: dict, names: Names) -> Stated[Asking]:
 
 def _written(names: Names, copied: np.ndarray, noise: Sequence[int] = ()) -> Stated[Asking]:
     end, bar = names.one(TEXT_END), names.one(TEXT_BAR)
-    says = f"behind {TEXT_BAR!r}: the letters of {names.shown(copied)} before it in their order, then {TEXT_END!r}"
+    text = names.shown(copied)
+    says = f"behind the first {TEXT_BAR!r}: the letters of {text} before it in their order, then {TEXT_END!r}"
     kinds = kinds_of(names, {TEXT: copied, BAR: [bar], END: [end]})
     return Stated(Written(kinds, end), says, TEXT_END, known(kinds, noise))
 

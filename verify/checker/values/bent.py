@@ -23,7 +23,6 @@ from verify.checker.values.values import (
     divided,
     divisor_of,
     normal,
-    normalised,
     of_root,
     scaled,
 )
@@ -102,7 +101,7 @@ def product(world: World, a: Value, b: Value) -> Value:
             xs = range(f.xs[0], f.xs[-1] + 1)
             start = tuple(x * y for x, y in zip(f.start, g.start, strict=True))
             return normal({key: Ramp(xs, [f.at(x) * g.at(x) for x in xs], start)}, ZERO)
-    scale, a = normalised(a)
+    scale, a = a.normalised
     unit = Fraction(2) ** (a.unit + b.unit)
     root = world.met("product", (unit**-1, a, b)) or _product_root(world, a, b, unit)
     return of_root(root, unit * scale)

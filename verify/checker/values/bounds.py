@@ -25,7 +25,6 @@ from verify.checker.values.values import (
     kept,
     later,
     multiple,
-    normalised,
     of_root,
     scaled,
     tighter,
@@ -89,7 +88,7 @@ def upright(world: World, value: Value) -> tuple[Fraction, Value]:
     """(scale, shape) with value = scale · shape: the same shape for proportional values, ≥ 0 where it has one sign."""
     if value.constant:
         return value.const, constant(1)
-    scale, shape = normalised(value)
+    scale, shape = value.normalised
     return (scale, shape) if bounds(world, shape)[1] > 0 else (-scale, scaled(shape, Fraction(-1)))
 
 
@@ -102,7 +101,7 @@ def _folded(world: World, value: Value) -> Iterator[Value]:
             if shape.terms.keys() <= value.terms.keys():
                 places = tuple(shape.terms)
                 part = parts.setdefault(places, Value(ZERO, {place: value.terms[place] for place in places}))
-                (scale, own), (per, alone) = normalised(part), normalised(shape)
+                (scale, own), (per, alone) = part.normalised, shape.normalised
                 if own.key == alone.key:
                     weight = scale / per
                     yield combine([(Fraction(1), value), (-weight, shape), (weight, of_root(form, Fraction(1)))])

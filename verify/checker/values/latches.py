@@ -19,7 +19,6 @@ from verify.checker.values.values import (
     constant,
     kept,
     multiple,
-    normalised,
     of_root,
 )
 
@@ -28,7 +27,7 @@ def latch(world: World, value: Value, flag: Value) -> Value:
     """The value at the last position where the flag was 1, 0 before (lemma of latches)."""
     if value.zero or (flag.constant and flag.const == 1):
         return value
-    scale, shape = (value.const, constant(1)) if value.constant else normalised(value)
+    scale, shape = (value.const, constant(1)) if value.constant else value.normalised
     unit = Fraction(2) ** shape.unit
     lo, hi = bounds(world, shape)
     found = values_of(world, shape)

@@ -105,7 +105,7 @@ class Value:
 
     @cached_property
     def normalised(self) -> tuple[Fraction, Value]:
-        """See `normalised`."""
+        """(scale, shape) with value = scale · shape, the same shape for proportional values that are not constant."""
         scale = divisor_of(self)
         return scale, divided(self, scale)
 
@@ -300,11 +300,6 @@ def _sign(component: Component) -> int:
     if len(nonzero):
         return 1 if nonzero[0] > 0 else -1
     return 1 if next((s for s in component.start if s), 1) > 0 else -1
-
-
-def normalised(value: Value) -> tuple[Fraction, Value]:
-    """(scale, shape) with value = scale · shape, the same shape for proportional values that are not constant."""
-    return value.normalised
 
 
 def divided(value: Value, divisor: Fraction) -> Value:

@@ -1,4 +1,4 @@
-"""Pass 2, weigh rules: the weights of rules over scores, from what the scores are proved to be.
+"""Rule weights: each rule over scores gets a weight that wins, from the bounds of the scores.
 
 A rule for token r must beat every score: W > max_j high_j − low_r, over all positions of all sequences. The least power
 of two above that, taken 2^(n − 1 − i) times for rule i of n, is a weight that every format holds.
@@ -9,27 +9,27 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from compiler.analysis.domain import Domain, power_of_two
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import operation_of, rebuilt
 from compiler.language.stream import Stream, standing_for
-from compiler.passes.conditions import need_flags
+from compiler.lattice.domain import Domain, power_of_two
+from compiler.lowering.conditions import need_flags
 
 
-def weigh_rules(circuit: Circuit, context: Context) -> Circuit:
+def rule_weights(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     """The same circuit, its rules as linear maps of their flags; itself where there are none."""
-    if not any(isinstance(s.operation, ops.Decide) for s in circuit.streams):
-        return circuit
+    if not any(s.operation.ranks for s in circuit.streams):
+        return circuit, context
     kept: dict[Stream, Stream] = {}
     for stream in circuit.streams:
         inputs = tuple(kept[s] for s in stream.inputs)
-        decides = isinstance(stream.operation, ops.Decide)
+        decides = stream.operation.ranks
         with standing_for(stream):
             kept[stream] = _weighed(stream, inputs, context) if decides else rebuilt(stream, inputs)
-    return replace(circuit, output=kept[circuit.output])
+    return replace(circuit, output=kept[circuit.output]), context
 
 
 def _weighed(stream: Stream, inputs: tuple[Stream, ...], context: Context) -> Stream:

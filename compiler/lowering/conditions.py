@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from compiler.analysis.domain import power_of_two
 from compiler.analysis.domains import Domains
 from compiler.analysis.least_size import least_size
 from compiler.language.stream import Stream
+from compiler.lattice.domain import power_of_two
 
 _WIDEST = 1 << 16  # sizes of a real number that is compared, in its gap: beyond, its rounding counts
 

@@ -1,4 +1,4 @@
-"""Pass 2, common: equal operations with equal attributes on equal inputs are one stream.
+"""Common subexpressions: equal operations with equal attributes on equal inputs become one stream.
 
 What is written twice is then computed once, and memories whose keys are equal share their columns and a block.
 """
@@ -15,16 +15,17 @@ from compiler.context import Context
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import rebuilt
+from compiler.language.operations import Source
 from compiler.language.stream import Stream
 
 
-def common(circuit: Circuit, context: Context) -> Circuit:
+def common_subexpressions(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     """The same circuit with each stream once; the streams of the circuit as written are not changed.
 
     A bank behind a gate is one operation with it and has no lanes of its own, so it is shared with other gates only.
     """
-    behind_gates = {s.inputs[0] for s in circuit.streams if isinstance(s.operation, ops.GateSum)}
-    prints = _Fingerprints()
+    behind_gates = {s.inputs[0] for s in circuit.streams if s.operation.opens_bank}
+    prints, domains = _Fingerprints(), context.domains.draft()
     kept: dict[Stream, Stream] = {}
     known: dict[tuple, Stream] = {}
     for stream in circuit.streams:
@@ -34,9 +35,9 @@ def common(circuit: Circuit, context: Context) -> Circuit:
             known[key] = rebuilt(stream, inputs)
         kept[stream] = known[key]
         if kept[stream] is not stream:
-            context.domains.meet(kept[stream], context.domains.of(stream))
+            domains.meet(kept[stream], domains.of(stream))
     output = kept[circuit.output]
-    return circuit if output is circuit.output else replace(circuit, output=output)
+    return (circuit if output is circuit.output else replace(circuit, output=output)), context.knowing(domains)
 
 
 class _Fingerprints:
@@ -47,7 +48,7 @@ class _Fingerprints:
 
     def of(self, operation: ops.Operation) -> Hashable:
         names = {f.name for f in fields(operation)}
-        if isinstance(operation, ops.Numbers) or set(vars(operation)) - names:
+        if operation.source is Source.NUMBERS or set(vars(operation)) - names:
             return id(operation)  # an input is no other input; what hides attributes is only itself
         print_ = (type(operation), *(self._value(getattr(operation, f.name)) for f in fields(operation)))
         try:

@@ -7,14 +7,14 @@ float64 can have rounded. So a bound is never too small, and it is sharp whereve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import inf
 
 import numpy as np
 
-from compiler.analysis.units import array_units, float_unit
+from compiler.lattice.units import array_units, float_unit
 
 _FEW = 16  # numbers, which are looked at sooner one by one
 EXACT = 2.0**53 * (1 - 2.0**-20)  # the factor covers the rounding of what is compared with it
@@ -152,3 +152,13 @@ def power_of_two(bound: Fraction) -> Fraction:
         return Fraction(1)
     power = Fraction(2) ** (bound.numerator.bit_length() - bound.denominator.bit_length())
     return power if power >= bound else 2 * power
+
+
+def with_zero(d: Domain) -> Domain:
+    """With the zeros before the start."""
+    return replace(d, low=np.minimum(d.low, 0), high=np.maximum(d.high, 0))
+
+
+def products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Products of units, where a lane without a lattice stays without one."""
+    return np.where((a == 0) | (b == 0), 0.0, np.where(a == 0, 1.0, a) * np.where(b == 0, 1.0, b))

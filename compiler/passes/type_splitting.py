@@ -1,4 +1,4 @@
-"""Pass 2, real lanes: of a stream with both, lanes of real numbers and lanes on a lattice are computed apart.
+"""Type splitting: real lanes and lattice lanes of one stream are computed apart.
 
 What a lattice promises, scales and bounds on sums, is argued for whole streams, and halves of real numbers are scaled
 for the largest of them. So nothing but linear maps may hold both kinds; afterwards nothing else does.
@@ -15,29 +15,31 @@ from compiler.context import Context
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import rebuilt
+from compiler.language.operations import LaneWise
 from compiler.language.stream import Stream, standing_for
-from compiler.passes.lane_by_lane import OF_VALUE, back_in_place, lane_count, on_lanes
+from compiler.passes.lane_by_lane import back_in_place, lane_count, on_lanes
 
 
-def real_lanes(circuit: Circuit, context: Context) -> Circuit:
+def type_splitting(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     """The same circuit; itself where no operation has lanes of both kinds."""
     kept: dict[Stream, Stream] = {}
+    domains = context.domains.draft()
     for stream in circuit.streams:
         inputs = tuple(kept[s] for s in stream.inputs)
-        real = _real(stream, context.domains)
+        real = _real(stream, domains)
         with standing_for(stream):
             new = _apart(stream, inputs, real) if real.any() and not real.all() else rebuilt(stream, inputs)
         if new is not stream:
-            context.domains.meet(new, context.domains.of(stream))
+            domains.meet(new, domains.of(stream))
         kept[stream] = new
     output = kept[circuit.output]
-    return circuit if output is circuit.output else replace(circuit, output=output)
+    return (circuit if output is circuit.output else replace(circuit, output=output)), context.knowing(domains)
 
 
 def _real(stream: Stream, domains: Domains) -> np.ndarray:
     """Which lanes, of those that the operation takes one by one, are real numbers."""
     real = np.zeros(lane_count(stream), dtype=bool)
-    read = stream.inputs[:1] if type(stream.operation) in OF_VALUE else stream.inputs
+    read = stream.inputs[:1] if stream.operation.lane_wise is LaneWise.VALUE else stream.inputs
     for operand in read if len(real) else ():
         real |= domains.of(operand).units == 0
     return real

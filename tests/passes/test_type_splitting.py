@@ -16,6 +16,7 @@ from compiler.language import memory
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
+from compiler.language.operations import LaneWise
 from compiler.language.stream import Stream, constant
 from compiler.language.words import (
     concatenate,
@@ -28,8 +29,7 @@ from compiler.language.words import (
     select,
     sum_where,
 )
-from compiler.passes.lane_by_lane import EACH, OF_VALUE
-from compiler.passes.real_lanes import real_lanes
+from compiler.passes.type_splitting import type_splitting
 from compiler.targets import target_of
 from tests.gadgets.harness import LETTERS, compiled, is_a, is_b, one_hot
 
@@ -109,14 +109,14 @@ def test_a_comparison_of_both_kinds_is_a_comparison_of_each():
 def _rewritten(stream: Stream) -> tuple[Circuit, Context]:
     circuit = Circuit("alone", stream, InputLanguage.everything(LETTERS, 64))
     context = Context.of(circuit, target_of("mamba"))
-    return real_lanes(circuit, context), context
+    return type_splitting(circuit, context)
 
 
 @pytest.mark.parametrize("name", WORDS)
 def test_no_operation_has_lanes_of_both_kinds(name):
-    before = {type(s.operation) for s in Circuit("x", WORDS[name][0], InputLanguage.everything(LETTERS, 64)).streams}
+    before = Circuit("x", WORDS[name][0], InputLanguage.everything(LETTERS, 64)).streams
     circuit, context = _rewritten(WORDS[name][0])
-    assert before & (EACH | OF_VALUE)
+    assert any(s.operation.lane_wise is not LaneWise.TOGETHER for s in before)
     for stream in circuit.streams:
         units = context.domains.of(stream).units
         assert isinstance(stream.operation, ops.Linear) or (units == 0).all() or (units > 0).all()

@@ -12,15 +12,15 @@ from compiler.analysis.exact_matrices import gathered
 from compiler.analysis.linear_form import ONE, Form, form_rows
 from compiler.analysis.one_channel import ChannelRows, is_rectified, one_channel
 from compiler.analysis.scale import half_scale, rectifier_scale
-from compiler.context import Context
 from compiler.exactness.levels import CONSTANT, GATE, ON
-from compiler.gadgets.gadget import CONSTANT_COLUMN
 from compiler.ir.block import Channels, Columns, Features, SelectiveBlock
 from compiler.ir.coordinate import Coordinate, numbered
 from compiler.ir.decay import KEEP, Fade
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
-from compiler.passes.allocate import Lanes
+from compiler.lowering.facts import Facts
+from compiler.lowering.lanes import Lanes
+from compiler.lowering.ports import CONSTANT_COLUMN
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +40,13 @@ class BlockBuilder:
     shared, so an operand that several ports read is computed once.
     """
 
-    def __init__(self, lanes: Lanes, context: Context, mirrored: Collection[tuple] = ()):
+    def __init__(self, lanes: Lanes, facts: Facts, mirrored: Collection[tuple] = ()):
         """mirrored: the column groups that stand a second time, read with the opposite sign (`passes.direct_sums`)."""
         self.lanes = lanes
         self._mirrored = mirrored
-        self.context = context
-        self.domains = context.domains
-        self.target = context.target
+        self.facts = facts
+        self.domains = facts.domains
+        self.target = facts.target
         self._ids: dict[bytes, int] = {}
         self._coordinates: list[Coordinate] = []
         self._rows: list[sparse.csr_array] = []
@@ -55,26 +55,27 @@ class BlockBuilder:
         self._channels: list[dict] = []
         self._real: set[int] = set()
         self._reader: Stream | None = None
+        self._gadget = ""
+        self._group: tuple | None = None
         self._groups: dict[tuple | None, int] = {}
         self._columns: list[_Group] = []
 
-    def lower(self, stream: Stream, wanted: np.ndarray) -> None:
-        """Add the wanted numbers of an operation, as its gadget has it."""
-        self._reader = stream
-        self.target.needed_gadget(stream.operation).lower(stream, wanted, self)
+    def begin(self, reader: Stream, gadget: str, group: tuple | None) -> None:
+        """What is added from here on serves this operation, by the gadget of that name.
+
+        group: its column group, None where it has no state.
+        """
+        self._reader, self._gadget, self._group = reader, gadget, group
 
     def _stamped(self, places: Sequence[Coordinate]) -> tuple[Coordinate, ...]:
         """The coordinates, with the operation that is being lowered and its gadget."""
-        if self._reader is None:
-            return tuple(places)
-        gadget = type(self.target.gadget(self._reader.operation)).__name__
-        return tuple(replace(place, reader=self._reader, gadget=gadget) for place in places)
+        return tuple(replace(place, reader=self._reader, gadget=self._gadget) for place in places)
 
     def _places(self, stream: Stream, wanted: np.ndarray, unit: float, lag: int = 0) -> list[Coordinate]:
         return numbered(stream, np.flatnonzero(wanted), lag, unit)
 
     def form(self, stream: Stream) -> Form:
-        return self.context.form(stream)
+        return self.facts.form(stream)
 
     # Features ---------------------------------------------------------------------------------
 
@@ -116,8 +117,8 @@ class BlockBuilder:
         """(feature ids, scale) of the wanted numbers of a rectifier."""
         pre = relu.inputs[0]
         channels = self._channel_rows(pre, wanted, rectified=True)
-        half = relu.operation if isinstance(relu.operation, ops.Half) else None
-        scale = half.scale if half else rectifier_scale(channels, self.domains)
+        half = relu.operation.silu_scale
+        scale = rectifier_scale(channels, self.domains) if half is None else half
         return self.features(channels, scale, self._places(relu, wanted, scale), half is not None), scale
 
     def _channel_rows(self, stream: Stream, wanted: np.ndarray, rectified: bool) -> ChannelRows:
@@ -177,7 +178,7 @@ class BlockBuilder:
         """[(feature ids, weight)] with atom(t − lag) = Σ weight · x̂: a rectifier of this block, or lanes (± if
         signed).
         """
-        if isinstance(atom.operation, ops.Relu) and lag == 0:
+        if atom.operation.rectifies and lag == 0:
             ids, scale = self.rectifier(atom, used)
             return [(ids, 1 / scale)]
         real = not self.domains.of(atom).step
@@ -209,7 +210,7 @@ class BlockBuilder:
 
         step: such triples and biases. Operations of one group have the same columns.
         """
-        group = self._group()
+        group = self._group
         if group in self._groups:
             return
         self._groups[group] = len(self._columns)
@@ -218,12 +219,6 @@ class BlockBuilder:
         if group in self._mirrored:
             again = tuple(replace(place, name=f"{place.name}, mirrored") for place in stamped)
             self._columns.append(_Group(again, write, [(r, f, -w) for r, f, w in read], step))
-
-    def _group(self) -> tuple | None:
-        """The column group of the operation that is being lowered; None where it has no state."""
-        if self._reader is None:
-            return None
-        return self.target.needed_gadget(self._reader.operation).column_group(self._reader)
 
     def add_channels(
         self,
@@ -254,7 +249,7 @@ class BlockBuilder:
                 "gate": gate,
                 "delta_bias": np.broadcast_to(np.asarray(delta_bias, dtype=float), (count,)),
                 "decay": (decay,) * count,
-                "group": self._group(),
+                "group": self._group,
                 "skip": np.full(count, skip),
                 "delta_features": delta_features,
                 "delta_lanes": delta_lanes,

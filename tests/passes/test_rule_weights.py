@@ -10,7 +10,7 @@ import pytest
 import compiler
 from compiler.analysis.domains import Domains
 from compiler.artifact.package import language_model
-from compiler.driver import run_blocks
+from compiler.compiled import run_blocks
 from compiler.errors import CompileError
 from compiler.exactness.compare import Miscompiled
 from compiler.interpreter import interpret
@@ -22,8 +22,8 @@ from compiler.language.output import decide, readout_integer, readout_one_hot
 from compiler.language.source import Tokens
 from compiler.language.stream import constant
 from compiler.language.words import concatenate
-from compiler.passes import weigh_rules
-from compiler.passes.weigh_rules import rule_weight
+from compiler.passes import rule_weights
+from compiler.passes.rule_weights import rule_weight
 from compiler.targets import target_names
 
 DIGITS = Alphabet.of("+", "-", "!", ".", d=9)
@@ -103,7 +103,7 @@ def test_a_weight_that_is_half_as_large_lets_a_score_win():
 
 def test_a_weight_that_is_too_small_is_caught(monkeypatch):
     compiler.compile(_circuit())
-    monkeypatch.setattr(weigh_rules, "rule_weight", lambda tokens, scores: 1)
+    monkeypatch.setattr(rule_weights, "rule_weight", lambda tokens, scores: 1)
     with pytest.raises(Miscompiled, match="what was left out of logits .* or the weights of its rules, changed"):
         compiler.compile(_circuit())
 

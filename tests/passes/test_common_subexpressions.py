@@ -14,13 +14,13 @@ from compiler.language.source import Tokens, numbers
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Int
 from compiler.language.words import concatenate, latch_bank
-from compiler.passes.common import common
+from compiler.passes.common_subexpressions import common_subexpressions
 from compiler.targets import target_of
 from tests.circuits import abc, counters, is_a, is_b, is_c, logits, over_abc, token
 
 
 def _shared(circuit: Circuit) -> Circuit:
-    return common(circuit, Context.of(circuit, target_of("mamba")))
+    return common_subexpressions(circuit, Context.of(circuit, target_of("mamba")))[0]
 
 
 def test_what_is_written_twice_is_one_stream():

@@ -1,6 +1,6 @@
-"""Pass 2, wanted: what no number of the output is made of is not computed, where nothing else fits.
+"""Dead-code elimination: numbers that the output is not made of are not computed.
 
-Other passes leave out what nobody reads too, but only once it has a lowering, and bounds; so it is looked for where a
+Other passes leave out what nobody reads too, but only once it has a lowering, and bounds. So this is tried where a
 circuit is refused.
 """
 
@@ -10,20 +10,19 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from scipy import sparse
 
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import rebuilt
 from compiler.language.lanes import placed
 from compiler.language.stream import Stream, constant, standing_for
-from compiler.passes.lane_by_lane import EACH, OF_VALUE, lane_count, only_lanes
+from compiler.passes.lane_by_lane import lane_count, only_lanes
 
 Read = dict[Stream, np.ndarray]
 """Which lanes of each stream the output is made of."""
 
 
-def wanted(circuit: Circuit) -> Circuit:
+def dead_code(circuit: Circuit) -> Circuit:
     """The same circuit, zeros where lanes of a stream meet only zeros of all matrices; itself where there are none."""
     read = lanes_read(circuit)
     kept: dict[Stream, Stream] = {}
@@ -43,12 +42,12 @@ def _without(stream: Stream, inputs: tuple[Stream, ...], read: np.ndarray) -> St
 
     But for constants, whose numbers may be such as no float holds.
     """
-    if isinstance(stream.operation, ops.Constant):
-        values = zip(stream.operation.values, read, strict=True)
+    if stream.operation.constants is not None:
+        values = zip(stream.operation.constants, read, strict=True)
         return stream if read.all() else Stream(ops.Constant(tuple(v if used else Fraction(0) for v, used in values)))
     if stream.inputs and not read.any():
         return constant(0, stream.width)
-    if isinstance(stream.operation, ops.OneHotOf):
+    if stream.operation.alternatives is not None:
         first, last = np.flatnonzero(read)[[0, -1]].tolist()
         fewer = last - first + 1 < stream.width
         return _values(inputs[0], first, last, stream.width) if fewer else rebuilt(stream, inputs)
@@ -70,21 +69,7 @@ def lanes_read(circuit: Circuit) -> Read:
     read[circuit.output][:] = True
     for stream in reversed(circuit.streams):
         if read[stream].any():
-            for source, lanes in zip(stream.inputs, _operands(stream, read[stream]), strict=True):
+            operands = stream.operation.lanes_read(read[stream], *(s.width for s in stream.inputs))
+            for source, lanes in zip(stream.inputs, operands, strict=True):
                 read[source] |= lanes
     return read
-
-
-def _operands(stream: Stream, read: np.ndarray) -> list[np.ndarray]:
-    """Of each operand, the lanes that these lanes of the stream are made of."""
-    operation, inputs = stream.operation, stream.inputs
-    if isinstance(operation, ops.Linear):
-        return [np.isin(np.arange(m.shape[1]), sparse.csr_array(m)[read].indices) for m in operation.matrices]
-    whole = [np.ones(s.width, dtype=bool) for s in inputs]
-    if type(operation) in OF_VALUE:
-        entries = read.reshape(-1, inputs[0].width)
-        flags = [entries.any(axis=1)] if isinstance(operation, ops.Latch) else whole[1:]
-        return [entries.any(axis=0), *flags]
-    if type(operation) in EACH:
-        return [read if s.width == len(read) else all_ for s, all_ in zip(inputs, whole, strict=True)]
-    return whole

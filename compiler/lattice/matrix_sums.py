@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.domain import Domain, least_unit, outward, raised
-from compiler.analysis.units import array_units
+from compiler.lattice.domain import Domain, least_unit, outward, raised
+from compiler.lattice.units import array_units
 
 
 @dataclass(frozen=True, eq=False)

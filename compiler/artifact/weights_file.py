@@ -1,0 +1,75 @@
+"""A safetensors file: its tensors, their shapes from the header alone, and what is wrong with it, in our words.
+
+The format: 8 bytes with the length of a JSON header, the header, the numbers of all tensors.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file
+from torch import Tensor
+
+from compiler.artifact.errors import CheckpointError
+from compiler.artifact.files import WEIGHTS, file_bytes
+
+_LENGTH = 8  # bytes in front of the header
+_LONGEST_HEADER = 100_000_000  # bytes, as the format has it
+
+
+def read_tensors(weights: Path) -> dict[str, Tensor]:
+    """Every tensor of the file; CheckpointError where it is none of ours."""
+    try:
+        return load_file(weights)
+    except (SafetensorError, OSError, MemoryError, ValueError, KeyError) as reason:
+        raise CheckpointError(f"{weights} is not a safetensors file of ours: {_fault(weights)}.") from reason
+
+
+def read_metadata(weights: Path) -> dict[str, str] | None:
+    """The entry of the header that is no tensor; CheckpointError where the file is none of ours."""
+    try:
+        with safe_open(weights, framework="pt") as file:
+            return file.metadata()
+    except (SafetensorError, OSError, MemoryError) as reason:
+        raise CheckpointError(f"{weights} is not a safetensors file: {_fault(weights)}.") from reason
+
+
+def read_shapes(weights: Path) -> dict[str, tuple[int, ...]]:
+    """Shape of every tensor in the file, from its header alone; CheckpointError where one is no float32."""
+    if not weights.is_file():
+        raise CheckpointError(f"{weights} is missing from the checkpoint.")
+    shapes = {}
+    try:
+        with safe_open(weights, framework="pt") as file:
+            for name in file.keys():  # noqa: SIM118 (it is no mapping)
+                part = file.get_slice(name)
+                if part.get_dtype() != "F32":
+                    raise CheckpointError(f"{WEIGHTS} has {name:.60} of dtype {part.get_dtype()}, expected F32.")
+                shapes[name] = tuple(part.get_shape())
+    except (SafetensorError, OSError, MemoryError) as reason:
+        raise CheckpointError(f"{weights} is not a safetensors file: {_fault(weights)}.") from reason
+    return shapes
+
+
+def _fault(weights: Path) -> str:
+    """Why a file cannot be read: the library quotes the file, at any length."""
+    if not weights.is_file():
+        return "it is no ordinary file" if weights.exists() else "it is missing"
+    size = file_bytes(weights)
+    try:
+        with weights.open("rb") as file:
+            length = int.from_bytes(file.read(_LENGTH), "little")
+            if size < _LENGTH or length > size - _LENGTH:
+                return f"it has {size} bytes, too few for its header"
+            if length > _LONGEST_HEADER:
+                return f"its header has {length} bytes, and {_LONGEST_HEADER} are possible"
+            header = json.loads(file.read(length))
+    except OSError as reason:
+        return reason.strerror or "it cannot be read"
+    except (ValueError, RecursionError, MemoryError):
+        return "its header is not JSON"
+    if not isinstance(header, dict) or not all(isinstance(entry, dict) for entry in header.values()):
+        return "its header does not list tensors"
+    return "its header does not describe the bytes behind it"

@@ -1,0 +1,175 @@
+"""Exact weights, and how a matrix acts on arrays."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from math import lcm
+
+import numpy as np
+from scipy import sparse
+
+from compiler.language.arguments import Exact
+from compiler.language.types import Bool, Int, OneHot, Real, Type
+
+Array = np.ndarray
+RANGE = Fraction(2) ** 256  # beyond, and below its inverse, products of bounds could leave the range of float64
+_LONGEST_NUMBER = 24  # characters
+_IN_CACHE = 1 << 16  # float64 numbers
+
+
+def exact_number(value: Exact) -> float:
+    """The float64 equal to a rational; ValueError when there is none (exact-arithmetic E12)."""
+    if not is_dyadic(value):
+        raise ValueError(no_weight(value))
+    return float(value)
+
+
+def no_weight(value: Exact) -> str:
+    """Why a number that no float64 holds is no weight."""
+    return f"weight {number_text(Fraction(value))} {_unheld(Fraction(value))}"
+
+
+def is_dyadic(value: Exact) -> bool:
+    """Whether a float64 holds the number exactly."""
+    try:
+        return Fraction(float(value)) == Fraction(value)
+    except OverflowError:
+        return False
+
+
+def is_summable(value: Exact) -> bool:
+    """Whether a float64 holds the number exactly, and products of its bounds keep within the range of float64."""
+    return is_dyadic(value) and (not value or 1 / RANGE <= abs(Fraction(value)) <= RANGE)
+
+
+def not_summable(what: str, values: tuple[Fraction, ...]) -> list[str]:
+    """The complaint about the first of the numbers that no float holds or sums; [] where there is none."""
+    bad = next((v for v in values if not is_summable(v)), None)
+    if bad is None or not is_dyadic(bad):
+        return not_dyadic(what, values)
+    beyond = "exceeds 2^256" if abs(bad) > 1 else "is finer than 2^−256"
+    return [f"{what} {number_text(bad)} {beyond}, and no float sums such numbers exactly"]
+
+
+def not_dyadic(what: str, values: tuple[Fraction, ...]) -> list[str]:
+    """The complaint about the first of the numbers that no float holds; [] where there is none."""
+    bad = next((v for v in values if not is_dyadic(v)), None)
+    return [] if bad is None else [f"{what} {number_text(bad)} {_unheld(bad)}"]
+
+
+def _unheld(value: Fraction) -> str:
+    if value.denominator & (value.denominator - 1):
+        return "is no dyadic rational, so no float holds it exactly; use k/2^n"
+    return "has more than 53 bits, so no float64 holds it exactly; use k/2^n with k of at most 53 bits"
+
+
+def number_text(value: Fraction) -> str:
+    """The number as it is, or about that where this would be a line of digits."""
+    text = str(value)
+    if len(text) <= _LONGEST_NUMBER:
+        return text
+    return f"{float(value):g}" if abs(value) < Fraction(2) ** 1023 else "beyond ±2^1023"
+
+
+def exact_matrix(matrix: Array | sparse.sparray) -> sparse.csr_array:
+    """A matrix of dyadic rationals as sparse float64, every entry exact."""
+    if not sparse.issparse(matrix) and np.asarray(matrix).dtype == object:
+        matrix = np.vectorize(exact_number, otypes=[float])(matrix)
+    result = sparse.csr_array(matrix, dtype=np.float64)
+    _check_unrounded(np.asarray(matrix.data if sparse.issparse(matrix) else matrix))
+    result.sum_duplicates()
+    result.eliminate_zeros()
+    if not np.isfinite(result.data).all():
+        raise ValueError("a matrix holds an infinity or a NaN, and weights must be numbers")
+    return result
+
+
+def _check_unrounded(given: Array) -> None:
+    """ValueError where the numbers given may be wider than float64, so that they were rounded on their way."""
+    if given.dtype == np.float64 or given.dtype.itemsize < 8 or not given.size:
+        return
+    largest = max(abs(int(given.max())), abs(int(given.min()))) if given.dtype.kind in "iu" else np.inf
+    if largest > 2**53:
+        raise ValueError(
+            f"a matrix of {given.dtype} holds numbers up to {largest}, and weights are exact up to 2^53; give Fractions"
+        )
+
+
+@lru_cache(maxsize=1 << 16)
+def scaled_identity(width: int, factor: float = 1.0) -> sparse.csr_array:
+    """factor · 1 (width × width), one shared matrix for each; not to be changed in place."""
+    places = np.arange(width + 1)
+    return exact_matrix(sparse.csr_array((np.full(width, factor), places[:-1], places), shape=(width, width)))
+
+
+@lru_cache(maxsize=1 << 12)
+def copies(width: int, factor: float = 1.0) -> sparse.csr_array:
+    """The (width × 1) matrix that copies factor · a single lane to every lane, shared as well."""
+    return exact_matrix(np.full((width, 1), factor))
+
+
+def with_width(type: Type, width: int) -> Type | None:
+    """The type of so many of the lanes of a stream of this type; None where that depends on which."""
+    if isinstance(type, (Bool, OneHot)):
+        return Bool(width)
+    if isinstance(type, (Int, Real)) and type.kinds:
+        return None
+    return Int(width=width) if type.integral else Real(width=width)
+
+
+def apply(matrix: sparse.csr_array, x: Array) -> Array:
+    """matrix · x over the last axis: (batch, time, w_in) to (batch, time, w_out), exactly."""
+    if x.dtype != object:
+        return _multiplied(matrix, x.reshape(-1, x.shape[-1])).reshape(*x.shape[:-1], matrix.shape[0])
+    weights, below = _exact_weights(matrix.data), 1
+    whole, whole_weights = _numerators(x), _numerators(weights)
+    if whole and whole_weights:  # sums of integers take a fraction of the time of sums of Fractions
+        (x, denominator), (weights, scale) = whole, whole_weights
+        below = denominator * scale
+    out = np.zeros((*x.shape[:-1], matrix.shape[0]), dtype=object)
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)).tolist()
+    for i, j, weight in zip(rows, matrix.indices.tolist(), weights.tolist(), strict=True):
+        out[..., i] += x[..., j] if weight == 1 else weight * x[..., j]
+    return out if below == 1 else _divided(out, below)
+
+
+def _exact_weights(data: Array) -> Array:
+    return np.array([int(w) if w.is_integer() else Fraction(w) for w in data.tolist()], dtype=object)
+
+
+def _numerators(numbers: Array) -> tuple[Array, int] | None:
+    """Integers and the power of two below all of them; None where there is none, or for what only acts as numbers."""
+    flat = numbers.ravel().tolist()
+    kinds = set(map(type, flat))
+    if not kinds <= {int, Fraction}:
+        return None
+    if Fraction not in kinds:
+        return numbers, 1
+    below = lcm(*{v.denominator for v in flat})
+    if below & (below - 1):
+        return None
+    whole = np.empty(len(flat), dtype=object)
+    whole[:] = [v.numerator * (below // v.denominator) for v in flat]
+    return whole.reshape(numbers.shape), below
+
+
+def _divided(numbers: Array, below: int) -> Array:
+    """numbers / below: integers where it divides them, else Fractions."""
+    return np.frompyfunc(lambda v: Fraction(v, below) if v % below else v // below, 1, 1)(numbers)
+
+
+def _multiplied(matrix: sparse.csr_array, rows: np.ndarray) -> np.ndarray:
+    """matrix · row for every row, in blocks: SciPy's result is transposed, which is turned while it is in the cache."""
+    out = np.empty((len(rows), matrix.shape[0]), np.result_type(matrix.dtype, rows.dtype))
+    block = max(1, _IN_CACHE // max(1, *matrix.shape))
+    for start in range(0, len(rows), block):
+        out[start : start + block] = (matrix @ rows[start : start + block].T).T
+    return out
+
+
+def shifted(x: Array, k: int) -> Array:
+    out = np.zeros_like(x)
+    if k < x.shape[1]:
+        out[:, k:] = x[:, : x.shape[1] - k]
+    return out
