@@ -15,7 +15,7 @@ import torch
 
 from compiler.artifact.json_files import text_of
 from compiler.automata.table import NO, YES, Table
-from compiler.driver import Compiled, run_blocks
+from compiler.compiled import Compiled, run_blocks
 from constructions.automata.automaton import EVERY_LENGTH, Automaton, table_json
 from constructions.automata.explain import decide
 from constructions.automata.languages import NAMED

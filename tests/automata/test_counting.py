@@ -9,7 +9,7 @@ import pytest
 
 from compiler.automata.counting import counting_of
 from compiler.automata.table import minimal
-from compiler.driver import run_blocks
+from compiler.compiled import run_blocks
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.languages import NAMED
 

@@ -11,7 +11,7 @@ from automata.fa.dfa import DFA
 
 from compiler.automata.table import Table, minimal
 from compiler.automata.word import automaton
-from compiler.driver import run_blocks
+from compiler.compiled import run_blocks
 from compiler.interpreter import interpret
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
