@@ -11,7 +11,6 @@ from inspect import signature
 import networkx as nx
 
 from compiler.ir.coordinate import describe
-from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.operations.base import Sees
 from compiler.language.stream import Stream
@@ -105,7 +104,7 @@ class _Rows:
         return " ".join(filter(None, [f"%{self.number[stream]}", stream.name]))
 
     def _written(self, stream: Stream) -> str:
-        if isinstance(stream.operation, ops.Embed):
+        if stream.operation.token_table is not None:
             return describe(stream, 0) if stream.width == 1 else "looked up by the token"
         words = [self._written(s) if s in self.inside else self._reference(s) for s in stream.inputs]
         written = stream.operation.written(*words)
@@ -128,11 +127,11 @@ class _Rows:
 
 def is_number(stream: Stream) -> bool:
     """Whether it is the same at every position."""
-    return isinstance(stream.operation, ops.Constant)
+    return stream.operation.constants is not None
 
 
 def _reads_the_past(stream: Stream) -> bool:
-    return stream.operation.sees is Sees.PAST or isinstance(stream.operation, ops.Shift)
+    return stream.operation.sees is Sees.PAST or bool(stream.operation.delay)
 
 
 def _grouped(rows: _Rows) -> dict[Stream, tuple]:

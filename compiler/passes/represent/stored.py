@@ -66,7 +66,7 @@ def ramps_apart(value: Stream, when: Stream) -> tuple[Restored, Stream] | None:
 
 def _bends(atom: Stream) -> frozenset[tuple[Stream, int]] | None:
     """What the number that a rectifier bends is made of; None for what is no rectifier."""
-    if not isinstance(atom.operation, ops.Relu):
+    if not atom.operation.rectifies:
         return None
     return frozenset(key for key in linear_form(atom.inputs[0]) if key[0] is not ONE)
 
