@@ -117,6 +117,7 @@ def _table(rows: list[dict[str, Any]]) -> str:
     archs = list(dict.fromkeys(row["arch"] for row in rows))
     columns = ["language", "source", "states", "monoid", "groups", "levels"]
     columns += [column for arch in archs for column in (f"{arch}: blocks / d_model", "wrong", "proved")]
+    lines = [f"| {' | '.join(columns)} |", "|" + " --- |" * len(columns)]
     names = list(dict.fromkeys(row["name"] for row in rows))
     for name in names:
         own = {row["arch"]: row for row in rows if row["name"] == name}
