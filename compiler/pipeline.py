@@ -266,7 +266,7 @@ VARIANTS: tuple[Variant, ...] = (
     Variant(
         "direct sums, keys apart",
         Choices(sums=True, folds_masks=True, apart=True),
-        "Does both, with keys that are 0 where nothing is written, so that memories leave each other alone.",
+        "Does both, with keys that are zero where nothing is written, so that memories leave each other alone.",
     ),
 )
 

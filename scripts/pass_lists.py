@@ -35,6 +35,7 @@ def lists() -> str:
 
 
 def _table(title: str, entries: Sequence[Pass | Strategy | Variant]) -> Iterator[str]:
+    yield "<!-- a table of words -->"
     yield f"| {title} | what it does |"
     yield "| --- | --- |"
     for entry in entries:
