@@ -30,12 +30,11 @@ def test_it_is_saved_verified_and_right(target: str, tmp_path: Path) -> None:
     assert verify_checkpoint(tmp_path / "out").good
 
 
-def test_the_commands_take_it(tmp_path: Path, capsys) -> None:
+def test_the_commands_take_it(tmp_path: Path) -> None:
     directory = str(tmp_path / "out")
     compiler.compile(next_letter()).save(directory)
     assert run("verify", directory, "--json") == 0
     assert run("inspect", directory) == 0
     assert run("show", directory) == 0
-    capsys.readouterr()
-    assert run("plot", directory, "--input", "a b", "--out", str(tmp_path / "s.png")) == 2
-    assert "keeps a state" in capsys.readouterr().err
+    assert run("plot", directory, "--input", "a b", "--out", str(tmp_path / "s.png")) == 0
+    assert (tmp_path / "s.png").stat().st_size > 10_000  # lanes and answers, without a state
