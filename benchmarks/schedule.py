@@ -33,7 +33,7 @@ def fitted(circuit: Circuit) -> tuple[Circuit, Context]:
     """Check, domains, represent and fit."""
     check(circuit)
     context = Context.of(circuit, target_of("mamba"))
-    return fit_ports(represent(circuit, context), context), context
+    return fit_ports(*represent(circuit, context))
 
 
 def planned(circuit: Circuit) -> Schedule:
