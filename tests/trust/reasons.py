@@ -6,7 +6,7 @@ _BALANCED = "the form of balanced codes in one block is not taken, but the one i
 _RAMPS = "[x > 0] by the rising ramps in place of the falling ones, equal on integers"
 
 REASONS_OF_MUTANTS: dict[tuple[str, str], str] = {
-    ("targets/target.py", "True  →  False"): "states and D paths stand in blocks of their own",
+    ("lowering/ports.py", "True  →  False"): "states and D paths stand in blocks of their own",
     ("targets/mamba2/emit.py", "4  →  3"): "another size of heads among those that fit: the same numbers elsewhere",
     ("gadgets/product.py", "and  →  or"): "the factors are swapped: a·b = b·a",
     ("gadgets/product.py", "<  →  <="): "the factors are swapped: a·b = b·a",

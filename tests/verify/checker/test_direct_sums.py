@@ -32,7 +32,7 @@ def test_what_shares_a_block_is_proved(circuit, tmp_path):
 @pytest.mark.parametrize("circuit", [with_states, overwriting], ids=lambda c: c.__name__)
 def test_columns_that_cancel_are_not_proved_without_their_rule(circuit, tmp_path):
     directory = _written(tmp_path, circuit)
-    with without("O, columns that cancel"):
+    with without("other memories' columns: columns that cancel"):
         assert not check(directory).accepted
 
 

@@ -97,7 +97,7 @@ def test_lis_in_two_groups_needs_one_memory(tmp_path: Path):
     directory = write(
         tmp_path / "c", CONSTRUCTIONS["lis"](length=4, values=4, arch="mamba2").circuit(), "mamba2", "float32", 2
     )
-    with without("Y, memories of one operand"):
+    with without("memories: of one operand"):
         assert check(directory).weights
 
 
