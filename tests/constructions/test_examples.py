@@ -38,7 +38,11 @@ ONES = DPProblem(
 
 
 def cases():
-    given = {"polynomial": {"expression": "2*x1*x2"}}
+    alternates = (
+        '{"start": "x", "accept": ["x"], "transitions": {"x": {"a": "y", "b": "z"}, "y": {"a": "z", "b": "x"}, '
+    )
+    alternates += '"z": {"a": "z", "b": "z"}}}'
+    given = {"polynomial": {"expression": "2*x1*x2"}, "automaton": {"table": alternates}}
     made = [c(**given.get(name, {})) for name, c in families().items()]
     return [*made, OwnProblem(given=ONES), MQAR(kappa=4, vocab=8, guarantee="random", arch="mamba2")]
 

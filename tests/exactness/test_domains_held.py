@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from compiler.analysis.domains import pointwise
 from compiler.analysis.domains.known import Domains
 from compiler.driver import compile
 from compiler.exactness.compare import Miscompiled
 from compiler.exactness.domains_held import outside
 from compiler.language import operations as ops
+from compiler.language.operations import flags
 from compiler.language.stream import Stream
 from compiler.lattice.domain import Domain
 from tests.circuits import abc, is_a, over_abc
@@ -53,22 +53,19 @@ def test_the_mutant_that_takes_unequal_for_equal_is_found(monkeypatch: pytest.Mo
     """All but the first of many hold up to as often as positions, and the mutant says: once."""
     circuit = over_abc("later ones", (is_a & (is_a.cumsum() != 1)).named("later").cumsum())
     compile(circuit)
-    monkeypatch.setattr(pointwise, "_at_one_count", _unequal)
+    monkeypatch.setattr(flags, "_at_one_count", _unequal)
     with pytest.raises(Miscompiled, match=r"later .*is taken to hold at most 1 over a sequence, and \d+ is found"):
         compile(circuit)
 
 
 def test_a_rewriting_that_claims_too_much_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bound that a pass notes of a stream of its own: here each running sum is said to stay at 1."""
-    real = Domains.all
+    real = Domains._found
 
-    def all_of(self: Domains, streams: tuple[Stream, ...]) -> dict[Stream, Domain]:
-        found = real(self, streams)
-        for stream in streams:
-            if isinstance(stream.operation, ops.Cumsum):
-                self._known[stream] = replace(found[stream], high=np.ones(stream.width))
-        return found
+    def found(self: Domains, stream: Stream) -> Domain:
+        known = real(self, stream)
+        return replace(known, high=np.ones(stream.width)) if isinstance(stream.operation, ops.Cumsum) else known
 
-    monkeypatch.setattr(Domains, "all", all_of)
+    monkeypatch.setattr(Domains, "_found", found)
     with pytest.raises(Miscompiled, match="is taken to hold values of at most 1, and"):
         compile(over_abc("count", abc.number({"a": 1, "b": 2}).cumsum()))

@@ -11,11 +11,11 @@ REASONS_OF_MUTANTS: dict[tuple[str, str], str] = {
     ("gadgets/product.py", "and  →  or"): "the factors are swapped: a·b = b·a",
     ("gadgets/product.py", "<  →  <="): "the factors are swapped: a·b = b·a",
     ("gadgets/product.py", "0  →  1"): "a second channel is printed where one would do; it adds 0",
-    ("passes/fit_ports.py", "<  →  <="): "what is never negative is carried by two rectifiers; the second is 0",
+    ("lowering/fitter.py", "<  →  <="): "what is never negative is carried by two rectifiers; the second is 0",
     ("passes/fit_ports.py", "reasons.append((stream, str(error)))  →  pass"):
         "a latch for S4D is printed as a Mamba, right but no S4D; since then blocks are held to their target, and it is"
         " refused",
-    ("passes/represent/__init__.py", "False  →  True"):
+    ("context.py", "False  →  True"):
         "keys, too, are 0 where nothing is written, as direct sums want it: the values are",
     ("passes/represent/rectifiers.py",
      "x.width == 1 and rising_count(linear_form(x), domains)  →  False"): _RAMPS,
@@ -26,7 +26,7 @@ REASONS_OF_MUTANTS: dict[tuple[str, str], str] = {
     ("passes/represent/stored.py", "*  →  /"): "signed values are stored as pairs, not as what they are made of",
     ("passes/represent/stored.py", ">=  →  >"): "signed values are stored as pairs, not as what they are made of",
     ("passes/represent/stored.py", "1  →  0"): "signed values are stored as pairs, not as bits",
-    ("passes/represent/token_tables.py", "isinstance(stream.operation, ops.Shift)  →  False"):
+    ("passes/represent/token_tables.py", "stream.operation.delay is not None  →  False"):
         "a mask of an earlier letter is not folded into that letter's table",
     ("passes/represent/thresholds.py", "/  →  *"): "more thresholds than the operand reaches, always 0 or always 1",
     ("passes/rings.py", "-  →  +"): "a far shift goes step by step where a ring of places would take fewer blocks",
