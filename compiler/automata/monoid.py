@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import lcm
 
 import numpy as np
 
@@ -31,10 +32,32 @@ class Monoid:
     @cached_property
     def aperiodic(self) -> bool:
         """Whether no element permutes some of its states around a circle: then the monoid holds no group but {1}."""
+        return not self._turning.any()
+
+    @property
+    def period(self) -> int:
+        """The order of the cyclic group that the first element with a circle makes; there must be one."""
+        first = int(np.flatnonzero(self._turning)[0])
+        element, periods = self.elements[first].tolist(), []
+        for state in set(self._circles[first].tolist()):
+            at, steps = element[state], 1
+            while at != state:
+                at, steps = element[at], steps + 1
+            periods.append(steps)
+        return lcm(*periods)
+
+    @cached_property
+    def _circles(self) -> np.ndarray:
+        """(count, states): a power of each element that leaves only states on its circles."""
         power, states = self.elements, self.elements.shape[1]
-        for _ in range(states.bit_length()):  # e^(2^k) with 2^k ≥ states: only circles are left
+        for _ in range(states.bit_length()):  # e^(2^k) with 2^k ≥ states
             power = np.take_along_axis(power, power, axis=1)
-        return bool((np.take_along_axis(self.elements, power, axis=1) == power).all())
+        return power
+
+    @cached_property
+    def _turning(self) -> np.ndarray:
+        """(count,): whether an element moves a state of its circles."""
+        return (np.take_along_axis(self.elements, self._circles, axis=1) != self._circles).any(axis=1)
 
 
 def transition_monoid(table: Table, most: int = MOST_ELEMENTS) -> Monoid:

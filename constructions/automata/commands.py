@@ -69,7 +69,7 @@ def _keys(decision: Any, construction: Any) -> dict[str, Any]:
 
 
 def _length(given: str) -> int:
-    """How many tokens the promise covers; FOREVER for every length."""
+    """How many tokens the promise covers; EVERY_LENGTH for "forever"."""
     from constructions.automata.automaton import EVERY_LENGTH
 
     if given == "forever":

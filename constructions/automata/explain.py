@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import lcm
 from typing import Any
-
-import numpy as np
 
 from compiler.automata.cascade import Cascade
 from compiler.automata.counting import counting_of
@@ -116,7 +113,7 @@ def _with_groups(least: Table, count: int | None, size: str, held: tuple[Group, 
 
 def _with_a_circle(least: Table, monoid: Monoid, size: str) -> Decision:
     """The cap was met, and among what was found an element permutes states around a circle."""
-    order = _period(monoid)
+    order = monoid.period
     says = (
         f"{_states(least)}, {size}, not star-free: a word permutes states around circles, so it holds C_{order}.",
         f"No non-negative diagonal state-space model follows it for ever ({SARROF}).",
@@ -133,19 +130,3 @@ def _open(least: Table, star_free: bool, count: int | None, size: str, cap: str)
         "A smaller automaton, or a language of which this one is a combination, would work.",
     )
     return Decision(least.states, count, star_free or None, (), None, says, "")
-
-
-def _period(monoid: Monoid) -> int:
-    """The order of the circle group that the first element with a circle makes."""
-    power = monoid.elements
-    for _ in range(power.shape[1].bit_length()):
-        power = np.take_along_axis(power, power, axis=1)
-    moves = (np.take_along_axis(monoid.elements, power, axis=1) != power).any(axis=1)
-    e = monoid.elements[int(np.flatnonzero(moves)[0])].tolist()
-    periods = []
-    for state in set(power[int(np.flatnonzero(moves)[0])].tolist()):
-        at, steps = e[state], 1
-        while at != state:
-            at, steps = e[at], steps + 1
-        periods.append(steps)
-    return lcm(*periods)

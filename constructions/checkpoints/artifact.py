@@ -137,7 +137,7 @@ def exact_rate_of_contrasts(built: Built, samples: int, seed: int) -> dict[str, 
     for other in built.construction.contrasts():
         circuit = other.compiled()
         scores = module_scores(in_dtype(bare(circuit), circuit.dtype))
-        result = check(scores, circuit.interpret, task.random(samples, seed, batch_size=64))
+        result = check(scores, reference_scores(circuit), task.random(samples, seed, batch_size=64))
         changed = {k: v for k, v in other.params().items() if built.construction.params()[k] != v}
         rates[" ".join(f"--{k} {v}" for k, v in changed.items())] = result.exact_sequences / result.sequences
     return rates

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from compiler.artifact.model import Stack
 from compiler.compiled import Compiled
 from compiler.interpreter import interpret, token_ids
-from compiler.language.operations.base import Sees
+from compiler.language.operations.traits import Sees
 from verify.scores import Scores, Split
 
 
@@ -40,7 +40,7 @@ def _of_stack(stack: Stack) -> Split:
     def through(matrix: torch.Tensor) -> Callable[[np.ndarray], np.ndarray]:
         return lambda found: F.linear(torch.from_numpy(found).to(matrix.dtype), matrix).float().numpy()
 
-    widest = max(len(p) for block in stack.blocks for p in block.parameters())
+    widest = max((len(p) for block in stack.blocks for p in block.parameters()), default=weight.shape[1])
     return Split(rows, torch.no_grad()(through(weight)), (read.numpy(), through(read_weight)), widest)
 
 

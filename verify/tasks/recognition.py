@@ -49,16 +49,17 @@ class Recognition(Task):
     @cached_property
     def _open(self) -> list[list[int]]:
         """For each state the letters behind which more than one answer is still possible; all, where none is."""
-        alive = set()
-        for state in range(len(self.following)):
-            seen, waiting = {state}, [state]
-            for here in waiting:
-                for to in self.following[here]:
-                    if to not in seen:
-                        seen.add(to)
-                        waiting.append(to)
-            if len({self.answers[s] for s in seen}) > 1:
-                alive.add(state)
+        before: list[list[int]] = [[] for _ in self.following]
+        for state, row in enumerate(self.following):
+            for to in row:
+                before[to].append(state)
+        # The answer changes at some step from here, or on the way from a state that a letter leads to.
+        waiting = [s for s, row in enumerate(self.following) if any(self.answers[to] != self.answers[s] for to in row)]
+        alive = set(waiting)
+        for state in waiting:
+            new = set(before[state]) - alive
+            alive |= new
+            waiting += new
         kept = [[a for a, to in enumerate(row) if to in alive] for row in self.following]
         return [letters or list(range(self.letters)) for letters in kept]
 
