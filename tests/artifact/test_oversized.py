@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from compiler.artifact.errors import CheckpointError
+from compiler.artifact.files import WEIGHTS
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import sealed
 from compiler.language.data import DataError, from_data
@@ -167,6 +168,23 @@ def test_a_sealed_file_of_gigabytes_is_refused_before_it_is_hashed(originals: li
     begun = time.process_time()
     assert verdict(directory)[0] == "failed"
     assert time.process_time() - begun < 5
+
+
+def test_weights_with_gigabytes_over_are_refused_before_they_are_hashed(
+    originals: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even where the seal tells their size: to hash 10^10 bytes takes most of the time that a case may take."""
+    directory = Path(shutil.copytree(originals[1], tmp_path / "bad"))
+    with (directory / WEIGHTS).open("r+b") as file:
+        file.truncate(1 << 32)
+    hashed: list[str] = []
+    monkeypatch.setattr("compiler.artifact.manifest.file_hash", lambda path: hashed.append(path.name) or "0" * 64)
+    manifest = json.loads((directory / "construction.json").read_text())
+    (directory / "construction.json").write_text(canonical_json(sealed(manifest, directory)))
+    hashed.clear()
+    name, said = verdict(directory)
+    assert name != "accepted" and any("header does not describe the bytes behind it" in line for line in said), said
+    assert WEIGHTS not in hashed
 
 
 @pytest.mark.parametrize("name", ["circuit.json", "construction.json", "tokenizer.json", "config.json"])
