@@ -1,12 +1,12 @@
-"""Of each rule that the checker learned last some checkpoint is proved, on both mixers, and no plant is missed."""
+"""Of each rule that the checker learned last some checkpoint is proved, on both mixers, and no fault is missed."""
 
 import random
 
 import pytest
 
 from tests.verify.checker.checkpoints import write
+from tests.verify.checker.faults import inject
 from tests.verify.checker.learned import LEARNED
-from tests.verify.checker.plants import plant
 from verify.checker.check import check
 
 
@@ -16,12 +16,12 @@ from verify.checker.check import check
     [
         *("since-back", "since-both", "since-pair", "since-reached", "since-latched"),
         *("and-of-three", "and-implied", "and-stored"),
-        *("mass-of-sums", "mass-of-memory"),
+        *("total-of-sums", "total-of-memory"),
     ],
 )
 def test_no_wrong_weight_is_accepted(name, target, tmp_path):
     directory = write(tmp_path / "c", LEARNED[name](), target)
     assert check(directory).accepted
-    tally, wrong = plant(directory, 12, random.Random(name), sequences=6)
+    tally, wrong = inject(directory, 12, random.Random(name), sequences=6)
     assert not wrong, wrong[0]
     assert tally["rejected"]
