@@ -39,14 +39,12 @@ LEARNED: dict[str, Callable[[], Circuit]] = {
     "and-implied": lambda: _free("and implied", latch(NUMBER * is_a, is_a & ~present(is_b))),
     "and-stored": lambda: _free("and stored", memory.write(is_b, NUMBER, when=AB).read(present(is_c))),
     "and-of-counts": lambda: _free("and of counts", (is_a.cumsum() >= 2) & (is_b.cumsum() == 1)),
-    # totals on top of totals
-    "total-of-ends": lambda: _ended(
-        "total of ends", concatenate(is_b.cumsum(), (is_b.cumsum().shift(1) >= 1).cumsum())
-    ),
-    "total-of-sums": lambda: _free("total of sums", NUMBER.cumsum().cumsum(), 12),
-    "total-of-reads": lambda: _ended("total of reads", latch(is_a.cumsum(), is_b).cumsum()),
-    "total-of-firsts": lambda: _free("total of firsts", (present(is_a) & ~present(is_a).shift(1)).cumsum()),
-    "total-of-memory": lambda: _free(
-        "total of a memory", memory.write(is_a, abc.number({"b": 1, "c": 2}).shift(1)).read(is_c).cumsum(), 12
+    # totals on top of totals (their names stay as docs/trust.json has them)
+    "mass-of-ends": lambda: _ended("mass of ends", concatenate(is_b.cumsum(), (is_b.cumsum().shift(1) >= 1).cumsum())),
+    "mass-of-sums": lambda: _free("mass of sums", NUMBER.cumsum().cumsum(), 12),
+    "mass-of-reads": lambda: _ended("mass of reads", latch(is_a.cumsum(), is_b).cumsum()),
+    "mass-of-firsts": lambda: _free("mass of firsts", (present(is_a) & ~present(is_a).shift(1)).cumsum()),
+    "mass-of-memory": lambda: _free(
+        "mass of a memory", memory.write(is_a, abc.number({"b": 1, "c": 2}).shift(1)).read(is_c).cumsum(), 12
     ),
 }

@@ -51,7 +51,7 @@ CHAINS = [
     ("in-context-recall", {"vocab": 4, "length": 8, "max_length": 16}),
 ]
 CIRCUITS = ["arithmetic_on_counters", "first_rule_that_holds", "first_and_last_latch", "mqar_code_keys"]
-SINCE = ["since-back", "since-reached", "and-stored", "total-of-sums"]
+SINCE = ["since-back", "since-reached", "and-stored", "mass-of-sums"]
 
 
 def _made(name: str, params: dict):

@@ -16,7 +16,7 @@ from verify.checker.check import check
     [
         *("since-back", "since-both", "since-pair", "since-reached", "since-latched"),
         *("and-of-three", "and-implied", "and-stored"),
-        *("total-of-sums", "total-of-memory"),
+        *("mass-of-sums", "mass-of-memory"),
     ],
 )
 def test_no_wrong_weight_is_accepted(name, target, tmp_path):
