@@ -43,7 +43,7 @@ TINY = {
 @pytest.mark.parametrize("arch", statements.ARCHS)
 @pytest.mark.parametrize("name", TINY)
 def test_a_statement_on_a_mixer(name, arch, monkeypatch):
-    monkeypatch.setattr(statements, "PLANTED_SEQUENCES", 8)
+    monkeypatch.setattr(statements, "FAULTY_SEQUENCES", 8)
     row = measure(TINY[name], arch, samples=4, seed=1)
     assert row.good and not row.refused
     ran = ["exact numbers", "torch module"] if arch == "fnn+ssm" else ["mamba_ssm", "transformers"]
@@ -117,7 +117,7 @@ def test_the_kept_rows_are_those_of_the_list_and_all_good():
 def test_the_command_keeps_rows_and_writes_the_page(tmp_path, monkeypatch):
     tiny = replace(TINY["3.2"], long=TINY["3.2"].small)
     monkeypatch.setattr(statements_page, "STATEMENTS", (tiny,))
-    monkeypatch.setattr(statements, "PLANTED_SEQUENCES", 8)
+    monkeypatch.setattr(statements, "FAULTY_SEQUENCES", 8)
     page, keep = tmp_path / "page.md", tmp_path / "rows.json"
     page.write_text(f"# Title\n\n{statements_page.HEAD}\n| --- |\n\n- old is refused: so.\n\nMore.\n")
     words = ["reproduce", "statements", "--only", "recall fnn+ssm", "--samples", "4", "--keep", str(keep)]
