@@ -26,9 +26,9 @@ from tests.verify.checker.evaluator import evaluate
 from verify.checker.formats import Rejected
 from verify.checker.tasks import reached
 from verify.checker.tasks.names import Names
+from verify.checker.tasks.paths import prove_paths
 from verify.checker.tasks.reached import Unfit, prove_reached
 from verify.checker.tasks.task_forms import read_automaton
-from verify.checker.tasks.walks import prove_walks
 from verify.checker.values.language import parse
 
 YES = Alphabet.of("a", "b", "no", "yes")
@@ -65,7 +65,7 @@ def _wrong_somewhere(data: dict, table, answers: np.ndarray, words: np.ndarray) 
 def test_both_proofs_find_the_same_margin(name) -> None:
     construction = Automaton(table=table_json(NAMED[name].make()))
     asked = _asked(_data(construction.circuit()), construction.asks())
-    assert prove_reached(*asked) == prove_walks(*asked) > 0
+    assert prove_reached(*asked) == prove_paths(*asked) > 0
 
 
 def _star_free(count: int) -> list:

@@ -31,21 +31,21 @@ class Unfit(Rejected):
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Situations: where the walk is, the automaton's state, and what the circuit remembers, (count,) and (count, n)."""
+    """Situations: where the path is, the automaton's state, and what the circuit remembers, (count,) and (count, n)."""
 
-    walk: np.ndarray
+    path: np.ndarray
     state: np.ndarray
     held: np.ndarray
 
     def __len__(self) -> int:
-        return len(self.walk)
+        return len(self.path)
 
     def taken(self, which: np.ndarray) -> _Rows:
-        return _Rows(self.walk[which], self.state[which], self.held[which])
+        return _Rows(self.path[which], self.state[which], self.held[which])
 
     def keys(self) -> np.ndarray:
         """(count,) of raw bytes, equal for equal situations."""
-        whole = np.column_stack([self.walk, self.state, self.held]) + 0.0  # −0 is 0
+        whole = np.column_stack([self.path, self.state, self.held]) + 0.0  # −0 is 0
         return np.ascontiguousarray(whole).view(np.dtype((np.void, 8 * whole.shape[1]))).reshape(-1)
 
 
@@ -80,7 +80,7 @@ def prove_reached(language: Language, data: dict, task: States) -> Fraction:
 
 
 def _joined(parts: list[_Rows]) -> _Rows:
-    return _Rows(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("walk", "state", "held")))
+    return _Rows(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("path", "state", "held")))
 
 
 class _Steps:
@@ -104,7 +104,7 @@ class _Steps:
 
     def moved(self, rows: _Rows, work: Work) -> tuple[_Rows, Fraction]:
         """All rows behind one more letter, and the least lead of a right letter there."""
-        row, way = np.nonzero(rows.walk[:, None] == self.ways[None, :, 0])
+        row, way = np.nonzero(rows.path[:, None] == self.ways[None, :, 0])
         target, letter = self.ways[way, 1], self.ways[way, 2]
         state = self.task.following[rows.state[row], self.task.kinds[letter]]
         asked = state >= 0
