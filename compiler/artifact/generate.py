@@ -101,21 +101,21 @@ class Writer:
             self._check_begun(row, stop)
         room = [self.manifest.promise.length - len(row) for row in rows]
         limits = room if most is None else [min(integer(most, "most", 1), left) for left in room]
-        walks, promised = [self.language.walks(row) for row in rows], [0] * len(rows)
+        paths, promised = [self.language.paths(row) for row in rows], [0] * len(rows)
 
         def heard(row: int, token: int) -> bool:
             if told:
                 told(row, self.tokens[token])
-            promised[row] += bool(walks[row])
-            walks[row] = self.language.walks([token], walks[row])
-            return most is None and not walks[row]
+            promised[row] += bool(paths[row])
+            paths[row] = self.language.paths([token], paths[row])
+            return most is None and not paths[row]
 
         chains = self._run(rows, None if stop is None else self.ids[stop], limits, heard)
         found = []
         for i, chain in enumerate(chains):
             words = tuple(self.tokens[token] for token in chain)
             ended = words[-1] == stop
-            found.append(Written(prompts[i], words, ended, promised[i], left=not walks[i] and not ended))
+            found.append(Written(prompts[i], words, ended, promised[i], left=not paths[i] and not ended))
         return found
 
     def _check_begun(self, ids: list[int], stop: str | None) -> None:

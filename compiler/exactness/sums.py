@@ -15,8 +15,8 @@ from math import inf, isqrt
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.affine_form import ONE, affine_form
 from compiler.analysis.domains import Domains
-from compiler.analysis.linear_form import ONE, linear_form
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.exactness.levels import HALF, LEAST_STATE, SAFE_POSITIVE
@@ -52,7 +52,7 @@ def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[SelectiveBlock, ...]
     limit = format.exact_integers
     output = plan.circuit.output
     reasons: list[tuple[Stream | None, str]] = list(
-        unheld_weights(plan, plan.forms.get(output) or linear_form(output), format)
+        unheld_weights(plan, plan.forms.get(output) or affine_form(output), format)
     )
     values, partial = _beyond(plan, domains, context.target, limit)
     fits = _longest(plan, context, limit, [*values, *partial]) if values or partial else 0
@@ -135,7 +135,7 @@ def _partial_sums(plan: Schedule, domains: Domains, saturated: set[Stream]) -> I
     are exempt (`saturation`).
     """
     output = plan.circuit.output
-    for stream, form in {**plan.forms, output: plan.forms.get(output) or linear_form(output)}.items():
+    for stream, form in {**plan.forms, output: plan.forms.get(output) or affine_form(output)}.items():
         if form and not saturated & {atom for atom, _ in form}:
             what = "a score, or a term of it," if stream is output else "a sum of its terms"
             terms = ((matrix, atom) for (atom, _), matrix in form.items())
@@ -145,7 +145,7 @@ def _partial_sums(plan: Schedule, domains: Domains, saturated: set[Stream]) -> I
 def _out_of_range(plan: Schedule, bounds: np.ndarray, lanes: Lanes, context: Context) -> list[tuple[Stream, str]]:
     """Lanes, states and scores beyond the largest number of the format, and lattices finer than its least."""
     domains, format, output = context.domains, context.format, plan.circuit.output
-    head = lanes.map(plan.forms.get(output) or linear_form(output), output.width)
+    head = lanes.map(plan.forms.get(output) or affine_form(output), output.width)
     found = []
     sizes = {output: float((abs(head) @ bounds).max(initial=0))}
     for stream in (s for operations in plan.blocks for s in operations):

@@ -19,10 +19,10 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import instance, integer, listed, shown, truth
 
 LARGEST_LENGTH = 1 << 53  # of a sequence: its positions are still exact in float64
-Walks: TypeAlias = frozenset[tuple[str, frozenset[tuple[int, int]]]]  # (state, (distinct edge, token) used)
+Paths: TypeAlias = frozenset[tuple[str, frozenset[tuple[int, int]]]]  # (state, (distinct edge, token) used)
 _LONGEST_SPELLED = 1 << 16  # of `strings`, which copies a prefix for each of its tokens
 _MOST_DRAWN = 1 << 24  # tokens of one sample
-_MOST_WALKS = 1 << 17  # that are followed at a time
+_MOST_PATHS = 1 << 17  # that are followed at a time
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class InputLanguage:
-    """All sequences of at most max_length tokens that a walk from `start` along the edges spells.
+    """All sequences of at most max_length tokens that a path from `start` along the edges spells.
 
     asked: the state to which a whole prompt leads, and behind which the model writes; "" where nobody says.
     """
@@ -105,12 +105,12 @@ class InputLanguage:
         return cls(alphabet, start, tuple(built), max_length, description, asked)
 
     def with_length(self, max_length: int) -> InputLanguage:
-        """The same walks, of at most this many tokens."""
+        """The same paths, of at most this many tokens."""
         return replace(self, max_length=max_length)
 
     @cached_property
     def _repeatable(self) -> tuple[bool, ...]:
-        """For each edge, whether a walk can take it more than once (both ends in one strong component)."""
+        """For each edge, whether a path can take it more than once (both ends in one strong component)."""
         import networkx as nx  # not at the top: `construct list` would wait for it
 
         graph = nx.MultiDiGraph((e.source, e.target) for e in self.edges)
@@ -118,7 +118,7 @@ class InputLanguage:
         return tuple(component[e.source] == component[e.target] for e in self.edges)
 
     def is_repeatable(self, edge: int) -> bool:
-        """Whether a walk can take the edge of this number more than once."""
+        """Whether a path can take the edge of this number more than once."""
         return self._repeatable[integer(edge, "edge", 0, len(self.edges) - 1)]
 
     @cached_property
@@ -149,30 +149,30 @@ class InputLanguage:
         return self._strings(integer(length, "length of strings", 0, min(self.max_length, _LONGEST_SPELLED)))
 
     def _strings(self, length: int) -> Iterator[tuple[int, ...]]:
-        stack: list[tuple[tuple[int, ...], Walks]] = [((), self._beginning)]
+        stack: list[tuple[tuple[int, ...], Paths]] = [((), self._beginning)]
         while stack:
-            prefix, walks = stack.pop()
+            prefix, paths = stack.pop()
             if len(prefix) == length:
                 yield prefix
             else:
-                following = self._following(walks)
+                following = self._following(paths)
                 stack += (((*prefix, token), frozenset(following[token])) for token in sorted(following, reverse=True))
 
     def short_strings(self, longest: int, most: int) -> Iterator[list[tuple[int, ...]]]:
         """Every sequence of 1, 2, … tokens, length by length, as long as there are at most `most` of a length.
 
-        It ends as well where too many walks spell them.
+        It ends as well where too many paths spell them.
         """
         longest, most = integer(longest, "longest of short_strings", 0), integer(most, "most of short_strings", 1)
-        level: dict[tuple[int, ...], Walks] = {(): self._beginning}
+        level: dict[tuple[int, ...], Paths] = {(): self._beginning}
         for _ in range(min(longest, self.max_length)):
-            longer: dict[tuple[int, ...], Walks] = {}
+            longer: dict[tuple[int, ...], Paths] = {}
             steps = 0
-            for word, walks in level.items():
-                following = self._following(walks)
+            for word, paths in level.items():
+                following = self._following(paths)
                 longer |= {(*word, token): frozenset(after) for token, after in following.items()}
                 steps += sum(map(len, following.values()))
-                if len(longer) > most or steps > _MOST_WALKS:
+                if len(longer) > most or steps > _MOST_PATHS:
                     return
             if not longer:
                 return
@@ -194,13 +194,13 @@ class InputLanguage:
         return frozenset(edge.source for edge in self.edges if edge.distinct)
 
     @property
-    def _beginning(self) -> Walks:
+    def _beginning(self) -> Paths:
         return frozenset({(self.start, frozenset())})
 
-    def _following(self, walks: Walks) -> dict[int, set]:
-        """For each token that may come next the walks that take it."""
+    def _following(self, paths: Paths) -> dict[int, set]:
+        """For each token that may come next the paths that take it."""
         found: dict[int, set] = {}
-        for state, used in walks:
+        for state, used in paths:
             for i, edge, tokens in self._leaving.get(state, ()):
                 for token in tokens:
                     if not edge.distinct:
@@ -210,26 +210,26 @@ class InputLanguage:
         return found
 
     def accepts(self, tokens: Iterable[int]) -> bool:
-        """Whether some walk spells the sequence and it is not too long."""
+        """Whether some path spells the sequence and it is not too long."""
         word = tuple(integer(token, "a token id") for token in listed(tokens, "tokens", "a list of ids"))
-        return len(word) <= self.max_length and bool(self.walks(word))
+        return len(word) <= self.max_length and bool(self.paths(word))
 
-    def walks(self, tokens: Iterable[int], before: Walks | None = None) -> Walks:
-        """The walks that spell these token ids, of any length, behind what `before` spelled [default: nothing].
+    def paths(self, tokens: Iterable[int], before: Paths | None = None) -> Paths:
+        """The paths that spell these token ids, of any length, behind what `before` spelled [default: nothing].
 
         ValueError where there are too many to follow.
         """
-        walks = self._beginning if before is None else before
+        paths = self._beginning if before is None else before
         for token in tokens:
-            walks = frozenset(
+            paths = frozenset(
                 (edge.target, used | {(i, token)} if edge.distinct else used)
-                for state, used in walks
+                for state, used in paths
                 for i, edge, _ in self._leaving.get(state, ())
                 if token in edge.tokens and not (edge.distinct and (i, token) in used)
             )
-            if len(walks) > _MOST_WALKS:
-                raise ValueError(f"more than {_MOST_WALKS} walks of the input language spell the same tokens")
-        return walks
+            if len(paths) > _MOST_PATHS:
+                raise ValueError(f"more than {_MOST_PATHS} paths of the input language spell the same tokens")
+        return paths
 
     @cached_property
     def written(self) -> frozenset[str]:
@@ -244,7 +244,7 @@ class InputLanguage:
     def sample(self, count: int, length: int, seed: int) -> np.ndarray:
         """`count` random walks of exactly this length: (count, length) int64; edges and tokens drawn uniformly.
 
-        ValueError when the walks run dry of tokens before that length, or when no sequence is as long.
+        ValueError when the paths run dry of tokens before that length, or when no sequence is as long.
         """
         count, length = integer(count, "count of sample", 0), integer(length, "length of sample", 0, self.max_length)
         if count * length > _MOST_DRAWN or count > _MOST_DRAWN:
@@ -252,9 +252,9 @@ class InputLanguage:
                 f"count of sample is {shown(count)} and its length {length}, and at most {_MOST_DRAWN} tokens are drawn"
             )
         rng = np.random.default_rng(integer(seed, "seed of sample", 0))
-        return np.array([self._walk(rng, length) for _ in range(count)], dtype=np.int64).reshape(count, length)
+        return np.array([self._path(rng, length) for _ in range(count)], dtype=np.int64).reshape(count, length)
 
-    def _walk(self, rng: np.random.Generator, length: int) -> list[int]:
+    def _path(self, rng: np.random.Generator, length: int) -> list[int]:
         state = self.start
         used: set[tuple[int, int]] = set()  # (edge, token)
         word: list[int] = []

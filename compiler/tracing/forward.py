@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compiler.analysis.linear_form import ONE
+from compiler.analysis.affine_form import ONE
 from compiler.artifact.model import Stack
 from compiler.lowering.lanes import Lanes
 from compiler.tracing.intervention import LaneSetting

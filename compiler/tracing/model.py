@@ -86,10 +86,10 @@ class Truth:
         language = self.compiled.source.token_language
         if len(ids) > language.max_length:
             return [f"the input has {len(ids)} tokens, and the promise ends at {language.max_length}"]
-        walks, step = None, 256
+        paths, step = None, 256
         for start in range(0, len(ids), step):
-            walks = language.walks(ids[start : start + step].tolist(), walks)
-            if not walks:
+            paths = language.paths(ids[start : start + step].tolist(), paths)
+            if not paths:
                 return [f"the input is none of the promised: {language.description}"]
         return []
 

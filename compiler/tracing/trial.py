@@ -49,17 +49,17 @@ def trial(model: Runs, carrier: Carrier) -> str | None:
 
 
 def samples(language: InputLanguage) -> list[np.ndarray]:
-    """Some random walks of the language, of a short and of a longer length it has: (sequences, time) each."""
+    """Some random paths of the language, of a short and of a longer length it has: (sequences, time) each."""
     found: list[np.ndarray] = []
     for length in sorted({min(n, language.max_length) for n in (LONGEST, 11, 6, 4, 3, 2, 1)}, reverse=True):
-        walks = []
+        paths = []
         for seed in range(SEQUENCES):
             try:
-                walks.append(language.sample(1, length, seed)[0])
+                paths.append(language.sample(1, length, seed)[0])
             except ValueError:  # a walk can run dry of tokens
                 continue
-        if walks:
-            found.append(np.array(walks))
+        if paths:
+            found.append(np.array(paths))
         if len(found) == 2:
             break
     return found

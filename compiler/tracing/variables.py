@@ -1,7 +1,7 @@
 """Variables: each stream of a circuit as written, with where its value stands in the residual stream of the model.
 
 The passes rewrite a circuit, and note which stream has become which (`Domains.became`). What a stream has become is a
-sum of atoms, at present and earlier positions (`analysis.linear_form`), and an atom that a later block reads stands
+sum of atoms, at present and earlier positions (`analysis.affine_form`), and an atom that a later block reads stands
 on lanes. So the value of the stream is a linear map of lanes:
 
     value(t) = Σ over lags of  matrix · lanes(t − lag)
@@ -20,8 +20,8 @@ from typing import overload
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.affine_form import ONE, AffineForm
 from compiler.analysis.exact_matrices import on_columns
-from compiler.analysis.linear_form import ONE, Form
 from compiler.compiled import Compiled
 from compiler.language.arguments import close_to, shown
 from compiler.language.stream import Stream
@@ -78,7 +78,7 @@ class Variable:
     names: tuple[str, ...]
     stream: Stream
     core: Stream
-    form: Form = field(repr=False)
+    form: AffineForm = field(repr=False)
     reading: Reading | None
 
     @property
@@ -177,7 +177,7 @@ def _variables(compiled: Compiled, variable_names: Mapping[int, str]) -> Iterato
         yield Variable(unique, every, stream, core, form, _reading(compiled, core, form, after))
 
 
-def _reading(compiled: Compiled, core: Stream, form: Form, after: np.ndarray) -> Reading | None:
+def _reading(compiled: Compiled, core: Stream, form: AffineForm, after: np.ndarray) -> Reading | None:
     """Where the numbers of a form stand; None where none that it reads is on a lane, or too many are not."""
     parts: dict[int, list[tuple[sparse.csr_array, np.ndarray]]] = {}
     missing: list[sparse.csr_array] = []

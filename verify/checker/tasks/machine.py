@@ -75,7 +75,7 @@ class Position:
             stream = self.machine.streams[i]
             rule = _VALUES.get(stream["operation"])
             if rule is None:
-                raise Rejected(f"{place(self.machine.streams, i)}: {no_rule(stream['operation'])} among walks")
+                raise Rejected(f"{place(self.machine.streams, i)}: {no_rule(stream['operation'])} among paths")
             self._values[i] = rule(self, i, stream)
         return self._values[i]
 

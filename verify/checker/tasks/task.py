@@ -17,6 +17,7 @@ from verify.checker.meaning.conditions import Unproved
 from verify.checker.meaning.told import unread
 from verify.checker.tasks.matches import prove_matches
 from verify.checker.tasks.names import Names, Stated
+from verify.checker.tasks.paths import Asking, prove_paths
 from verify.checker.tasks.readout import NOBODY
 from verify.checker.tasks.task_chains import read_coin_change, read_fibonacci, read_shortest_path, read_two_words
 from verify.checker.tasks.task_copies import answers as machine_answers
@@ -25,7 +26,6 @@ from verify.checker.tasks.task_forms import Tally, ends, read_automaton, read_co
 from verify.checker.tasks.task_matches import MATCHES, Matching
 from verify.checker.tasks.task_recall import prove_recall
 from verify.checker.tasks.task_steps import prove_clock, prove_count, prove_keep
-from verify.checker.tasks.walks import Asking, prove_walks
 from verify.checker.values.language import Language
 from verify.checker.values.values import World
 from verify.checker.values.windows import TooLarge
@@ -138,7 +138,7 @@ class Walked:
         return machine_answers(self.machine, letters)
 
     def prove(self, reader: Reader) -> Fraction:
-        return prove_walks(reader.world.language, reader.data, self.machine)
+        return prove_paths(reader.world.language, reader.data, self.machine)
 
 
 @dataclass(frozen=True, eq=False)
