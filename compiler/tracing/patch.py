@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,10 +12,8 @@ from compiler.language.arguments import integer, listed, shown
 from compiler.language.types import Bool, OneHot
 from compiler.tracing.intervention import Setting
 from compiler.tracing.trace import Trace
+from compiler.tracing.truth import Text, Truth
 from compiler.tracing.variables import Variable
-
-if TYPE_CHECKING:
-    from compiler.tracing.model import Text, Truth
 
 Given: TypeAlias = "Mapping[int, Any] | Sequence[int]"
 

@@ -9,7 +9,7 @@ from compiler.artifact.package import language_model, with_a_block
 from compiler.compiled import Compiled
 from compiler.driver import compile
 from compiler.language.circuit import Circuit
-from compiler.tracing.model import Truth
+from compiler.tracing.truth import Truth
 from examples.gallery import bracket_depth
 from examples.programs import two_brackets
 from tests.circuits import CASES

@@ -9,8 +9,8 @@ import pytest
 
 from compiler.tracing.compared import differences
 from compiler.tracing.intervention import NotCarried, Setting, lane_settings
-from compiler.tracing.model import Truth
 from compiler.tracing.patch import Patch
+from compiler.tracing.truth import Truth
 from compiler.tracing.variables import Variable
 from examples.programs import two_brackets
 from tests.tracing.models import MIXERS, brackets, case, depth
