@@ -22,6 +22,7 @@ LARGEST_LENGTH = 1 << 53  # of a sequence: its positions are still exact in floa
 Walks: TypeAlias = frozenset[tuple[str, frozenset[tuple[int, int]]]]  # (state, (distinct edge, token) used)
 _LONGEST_SPELLED = 1 << 16  # of `strings`, which copies a prefix for each of its tokens
 _MOST_DRAWN = 1 << 24  # tokens of one sample
+_MOST_SAID = 12  # tokens that a description names
 _MOST_WALKS = 1 << 17  # that are followed at a time
 
 
@@ -79,11 +80,17 @@ class InputLanguage:
             raise ValueError(f"asked is {shown(self.asked)}, and no edge of the input language touches that state")
 
     @classmethod
-    def everything(cls, alphabet: Alphabet, max_length: int) -> InputLanguage:
-        """Every token sequence of at most this length."""
+    def everything(
+        cls, alphabet: Alphabet, max_length: int, members: str | Iterable[str] | None = None
+    ) -> InputLanguage:
+        """Every sequence of these tokens (a group's name, or a list; all where there is none) of at most this length."""
         instance(alphabet, Alphabet, "the alphabet of an input language", "an Alphabet")
-        edge = Edge("any", "any", frozenset(range(alphabet.size)))
-        return cls(alphabet, "any", (edge,), max_length, f"every sequence of the {alphabet.size} tokens")
+        ids = frozenset(alphabet.ids(members))
+        if members is None:
+            return cls(alphabet, "any", (Edge("any", "any", ids),), max_length, _all_of(alphabet.size))
+        names = [alphabet.tokens[i] for i in sorted(ids)]
+        said = f"every sequence of {' '.join(names)}" if len(names) <= _MOST_SAID else _all_of(len(names))
+        return cls(alphabet, "any", (Edge("any", "any", ids),), max_length, said)
 
     @classmethod
     def of(
@@ -273,3 +280,7 @@ class InputLanguage:
             word.append(token)
             state = edge.target
         return word
+
+
+def _all_of(count: int) -> str:
+    return f"every sequence of the {count} tokens"
