@@ -81,10 +81,10 @@ def readout_one_hot(
     _wide(stream, "readout_one_hot", len(ids), "one for each token; readout_integer reads a number")
     if otherwise is None:
         return _logits(alphabet, np.asarray(ids), (sparse.eye_array(stream.width), stream))
-    ids = np.asarray(alphabet.once((*ids, alphabet.index(otherwise)), "readout_one_hot"))
-    lanes, blank = np.vstack([2 * np.eye(stream.width), np.zeros((1, stream.width))]), np.zeros((len(ids), 1))
+    every = np.asarray(alphabet.once((*ids, alphabet.index(otherwise)), "readout_one_hot"))
+    lanes, blank = np.vstack([2 * np.eye(stream.width), np.zeros((1, stream.width))]), np.zeros((len(every), 1))
     blank[-1] = 1
-    return _logits(alphabet, ids, (lanes, stream), (blank, constant(1)))
+    return _logits(alphabet, every, (lanes, stream), (blank, constant(1)))
 
 
 def readout_or_blank(stream: Stream, present: Stream, alphabet: Alphabet, members: str, blank: str) -> Stream:

@@ -74,7 +74,7 @@ def _proof(verdict: Verdict) -> tuple[str, str]:
 
 
 def ask(made: Artifact, directory: Path, sequences: list[Answered]) -> Verification:
-    """Run the saved model on sequences: its answers against theirs, its scores against the interpreter's, bit for bit."""
+    """Run the saved model on sequences: its answers against theirs, its scores bit for bit against the circuit's."""
     form = CheckedForm(module_scores(load(directory)), made.model.over_vocabulary)
     (found,) = check_forms([form], reference_scores(made.compiled), _batches(made, sequences))
     return found

@@ -43,7 +43,9 @@ def list_circuits(names: Names = None, as_json: Json = False) -> None:
         mine = [row for row in rows if row["family"] == family]
         console.print(f"[bold]{family}[/bold]: {mine[0]['family_title']}")
         for row in mine:
-            console.print(f"  [bold]{row['name']}[/bold] {row['says']}; blocks: {row['blocks'] or '?'}; {row['proved']}")
+            console.print(
+                f"  [bold]{row['name']}[/bold] {row['says']}; blocks: {row['blocks'] or '?'}; {row['proved']}"
+            )
     console.print(f"{len(rows)} circuits; `construct zoo show NAME` shows one")
 
 

@@ -30,7 +30,9 @@ class Variable:
         if isinstance(self.stream.type, OneHot):
             return "choice"
         flag = isinstance(self.stream.type, Bool)
-        return ("flag" if flag else "integer" if self.stream.type.integral else "number") + "s" * (self.stream.width > 1)
+        return ("flag" if flag else "integer" if self.stream.type.integral else "number") + "s" * (
+            self.stream.width > 1
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {"name": self.name, "kind": self.kind, "width": self.stream.width, "line": self.stream.origin}

@@ -21,15 +21,16 @@ _FEW = 20  # draws in a row that bring nothing new
 def write_data(entry: Entry, directory: Path, train: int, test: int, seed: int) -> dict[str, int]:
     """DIRECTORY/train.parquet and test.parquet; returns how many sequences each holds.
 
-    No sequence of the test stands in train. Fewer are written where the language has no more. The same arguments give
+    No sequence of the test stands in train. Where the language has fewer sequences, both get fewer, in the
+    same proportion. The same arguments give
     the same bytes, by one version of pyarrow: it writes its version into each file.
     """
     parquet = _library()
     circuit = entry.circuit()
     named = variables(circuit)
-    drawn = _distinct(entry, seed)
-    learned = list(islice(drawn, train))
-    held = list(islice(drawn, test))
+    drawn = list(islice(_distinct(entry, seed), train + test))
+    last = min(test, max(1, len(drawn) * test // (train + test)))
+    learned, held = drawn[: len(drawn) - last], drawn[len(drawn) - last :]
     directory.mkdir(parents=True, exist_ok=True)
     for name, sequences in (("train", learned), ("test", held)):
         partial = directory / f".{name}.partial"

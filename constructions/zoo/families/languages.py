@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from constructions.automata.automaton import EVERY_LENGTH, Automaton, table_json
+from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.languages import NAMED
 from constructions.zoo.entry import Family, FromPaper
 
@@ -16,7 +16,7 @@ WITH_A_GROUP = ("tomita-5", "tomita-6", "parity", "aa-star", "aaaa-star", "modul
 _LETTERS = 32  # of a language with a group, which counts follow to a bounded length
 
 
-def _language(name: str, length: int) -> FromPaper:
+def _language(name: str, length: int | None) -> FromPaper:
     language = NAMED[name]
     said = f"{language.says} ({language.source}): what an automaton of it answers behind each letter"
     return FromPaper(name, said, lambda: Automaton(table=table_json(language.make()), max_length=length))
@@ -26,7 +26,7 @@ FAMILY = Family(
     "languages",
     "formal languages of the literature, of every length where no group is in the way",
     [
-        *(_language(name, EVERY_LENGTH) for name in STAR_FREE),
+        *(_language(name, None) for name in STAR_FREE),
         *(_language(name, _LETTERS) for name in WITH_A_GROUP),
     ],
 )

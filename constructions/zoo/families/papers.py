@@ -24,7 +24,6 @@ from constructions.token_selection.selection import TokenSelection
 from constructions.token_selection.unique_induction import UniqueInduction
 from constructions.zoo.entry import Family, FromPaper
 
-
 _RECALL = "at a key, the value that stood right behind it before"
 _PLACE = "one token, from a place that is named"
 
@@ -80,7 +79,9 @@ FAMILY = Family(
         _of("selection-angle", "the value whose angle fits the query best", TokenSelection, size=8, length=12),
         _of("selection-signs", "the same for vectors of ±1", TokenSelection, keys="signs", size=3, length=12),
         _of("recall-first", f"{_RECALL}, keys that repeat", AssociativeRecall, keys=4, values=4, pairs=4),
-        _of("recall-distinct", f"{_RECALL}, distinct keys", AssociativeRecall, keys=6, values=4, pairs=6, distinct=True),
+        _of(
+            "recall-distinct", f"{_RECALL}, distinct keys", AssociativeRecall, keys=6, values=4, pairs=6, distinct=True
+        ),
         _of("unique-induction", "what followed the one earlier copy of a token", UniqueInduction, vocab=6, length=12),
     ],
 )
