@@ -226,4 +226,4 @@ class Trace:
 
 def _named(variable: Variable) -> bool:
     """Whether its author has named it, as a stream or as a variable."""
-    return bool(variable.stream.name or variable.stream.as_written.variable) or "output" in variable.names
+    return bool(variable.stream.name or variable.called) or "output" in variable.names

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from constructions.command.display import console, working
+from constructions.command.reporting import strict_json
 from constructions.command.requests import picture_path
 
 Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
@@ -66,9 +67,17 @@ def plot(
 def graph(
     directory: Directory,
     out: Annotated[Path, typer.Option(help="picture to write (SVG, PDF or PNG)")] = Path("circuit.svg"),
+    as_json: Annotated[
+        bool, typer.Option("--json", help="print the causal graph instead, in the node-link form of networkx")
+    ] = False,
 ) -> None:
     """Draw the circuit of a checkpoint as written: a box for each source line, with constants and thresholds."""
     picture_path(out, "--out")
+    if as_json:
+        from compiler.tracing.causal_graph import causal_graph
+
+        typer.echo(strict_json(causal_graph(_rebuilt(directory).compiled)))
+        return
     with working("graph", quiet=False):
         from constructions.pictures.graph import draw_circuit
 
