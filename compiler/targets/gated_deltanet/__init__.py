@@ -135,6 +135,12 @@ class GatedDeltaNet(Target):
         written = np.bincount(columns.group[np.diff(columns.write.indptr) > 0], minlength=1)
         return int(written[channels.group[channels.writes]].sum())
 
+    @property
+    def family(self):
+        from compiler.targets.gated_deltanet.olmo_hybrid import FAMILY
+
+        return FAMILY
+
 
 def _flags(when: Stream) -> list[Stream]:
     return list(when) if when.width > 1 else [when]

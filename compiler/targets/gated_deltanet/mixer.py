@@ -28,7 +28,7 @@ class GatedDeltaNet(nn.Module):
         linear = lambda rows: nn.Linear(d_model, rows, bias=False)
         self.q_proj, self.k_proj, self.v_proj = linear(heads * d_state), linear(heads * d_state), linear(self.d_inner)
         self.a_proj, self.b_proj, self.g_proj = linear(heads), linear(heads), linear(self.d_inner)
-        self.o_proj = nn.Linear(self.d_inner, d_model, bias=False)
+        self.out_proj = nn.Linear(self.d_inner, d_model, bias=False)
         convolved = 2 * heads * d_state + self.d_inner
         self.conv1d = nn.Conv1d(convolved, convolved, d_conv, groups=convolved, padding=d_conv - 1, bias=False)
         self.A_log, self.dt_bias = nn.Parameter(torch.zeros(heads)), nn.Parameter(torch.zeros(heads))
@@ -60,7 +60,7 @@ class GatedDeltaNet(nn.Module):
         g = -torch.exp(self.A_log.float()) * F.softplus(wide(self.a_proj(u)) + self.dt_bias.float())
         o, state = delta_rule(q * self.d_state**-0.5, k, by_head(v, self.headdim), beta, g.transpose(1, 2), state)
         y = self._normed(o.transpose(1, 2).to(u.dtype)) * F.silu(wide(self.g_proj(u)).unflatten(-1, (self.heads, -1)))
-        return self.o_proj(y.flatten(-2).to(u.dtype)), past[..., -self.d_conv :], state
+        return self.out_proj(y.flatten(-2).to(u.dtype)), past[..., -self.d_conv :], state
 
     def _normed(self, o: Tensor) -> Tensor:
         """The norm of each head: float32 inside, rounded to the input's dtype before the weight."""

@@ -45,7 +45,7 @@ def held_in(tensors: Mapping[str, Tensor], size: DeltaSizes, one: int) -> Held:
         _rows(csr(arrays[f"{name}_proj.weight"]), taps[start:end], one)
         for name, start, end in (("q", 0, keyed), ("k", keyed, 2 * keyed), ("v", 2 * keyed, len(taps)))
     )
-    gates, outs = keys(csr(arrays["g_proj.weight"])), csr(arrays["o_proj.weight"].T)
+    gates, outs = keys(csr(arrays["g_proj.weight"])), csr(arrays["out_proj.weight"].T)
     steps, strengths = keys(csr(arrays["a_proj.weight"])), arrays["b_proj.weight"]
     level = arrays["o_norm.weight"]
     if not (level == level[0]).all():
