@@ -159,7 +159,7 @@ def _disjoint_conjunctions(
 
 
 def _carried_by_constant(rows: sparse.csr_array, hard: np.ndarray, taps: np.ndarray) -> sparse.csr_array:
-    """The hard rows a − b without their bias −1: r = 2·one − a + b, and r(t − j) − 2r(t − i) for the tap 1 at i, −1 at j.
+    """The hard rows a − b without a bias of −1: r = 2·one − a + b and r(t − j) − 2r(t − i) for taps 1 at i, −1 at j.
 
     That is 2a(t − i) − 2b(t − i) − a(t − j) + b(t − j) − 2, at most 1 and 1 for a(t − i) = b(t − j) = 1 alone, since
     no token has both; before the start of the later tap it is −4 + 2a − 2b, at most −2. Changes the taps.

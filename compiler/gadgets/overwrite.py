@@ -56,7 +56,8 @@ class Overwrite(Gadget):
     def lower(self, stream: Stream, wanted: np.ndarray, builder: BlockBuilder) -> None:
         value, key, query = stream.inputs
         ids, unit = builder.written(value, wanted)
-        builder.set_columns(columns_of(key, stream), *(unit_rows(builder, s) for s in (key, query)), beta=1.0)
+        write, read = (_unit_rows(builder, one_hot) for one_hot in (key, query))
+        builder.set_columns(columns_of(key, stream), write, read, beta=1.0)
         out = (targets(stream, wanted, builder), unit / GATE)
         builder.add_channels(places(stream, wanted), ids, out, builder.always_open(len(ids), GATE), ON)
 
@@ -64,7 +65,7 @@ class Overwrite(Gadget):
         return [Entry(n, np.arange(count), n, GATE) for n in range(stream.inputs[1].width)]
 
 
-def unit_rows(builder: BlockBuilder, one_hot: Stream) -> list[tuple]:
+def _unit_rows(builder: BlockBuilder, one_hot: Stream) -> list[tuple]:
     """(column, feature, weight) triples of a one-hot at the key or the query of a head."""
     ids, unit = builder.written(one_hot, np.ones(one_hot.width, dtype=bool))
     return [(np.arange(one_hot.width), ids, unit)]

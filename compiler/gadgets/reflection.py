@@ -62,13 +62,13 @@ class Reflections(Gadget):
         one = builder.constant()
         erase = builder.on_lanes(restart, np.zeros(1, dtype=np.int64)) * (2 * ON)
         lanes = targets(stream, wanted, builder)
-        for lane, number in zip(lanes, np.flatnonzero(wanted), strict=True):
+        for lane, number in zip(lanes, np.flatnonzero(wanted).tolist(), strict=True):
             place = moved.others[number]
             builder.head(("swaps", id(stream), place))
             write = [(2 * np.arange(moved.n) + side, ids, unit / HALVES) for side in (0, 1)]
             read = np.array([2 * place, 2 * place + 1, 2 * moved.n, 2 * moved.n + 1])
             level = np.full(4, 1 / (HALVES * CONSTANT))
-            builder.set_columns(_coordinates(stream, moved.n), write, [(read, np.full(4, one), level)], beta=2.0)
+            builder.set_columns(_coordinates(stream, moved.n, place), write, [(read, np.full(4, one), level)], beta=2.0)
             sign = -moved.colours[moved.start] * moved.colours[place]
             out = (np.array([lane]), np.array([sign * unit[moved.start] / GATE]))
             builder.add_channels(
@@ -82,7 +82,8 @@ class Reflections(Gadget):
             )
 
 
-def _coordinates(stream: Stream, n: int) -> list[Coordinate]:
-    """P_0 … P_(n − 1), two of each, and two that only the query has."""
-    of_places = [Coordinate(f"{stream.label}.place[{i}].{side}", stream.inputs[0], i) for i in range(n) for side in "ab"]
-    return [*of_places, *(Coordinate(f"{stream.label}.beside[{i}]", text="never written") for i in (0, 1))]
+def _coordinates(stream: Stream, n: int, read: int) -> list[Coordinate]:
+    """P_0 … P_(n − 1), two of each, and two that only the query has, of the head that reads a place."""
+    name = f"{stream.label}@{read}"
+    of_places = [Coordinate(f"{name}.place[{i}].{side}", stream.inputs[0], i) for i in range(n) for side in "ab"]
+    return [*of_places, *(Coordinate(f"{name}.beside[{i}]", text="never written") for i in (0, 1))]

@@ -129,6 +129,16 @@ class SelectiveBlock:
         return len(self.columns.names)
 
     @property
+    def heads(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where states follow the delta rule: the group of each channel (−1: no state) and the group and β of each
+        column. ValueError where they add.
+        """
+        channels, columns = self.channels, self.columns
+        if channels.group is None or columns.group is None or columns.beta is None:
+            raise ValueError("the states of this block add; they do not follow the delta rule")
+        return np.where(channels.writes, channels.group, -1), columns.group, columns.beta
+
+    @property
     def foreign(self) -> np.ndarray | None:
         """Where a channel meets a column that does not keep its state, so that each step forgets: (C × N) mask; None
         where all columns are of one group.
@@ -315,16 +325,15 @@ class _Heads:
     @staticmethod
     def of(block: SelectiveBlock, features: np.ndarray) -> _Heads:
         """The heads of a block, whose keys and queries are unit vectors; UnsafePreactivation where one is not."""
-        channels, columns = block.channels, block.columns
-        assert channels.group is not None and columns.group is not None and columns.beta is not None
-        own = channels.writes[:, None] & (channels.group[:, None] == columns.group[None, :])
-        members = sparse.csr_array((columns.group[None, :] == np.unique(columns.group)[:, None]).astype(float))
-        for what, matrix in (("key", columns.write), ("query", columns.read)):
+        channel_group, column_group, beta = block.heads
+        own = channel_group[:, None] == column_group[None, :]
+        members = sparse.csr_array((column_group[None, :] == np.unique(column_group)[:, None]).astype(float))
+        for what, matrix in (("key", block.columns.write), ("query", block.columns.read)):
             lengths = _times(_times(features, matrix) ** 2, members)
             if not np.isin(lengths, (0.0, 1.0)).all():
                 worst = lengths[~np.isin(lengths, (0.0, 1.0))][0]
                 raise UnsafePreactivation(f"a {what} has the squared length {worst:g}; it must be 0 or 1 exactly")
-        return _Heads(own, columns.beta)
+        return _Heads(own, beta)
 
     def written(self, state: np.ndarray, x: np.ndarray, key: np.ndarray) -> np.ndarray:
         """The state (batch, C, N) after x (batch, C) is written under the key (batch, N)."""

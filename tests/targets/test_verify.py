@@ -91,5 +91,7 @@ def test_blocks_verify_and_broken_ones_do_not(target: str):
 
 
 def test_an_unknown_target_is_named():
-    with pytest.raises(ValueError, match="'mamba3' is no target; there are mamba, mamba2, s4d, mamba-delta-t"):
+    with pytest.raises(
+        ValueError, match="'mamba3' is no target; there are mamba, mamba2, s4d, mamba-delta-t, gated-deltanet"
+    ):
         target_of("mamba3")

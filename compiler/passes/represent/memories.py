@@ -87,8 +87,9 @@ def _permute(rewriter: Rewriter, operation: ops.Permute, swaps: Stream, *reset: 
         others = [place for _, place in put]
         touched = _touches(operation.n, pairs) @ swaps + _touches(operation.n, put) @ places[others]
         pairs = tuple(dict.fromkeys((*pairs, *put)))
-    moved = Stream(ops.Moved(operation.n, pairs, start), (touched, restart))
-    if moved.operation.odd:
+    core = ops.Moved(operation.n, pairs, start)
+    moved = Stream(core, (touched, restart))
+    if core.odd:
         moved = moved.relu() + (-1 * moved).relu()
     others = [place for place in range(operation.n) if place != start]
     spread = np.zeros((operation.n, len(others)))

@@ -64,23 +64,19 @@ def factors(headdim: int) -> tuple[int, ...]:
 
 def heads_of(block: SelectiveBlock, headdim: int) -> list[Head]:
     """The heads of a block: those without a state first, then each column group's."""
-    channels, columns = block.channels, block.columns
+    of_channels, of_columns, betas = block.heads
     found = []
     room = headdim - len(factors(headdim))
-    for group in (-1, *np.unique(columns.group).tolist()):
-        members = np.flatnonzero(_group_of_channels(block) == group)
-        own = np.flatnonzero(columns.group == group)
-        beta = 0.0 if group < 0 else float(columns.beta[own[0]])
+    for group in (-1, *np.unique(of_columns).tolist()):
+        members = np.flatnonzero(of_channels == group)
+        own = np.flatnonzero(of_columns == group)
+        beta = 0.0 if group < 0 else float(betas[own[0]])
         most = 1 if beta == 2 else room
         for start in range(0, len(members), max(most, 1)):
             part = members[start : start + most]
             values = np.arange(len(part)) + (0 if beta == 2 else headdim - room)
             found.append(Head(own, part, values, beta))
     return found
-
-
-def _group_of_channels(block: SelectiveBlock) -> np.ndarray:
-    return np.where(block.channels.writes, block.channels.group, -1)
 
 
 def one_lane(block: SelectiveBlock) -> int:
@@ -102,7 +98,7 @@ def sizes(block: SelectiveBlock, n_lanes: int, largest_beta: int) -> DeltaSizes:
 
 def key_rows(block: SelectiveBlock) -> int:
     """d_k: a power of four that holds the largest column group."""
-    groups = np.bincount(block.columns.group) if block.d_state else np.ones(1, dtype=int)
+    groups = np.bincount(block.heads[1]) if block.d_state else np.ones(1, dtype=int)
     return power_of_four(int(groups.max()))
 
 
@@ -110,7 +106,7 @@ def best_headdim(blocks: list[SelectiveBlock] | tuple[SelectiveBlock, ...]) -> t
     """(columns of values of a head, heads that hold any of the blocks): a power of two, with the least product."""
     tried = []
     headdim = 1
-    only_reflect = all(bool(b.channels.writes.all() and (b.columns.beta == 2).all()) for b in blocks)
+    only_reflect = all((b.heads[0] >= 0).all() and (b.heads[2] == 2).all() for b in blocks)
     while headdim <= WIDEST_HEAD:
         if headdim > len(factors(headdim)) or only_reflect:
             count = max(1, *(len(heads_of(block, headdim)) for block in blocks))

@@ -138,7 +138,7 @@ class OlmoHybridFamily(DeltaFamily):
 
     def tensor_shapes(self, config):
         width, vocab, count = config["hidden_size"], config["vocab_size"], self.layers(config)
-        shapes: dict[str, Shape] = {name: (vocab, width) for name in ("model.embed_tokens.weight", HEAD)}
+        shapes: dict[str, Shape] = dict.fromkeys(("model.embed_tokens.weight", HEAD), (vocab, width))
         shapes["model.norm.weight"] = (width,)
         for i in range(count):
             shapes |= {f"{_MIXER.format(i)}{name}": shape for name, shape in self.mixer_shapes(config).items()}
@@ -151,7 +151,9 @@ class OlmoHybridFamily(DeltaFamily):
         shapes: dict[str, Shape] = {}
         for i in range(count + 1):
             layer = f"model.layers.{i}."
-            shapes |= {f"{layer}mlp.{name}.weight": (rows or width, columns or width) for name, (rows, columns) in _MLP.items()}
+            shapes |= {
+                f"{layer}mlp.{name}.weight": (rows or width, columns or width) for name, (rows, columns) in _MLP.items()
+            }
             shapes[f"{layer}post_attention_layernorm.weight"] = (width,)
         last = f"model.layers.{count}."
         for name in ("q", "k", "v"):
@@ -174,7 +176,9 @@ class OlmoHybridFamily(DeltaFamily):
         silent = self._silent(config)
         axes = {names[name]: axes for name, axes in layout.axes.items()}
         for name, shape in silent.items():
-            axes[name] = tuple(numbers("place", size, lambda i: "0: this part of the layer is silent") for size in shape)
+            axes[name] = tuple(
+                numbers("place", size, lambda i: "0: this part of the layer is silent") for size in shape
+            )
         kept = {names[name]: tensor for name, tensor in tensors.items()}
         return kept | {name: torch.zeros(shape) for name, shape in silent.items()}, Layout(axes)
 

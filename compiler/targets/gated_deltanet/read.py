@@ -19,6 +19,7 @@ from compiler.exactness.read_back import csr, keys, moved
 from compiler.ir.block import SelectiveBlock
 from compiler.targets.gated_deltanet.heads import LEVEL, DeltaSizes, one_lane
 
+Row = tuple[bytes, bytes]  # weights over d_model and taps
 Held = dict[tuple, Counter]  # (β, decay, step row, step bias, {(key row, query row)}) → {(value row, gate, out)}
 
 
@@ -61,8 +62,8 @@ def held_in(tensors: Mapping[str, Tensor], size: DeltaSizes, one: int) -> Held:
             continue
         beta = _beta(strengths[head], one, size.largest_beta)
         written = Counter(
-            (_divided(value[c], unit), gates[c], keys(outs[[c]] * put)[0])
-            for c, unit, put in _norm(value, columns, size.headdim, level[0], one)
+            (row, gates[c], keys(outs[[c]] * put)[0])
+            for c, row, put in _norm(value, columns, size.headdim, level[0], one)
             if outs[[c]].nnz or gates[c]
         )
         name = (beta, arrays["A_log"][head], steps[head], arrays["dt_bias"][head], frozenset(pairs.items()))
@@ -70,11 +71,9 @@ def held_in(tensors: Mapping[str, Tensor], size: DeltaSizes, one: int) -> Held:
     return found
 
 
-def _rows(rows: sparse.csr_array, taps: np.ndarray, one: int) -> list[tuple | None]:
+def _rows(rows: sparse.csr_array, taps: np.ndarray, one: int) -> list[Row | None]:
     """(weights, taps) of each convolved row; None where it is 0."""
-    return [
-        (key, (taps[i] + 0.0).tobytes()) if key and taps[i].any() else None for i, key in enumerate(keys(rows))
-    ]
+    return [(key, (taps[i] + 0.0).tobytes()) if key and taps[i].any() else None for i, key in enumerate(keys(rows))]
 
 
 def _beta(strength: np.ndarray, one: int, largest: int) -> float:
@@ -86,37 +85,38 @@ def _beta(strength: np.ndarray, one: int, largest: int) -> float:
 
 
 def _norm(
-    value: list[tuple | None], columns: np.ndarray, headdim: int, level: float, one: int
-) -> list[tuple[int, float, float]]:
-    """(column, what its row is a multiple of, what its output is) of the columns of a head that hold data.
+    value: list[Row | None], columns: np.ndarray, headdim: int, level: float, one: int
+) -> list[tuple[int, Row, float]]:
+    """(column, its row as the block has it, what is put out for it) of the columns of a head that hold data.
 
     Where a head has constants a_i·K with Σ a_i² = headdim, its norm divides by K and its weight is K. Where all its
     columns hold multiples a_i of one row with such a sum, ±V·a_i or 0, the norm gives ±a_i for it.
     """
-    held = [int(c) for c in columns if value[c] is not None]
-    constants = {c: weight for c in held if (weight := _constant(value[c], one)) >= level}
+    held = {int(c): row for c in columns if (row := value[c]) is not None}
+    constants = {c: weight for c, row in held.items() if (weight := _constant(row, one)) >= level}
     if constants:
         if sum((w / level) ** 2 for w in constants.values()) != headdim:
             raise Miscompiled(f"{MISTAKE} the ballast of a head that was printed is not that of its norm.")
-        return [(c, 1.0, 1.0) for c in held if c not in constants]
-    heights = [float(np.abs(_weights(value[c])).max() * np.frombuffer(value[c][1]).sum()) for c in held]
-    unit = (sum(h * h for h in heights) / headdim) ** 0.5  # V
-    if len({_divided(value[c], h / unit) for c, h in zip(held, heights, strict=True)}) != 1:
+        return [(c, row, 1.0) for c, row in held.items() if c not in constants]
+    heights = {c: float(np.abs(_weights(row)).max() * np.frombuffer(row[1]).sum()) for c, row in held.items()}
+    unit = (sum(h * h for h in heights.values()) / headdim) ** 0.5  # V
+    rows = {c: _divided(row, heights[c] / unit) for c, row in held.items()}
+    if len(set(rows.values())) != 1:
         raise Miscompiled(f"{MISTAKE} a head that was printed has no ballast and more than one value.")
-    return [(c, h / unit, level * h / unit / unit) for c, h in zip(held, heights, strict=True)]
+    return [(c, row, level * heights[c] / unit / unit) for c, row in rows.items()]
 
 
-def _weights(row: tuple) -> np.ndarray:
+def _weights(row: Row) -> np.ndarray:
     places = np.frombuffer(row[0][: len(row[0]) // 2], dtype=np.int64)
     return np.frombuffer(row[0][8 * len(places) :])
 
 
-def _divided(row: tuple, factor: float) -> tuple:
+def _divided(row: Row, factor: float) -> Row:
     """A row over a factor."""
     return row[0][: len(row[0]) // 2] + (_weights(row) / factor).tobytes(), row[1]
 
 
-def _constant(row: tuple, one: int) -> float:
+def _constant(row: Row, one: int) -> float:
     """The weight of a row that reads the constant lane alone, at the present position; 0 for another."""
     places, taps = np.frombuffer(row[0][: len(row[0]) // 2], dtype=np.int64), np.frombuffer(row[1])
     return float(_weights(row)[0]) if places.tolist() == [one] and taps[0] == 1 and not taps[1:].any() else 0.0
@@ -125,6 +125,7 @@ def _constant(row: tuple, one: int) -> float:
 def held_by(block: SelectiveBlock, size: DeltaSizes, lane_in: np.ndarray, lane_out: np.ndarray) -> Held:
     """What a block computes, in the same terms."""
     channels, columns, features = block.channels, block.columns, block.features
+    of_channels, of_columns, betas = block.heads
     rows = [
         (key, (features.taps[i] + 0.0).tobytes()) if key and features.taps[i].any() else None
         for i, key in enumerate(keys(moved(features.rows, lane_in, size.d_model)))
@@ -140,14 +141,12 @@ def held_by(block: SelectiveBlock, size: DeltaSizes, lane_in: np.ndarray, lane_o
     found: Held = {}
     for c in range(len(channels.names)):
         scale = 1.0
-        if channels.writes[c]:
-            own = np.flatnonzero(columns.group == channels.group[c])
-            pairs = Counter(
-                (_single(columns.write, n, rows), _single(columns.read, n, rows)) for n in own
-            )
+        if of_channels[c] >= 0:
+            own = np.flatnonzero(of_columns == of_channels[c]).tolist()
+            pairs = Counter((_single(columns.write, n, rows), _single(columns.read, n, rows)) for n in own)
             pairs.pop((None, None), None)
             name = (
-                float(columns.beta[own[0]]),
+                float(betas[own[0]]),
                 channels.decay[c].a_log,
                 steps[c],
                 float(channels.delta_bias[c]),
@@ -161,7 +160,7 @@ def held_by(block: SelectiveBlock, size: DeltaSizes, lane_in: np.ndarray, lane_o
     return found
 
 
-def _single(matrix: sparse.csr_array, column: int, rows: list[tuple | None]) -> tuple | None:
+def _single(matrix: sparse.csr_array, column: int, rows: list[Row | None]) -> Row | None:
     """The row of the one feature of a key or query column."""
     span = slice(matrix.indptr[column], matrix.indptr[column + 1])
     (feature,) = matrix.indices[span] if span.stop > span.start else (None,)
