@@ -19,7 +19,8 @@ from tests.circuits import is_a, is_b, over_abc, token
 
 
 def _block(target: str, stream=None) -> SelectiveBlock:
-    stream = is_a.cumsum() if stream is None else stream
+    plain = latch(token, is_a) if target == "gated-deltanet" else is_a.cumsum()
+    stream = plain if stream is None else stream
     return compile(over_abc("one", stream), target).blocks[-1]
 
 

@@ -72,8 +72,8 @@ class DeltaFamily(Family):
         keys = config["linear_num_key_heads"] * config["linear_key_head_dim"]
         return keys, keys, config["linear_num_value_heads"] * config["linear_value_head_dim"]
 
-    def house_shapes(self, config: Config) -> dict[str, Shape]:
-        """Shape of every tensor of a mixer by our names."""
+    def mixer_shapes(self, config: Config) -> dict[str, Shape]:
+        """By our names; the library's are those that `in_library` gives."""
         (queries, keys, values), width = self._rows(config), config["hidden_size"]
         heads = config["linear_num_value_heads"]
         return {
@@ -130,9 +130,6 @@ class OlmoHybridFamily(DeltaFamily):
         layers = checked_size("num_hidden_layers", config["num_hidden_layers"]) - 1
         return olmo_config(size, vocab, layers, None if eos == vocab - 3 else eos)
 
-    def mixer_shapes(self, config):
-        return {self._names.get(name, name): shape for name, shape in self.house_shapes(config).items()}
-
     def output_name(self, layer):
         return f"{_MIXER.format(layer)}o_proj.weight"
 
@@ -141,7 +138,8 @@ class OlmoHybridFamily(DeltaFamily):
         shapes: dict[str, Shape] = dict.fromkeys(("model.embed_tokens.weight", HEAD), (vocab, width))
         shapes["model.norm.weight"] = (width,)
         for i in range(count):
-            shapes |= {f"{_MIXER.format(i)}{name}": shape for name, shape in self.mixer_shapes(config).items()}
+            for name, shape in self.mixer_shapes(config).items():
+                shapes[f"{_MIXER.format(i)}{self._names.get(name, name)}"] = shape
             shapes[f"model.layers.{i}.input_layernorm.weight"] = (width,)
         return shapes | self._silent(config)
 
@@ -167,7 +165,7 @@ class OlmoHybridFamily(DeltaFamily):
         found = {EMBEDDING: "model.embed_tokens.weight", FINAL_NORM: "model.norm.weight", HEAD: HEAD}
         for i in range(self.layers(config)):
             found[norm_name(i)] = f"model.layers.{i}.input_layernorm.weight"
-            for name in self.house_shapes(config):
+            for name in self.mixer_shapes(config):
                 found[f"{mixer_prefix(i)}{name}"] = f"{_MIXER.format(i)}{self._names.get(name, name)}"
         return found
 
