@@ -1,4 +1,4 @@
-"""Which linear forms one channel can compute.
+"""Which affine forms one channel can compute.
 
 The convolution of a block is depthwise, so a channel's pre-activation is Σ_lag tap(lag) ·
 <row, lanes(t − lag)> + bias: one row for all lags (rank one over lags).
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.linear_form import ONE, Form
+from compiler.analysis.affine_form import ONE, AffineForm
 from compiler.language import operations as ops
 from compiler.language.graph import with_operation
 from compiler.language.stream import Stream
@@ -32,7 +32,9 @@ class ChannelRows:
     bias: np.ndarray
 
 
-def one_channel(form: Form, width: int, d_conv: int, rectified: bool, row_bias: bool = True) -> ChannelRows | None:
+def one_channel(
+    form: AffineForm, width: int, d_conv: int, rectified: bool, row_bias: bool = True
+) -> ChannelRows | None:
     """Channels that compute the form, one for each of its `width` numbers; None where one channel is not enough.
 
     row_bias: whether a row has a bias of its own. Without one a constant is part of the row, so a row of the past has
@@ -172,7 +174,7 @@ def _carried_by_constant(rows: sparse.csr_array, hard: np.ndarray, taps: np.ndar
     return sparse.csr_array(sparse.hstack([sparse.diags_array(sign) @ rows, sparse.csr_array(constant)]))
 
 
-def is_rectified(form: Form) -> bool:
+def is_rectified(form: AffineForm) -> bool:
     """Whether each number is one rectifier of the same block times a positive weight."""
     if not form or any(not a.operation.rectifies or lag for a, lag in form):
         return False

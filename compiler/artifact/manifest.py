@@ -47,12 +47,13 @@ class PromiseRecord:
     A model over numbers has none (null), but `inputs`, what each of them may be; error_bounds: how far an output may
     be from the circuit's where no real input exceeds a size.
 
-    length: most positions; stop: the letter that ends a generation; level: "bit-exact" or "bounded-error".
+    length: most positions, null where no sequence is too long; stop: the letter that ends a generation.
+    level: "bit-exact" or "bounded-error".
     error_bound: how far a score may be from the circuit's, where the level is "bounded-error" and a bound is known.
     """
 
     language: dict[str, Any] | None
-    length: int
+    length: int | None
     description: str
     stop: str | None
     dtype: Dtype

@@ -69,7 +69,7 @@ def two_digits(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
                     reasons.append((stream, _refusal(stream, limit.most, str(reason))))
         if new is not stream:
             new.name = new.name or stream.label
-            domains.meet(new, domains.of(stream))
+            domains.replaced(stream, new)
         kept[stream] = new
     if reasons:
         raise CompileError(reasons)
@@ -98,7 +98,7 @@ def _split(stream: Stream, most: int, domains: Domains, target: Target) -> Strea
     need_one_hot(domains, key)
     size = min(most, 1 << (isqrt(key.width - 1)).bit_length())
     held = _digits(key, size, domains)
-    writes = floor(domains.of(key).mass) if operation.writes is None else operation.writes
+    writes = floor(domains.of(key).total) if operation.writes is None else operation.writes
     if operation.policy == "once":
         writes = 1
     core = ops.TwoDigitRead("first" if operation.policy == "first" else "sum", writes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compiler.analysis.linear_form import ONE
+from compiler.analysis.affine_form import ONE
 from compiler.gadgets.inner_product import sum_of_products
 from compiler.gadgets.overwrite import ADDS, Overwrite
 from compiler.ir.block import SelectiveBlock

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compiler.analysis.linear_form import ONE
+from compiler.analysis.affine_form import ONE
 from compiler.exactness.ballast import squares
 from compiler.ir.block import SelectiveBlock
 from compiler.targets.family import power_of_two
