@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from compiler.language.operations import Operation
+
 # "written": one rectified row of lanes and their past, x̂ of a channel (times a positive unit).
 # "linear":  a linear map of such rows, which may be signed.
 # "lanes":   a linear map of the present lanes.
@@ -27,7 +29,7 @@ class Ports:
     heads:   whether each column group of a block has a state of its own, which follows the delta rule.
     reflects: whether a step may turn a number of a state around (β = 2).
     row_bias: whether a row has a bias beside its taps; elsewhere a constant is a lane that rows read.
-    reals:   whether real numbers and scaled sums are lowered.
+    reals:   operations that are lowered for real numbers, beside linear maps.
     max_d_state: the most state columns that the kernels of its modules take; None where there is no limit.
     """
 
@@ -42,7 +44,7 @@ class Ports:
     heads: ClassVar[bool] = False
     reflects: ClassVar[bool] = False
     row_bias: ClassVar[bool] = True
-    reals: ClassVar[bool] = False
+    reals: ClassVar[tuple[type[Operation], ...]] = ()
     max_d_state: int | None = None
 
     @property
