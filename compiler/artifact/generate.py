@@ -99,7 +99,7 @@ class Writer:
         stop = self.manifest.promise.stop
         for row in rows:
             self._check_begun(row, stop)
-        room = [self.manifest.promise.length - len(row) for row in rows]
+        room = [self.language.max_length - len(row) for row in rows]
         limits = room if most is None else [min(integer(most, "most", 1), left) for left in room]
         paths, promised = [self.language.paths(row) for row in rows], [0] * len(rows)
 
@@ -146,10 +146,10 @@ class Writer:
                     f"the prompt has {shown(word)}, which is no token of this model{close_to(word, letters.tokens)}."
                 )
         ids = [self.ids[word] for word in words]
-        if len(ids) >= self.manifest.promise.length:
+        if len(ids) >= self.language.max_length:
             raise ValueError(
                 f"the prompt has {len(ids)} tokens, and the promise reaches "
-                f"{self.manifest.promise.length} with what is written."
+                f"{self.language.max_length} with what is written."
             )
         wrong = complaint(self.language, ids)
         if wrong is not None:

@@ -16,6 +16,7 @@ from compiler.artifact.json_files import canonical_json, check_size, read_json, 
 from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.place import recover
 from compiler.artifact.schema import parse
+from compiler.artifact.weights_file import read_metadata
 
 FORMAT = "compiled-construction"
 FORMAT_VERSION = 2
@@ -47,12 +48,13 @@ class PromiseRecord:
     A model over numbers has none (null), but `inputs`, what each of them may be; error_bounds: how far an output may
     be from the circuit's where no real input exceeds a size.
 
-    length: most positions; stop: the letter that ends a generation; level: "bit-exact" or "bounded-error".
+    length: most positions, null where no sequence is too long; stop: the letter that ends a generation.
+    level: "bit-exact" or "bounded-error".
     error_bound: how far a score may be from the circuit's, where the level is "bounded-error" and a bound is known.
     """
 
     language: dict[str, Any] | None
-    length: int
+    length: int | None
     description: str
     stop: str | None
     dtype: Dtype
@@ -261,6 +263,8 @@ def check_files(directory: str | Path, manifest: Manifest) -> None:
         size = path.stat().st_size  # compared first, for a hash takes as long as the file is
         if size != expected.bytes:
             raise CheckpointError(f"{path} is damaged: bytes is {size}, expected {shown(expected.bytes, 80)}.")
+        if name == WEIGHTS:
+            read_metadata(path)  # before it is hashed: a header that tells of less than the file holds is refused
         if (found := file_hash(path)) != expected.sha256:
             raise CheckpointError(f"{path} is damaged: sha256 is {found}, expected {shown(expected.sha256, 80)}.")
 

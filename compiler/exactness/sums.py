@@ -24,6 +24,7 @@ from compiler.exactness.saturation import saturating
 from compiler.exactness.weights import unheld_weights
 from compiler.formats import FLOAT32, Format
 from compiler.ir.block import SelectiveBlock
+from compiler.language.input_language import LARGEST_LENGTH
 from compiler.language.operations import Source
 from compiler.language.stream import Stream
 from compiler.lattice.units import array_units
@@ -56,13 +57,13 @@ def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[SelectiveBlock, ...]
     )
     values, partial = _beyond(plan, domains, context.target, limit)
     fits = _longest(plan, context, limit, [*values, *partial]) if values or partial else 0
-    reasons += [(claim.stream, _refusal(claim, limit, fits, format)) for claim in values]
+    reasons += [(claim.stream, _refusal(claim, limit, fits, format, domains)) for claim in values]
     bounds = lane_bounds(plan, lanes, domains)
     for number, block in enumerate(blocks, start=1):
         reasons += [(None, reason) for reason in _too_large(block, bounds, number, context)]
     reasons += _out_of_range(plan, bounds, lanes, context)
     named = {stream for stream, _ in reasons}
-    reasons += [(c.stream, _refusal(c, limit, fits, format)) for c in partial if c.stream not in named]
+    reasons += [(c.stream, _refusal(c, limit, fits, format, domains)) for c in partial if c.stream not in named]
     if reasons:
         raise CompileError(reasons)
 
@@ -88,7 +89,7 @@ def _longest(plan: Schedule, context: Context, limit: int, found: list[Claim]) -
         except CompileError:
             return False
 
-    low, high = 0, context.domains.max_length
+    low, high = 0, min(context.domains.max_length, LARGEST_LENGTH + 1)
 
     def settle(length: int) -> None:
         nonlocal low, high
@@ -175,10 +176,15 @@ def _out_of_range(plan: Schedule, bounds: np.ndarray, lanes: Lanes, context: Con
     return found
 
 
-def _refusal(claim: Claim, limit: int, fits: int, format: Format) -> str:
+def _refusal(claim: Claim, limit: int, fits: int, format: Format, domains: Domains) -> str:
     """fits: a length at which all sums would be exact; 0 where there is none."""
     advice = f"a max_length of {fits} would fit" if fits else "no shorter max_length would do, so make numbers smaller"
     wider = " or use float32" if format is not FLOAT32 else ""
+    if fits and domains.language is not None and domains.language.every_length:
+        return (
+            f"{claim.what} grows with the length, and the promise is for every length; {format.name} adds exactly up "
+            f"to {limit} quanta, so {advice}"
+        )
     return (
         f"{claim.what} can reach {int(claim.steps)} quanta, and {format.name} adds exactly up to {limit}; "
         f"{advice}{wider}"

@@ -19,9 +19,11 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import instance, integer, listed, shown, truth
 
 LARGEST_LENGTH = 1 << 53  # of a sequence: its positions are still exact in float64
+EVERY_LENGTH = 1 << 54  # no sequence is too long: no format adds so many numbers exactly, so what counts is refused
 Paths: TypeAlias = frozenset[tuple[str, frozenset[tuple[int, int]]]]  # (state, (distinct edge, token) used)
 _LONGEST_SPELLED = 1 << 16  # of `strings`, which copies a prefix for each of its tokens
 _MOST_DRAWN = 1 << 24  # tokens of one sample
+_MOST_SAID = 12  # tokens that a description names
 _MOST_PATHS = 1 << 17  # that are followed at a time
 
 
@@ -51,6 +53,7 @@ class Edge:
 class InputLanguage:
     """All sequences of at most max_length tokens that a path from `start` along the edges spells.
 
+    max_length: EVERY_LENGTH where there is no longest sequence; then the compiler refuses what grows with the length.
     asked: the state to which a whole prompt leads, and behind which the model writes; "" where nobody says.
     """
 
@@ -65,7 +68,8 @@ class InputLanguage:
         instance(self.alphabet, Alphabet, "the alphabet of an input language", "an Alphabet")
         instance(self.start, str, "the start state of an input language", "a text")
         instance(self.description, str, "the description of an input language", "a text")
-        integer(self.max_length, "max_length", 1, LARGEST_LENGTH)
+        if self.max_length != EVERY_LENGTH:
+            integer(self.max_length, "max_length", 1, LARGEST_LENGTH)
         instance(self.asked, str, "the asked state of an input language", "a text")
         for edge in instance(self.edges, tuple, "the edges of an input language", "a tuple of Edge"):
             instance(edge, Edge, "an edge of an input language", "an Edge")
@@ -79,11 +83,19 @@ class InputLanguage:
             raise ValueError(f"asked is {shown(self.asked)}, and no edge of the input language touches that state")
 
     @classmethod
-    def everything(cls, alphabet: Alphabet, max_length: int) -> InputLanguage:
-        """Every token sequence of at most this length."""
+    def everything(
+        cls, alphabet: Alphabet, max_length: int | None, members: str | Iterable[str] | None = None
+    ) -> InputLanguage:
+        """Every sequence of at most this length, or of every length (None), of these tokens.
+
+        members: a group's name, or a list; all tokens where there is none.
+        """
         instance(alphabet, Alphabet, "the alphabet of an input language", "an Alphabet")
-        edge = Edge("any", "any", frozenset(range(alphabet.size)))
-        return cls(alphabet, "any", (edge,), max_length, f"every sequence of the {alphabet.size} tokens")
+        ids = frozenset(alphabet.ids(members))
+        names = [alphabet.tokens[i] for i in sorted(ids)]
+        few = members is not None and len(names) <= _MOST_SAID
+        said = f"every sequence of {' '.join(names) if few else f'the {len(names)} tokens'}"
+        return cls(alphabet, "any", (Edge("any", "any", ids),), _given(max_length), said)
 
     @classmethod
     def of(
@@ -91,22 +103,27 @@ class InputLanguage:
         alphabet: Alphabet,
         start: str,
         edges: Iterable[tuple],
-        max_length: int,
+        max_length: int | None,
         description: str,
         asked: str = "",
     ) -> InputLanguage:
-        """Edges as (source, target, members of the alphabet[, True for distinct])."""
+        """Edges as (source, target, members of the alphabet[, True for distinct]); max_length None is every length."""
         instance(alphabet, Alphabet, "the alphabet of an input language", "an Alphabet")
         built = []
         for edge in listed(edges, "the edges of an input language", "a list of edges"):
             if not isinstance(edge, (tuple, list)) or len(edge) not in (3, 4):
                 raise ValueError(f"an edge is {shown(edge)}, and (state, next state, members[, distinct]) is needed")
             built.append(Edge(edge[0], edge[1], frozenset(alphabet.ids(edge[2])), *edge[3:]))
-        return cls(alphabet, start, tuple(built), max_length, description, asked)
+        return cls(alphabet, start, tuple(built), _given(max_length), description, asked)
 
-    def with_length(self, max_length: int) -> InputLanguage:
-        """The same paths, of at most this many tokens."""
-        return replace(self, max_length=max_length)
+    def with_length(self, max_length: int | None) -> InputLanguage:
+        """The same paths, of at most this many tokens, or of every length (None)."""
+        return replace(self, max_length=_given(max_length))
+
+    @property
+    def every_length(self) -> bool:
+        """Whether there is no longest sequence."""
+        return self.max_length == EVERY_LENGTH
 
     @cached_property
     def _repeatable(self) -> tuple[bool, ...]:
@@ -273,3 +290,12 @@ class InputLanguage:
             word.append(token)
             state = edge.target
         return word
+
+
+def length_said(length: int | None, unit: str = "tokens") -> str:
+    """The length of a promise in words; None where no sequence is too long."""
+    return "of every length" if length is None else f"up to {length} {unit}"
+
+
+def _given(max_length: int | None) -> int:
+    return EVERY_LENGTH if max_length is None else max_length

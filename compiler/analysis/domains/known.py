@@ -13,6 +13,7 @@ from scipy import sparse
 from compiler.analysis.affine_form import AffineForm
 from compiler.analysis.domains.linear import checked_sums, linear_domain, rectified_domain
 from compiler.analysis.heaviest_path import heaviest_path
+from compiler.analysis.paths import Work
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
@@ -40,8 +41,10 @@ class Domains:
         self._known: dict[Stream, Domain] = {}
         self._alike: dict[tuple, tuple[Stream, Domain]] = {}
         self._uncut: dict[Domain, Domain] = {}
+        self._became: dict[Stream, Stream] = {}
         self.forms: dict[Stream, AffineForm] = {}
         self.sums = MatrixSumsCache()
+        self.work = Work()
 
     def of(self, stream: Stream) -> Domain:
         if stream not in self._known:
@@ -56,6 +59,7 @@ class Domains:
         like, domain = self._alike.get(key, (None, None))
         if like is not None and domain is not None and like.type == stream.type:
             return domain
+        self.work.earn()
         domain = self._sharpened(stream)
         self._alike[key] = (stream, domain)  # the stream keeps its operation, so that an id stays its own
         return domain
@@ -86,16 +90,27 @@ class Domains:
         claimed = self.of(stream)
         return self._uncut.get(claimed, claimed)
 
+    def became(self, stream: Stream) -> Stream:
+        """The stream of the present circuit that a stream of an earlier one has become, by the passes' word; itself
+        where they have not replaced it.
+        """
+        passed = {stream}
+        while (after := self._became.get(stream, stream)) not in passed:
+            passed.add(after)
+            stream = after
+        return stream
+
     def draft(self) -> DomainsDraft:
         """A copy to which a pass adds what it knows of its own streams."""
         return DomainsDraft._like(self)
 
     @classmethod
     def _like(cls, other: Domains) -> Self:
-        """The same domains, of this class; affine forms and sums of matrices depend on no domain and are shared."""
+        """The same domains, of this class; what depends on no domain, and the work that is left, are shared."""
         copy = cls(other.language, other.max_length)
         copy._known, copy._alike, copy._uncut = dict(other._known), dict(other._alike), dict(other._uncut)
-        copy.forms, copy.sums = other.forms, other.sums
+        copy._became = dict(other._became)
+        copy.forms, copy.sums, copy.work = other.forms, other.sums, other.work
         return copy
 
     def _sharpened(self, stream: Stream) -> Domain:
@@ -158,7 +173,7 @@ class Domains:
 
     def heaviest(self, when: Stream, reset: Stream) -> float:
         """The most that a flag can count between two resets, infinity where no bound is found."""
-        return heaviest_path(self.language, self.of, self.max_length, when, reset)
+        return heaviest_path(self.language, self.of, self.max_length, when, reset, self.work)
 
     def sum_bound(self, stream: Stream) -> Fraction:
         """A bound on the state of a ScaledSum."""
@@ -191,6 +206,12 @@ class DomainsDraft(Domains):
             min(own.l1, other.l1),
             np.minimum(own.totals, other.totals),
         )
+
+    def replaced(self, stream: Stream, new: Stream) -> None:
+        """Record that the pass has put another stream, equal everywhere, in the place of one."""
+        if new is not stream:
+            self.meet(new, self.of(stream))
+            self._became[stream] = new
 
     def bounded(self, stream: Stream, bounds: np.ndarray) -> None:
         """Record that no lane of the stream exceeds these bounds."""

@@ -23,6 +23,7 @@ class Mamba2(Target):
     column = "written"
     chunk = 256
     channels_last = True
+    reals = (ops.Shift, ops.Cumsum, ops.SumWhere, ops.Latch, ops.MemoryRead)
     lacks = {
         ops.SelectiveSum: "its scan adds up steps over chunks, and no error of a factor that changes is proved there",
     }
@@ -141,6 +142,11 @@ class Mamba2(Target):
         from compiler.targets.mamba2.chunk import mamba2_chunk
 
         return mamba2_chunk(module, u, window, state)
+
+    def inside(self, module, u):
+        from compiler.targets.mamba2.inside import mamba2_inside
+
+        return mamba2_inside(module, u)
 
     @property
     def family(self):
