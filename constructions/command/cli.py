@@ -42,6 +42,7 @@ from constructions.registry import CONSTRUCTIONS
 from constructions.selectivity import commands as commands_selectivity
 from constructions.token_selection import lemma_commands
 from constructions.truths import commands as commands_truths
+from constructions.zoo import commands as commands_zoo
 
 __all__ = ["app", "command_line"]
 
@@ -305,6 +306,7 @@ generation.register(app)
 exporting.register(app)
 grafting.register(app)
 conformance.register(app)
+commands_zoo.register(app)
 panels.group(app)
 
 
