@@ -18,16 +18,12 @@ edges   source, target: ids; key: which operand it is; lag: how many positions b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
-from compiler.artifact.files import GRAPH
-from compiler.artifact.json_files import read_json
 from compiler.compiled import Compiled
-from compiler.language.circuit import Circuit
 from compiler.language.operations.traits import Sees
 from compiler.language.stream import Stream
 from compiler.tracing.variables import Reading, Variable, Variables, written_after
@@ -45,18 +41,6 @@ def causal_graph(compiled: Compiled) -> dict[str, Any]:
         for operand, source in enumerate(reader.inputs):
             graph.add_edge(place[source], at, key=operand, lag=_lag(reader))
     return nx.node_link_data(graph, edges="edges")
-
-
-def with_variables(circuit: Circuit, directory: Path) -> Circuit:
-    """The circuit, read from a checkpoint, with what its author called its streams."""
-    path = directory / GRAPH
-    graph = read_json(path) if path.is_file() else {}
-    nodes = graph.get("nodes") if isinstance(graph, dict) else None
-    for node in nodes if isinstance(nodes, list) else ():
-        at, name = (node.get("id"), node.get("variable")) if isinstance(node, dict) else (None, None)
-        if isinstance(at, int) and 0 <= at < len(circuit.streams) and isinstance(name, str):
-            circuit.streams[at].variable = name
-    return circuit
 
 
 def _facts(compiled: Compiled, place: Mapping[Stream, int]) -> dict[str, Any]:

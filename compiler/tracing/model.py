@@ -18,9 +18,10 @@ from compiler.compiled import Compiled
 from compiler.driver import compile
 from compiler.language.data import from_data
 from compiler.targets.family import EMBEDDING, FINAL_NORM, HEAD, mixer_prefix, norm_name
-from compiler.tracing.causal_graph import causal_graph, with_variables
+from compiler.tracing.causal_graph import causal_graph
 from compiler.tracing.hooks import Hook, hooks
 from compiler.tracing.patch import Given, Patch
+from compiler.tracing.saved_variables import with_variables
 from compiler.tracing.trace import Trace
 from compiler.tracing.truth import Text, Truth
 

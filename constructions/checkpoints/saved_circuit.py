@@ -14,7 +14,7 @@ from compiler.artifact.manifest import Manifest
 from compiler.export.record import ExportRecord
 from compiler.language.circuit import Circuit
 from compiler.language.data import DataError, from_data
-from compiler.tracing.causal_graph import with_variables
+from compiler.tracing.saved_variables import with_variables
 from constructions.command.display import OWN
 from constructions.construction import CircuitFamily, Construction, parameter
 from verify.tasks.answers import AuthorsAnswers
