@@ -1,4 +1,4 @@
-"""Small interpreters: calculators with a stack, registers, robots, editors, and machines with buttons."""
+"""Small interpreters: calculators with a stack, registers, robots, queues, and machines with buttons."""
 
 from __future__ import annotations
 
@@ -137,20 +137,6 @@ def tape(cells: int, length: int) -> Made:
     return emit(alphabet, (bits >= 1, "1"), otherwise="0"), language
 
 
-def editor(most: int) -> Made:
-    """Letters are typed, `back` deletes the last: the letter in front of the cursor."""
-    letters = ("a", "b", "c")
-    alphabet = Alphabet.of(*letters, "back", "-")
-    x = Tokens(alphabet)
-    steps = x.number(dict.fromkeys(letters, 1) | {"back": -1}, name="step").cumsum().named("steps")
-    length = (steps + running_max((-steps).relu(), when=x.is_in("back"))).named("length")
-    at = length.one_hot(most + 1)
-    text = memory.write(at, x.one_hot(*letters), when=x.is_in(*letters), policy="last", name="text").read(at)
-    return readout_one_hot(text, alphabet, letters, otherwise="-"), InputLanguage.everything(
-        alphabet, most, (*letters, "back")
-    )
-
-
 def queue(most: int) -> Made:
     """Letters come in, `pop` takes the oldest out: the letter that came out, - where there was none."""
     letters = ("a", "b", "c")
@@ -269,13 +255,6 @@ def _queue(tokens: list[str]) -> str:
     return out
 
 
-def _edits(tokens: list[str]) -> str:
-    text = ""
-    for token in tokens:
-        text = text[:-1] if token == "back" else text + token
-    return text[-1:] or "-"
-
-
 def _switch(most: int) -> Machine:
     def step(state: tuple, token: str) -> tuple:
         value, word, _ = state
@@ -292,7 +271,7 @@ def _of(table: dict[str, dict[str, str]]) -> Machine:
 
 FAMILY = Family(
     "interpreters",
-    "small machines: calculators, registers, robots, editors",
+    "small machines: calculators, registers, robots, queues",
     [
         *sizes(
             "calculator-{}-{}",
@@ -332,12 +311,6 @@ FAMILY = Family(
         *sizes("walker-{}", "how many steps from home a walker on a grid is, after up to {} steps", walker, _walks, 8),
         *sizes(
             "tape-{}", "the bit under the head of a tape of {} cells, in up to {} orders", tape, _tape, (2, 32), (4, 32)
-        ),
-        Own(
-            "editor-8",
-            "the letter in front of the cursor, where back deletes one, in up to 8 orders",
-            lambda: editor(8),
-            _edits,
         ),
         Own("queue-10", "the letter that pop takes out of a queue, in up to 10 orders", lambda: queue(10), _queue),
         *sizes("switch-{}", "whether the variable x has the value asked for, in up to {} tokens", switch, _switch, 64),

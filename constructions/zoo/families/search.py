@@ -89,11 +89,10 @@ def expression(regex: str, letters: str) -> Made:
 def prefix(word: str) -> Made:
     """Whether the text so far begins the word, or begins with it."""
     alphabet = Alphabet.of(*ABC, "yes", "no")
-    x = Tokens(alphabet)
-    place = x.is_in(*ABC).cumsum().named("place")
-    wrong = [(place == i + 1) & ~x.is_in(a) for i, a in enumerate(word)]
-    broken = present(sum(wrong[1:], start=wrong[0]) >= 1).named("broken")
-    return emit(alphabet, (broken, "no"), otherwise="yes"), InputLanguage.everything(alphabet, 64, ABC)
+    moves = {str(i): {a: str(i + 1) if a == word[i] else "no" for a in ABC} for i in range(len(word))}
+    moves |= {state: dict.fromkeys(ABC, state) for state in (str(len(word)), "no")}
+    state = automaton(moves, Tokens(alphabet), start="0")
+    return emit(alphabet, (state[len(word) + 1], "no"), otherwise="yes"), InputLanguage.everything(alphabet, None, ABC)
 
 
 def needle() -> Made:
@@ -104,9 +103,9 @@ def needle() -> Made:
     behind = present(x.is_in(":")).named("behind")
     wanted = latch(letter, when=~behind & x.is_in(*ABC)).named("wanted")
     same = (letter == wanted).named("same")
-    found = present(same & behind).named("found")
+    found = ((same & behind).cumsum() >= 1).named("found")
     edges = [("start", "named", ABC), ("named", "text", [":"]), ("text", "text", ABC)]
-    language = InputLanguage.of(alphabet, "start", edges, None, "a letter, a colon, a text")
+    language = InputLanguage.of(alphabet, "start", edges, 64, "a letter, a colon, a text")
     return emit(alphabet, (found, "yes"), otherwise="no"), language
 
 
