@@ -56,6 +56,8 @@ def write(package: Package, path: Path, overwrite: bool) -> None:
     need_tokens(package, "mlx")
     config = dict(package.model.config)
     need(config, READER, n_groups=1, layer_norm_epsilon=NORM_EPSILON, hidden_act="silu", use_bias=False)
+    if config["model_type"] == "qwen3_5_text":
+        raise ExportError("a Qwen model without pictures was not checked in mlx-lm; compile it for gated-deltanet.")
     weights = _split_convolutions(config, package.model.tensors)
     dtype = format_of(package.manifest["dtype"]).torch_dtype
     tensors = {name: tensor.to(dtype) for name, tensor in weights.items()}

@@ -164,7 +164,10 @@ _HARMLESS: dict[str, tuple[type, ...]] = {
     "time_step_rank": (int, str),
     "transformers_version": (str,),
 }
-_WITHOUT_RULES = {"olmo_hybrid": "gated-deltanet"}  # mixers that are compiled and not proved
+_WITHOUT_RULES = {
+    "olmo_hybrid": "gated-deltanet",
+    "qwen3_5_text": "gated-deltanet-qwen",
+}  # mixers that are compiled and not proved
 _CLASSES = {"mamba": "MambaForCausalLM", "mamba2": "Mamba2ForCausalLM"}
 
 
