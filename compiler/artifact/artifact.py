@@ -30,6 +30,7 @@ from compiler.ir.coordinate import Coordinate
 from compiler.language.data import language_to_data, to_data
 from compiler.language.operations import Source
 from compiler.targets import family_of
+from compiler.tracing.causal_graph import causal_graph
 
 REACHES = (2.0**-6, 1.0, 16.0, 256.0)  # sizes of real inputs for which error bounds are told
 _EXAMPLES = (*range(4, 13), 3, 2, 1)  # lengths that an example may have, the first that the language has
@@ -69,6 +70,11 @@ class Artifact:
     def circuit(self) -> dict[str, Any]:
         """The content of circuit.json."""
         return to_data(self.compiled.source)
+
+    @cached_property
+    def graph(self) -> dict[str, Any]:
+        """The content of causal_graph.json."""
+        return causal_graph(self.compiled)
 
     @property
     def promise(self) -> dict[str, Any]:
