@@ -16,7 +16,6 @@ from compiler.artifact.json_files import canonical_json, check_size, read_json, 
 from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.place import recover
 from compiler.artifact.schema import parse
-from compiler.artifact.weights_file import read_metadata
 
 FORMAT = "compiled-construction"
 FORMAT_VERSION = 2
@@ -265,6 +264,8 @@ def check_files(directory: str | Path, manifest: Manifest) -> None:
         if size != expected.bytes:
             raise CheckpointError(f"{path} is damaged: bytes is {size}, expected {shown(expected.bytes, 80)}.")
         if name == WEIGHTS:
+            from compiler.artifact.weights_file import read_metadata  # which imports torch
+
             read_metadata(path)  # before it is hashed: a header that tells of less than the file holds is refused
         if (found := file_hash(path)) != expected.sha256:
             raise CheckpointError(f"{path} is damaged: sha256 is {found}, expected {shown(expected.sha256, 80)}.")
