@@ -18,6 +18,7 @@ from compiler.artifact.place import recover
 from compiler.artifact.schema import parse
 
 FORMAT = "compiled-construction"
+DISGUISED = "disguised-construction"  # of a checkpoint in another basis, whose weights have no names
 FORMAT_VERSION = 2
 
 
@@ -213,6 +214,11 @@ def manifest_content(directory: str | Path) -> dict[str, Any]:
     """The content of a checkpoint's construction.json as JSON, after the checks of `read_manifest`."""
     path = _checkpoint_directory(directory) / MANIFEST
     content = read_json(path)
+    if isinstance(content, dict) and content.get("format") == DISGUISED:
+        raise CheckpointError(
+            f"{directory} is disguised: nothing says what its weights hold. "
+            f"`construct undisguise {directory} --key FILE --out OUT` writes the plain checkpoint."
+        )
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CheckpointError(f"{path} is not the manifest of a compiled construction.")
     _check_language(content, path)

@@ -54,12 +54,27 @@ class Block:
         read = lambda c: any(part.any() for part in (*self.rows(tensors, c)[:2], *self.weighed(tensors, c)))
         return [c for c in range(self.inner) if not read(c)]
 
+    def head(self, tensors: Tensors, channel: int) -> list[np.ndarray]:
+        """Views of Δ, decay and skip of a channel's head in Mamba-2."""
+        head, heads = channel // self.facts.config["head_dim"], self.facts.config["num_heads"]
+        steps = self.tensor("in_proj.weight", tensors)[-heads:]
+        return [steps[head], *(self.tensor(name, tensors)[head : head + 1] for name in ("dt_bias", "A_log", "D"))]
+
     def seats(self, channel: int, idle: list[int]) -> list[int]:
-        """Idle channels that may do what this one does: in Mamba-2, those of its head, which share Δ and decay."""
+        """Idle channels that may do what this one does: in Mamba-2 those of its group whose head is idle, or alike."""
         if not self.mamba2:
             return idle
-        size = self.facts.config["head_dim"]
-        return [c for c in idle if c // size == channel // size]
+        size, tensors = self.facts.config["head_dim"], self.facts.tensors
+        share, own = self.inner // self.facts.config["n_groups"], self.head(tensors, channel)
+        alike = lambda c: all(map(np.array_equal, self.head(tensors, c), own))
+        whole = lambda c: set(range(c - c % size, c - c % size + size)) <= set(idle)
+        return [c for c in idle if c // share == channel // share and (alike(c) or whole(c))]
+
+    def exact(self, before: Tensors, after: Tensors) -> bool:
+        """Whether the rows of out_proj that changed are exact sums."""
+        out = self.tensor("out_proj.weight", after)
+        lanes = np.flatnonzero((out != self.tensor("out_proj.weight", before)).any(axis=1))
+        return self.facts.exact_rows(self.layer, out[lanes], self.facts.bounds[lanes], self.facts.units[lanes])
 
 
 def draw_channels(facts: Facts, rng: Random) -> tuple[list[Step], dict[str, int]]:
@@ -68,9 +83,9 @@ def draw_channels(facts: Facts, rng: Random) -> tuple[list[Step], dict[str, int]
     counts = {"merged": 0, "split": 0, "unused": 0, "cancelling": 0}
     for layer in range(facts.config["num_hidden_layers"]):
         block = Block(facts, layer)
-        for patch in _merges(block):
-            steps.append(patch)
-            counts["merged"] += 1
+        merges = _merges(block)
+        steps += merges
+        counts["merged"] += len(merges)
         free, live = block.idle(), block.live()
         rng.shuffle(free)
         for k in range(MOST if live else 0):
@@ -83,11 +98,15 @@ def draw_channels(facts: Facts, rng: Random) -> tuple[list[Step], dict[str, int]
     return steps, counts
 
 
-def _changed(block: Block, change: str, channel: int, seats: list[int], edit: Callable[[Tensors], None]) -> Patch:
-    """The patch of an edit, which `facts` has from then on."""
+def _changed(
+    block: Block, change: str, channel: int, seats: list[int], edit: Callable[[Tensors], None]
+) -> Patch | None:
+    """The patch of an edit, which `facts` has from then on; None where sums would not be exact."""
     facts = block.facts
     after = {name: t.copy() if name.startswith(block.prefix) else t for name, t in facts.tensors.items()}
     edit(after)
+    if not block.exact(facts.tensors, after):
+        return None
     what = {"change": change, "layer": block.layer, "channel": channel, "seats": seats}
     patch = patch_of(facts.tensors, after, what)
     facts.tensors = after
@@ -95,7 +114,10 @@ def _changed(block: Block, change: str, channel: int, seats: list[int], edit: Ca
 
 
 def _copy(block: Block, tensors: Tensors, channel: int, seat: int) -> None:
-    for old, new in zip(block.rows(tensors, channel), block.rows(tensors, seat), strict=True):
+    pairs = list(zip(block.rows(tensors, channel), block.rows(tensors, seat), strict=True))
+    if block.mamba2:
+        pairs += zip(block.head(tensors, channel), block.head(tensors, seat), strict=True)
+    for old, new in pairs:
         new[...] = old
     for numbers in (block.facts.gated[block.layer], block.facts.gated_units[block.layer]):
         numbers[seat] = numbers[channel]
@@ -110,12 +132,12 @@ def _merges(block: Block) -> list[Patch]:
         size = block.facts.config["head_dim"] if block.mamba2 else block.inner
         key = content + str(channel // size).encode()
         if key in first:
-            patches.append(_merge(block, first[key], channel))
+            patches += [patch for patch in [_merge(block, first[key], channel)] if patch]
         first.setdefault(key, channel)
     return patches
 
 
-def _merge(block: Block, channel: int, other: int) -> Patch:
+def _merge(block: Block, channel: int, other: int) -> Patch | None:
     def edit(tensors: Tensors) -> None:
         for kept, gone in zip(block.weighed(tensors, channel), block.weighed(tensors, other), strict=True):
             kept += gone
@@ -150,7 +172,7 @@ def _unused(block: Block, channel: int, seats: list[int], rng: Random) -> Patch 
     if lane is not None:
         bounds, units = facts.bounds.copy(), facts.units.copy()
         bounds[lane], units[lane] = bounds[lane] + bound / unit, 1
-        if 2 * bounds[lane] > facts.format.exact_integers or not _borne(facts, bounds, units):
+        if bounds[lane] > facts.format.exact_integers or not _borne(facts, bounds, units):
             lane = None
         else:
             facts.bounds, facts.units = bounds, units
@@ -171,7 +193,9 @@ def _cancelling(block: Block, channel: int, seats: list[int], rng: Random) -> Pa
     """Two decoys of the same bits, one added to a lane and one taken off it."""
     facts, limit = block.facts, block.facts.format.exact_integers
     bound, unit = facts.gated[block.layer][channel], facts.gated_units[block.layer][channel]
-    fits = lambda lane: facts.bounds[lane] and 2 * (bound / unit * facts.units[lane] + facts.bounds[lane]) <= limit * facts.units[lane]
+    fits = lambda lane: (
+        facts.bounds[lane] and 2 * (bound / unit * facts.units[lane] + facts.bounds[lane]) <= limit * facts.units[lane]
+    )
     choices = [lane for lane in range(facts.data) if lane != facts.one and fits(lane)]
     if len(seats) < 2 or not choices:
         return None

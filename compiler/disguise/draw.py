@@ -18,8 +18,9 @@ LEVELS = {
     2: "lanes, and state columns of one decay, become integer sums of each other",
     3: "channels are split and merged; decoys compute what nobody uses, or what cancels",
 }
-LANES, COLUMNS, CHANNELS = "lanes mixed", "columns mixed", "channels split, merged and decoys"
-PARTS = {2: (LANES, COLUMNS), 3: (CHANNELS,)}  # what a level adds, and what may be left out of it
+LANES, COLUMNS = "lanes mixed", "columns mixed"
+SPLIT = ("merged", "split", "unused", "cancelling")
+PARTS = {1: (), 2: (LANES, COLUMNS), 3: tuple(f"channels {name}" for name in SPLIT)}  # what each level adds
 
 
 @dataclass
@@ -30,6 +31,11 @@ class Disguise:
     steps: list[Step]
     tensors: Tensors
     counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def added(self) -> dict[str, int]:
+        """The counts of what the level adds to the one before."""
+        return {name: self.counts.get(name, 0) for name in PARTS[self.level]}
 
 
 def draw(facts: Facts, level: int, seed: int, leave_out: Collection[str] = ()) -> Disguise:
@@ -55,7 +61,7 @@ def _parts(facts: Facts, level: int, rng: Random, leave_out: Collection[str]) ->
     """What levels above 1 add: channels first, while idle ones can be told, then sums."""
     steps: list[Step] = []
     counts: dict[str, int] = {}
-    if level > 2 and CHANNELS not in leave_out:
+    if level > 2:
         more, found = draw_channels(facts, rng)
         steps += more
         counts |= {f"channels {name}": count for name, count in found.items()}

@@ -14,6 +14,7 @@ from compiler.compiled import Compiled
 from compiler.disguise.errors import DisguiseError
 from compiler.disguise.steps import Tensors
 from compiler.formats import FLOAT16, Format
+from compiler.lattice.units import array_units
 from compiler.targets.family import mixer_prefix
 
 LARGEST_SHIFT = 3  # powers of two go up to 2^3
@@ -23,10 +24,10 @@ LARGEST_SHIFT = 3  # powers of two go up to 2^3
 class Facts:
     """The weights of a model, and of each lane of its residual stream a bound and a quantum.
 
-    data: how many lanes the circuit has; they stand first. The ballast stands last, idle lanes between. bounds: (d_model,)
-    on |value| at every position, 0 for idle lanes; units: (d_model,) powers of two of which values are multiples;
-    level: the K of the norms (E7). gated: for each layer a bound on |y·silu(z)| of each channel, and gated_units its
-    quantum. Draws that change one of these keep it up to date.
+    data: how many lanes the circuit has; they stand first. The ballast stands last, idle lanes between.
+    bounds: (d_model,) on |value| at every position, 0 for idle lanes; units: (d_model,) powers of two of which
+    values are multiples; level: the K of the norms (E7). gated: for each layer a bound on |y·silu(z)| of each channel,
+    and gated_units its quantum. Draws that change one of these keep it up to date.
     """
 
     config: Mapping[str, Any]
@@ -63,13 +64,23 @@ class Facts:
         """Whether no lane is flushed to 0 between the division by K and the weight."""
         return bool((units >= self.level * self.format.smallest).all())
 
+    def exact_rows(self, layer: int, rows: np.ndarray, bounds: np.ndarray, units: np.ndarray) -> bool:
+        """Whether these rows of out_proj (lanes, d_inner) add exactly to lanes of these bounds, in any order (E11).
+
+        The norm inside Mamba-2 is the identity, so its channels are as large as they were before it.
+        """
+        live = rows != 0
+        reach = np.abs(rows.astype(float)) @ self.gated[layer] + bounds
+        quanta = np.where(live, array_units(rows.astype(float)) * self.gated_units[layer], np.inf).min(axis=1)
+        return bool((reach <= self.format.exact_integers * np.minimum(quanta, units)).all())
+
 
 def facts_of(compiled: Compiled, model: LanguageModel) -> Facts:
     """DisguiseError where sums of the circuit may round: their order, and so their bits, would change."""
     if compiled.error_bound != 0:
         raise DisguiseError(
-            f"the circuit {compiled.source.name!r} promises bounded errors, and another basis adds in another order: its "
-            "logits would differ in their last bits. Only circuits that promise exact bits can be disguised."
+            f"the circuit {compiled.source.name!r} promises bounded errors, and another basis adds in another order: "
+            "its logits would differ in their last bits. Only circuits that promise exact bits can be disguised."
         )
     width = model.config["hidden_size"]
     bounds, units = np.zeros(width), np.full(width, np.inf)

@@ -15,6 +15,7 @@ import numpy as np
 from compiler.disguise.facts import Facts
 from compiler.disguise.spaces import READS, SPACES, Space, lanes
 from compiler.disguise.steps import Mix, Step, patch_of
+from compiler.lattice.units import array_units
 from compiler.targets.family import FINAL_NORM, mixer_prefix, norm_name
 
 MIXES_A_LANE = 2
@@ -38,32 +39,41 @@ def draw_lane_mixes(facts: Facts, rng: Random) -> list[Step]:
     for _ in range(MIXES_A_LANE * facts.data):
         to, of = rng.sample(choices, 2) if len(choices) > 1 else (0, 0)
         sign, shift = rng.choice((-1, 1)), rng.choice((0, 0, 1))
-        if to != of and facts.bounds[of] and _mixed(facts, space, to, of, sign, shift, steps):
-            continue
+        step = _mixed(facts, space, to, of, sign, shift) if to != of and facts.bounds[of] else None
+        steps += [] if step is None else [step]
     return steps
 
 
-def _mixed(facts: Facts, space: Space, to: int, of: int, sign: int, shift: int, steps: list[Step]) -> bool:
-    """Whether the lane `to` took sign · 2^shift quanta of its own for each quantum of `of`; `steps` has it then."""
+def _mixed(facts: Facts, space: Space, to: int, of: int, sign: int, shift: int) -> Step | None:
+    """The lane `to` takes sign · 2^shift quanta of its own for each quantum of `of`; None where that is not exact."""
     unit = facts.units[to] if np.isfinite(facts.units[to]) else facts.units[of]
     factor = sign * float(np.ldexp(unit / facts.units[of], shift))
     bounds, units = facts.bounds.copy(), facts.units.copy()
     bounds[to] += abs(factor) * bounds[of]
     units[to] = unit
-    limit = facts.format.exact_integers
-    fits = 2 * bounds[to] <= limit * unit and facts.hidden(bounds, facts.level) and facts.divisible(units)
+    held = 2 * bounds[to] <= facts.format.exact_integers * unit and facts.divisible(units)
+    fits = held and facts.hidden(bounds, facts.level) and _writable(facts, to, of, factor, bounds, units)
     if not fits or not _readable(facts, space, to, of, factor, bounds, units):
-        return False
-    step = Mix(space.mixed or [], to, of, factor)
-    step.apply(facts.tensors)
+        return None
     facts.bounds, facts.units = bounds, units
-    steps.append(step)
+    return _taken(facts, Mix(space.mixed, to, of, factor))
+
+
+def _writable(facts: Facts, to: int, of: int, factor: float, bounds: np.ndarray, units: np.ndarray) -> bool:
+    """Whether every block adds to `to` exactly when it also adds factor times what it adds to `of`."""
+    for layer in range(facts.config["num_hidden_layers"]):
+        out = facts.tensors[f"{mixer_prefix(layer)}out_proj.weight"].astype(float)
+        row = (out[to] + factor * out[of])[None]
+        if not facts.exact_rows(layer, row, bounds[to : to + 1], units[to : to + 1]):
+            return False
     return True
 
 
-def _readable(facts: Facts, space: Space, to: int, of: int, factor: float, bounds: np.ndarray, units: np.ndarray) -> bool:
+def _readable(
+    facts: Facts, space: Space, to: int, of: int, factor: float, bounds: np.ndarray, units: np.ndarray
+) -> bool:
     """Whether every row that reads `to` stays an exact sum when it also reads -factor times that of `of` (E11)."""
-    for name, axis, first, role in space.mixed or []:
+    for name, axis, first, role in space.mixed:
         if role != READS or axis != 1:
             continue
         matrix = facts.tensors[name][:, first : first + space.size]
@@ -72,22 +82,16 @@ def _readable(facts: Facts, space: Space, to: int, of: int, factor: float, bound
             continue
         rows[:, of] -= factor * rows[:, to]
         reach = np.abs(rows) @ bounds
-        quanta = np.where(rows != 0, _units(rows) * units, np.inf).min(axis=1)
+        quanta = np.where(rows != 0, array_units(rows) * units, np.inf).min(axis=1)
         if not (facts.format.holds(rows[:, of]).all() and (reach <= facts.format.exact_integers * quanta).all()):
             return False
     return True
 
 
-def _units(values: np.ndarray) -> np.ndarray:
-    from compiler.lattice.units import array_units
-
-    return array_units(values)
-
-
 def draw_column_mixes(facts: Facts, rng: Random) -> list[Step]:
     """In each Mamba block, disjoint pairs of columns of one decay: h_i takes h_j on, and C_j reads that off again.
 
-    And lanes of Δ that are linear in x̂. What the state then holds is for the checker to bound.
+    What the state then holds is for the checker to bound.
     """
     steps: list[Step] = []
     if facts.config["model_type"] != "mamba":
@@ -99,7 +103,7 @@ def draw_column_mixes(facts: Facts, rng: Random) -> list[Step]:
         rng.shuffle(live)
         for to, of in zip(live[::2], live[1::2]):
             if np.array_equal(decays[:, to], decays[:, of]):
-                steps.append(_taken(facts, Mix(spaces["columns"].mixed or [], to, of, float(rng.choice((-1, 1))))))
+                steps.append(_taken(facts, Mix(spaces["columns"].mixed, to, of, float(rng.choice((-1, 1))))))
     return steps
 
 

@@ -1,7 +1,7 @@
 """Level 1: coordinates change places, signs, and powers of two.
 
-A permutation changes the order of sums alone, and all sums are exact (E11). A power of two commutes with every rounding.
-silu is not odd, so a channel keeps its sign and is only made larger, away from where silu bends. Δ and A stay as they are.
+A permutation changes the order of sums alone, and all sums are exact (E11). A power of two commutes with every
+rounding. silu is not odd, so a channel keeps its sign and is only made larger, away from where silu bends.
 """
 
 from __future__ import annotations
@@ -78,7 +78,12 @@ def _mamba2(facts: Facts, spaces: dict[str, Space], layer: int, rng: Random) -> 
     groups = heads[:: config["num_heads"] // config["n_groups"]]
     of_group = [head // (config["num_heads"] // config["n_groups"]) for head in groups]
     places = [g * config["state_size"] + i for g in of_group for i in _shuffled(range(config["state_size"]), rng)]
-    return [*steps, Permute(channels.places, order), Permute(spaces["heads"].places, heads), Permute(columns.places, places)]
+    return [
+        *steps,
+        Permute(channels.places, order),
+        Permute(spaces["heads"].places, heads),
+        Permute(columns.places, places),
+    ]
 
 
 def _gated_exponent(facts: Facts, layer: int) -> int:

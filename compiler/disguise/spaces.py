@@ -6,8 +6,8 @@ in_proj are [x; z] in Mamba and [z; x; B; C; Δ] in Mamba-2, those of x_proj [δ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from compiler.disguise.steps import Leg
@@ -22,8 +22,7 @@ class Space:
 
     name: in words; size: how many; places: legs that a permutation concerns; scalings: lists of legs along each of
     which powers of two cancel; up: those of them that only factors of at least 1 keep (the coordinates enter silu).
-    signed: how many of the first scalings may change signs; blocks: sizes of equal shares, outermost first, that
-    permutations leave whole (heads).
+    signed: how many of the first scalings may change signs; mixed: legs along which coordinates may become sums.
     """
 
     name: str
@@ -32,7 +31,7 @@ class Space:
     scalings: list[list[Leg]]
     up: int = 0
     signed: int = 0
-    mixed: list[Leg] | None = None
+    mixed: list[Leg] = field(default_factory=list)
 
 
 def lanes(config: Mapping[str, Any]) -> Space:
@@ -45,7 +44,9 @@ def lanes(config: Mapping[str, Any]) -> Space:
     norms: list[Leg] = [(norm_name(i), 0, 0, HOLDS) for i in layers]
     norms += [(FINAL_NORM, 0, 0, HOLDS)]
     scalings = [[*holds, *read], *([norm, reader] for norm, reader in zip(norms, read, strict=True))]
-    return Space("lanes", config["hidden_size"], [*holds, *read, *norms], scalings, signed=len(scalings), mixed=[*holds, *read])
+    return Space(
+        "lanes", config["hidden_size"], [*holds, *read, *norms], scalings, signed=len(scalings), mixed=[*holds, *read]
+    )
 
 
 def mamba_spaces(config: Mapping[str, Any], layer: int) -> dict[str, Space]:
@@ -70,7 +71,9 @@ def mamba_spaces(config: Mapping[str, Any], layer: int) -> dict[str, Space]:
     steps: list[Leg] = [(x_proj, 0, 0, HOLDS), (dt, 1, 0, READS)]
     return {
         "channels": channels,
-        "columns": Space("columns", columns, [write, read, (f"{p}A_log", 1, 0, BESIDE)], [[write, read]], 0, 1, [write, read]),
+        "columns": Space(
+            "columns", columns, [write, read, (f"{p}A_log", 1, 0, BESIDE)], [[write, read]], 0, 1, [write, read]
+        ),
         "ranks": Space("ranks", rank, steps, [steps], 0, 1, steps),
     }
 
@@ -85,7 +88,14 @@ def mamba2_spaces(config: Mapping[str, Any], layer: int) -> dict[str, Space]:
     channels = Space(
         "channels",
         inner,
-        [(in_proj, 0, 0, HOLDS), x, (taps, 0, 0, BESIDE), (bias, 0, 0, BESIDE), (norm, 0, 0, BESIDE), (out, 1, 0, READS)],
+        [
+            (in_proj, 0, 0, HOLDS),
+            x,
+            (taps, 0, 0, BESIDE),
+            (bias, 0, 0, BESIDE),
+            (norm, 0, 0, BESIDE),
+            (out, 1, 0, READS),
+        ],
         [
             [x, (bias, 0, 0, HOLDS), (out, 1, 0, READS)],
             [(in_proj, 0, 0, HOLDS), (out, 1, 0, READS)],
@@ -106,10 +116,3 @@ def mamba2_spaces(config: Mapping[str, Any], layer: int) -> dict[str, Space]:
 
 
 SPACES = {"mamba": mamba_spaces, "mamba2": mamba2_spaces}
-
-
-def all_spaces(config: Mapping[str, Any]) -> Iterator[Space]:
-    """Every space of a model."""
-    yield lanes(config)
-    for layer in range(config["num_hidden_layers"]):
-        yield from SPACES[config["model_type"]](config, layer).values()

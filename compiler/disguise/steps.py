@@ -1,7 +1,7 @@
 """The four steps that a disguise is made of, each exact and each with its inverse.
 
 A *leg* is a stretch of one axis of one tensor: `(tensor, axis, first, role)`. The legs of a space are all places
-where its coordinates stand, so a change of basis is one list of legs. A step is plain data, and a key is a list of steps.
+where its coordinates stand, so a change of basis is one list of legs. A step is plain data; a key is a list of steps.
 Steps change a dictionary of float32 arrays in place. They compute in float64 and raise DisguiseError where a weight
 would not be a float32.
 """
@@ -87,7 +87,7 @@ class Scale(Step):
 class Mix(Step):
     """Coordinate `to` becomes itself plus factor · coordinate `of`.
 
-    Legs of role 1 hold the coordinates' values; legs of role -1 read them, so `of` loses factor · what `to` is read with.
+    Legs of role 1 hold the coordinates' values; legs of role -1 read them, so `of` loses factor · the weight of `to`.
     """
 
     kind = "mix"
