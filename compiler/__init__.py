@@ -49,6 +49,7 @@ from compiler.language.words import (
     lti,
     maximum,
     minimum,
+    permute,
     present,
     running_max,
     scaled_sum,
@@ -87,7 +88,8 @@ __all__ = [
     "choose", "differs", "exceeds", "fading_sum", "silu_product",
     "bare", "bits", "compile", "concatenate", "constant", "count", "decide", "decode", "dot", "emit", "generate",
     "hardmax", "interpret",
-    "language_model", "latch", "latch_bank", "load", "lti", "maximum", "memory", "minimum", "numbers", "position",
+    "language_model", "latch", "latch_bank", "load", "lti", "maximum", "memory", "minimum", "numbers", "permute",
+    "position",
     "present", "random_balanced", "readout", "readout_integer", "readout_nearest", "readout_one_hot", "running_max",
     "save", "scaled_sum", "select", "signs", "sum_where",
 ]  # fmt: skip

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from compiler.analysis.affine_form import ONE
 from compiler.analysis.domains import Domains
-from compiler.analysis.linear_form import ONE
 from compiler.artifact.formats import HUGGING_FACE, writer_of
 from compiler.context import Context
 from compiler.exactness.error_bound import error_bound
@@ -66,7 +66,7 @@ class Compiled:
 
     @property
     def domains(self) -> Domains:
-        """What is known of each stream of the core: its lattice, bounds and mass."""
+        """What is known of each stream of the core: its lattice, bounds and total."""
         return self.context.domains
 
     @cached_property

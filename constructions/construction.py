@@ -80,10 +80,6 @@ class CircuitFamily(ABC):
         """Tokens of the longest sequence that its tasks have: the promise must cover so many."""
         return max(task.length for task in self.tasks())
 
-    def every_length(self) -> bool:
-        """Whether its promise has no longest sequence, so that its proof must not depend on one."""
-        return False
-
     def check_lengths(self, promised: int) -> None:
         """ValueError where the tasks have longer sequences than the promise covers."""
         longest = self.longest_sequence()
@@ -187,7 +183,8 @@ class Construction(CircuitFamily):
         super().check_sizes()
         default = next(entry.default for entry in fields(self) if entry.name == "max_length")
         said = "0 stands for the longest that is needed" if default == 0 else "a sequence has a token"
-        at_least("max_length", self.max_length, 0 if default == 0 else 1, said)
+        if self.max_length is not None:  # which may stand for every length
+            at_least("max_length", self.max_length, 0 if default == 0 else 1, said)
         if self.letters() < 1:
             raise ValueError(f"{self.name} would have no token at all, and at least one is needed")
         if self.letters() > LARGEST_ALPHABET:

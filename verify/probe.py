@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from compiler.analysis.linear_form import ONE
+from compiler.analysis.affine_form import ONE
 from compiler.artifact.model import Stack
 from compiler.artifact.package import LanguageModel
 from compiler.compiled import Compiled

@@ -1,1 +1,1 @@
-"""What is known about every stream: domains, linear forms, scales."""
+"""What is known about every stream: domains, affine forms, scales."""

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from compiler.analysis.affine_form import affine_form
 from compiler.analysis.domains import Domains
-from compiler.analysis.linear_form import linear_form
 from compiler.language.stream import Stream
 
 
@@ -21,7 +21,7 @@ def least_size(domains: Domains, stream: Stream) -> Fraction:
     if step:
         return step
     found: list[Fraction] = []
-    form = linear_form(stream)
+    form = affine_form(stream)
     rows = sum((np.diff(matrix.indptr) for matrix in form.values()), np.zeros(stream.width, dtype=int))
     if not form or rows.max(initial=0) > 1:
         return Fraction(0)

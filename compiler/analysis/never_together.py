@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.affine_form import ONE, affine_form
 from compiler.analysis.domains import Domains
-from compiler.analysis.linear_form import ONE, linear_form
-from compiler.analysis.walks import MOST_STEPS, TooManyWalks, walks
+from compiler.analysis.paths import MOST_STEPS, TooManyPaths, paths
 from compiler.language import operations as ops
 from compiler.language.graph import operation_of
 from compiler.language.operations import Source
@@ -21,16 +21,16 @@ from compiler.lattice.intervals import Value
 def never_together(
     key: Stream, query: Stream, value: Stream, domains: Domains, spend: Callable[[int], None] = lambda steps: None
 ) -> bool:
-    """Whether key_n · query_n · value_c is 0 for all n and c at every position: shown over all walks (`walks`), at each
-    step of which one of the three is certainly 0. False also where there are too many walks.
+    """Whether key_n · query_n · value_c is 0 for all n and c at every position: shown over all paths (`paths`), at each
+    step of which one of the three is certainly 0. False also where there are too many paths.
 
     spend: is told how many steps were taken.
     """
     if domains.language is None:
         return False
     try:
-        found = walks(domains.language, domains.of, (key, query, _support(value)))
-    except TooManyWalks:
+        found = paths(domains.language, domains.of, (key, query, _support(value)))
+    except TooManyPaths:
         spend(MOST_STEPS)
         return False
     spend(sum(map(len, found)))
@@ -51,7 +51,7 @@ def _support(value: Stream) -> Stream:
     """A stream that is 0 only where the value is, and tells fewer tokens apart where that is a function of a token."""
     while value.operation.rectifies:  # relu(x) is 0 where x is
         value = value.inputs[0]
-    form = linear_form(value)
+    form = affine_form(value)
     lags = {lag for _, lag in form}
     if len(lags) != 1 or any(atom is ONE or atom.operation.source is not Source.TOKEN for atom, _ in form):
         return value

@@ -1,4 +1,4 @@
-"""Which linear forms one channel can compute.
+"""Which affine forms one channel can compute.
 
 The convolution of a block is depthwise, so a channel's pre-activation is Σ_lag tap(lag) ·
 <row, lanes(t − lag)> + bias: one row for all lags (rank one over lags).
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.linear_form import ONE, Form
+from compiler.analysis.affine_form import ONE, AffineForm
 from compiler.language import operations as ops
 from compiler.language.graph import with_operation
 from compiler.language.stream import Stream
@@ -32,7 +32,7 @@ class ChannelRows:
     bias: np.ndarray
 
 
-def one_channel(form: Form, width: int, d_conv: int, rectified: bool) -> ChannelRows | None:
+def one_channel(form: AffineForm, width: int, d_conv: int, rectified: bool) -> ChannelRows | None:
     """Channels that compute the form, one for each of its `width` numbers; None where one channel is not enough.
 
     rectified: the form is only asked for through relu, so that any pre-activation with
@@ -151,7 +151,7 @@ def _disjoint_conjunctions(
     return ops.exact_matrix(spread @ (a[hard] - b[hard]))
 
 
-def is_rectified(form: Form) -> bool:
+def is_rectified(form: AffineForm) -> bool:
     """Whether each number is one rectifier of the same block times a positive weight."""
     if not form or any(not a.operation.rectifies or lag for a, lag in form):
         return False

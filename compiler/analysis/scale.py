@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.affine_form import ONE
 from compiler.analysis.domains import Domains
-from compiler.analysis.linear_form import ONE
 from compiler.analysis.one_channel import ChannelRows
 from compiler.exactness.levels import HALF, LARGEST_HALF, NEGATIVE, POSITIVE, WIDEST_HALF
 from compiler.language import operations as ops

@@ -2,12 +2,12 @@
 language.
 
 A write happens where all conditions hold and the key is present; its slot is the lane of the one-hot key. One of four
-arguments must succeed, each over all walks of the language (`walks`), with "possible" for whatever is not certain:
+arguments must succeed, each over all paths of the language (`paths`), with "possible" for whatever is not certain:
 
-mass         The lanes of the key, or one of the conditions, are on at most once in a sequence.
+total         The lanes of the key, or one of the conditions, are on at most once in a sequence.
 rising count The key is one_hot(x), and x rises strictly between any two writes. x is a sum Σ c·atom(t − k): a running
              sum of something ≥ 0, a count or the position may only grow (c > 0), except where the count is reset; a
-             latch is constant except where it stores. So if, along every walk, none of these *events* is possible
+             latch is constant except where it stores. So if, along every path, none of these *events* is possible
              behind a possible write and up to the next one, and some summand certainly grew in between, then two
              writes have different x, and different integers have different slots. (A growing summand that is itself
              a condition of the write grew at the second write.) A reset at which the others certainly grow by more
@@ -15,7 +15,7 @@ rising count The key is one_hot(x), and x rises strictly between any two writes.
 edges        The key is the one-hot of the token k positions back. A slot belongs to some tokens, and these are taken
              along some edges of the language. Over the edges along which a write is possible, Σ (how often an edge
              can carry such a token) ≤ 1: an edge on no cycle is taken once, a `distinct` one takes each token once.
-lane by lane No walk makes a write of the same slot possible twice.
+lane by lane No path makes a write of the same slot possible twice.
 
 Each argument gives up rather than guess; then the reason of the last one is given, with an example where there is one.
 """
@@ -28,9 +28,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from compiler.analysis.affine_form import ONE, affine_form
 from compiler.analysis.domains import Domains
-from compiler.analysis.linear_form import ONE, linear_form
-from compiler.analysis.walks import Step, TooManyWalks, walks
+from compiler.analysis.paths import Step, TooManyPaths, paths
 from compiler.language import operations as ops
 from compiler.language.graph import operation_of
 from compiler.language.operations import Source
@@ -58,7 +58,7 @@ def doubt(memory: Stream, domains: Domains) -> str | None:
     """Why a slot of a MemoryRead might be written twice; None where it is proved that none is."""
     key, when = memory.inputs[1], memory.inputs[3:]
     write = _opened(key, tuple(flag for w in when for flag in _conjuncts(w, 0)))
-    if any(domains.of(s).mass <= 1 for s in (key, *write.conditions)):
+    if any(domains.of(s).total <= 1 for s in (key, *write.conditions)):
         return None
     try:
         proof = _PROOFS.get(type(write.key.operation), _lane_by_lane)
@@ -68,7 +68,7 @@ def doubt(memory: Stream, domains: Domains) -> str | None:
             if proof is _lane_by_lane or key.width > _MOST_LANES:
                 return str(reason)
             return None if _succeeds(_lane_by_lane, write, domains) else str(reason)
-    except TooManyWalks as limit:
+    except TooManyPaths as limit:
         return f"the input language and what the key depends on make {limit}, and no more are followed"
     return None
 
@@ -149,7 +149,7 @@ def _by_rising_count(write: _Write, domains: Domains) -> None:
     conditions = (*write.conditions, _back(constant(1), write.lag))
     certain = any(_implied(part.rise, conditions) for part in summands)
     watched = [*conditions, *(s for part in summands for s in (part.rise, part.event))]
-    found = walks(domains.language, domains.of, watched)
+    found = paths(domains.language, domains.of, watched)
 
     def follow(step: Step, past: tuple[str, bool]) -> tuple[str, bool] | None:
         """(what happened since the last possible write, whether an event came behind any).
@@ -181,7 +181,7 @@ def _summands(number: Stream, first: int, domains: Domains) -> Iterator[_Summand
     position.
     """
     never = constant(0)
-    for (atom, lag), matrix in linear_form(number).items():
+    for (atom, lag), matrix in affine_form(number).items():
         operation, rises = atom.operation, bool((matrix.data > 0).all())
         read = sorted(set(matrix.indices.tolist()))
         weights = [Fraction(float(abs(weight))) for weight in matrix.data] or [Fraction(0)]
@@ -229,7 +229,7 @@ def _by_edges(write: _Write, domains: Domains) -> None:
     operation = operation_of(write.key, ops.Embed)
     present = ops.exact_matrix(np.minimum(abs(operation.table).sum(axis=1), 1).reshape(-1, 1))
     here = Stream(ops.Embed(operation.alphabet, present, Bool()))
-    found = walks(language, domains.of, [_back(here, write.lag), *write.conditions], write.lag)
+    found = paths(language, domains.of, [_back(here, write.lag), *write.conditions], write.lag)
     used = {
         step.trail[write.lag - 1] if write.lag else step.edge
         for leaving in found
@@ -267,7 +267,7 @@ def _lane_by_lane(write: _Write, domains: Domains) -> None:
             f"its key {write.key.label} is no one_hot() of a count and no token, and has {key.width} slots; "
             f"{_MOST_LANES} are the most that are followed one by one"
         )
-    found = walks(domains.language, domains.of, [key, *write.conditions])
+    found = paths(domains.language, domains.of, [key, *write.conditions])
     for slot in range(key.width):
 
         def follow(step: Step, written: bool, slot: int = slot) -> bool | None:
@@ -283,7 +283,7 @@ def _lane_by_lane(write: _Write, domains: Domains) -> None:
 
 
 def _reached(found: list[list[Step]], start: object, follow) -> list[Step] | None:
-    """A shortest walk along which `follow` gives None; None where there is none."""
+    """A shortest path along which `follow` gives None; None where there is none."""
     came: dict[tuple, tuple] = {(0, start): ()}
     pending = [(0, start)]
     for place in pending:  # grows while it is read

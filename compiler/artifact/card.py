@@ -7,6 +7,7 @@ from typing import Any
 
 from compiler.artifact.config import kernel_warnings
 from compiler.artifact.numbers_config import is_numbers
+from compiler.language.input_language import length_said
 from compiler.targets import family_of
 
 _IN_USE = "*In use* is what the circuit needs; the *language model* is what is saved, with norms and padding."
@@ -120,9 +121,10 @@ def promise_sentences(manifest: Mapping[str, Any]) -> str:
     near = "is within rounding" if bound is None else f"is within {bound:.3g} of the circuit's score"
     exact = "equals the circuit's score bit for bit" if promise["level"] == "bit-exact" else near
     stop = f"A generation ends with `{promise['stop']}`." if promise["stop"] else "No token ends a generation."
+    beyond = "" if promise["length"] is None else " Beyond that nothing is promised."
     said = (
-        f"In {promise['dtype']}, every score {exact} on {promise['description']}, up to {promise['length']} tokens. "
-        f"Beyond that nothing is promised. {stop}"
+        f"In {promise['dtype']}, every score {exact} on {promise['description']}, {length_said(promise['length'])}."
+        f"{beyond} {stop}"
     )
     guarantee = manifest.get("guarantee")
     if guarantee:

@@ -99,23 +99,23 @@ class Writer:
         stop = self.manifest.promise.stop
         for row in rows:
             self._check_begun(row, stop)
-        room = [self.manifest.promise.length - len(row) for row in rows]
+        room = [self.language.max_length - len(row) for row in rows]
         limits = room if most is None else [min(integer(most, "most", 1), left) for left in room]
-        walks, promised = [self.language.walks(row) for row in rows], [0] * len(rows)
+        paths, promised = [self.language.paths(row) for row in rows], [0] * len(rows)
 
         def heard(row: int, token: int) -> bool:
             if told:
                 told(row, self.tokens[token])
-            promised[row] += bool(walks[row])
-            walks[row] = self.language.walks([token], walks[row])
-            return most is None and not walks[row]
+            promised[row] += bool(paths[row])
+            paths[row] = self.language.paths([token], paths[row])
+            return most is None and not paths[row]
 
         chains = self._run(rows, None if stop is None else self.ids[stop], limits, heard)
         found = []
         for i, chain in enumerate(chains):
             words = tuple(self.tokens[token] for token in chain)
             ended = words[-1] == stop
-            found.append(Written(prompts[i], words, ended, promised[i], left=not walks[i] and not ended))
+            found.append(Written(prompts[i], words, ended, promised[i], left=not paths[i] and not ended))
         return found
 
     def _check_begun(self, ids: list[int], stop: str | None) -> None:
@@ -146,10 +146,10 @@ class Writer:
                     f"the prompt has {shown(word)}, which is no token of this model{close_to(word, letters.tokens)}."
                 )
         ids = [self.ids[word] for word in words]
-        if len(ids) >= self.manifest.promise.length:
+        if len(ids) >= self.language.max_length:
             raise ValueError(
                 f"the prompt has {len(ids)} tokens, and the promise reaches "
-                f"{self.manifest.promise.length} with what is written."
+                f"{self.language.max_length} with what is written."
             )
         wrong = complaint(self.language, ids)
         if wrong is not None:

@@ -60,7 +60,7 @@ def load_over_tokens(directory: str | Path) -> Stack:
 def _over_numbers(directory: Path, manifest: Manifest, config: dict[str, Any]) -> NumericStack:
     from compiler.artifact.numeric import loaded_stack  # which imports the compiler
 
-    if not manifest.promise.over_numbers:
+    if not manifest.promise.over_numbers or manifest.promise.length is None:
         raise CheckpointError(f"{directory / CONFIG} is of a model over numbers, and its promise is over tokens.")
     check_shapes(config, read_shapes(directory / WEIGHTS))
     stack = loaded_stack(config, read_tensors(directory / WEIGHTS), manifest.promise.length)

@@ -48,12 +48,13 @@ class PromiseRecord:
     A model over numbers has none (null), but `inputs`, what each of them may be; error_bounds: how far an output may
     be from the circuit's where no real input exceeds a size.
 
-    length: most positions; stop: the letter that ends a generation; level: "bit-exact" or "bounded-error".
+    length: most positions, null where no sequence is too long; stop: the letter that ends a generation.
+    level: "bit-exact" or "bounded-error".
     error_bound: how far a score may be from the circuit's, where the level is "bounded-error" and a bound is known.
     """
 
     language: dict[str, Any] | None
-    length: int
+    length: int | None
     description: str
     stop: str | None
     dtype: Dtype
@@ -231,6 +232,15 @@ def manifest_content(directory: str | Path) -> dict[str, Any]:
         raise CheckpointError(f"{path} was altered: its content has SHA-256 {actual}, expected {shown(claimed, 80)}.")
     parse(Manifest, content, MANIFEST)
     return content
+
+
+def is_disguised(directory: Path) -> bool:
+    """Whether a disguised checkpoint stands there."""
+    try:
+        content = read_json(directory / MANIFEST)
+    except (CheckpointError, OSError):
+        return False
+    return isinstance(content, dict) and content.get("format") == DISGUISED
 
 
 def _check_language(content: dict[str, Any], path: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from compiler.analysis.linear_form import ONE
+from compiler.analysis.affine_form import ONE
 from compiler.artifact.files import tensor_shapes
 from compiler.artifact.model import Stack
 from compiler.artifact.model_layout import bare_layout, language_model_layout

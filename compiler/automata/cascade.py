@@ -1,63 +1,93 @@
-"""A cascade of resets as data: each level keeps a small number until the letter, and what stands above, set it anew.
+"""A cascade as data: each level keeps a small number until the letter, and what stands above, change it.
 
-Level i keeps c_i. At a letter it reads c_j of levels j < i as they were before the letter, and either holds c_i or
-sets it to a value: nothing else, so a latch can do it. The automaton's output behind the letter is a function of all
-c_i before it and the letter.
+Level i keeps c_i. At a letter it reads c_j of levels j < i as they were before the letter, and either holds c_i, or
+sets it to a value, or moves it by a permutation. A cascade *of resets* has no permutations: latches can do it. The
+automaton's output behind the letter is a function of all c_i before it and the letter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from compiler.automata.permutations import Permutation
 from compiler.automata.table import Table
 
 Key = tuple[int, ...]
+Action = int | Permutation
+"""HOLD, a value that is set, or a permutation of all values of the level that moves the one that is held."""
 HOLD = -1
+
+
+def moved(own: int, action: Action) -> int:
+    """The value of a level behind an action."""
+    if isinstance(action, tuple):
+        return action[own]
+    return own if action == HOLD else action
 
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """size: c is one of 0 … size − 1, and 0 before the first letter; reads: the earlier levels that its table reads.
+    """size: c is one of 0 … size − 1; reads: the earlier levels that its table reads.
 
-    sets: (values of those levels, then the letter) → the value that is set, or HOLD; nothing for what never occurs.
+    sets: (values of those levels, then the letter) → what is done; nothing for what never occurs.
+    start: c before the first letter.
     """
 
     size: int
     reads: tuple[int, ...]
-    sets: Mapping[Key, int]
+    sets: Mapping[Key, Action]
+    start: int = 0
+
+    @property
+    def moves(self) -> list[Permutation]:
+        """The permutations that occur, each once; none of a reset."""
+        return list(dict.fromkeys(action for action in self.sets.values() if isinstance(action, tuple)))
+
+    @property
+    def resets(self) -> bool:
+        """Whether a value is ever set."""
+        return any(isinstance(action, int) and action != HOLD for action in self.sets.values())
 
 
 @dataclass(frozen=True, eq=False)
 class Cascade:
     """levels: from the top; reads: the levels that the output is a function of; outputs: by their values before a
-    letter, then the letter: the output behind it.
+    letter, then the letter: the output behind it. With `after`, by their values behind the letter alone.
     """
 
     levels: tuple[Level, ...]
     reads: tuple[int, ...]
     outputs: Mapping[Key, Hashable]
+    after: bool = False
 
     @property
     def start(self) -> Key:
-        return (0,) * len(self.levels)
+        return tuple(level.start for level in self.levels)
+
+    @property
+    def turns(self) -> bool:
+        """Whether a level is moved by permutations, which takes a mixer that can turn its state."""
+        return any(level.moves for level in self.levels)
 
     def step(self, held: Key, letter: int) -> Key:
         """All c behind one more letter."""
         following = []
         for own, level in zip(held, self.levels, strict=True):
-            value = level.sets[(*(held[j] for j in level.reads), letter)]
-            following.append(own if value == HOLD else value)
+            following.append(moved(own, level.sets[(*(held[j] for j in level.reads), letter)]))
         return tuple(following)
 
     def behind(self, letters: int) -> Cascade:
         """The same where each letter's index is larger by so many."""
-        moved = lambda by: {(*key[:-1], key[-1] + letters): value for key, value in by.items()}
-        levels = tuple(Level(level.size, level.reads, moved(level.sets)) for level in self.levels)
-        return Cascade(levels, self.reads, moved(self.outputs))
+        later = lambda by: {(*key[:-1], key[-1] + letters): value for key, value in by.items()}
+        levels = tuple(replace(level, sets=later(level.sets)) for level in self.levels)
+        return replace(self, levels=levels, outputs=self.outputs if self.after else later(self.outputs))
 
     def output(self, held: Key, letter: int) -> Hashable:
         """The output behind one more letter."""
+        if self.after:
+            held = self.step(held, letter)
+            return self.outputs[tuple(held[j] for j in self.reads)]
         return self.outputs[(*(held[j] for j in self.reads), letter)]
 
 
@@ -109,9 +139,9 @@ def _without_reads(cascade: Cascade) -> Cascade:
     levels = []
     for level in cascade.levels:
         reads, sets = _fewest_reads(cascade, level.reads, level.sets)
-        levels.append(Level(level.size, reads, sets))
+        levels.append(replace(level, reads=reads, sets=sets))
     reads, outputs = _fewest_reads(cascade, cascade.reads, cascade.outputs)
-    return Cascade(tuple(levels), reads, outputs)
+    return replace(cascade, levels=tuple(levels), reads=reads, outputs=outputs)
 
 
 def _fewest_reads(cascade: Cascade, reads: tuple[int, ...], by: Mapping) -> tuple[tuple[int, ...], Mapping]:
@@ -159,10 +189,24 @@ def _value_joined(cascade: Cascade, j: int, u: int, v: int) -> Cascade | None:
         if sets is None:
             return None
         if i == j:
-            sets = {key: value if value == HOLD else new(value) for key, value in sets.items()}
-        levels.append(Level(level.size - (i == j), level.reads, sets))
+            actions = {key: _action_joined(action, u, v, new) for key, action in sets.items()}
+            if None in actions.values():
+                return None
+            level = replace(level, size=level.size - 1, start=new(level.start))
+            sets = {key: action for key, action in actions.items() if action is not None}
+        levels.append(replace(level, sets=sets))
     outputs = renamed(cascade.reads, cascade.outputs)
-    return None if outputs is None else Cascade(tuple(levels), cascade.reads, outputs)
+    return None if outputs is None else replace(cascade, levels=tuple(levels), outputs=outputs)
+
+
+def _action_joined(action: Action, u: int, v: int, new: Callable[[int], int]) -> Action | None:
+    """The action on values that are one less; None for a permutation that takes u and v apart."""
+    if isinstance(action, int):
+        return action if action == HOLD else new(action)
+    if {action[u], action[v]} != {u, v}:
+        return None
+    joined = tuple(new(to) for value, to in enumerate(action) if value != v)
+    return HOLD if joined == tuple(range(len(joined))) else joined
 
 
 def _without_levels(cascade: Cascade) -> Cascade:
@@ -176,6 +220,6 @@ def _without_levels(cascade: Cascade) -> Cascade:
     place = {j: i for i, j in enumerate(sorted(needed))}
     renumbered = lambda reads: tuple(place[j] for j in reads)
     levels = tuple(
-        Level(level.size, renumbered(level.reads), level.sets) for j, level in enumerate(cascade.levels) if j in place
+        replace(level, reads=renumbered(level.reads)) for j, level in enumerate(cascade.levels) if j in place
     )
-    return Cascade(levels, renumbered(cascade.reads), cascade.outputs)
+    return replace(cascade, levels=levels, reads=renumbered(cascade.reads))

@@ -1,16 +1,16 @@
-"""A cascade of resets that follows an automaton without groups (Krohn and Rhodes 1965, by holonomy).
+"""A cascade of resets, and of permutations where the automaton has groups (Krohn and Rhodes 1965, by holonomy).
 
 The automaton is somewhere in a chain of sets Q = C_1 ⊃ C_2 ⊃ … ⊃ {q}, each a *tile* (a largest set of the family
 inside) of the one before. The family holds the images of Q and each state alone. A letter a makes a new chain D:
 D_1 = Q, and C_i·a lies in D_i throughout.
 
 - D_i is too small for level i: the level has nothing to say.
-- C_i·a = D_i: both belong to one class, and a maps the tiles of C_i onto those of D_i. As there are no groups, the
-  tile has the same number in both: *hold*.
+- C_i·a = D_i: both belong to one class, and a maps the tiles of C_i onto those of D_i. Where there are no groups, the
+  tile has the same number in both: *hold*. Else the numbers are *moved* by a permutation.
 - C_i·a is less than D_i: the level is *set* to the first tile of D_i that holds C_i·a.
 
-So level i reads the levels above it and the letter, and holds or is set. A set's level is its height: the most steps
-by which sets, and what words make of them, get smaller down to a single state.
+So level i reads the levels above it and the letter, and holds, is moved or is set. A set's level is its height: the
+most steps by which sets, and what words make of them, get smaller down to a single state.
 """
 
 from __future__ import annotations
@@ -18,24 +18,26 @@ from __future__ import annotations
 from collections.abc import Hashable
 from functools import cached_property
 
-from compiler.automata.cascade import HOLD, Cascade, Key, Level, disagreement, shrunk
+from compiler.automata.cascade import HOLD, Action, Cascade, Key, Level, disagreement, moved, shrunk
 from compiler.automata.images import CapMet, Images
 
 MOST_PAIRS = 1 << 22  # of sets that are compared
 MOST_STEPS = 1 << 18  # states of a cascade × levels × letters
 
 
-def cascade_of(images: Images, outputs: tuple[Hashable, ...]) -> Cascade:
+def cascade_of(images: Images, outputs: tuple[Hashable, ...], turning: bool = False) -> Cascade:
     """The smaller of two cascades that put out `outputs`, by state; ValueError where the automaton has a group.
 
-    A level that has nothing to say holds in one, and goes back to its first value in the other.
+    A level that has nothing to say holds in one, and goes back to its first value in the other. turning: whether
+    levels may be moved by permutations; then every automaton has one. Its output is a function of the levels behind
+    the letter.
     """
-    if images.permutations:
+    if images.permutations and not turning:
         raise ValueError("the automaton has a group, and only one without is a cascade of resets")
     found = []
     chains = _Chains(images)
     for idle in (HOLD, 0):
-        cascade = shrunk(_unrolled(chains, outputs, idle))
+        cascade = shrunk(_unrolled(chains, outputs, idle, turning))
         wrong = disagreement(cascade, images.table, outputs)
         assert wrong is None, f"the cascade parts from its automaton {wrong}"
         found.append(cascade)
@@ -144,48 +146,72 @@ class _Chains:
             held = (*held, self.first_tile(here, alone) if self.level(here) == i else 0)
         return held
 
-    def step(self, held: Key, letter: int, idle: Key) -> Key:
-        """What each level does at a letter: a value that is set, or HOLD. idle: for those with nothing to say."""
-        before, found = self.chain(held), []
+    def turned(self, number: int, letter: int) -> Action:
+        """How a letter that permutes a class moves the numbers of a set's tiles; HOLD where it leaves them."""
+        to = {tile: k for k, tile in enumerate(self.tiles[self.moved(number, letter)])}
+        found = tuple(to[self.moved(tile, letter)] for tile in self.tiles[number])
+        return HOLD if found == tuple(range(len(found))) else found
+
+    def step(self, held: Key, letter: int, idle: Key) -> tuple[Action, ...]:
+        """What each level does at a letter. idle: for those with nothing to say."""
+        before = self.chain(held)
+        found: list[Action] = []
         here = 0
         for i, own in enumerate(held):
             to = self.moved(before[i], letter)
             if self.level(here) > i:
                 found.append(idle[i])
             elif to == here:
-                found.append(HOLD)
-                here = self.tiles[here][own]
+                found.append(self.turned(before[i], letter))
+                here = self.tiles[here][moved(own, found[-1])]
             else:
-                found.append(self.first_tile(here, to))
-                here = self.tiles[here][found[-1]]
+                first = self.first_tile(here, to)
+                found.append(first)
+                here = self.tiles[here][first]
         return tuple(found)
 
 
-def _unrolled(chains: _Chains, outputs: tuple[Hashable, ...], idle: int) -> Cascade:
+def _unrolled(chains: _Chains, outputs: tuple[Hashable, ...], idle: int, after: bool) -> Cascade:
     """All that the levels can hold, from the start on, as tables; value 0 is where each level begins."""
     start = chains.start()
     rest = start if idle != HOLD else (HOLD,) * len(start)
     swapped = lambda key: tuple(_swapped(v, first) for v, first in zip(key, start, strict=True))
     waiting, seen = [start], {start}
-    sets: list[dict[Key, int]] = [{} for _ in start]
+    sets: list[dict[Key, Action]] = [{} for _ in start]
     answers: dict[Key, Hashable] = {}
     for held in waiting:
         (state,) = chains.sets[chains.chain(held)[-1]]
         key = swapped(held)
+        if after:
+            answers[key] = outputs[state]
         for letter in range(len(chains.table.letters)):
-            answers[(*key, letter)] = outputs[chains.table.following[state][letter]]
-            done = (HOLD,) * len(held) if chains.idles(letter) else chains.step(held, letter, rest)
-            for i, value in enumerate(done):
-                sets[i][(*key[:i], letter)] = _swapped(value, start[i])
-            to = tuple(own if value == HOLD else value for own, value in zip(held, done, strict=True))
+            if not after:
+                answers[(*key, letter)] = outputs[chains.table.following[state][letter]]
+            done: tuple[Action, ...] = (HOLD,) * len(held) if chains.idles(letter) else chains.step(held, letter, rest)
+            for i, action in enumerate(done):
+                sets[i][(*key[:i], letter)] = _action_swapped(action, start[i])
+            to = tuple(map(moved, held, done))
             if to not in seen:
                 seen.add(to)
                 waiting.append(to)
         if len(seen) * len(start) * len(chains.table.letters) > MOST_STEPS:
             raise CapMet(f"its {len(start)} levels together have more than {len(seen) - 1:,} states")
-    sizes = [1 + max((key[i] for key in answers), default=0) for i in range(len(start))]
-    levels = tuple(Level(size, tuple(range(i)), by) for i, (size, by) in enumerate(zip(sizes, sets, strict=True)))
-    return Cascade(levels, tuple(range(len(start))), answers)
+    levels = tuple(_level(i, by, 1 + max(key[i] for key in answers)) for i, by in enumerate(sets))
+    return Cascade(levels, tuple(range(len(start))), answers, after)
+
+
+def _level(i: int, by: dict[Key, Action], size: int) -> Level:
+    """Level i with so many values, and one for each tile that a permutation moves."""
+    size = max([size, *(len(action) for action in by.values() if isinstance(action, tuple))])
+    whole = lambda action: (*action, *range(len(action), size)) if isinstance(action, tuple) else action
+    return Level(size, tuple(range(i)), {key: whole(action) for key, action in by.items()})
+
+
+def _action_swapped(action: Action, first: int) -> Action:
+    """The action on values of which `first` and 0 are exchanged."""
+    if not isinstance(action, tuple):
+        return _swapped(action, first)
+    return tuple(_swapped(action[_swapped(value, first)], first) for value in range(len(action)))
 
 
 def _swapped(value: int, first: int) -> int:

@@ -5,7 +5,7 @@ one lag, which a convolution can do, and no block only shifts. The number that i
 letter + letters · Σ_j weight_j · c_j. Letter 0 leaves every state as it is: it stands for tokens that are no letters,
 and before the first token the number is 0. The tables, *what is set* and *whether it is set*, are ramps of that number,
 so they stand in the block of the latch itself; what never occurs, or is held, takes the entry before it, so that no
-ramp bends there.
+ramp has its breakpoint there.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import ANSWERS, CARD, CIRCUIT, CONFIG, GENERATION, MANIFEST, SEALED_FILES, WEIGHTS
 from compiler.artifact.json_files import canonical_json, read_json
 from compiler.artifact.manifest import (
@@ -21,6 +20,7 @@ from compiler.artifact.manifest import (
     Manifest,
     check_files,
     file_hash,
+    is_disguised,
     read_manifest,
     text_hash,
 )
@@ -40,15 +40,6 @@ _KEPT: tuple[str, ...] = ("circuit", "arch", "dtype", "promise", "format_version
 _KEPT += ("construction", "theorem", "params", "task")
 _NAMELESS: dict[str, Any] = {"lanes": [], "blocks": [], "cuda_limits": [], "versions": {}, "card": ""}
 _SIZES = {"d_model": 0, "d_inner": 0, "d_state": 0, "layers": 0, "blocks": [], "parameters": None, "packaged": None}
-
-
-def is_disguised(directory: Path) -> bool:
-    """Whether a disguised checkpoint stands there."""
-    try:
-        content = read_json(directory / MANIFEST)
-    except (CheckpointError, OSError):
-        return False
-    return isinstance(content, dict) and content.get("format") == DISGUISED
 
 
 def check_out(out: Path, overwrite: bool) -> None:

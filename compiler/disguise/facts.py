@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.analysis.linear_form import ONE
+from compiler.analysis.affine_form import ONE
 from compiler.artifact.package import LanguageModel
 from compiler.compiled import Compiled
 from compiler.disguise.errors import DisguiseError

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from compiler.analysis.linear_form import ONE
+from compiler.analysis.affine_form import ONE
 from compiler.errors import CompileError
 from compiler.exactness.domains_held import outside
 from compiler.exactness.samples import inputs_of

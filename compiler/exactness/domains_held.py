@@ -27,7 +27,7 @@ def outside(domain: Domain, values: np.ndarray, tolerance: float) -> str | None:
         (below < domain.low - tolerance, below, domain.low, "values of at least {}"),
         (above > domain.high + tolerance, above, domain.high, "values of at most {}"),
         (rest > tolerance, rest, domain.units, "multiples of {}, but for a rest of 0"),
-        (totals > (domain.masses + tolerance * time) * _SUMS, totals, domain.masses, "at most {} over a sequence"),
+        (totals > (domain.totals + tolerance * time) * _SUMS, totals, domain.totals, "at most {} over a sequence"),
     )
     for wrong, found, claimed, words in checks:
         if wrong.any():

@@ -19,8 +19,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from compiler.analysis.affine_form import ONE, AffineForm, port_form
 from compiler.analysis.domains import Domains
-from compiler.analysis.linear_form import ONE, Form, port_form
 from compiler.formats import FLOAT32, Format
 from compiler.gadgets.scaled_sum import step_rate
 from compiler.ir.decay import fade_error
@@ -95,7 +95,7 @@ class ErrorBound:
         self.compiled = compiled or domains  # by which the weights' scales were chosen
         self.errors: dict[Stream, np.ndarray] = {ONE: np.zeros(1)}
         self.beyond: dict[Stream, np.ndarray] = {ONE: np.zeros(1)}
-        self._forms: dict[Stream, Form] = {}
+        self._forms: dict[Stream, AffineForm] = {}
 
     def add(self, stream: Stream) -> None:
         """Bound a stream whose inputs are known: (width,) errors of an operation.
@@ -198,14 +198,14 @@ def _of_product(known: ErrorBound, a: Stream, b: Stream, roundings: int) -> Boun
 
 
 def _running_sum(known: ErrorBound, stream: Stream) -> Bounds:
-    """T errors of the value, and T roundings of a sum of at most the mass."""
+    """T errors of the value, and T roundings of a sum of at most the total."""
     return _summed(known, *stream.inputs)
 
 
 def _summed(known: ErrorBound, value: Stream) -> Bounds:
     length, error, more = known.domains.max_length, known.error(value), known.excess(value)
-    mass = known.domains.of(value).masses + length * (more + error)
-    return length * error + gamma(length + ELEMENTARY) * mass, length * more
+    total = known.domains.of(value).totals + length * (more + error)
+    return length * error + gamma(length + ELEMENTARY) * total, length * more
 
 
 def _sum_where(known: ErrorBound, stream: Stream) -> Bounds:

@@ -17,8 +17,8 @@ from fractions import Fraction
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.affine_form import ONE, AffineForm, port_form
 from compiler.analysis.domains import Domains
-from compiler.analysis.linear_form import ONE, Form, port_form
 from compiler.language.operations import Source
 from compiler.language.stream import Stream
 from compiler.passes.schedule import Schedule
@@ -32,16 +32,18 @@ def grows(stream: Stream, domains: Domains) -> bool:
     return counts and summed.lo >= 0 and domain.step > 0
 
 
-def rising_count(form: Form, domains: Domains) -> bool:
-    """Whether a linear form is a sum of such counts with non-negative weights, up to constants."""
+def rising_count(form: AffineForm, domains: Domains) -> bool:
+    """Whether an affine form is a sum of such counts with non-negative weights, up to constants."""
     counts = [(atom, matrix) for (atom, _), matrix in form.items() if atom is not ONE]
     return bool(counts) and all(grows(atom, domains) and (matrix.data >= 0).all() for atom, matrix in counts)
 
 
 def saturating(plan: Schedule, domains: Domains, limit: int) -> set[Stream]:
     """The counts that may exceed the exact range, because every reader is a falling ramp, and these ramps
-    themselves.
+    themselves. None where no sequence is too long: then counts outgrow all floats.
     """
+    if domains.language is not None and domains.language.every_length:
+        return set()
     counts = {s for s in plan.circuit.streams if grows(s, domains) and domains.of(s).steps > limit}
     ramps: set[Stream] = set()
     output = port_form(plan.circuit.output, plan.forms)
@@ -59,7 +61,7 @@ def saturating(plan: Schedule, domains: Domains, limit: int) -> set[Stream]:
     return counts | {ramp for ramp in ramps if {a for a, _ in port_form(ramp.inputs[0], plan.forms)} <= counts | {ONE}}
 
 
-def _falling_ramps(form: Form, read: set[Stream], domains: Domains, limit: int) -> bool:
+def _falling_ramps(form: AffineForm, read: set[Stream], domains: Domains, limit: int) -> bool:
     """Whether each row is k − w·c for one of the counts, or reads none of them, with k/w below the limit of its
     steps.
     """

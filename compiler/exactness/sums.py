@@ -15,8 +15,8 @@ from math import inf, isqrt
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.affine_form import ONE, affine_form
 from compiler.analysis.domains import Domains
-from compiler.analysis.linear_form import ONE, linear_form
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.exactness.levels import HALF, LEAST_STATE, SAFE_POSITIVE
@@ -24,6 +24,7 @@ from compiler.exactness.saturation import saturating
 from compiler.exactness.weights import unheld_weights
 from compiler.formats import FLOAT32, Format
 from compiler.ir.block import SelectiveBlock
+from compiler.language.input_language import LARGEST_LENGTH
 from compiler.language.operations import Source
 from compiler.language.stream import Stream
 from compiler.lattice.units import array_units
@@ -52,17 +53,17 @@ def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[SelectiveBlock, ...]
     limit = format.exact_integers
     output = plan.circuit.output
     reasons: list[tuple[Stream | None, str]] = list(
-        unheld_weights(plan, plan.forms.get(output) or linear_form(output), format)
+        unheld_weights(plan, plan.forms.get(output) or affine_form(output), format)
     )
     values, partial = _beyond(plan, domains, context.target, limit)
     fits = _longest(plan, context, limit, [*values, *partial]) if values or partial else 0
-    reasons += [(claim.stream, _refusal(claim, limit, fits, format)) for claim in values]
+    reasons += [(claim.stream, _refusal(claim, limit, fits, format, domains)) for claim in values]
     bounds = lane_bounds(plan, lanes, domains)
     for number, block in enumerate(blocks, start=1):
         reasons += [(None, reason) for reason in _too_large(block, bounds, number, context)]
     reasons += _out_of_range(plan, bounds, lanes, context)
     named = {stream for stream, _ in reasons}
-    reasons += [(c.stream, _refusal(c, limit, fits, format)) for c in partial if c.stream not in named]
+    reasons += [(c.stream, _refusal(c, limit, fits, format, domains)) for c in partial if c.stream not in named]
     if reasons:
         raise CompileError(reasons)
 
@@ -88,7 +89,7 @@ def _longest(plan: Schedule, context: Context, limit: int, found: list[Claim]) -
         except CompileError:
             return False
 
-    low, high = 0, context.domains.max_length
+    low, high = 0, min(context.domains.max_length, LARGEST_LENGTH + 1)
 
     def settle(length: int) -> None:
         nonlocal low, high
@@ -135,7 +136,7 @@ def _partial_sums(plan: Schedule, domains: Domains, saturated: set[Stream]) -> I
     are exempt (`saturation`).
     """
     output = plan.circuit.output
-    for stream, form in {**plan.forms, output: plan.forms.get(output) or linear_form(output)}.items():
+    for stream, form in {**plan.forms, output: plan.forms.get(output) or affine_form(output)}.items():
         if form and not saturated & {atom for atom, _ in form}:
             what = "a score, or a term of it," if stream is output else "a sum of its terms"
             terms = ((matrix, atom) for (atom, _), matrix in form.items())
@@ -145,7 +146,7 @@ def _partial_sums(plan: Schedule, domains: Domains, saturated: set[Stream]) -> I
 def _out_of_range(plan: Schedule, bounds: np.ndarray, lanes: Lanes, context: Context) -> list[tuple[Stream, str]]:
     """Lanes, states and scores beyond the largest number of the format, and lattices finer than its least."""
     domains, format, output = context.domains, context.format, plan.circuit.output
-    head = lanes.map(plan.forms.get(output) or linear_form(output), output.width)
+    head = lanes.map(plan.forms.get(output) or affine_form(output), output.width)
     found = []
     sizes = {output: float((abs(head) @ bounds).max(initial=0))}
     for stream in (s for operations in plan.blocks for s in operations):
@@ -175,10 +176,15 @@ def _out_of_range(plan: Schedule, bounds: np.ndarray, lanes: Lanes, context: Con
     return found
 
 
-def _refusal(claim: Claim, limit: int, fits: int, format: Format) -> str:
+def _refusal(claim: Claim, limit: int, fits: int, format: Format, domains: Domains) -> str:
     """fits: a length at which all sums would be exact; 0 where there is none."""
     advice = f"a max_length of {fits} would fit" if fits else "no shorter max_length would do, so make numbers smaller"
     wider = " or use float32" if format is not FLOAT32 else ""
+    if fits and domains.language is not None and domains.language.every_length:
+        return (
+            f"{claim.what} grows with the length, and the promise is for every length; {format.name} adds exactly up "
+            f"to {limit} quanta, so {advice}"
+        )
     return (
         f"{claim.what} can reach {int(claim.steps)} quanta, and {format.name} adds exactly up to {limit}; "
         f"{advice}{wider}"

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from compiler.analysis.linear_form import Form
+from compiler.analysis.affine_form import AffineForm
 from compiler.formats import FLOAT32, Format
 from compiler.language.stream import Stream
 from compiler.passes.schedule import Schedule
 
 
-def unheld_weights(plan: Schedule, output: Form, format: Format) -> list[tuple[Stream, str]]:
+def unheld_weights(plan: Schedule, output: AffineForm, format: Format) -> list[tuple[Stream, str]]:
     """(stream, reason) for every folded row, table and score with a weight that the format does not hold."""
     reasons: dict[Stream, str] = {}
     for stream, weights in _weights(plan, output):
@@ -27,7 +27,7 @@ def unheld_weights(plan: Schedule, output: Form, format: Format) -> list[tuple[S
     return list(reasons.items())
 
 
-def _weights(plan: Schedule, output: Form) -> Iterator[tuple[Stream, np.ndarray]]:
+def _weights(plan: Schedule, output: AffineForm) -> Iterator[tuple[Stream, np.ndarray]]:
     for atom, wanted in plan.on_lanes.items():
         table = atom.operation.token_table
         if table is not None:

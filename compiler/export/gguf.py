@@ -108,9 +108,9 @@ def _describe(writer: GGUFWriter, package: Package) -> None:
     writer.add_string(RECORD, record_text(content))
 
 
-def _sizes(writer: GGUFWriter, config: Mapping[str, Any], length: int) -> None:
+def _sizes(writer: GGUFWriter, config: Mapping[str, Any], length: int | None) -> None:
     second = config["model_type"] == "mamba2"
-    writer.add_context_length(min(length, _LONGEST))
+    writer.add_context_length(_LONGEST if length is None else min(length, _LONGEST))
     writer.add_embedding_length(config["hidden_size"])
     writer.add_feed_forward_length(0)
     writer.add_head_count(0)

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from compiler.analysis.linear_form import ONE
+from compiler.analysis.affine_form import ONE
 from compiler.artifact.files import CIRCUIT
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.package import LanguageModel, language_model

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.analysis.linear_form import ONE
+from compiler.analysis.affine_form import ONE
 from compiler.exactness.levels import COUNT, ON, RESET
 from compiler.gadgets.gadget import Operands
 from compiler.gadgets.parts import per_lane

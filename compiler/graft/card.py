@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from compiler.language.input_language import length_said
+
 
 def graft_card(report: Mapping[str, Any]) -> str:
     """README.md for a report: what is promised of host and circuit, and what was measured."""
@@ -21,7 +23,7 @@ def graft_card(report: Mapping[str, Any]) -> str:
         f"Token ids are unchanged. After tokens of the host, {report['host_promise']['text']}.",
         f"Proved: {report['host_promise']['proved']}.",
         "## The circuit",
-        f"On {promise['description']}, up to {promise['length']} tokens: its scores stand behind the host's last norm, "
+        f"On {promise['description']}, {length_said(promise['length'])}: its scores stand behind the host's last norm, "
         "so they are right up to a positive factor of each position and rounding, not bit for bit. Where a letter "
         f"leads by more than {promise['lead_needed']:.3g} in the circuit it is the model's answer; the circuit's own "
         f"leads are multiples of {promise['least_lead']:.3g} ({promise['level']}). This holds while the "

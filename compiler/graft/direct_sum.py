@@ -29,7 +29,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from compiler.analysis.linear_form import ONE
+from compiler.analysis.affine_form import ONE
 from compiler.compiled import Compiled
 from compiler.driver import compile
 from compiler.exactness.ballast import choose_ballast, with_constant_channels

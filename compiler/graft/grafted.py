@@ -23,6 +23,7 @@ from compiler.graft.union import union
 from compiler.graft.widths import Widths
 from compiler.language.arguments import close_to, integer, shown
 from compiler.language.circuit import Circuit
+from compiler.language.data import language_to_data
 from compiler.targets import target_of
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def _report(
             "level": "margin-certified" if 0 < needed < step else "up to rounding",
             "lead_needed": needed,
             "least_lead": step,
-            "length": plan.compiled.source.max_length,
+            "length": language_to_data(plan.compiled.source.token_language)["length"],
             "description": plan.compiled.source.token_language.description,
             "loudest_stream": LOUDEST,
         },

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.linear_form import ONE, linear_form
+from compiler.analysis.affine_form import ONE, affine_form
 from compiler.language import operations as ops
 from compiler.language.lanes import place_matrix
 from compiler.language.operations import Sees, Source
@@ -31,7 +31,7 @@ def at_own_tokens(scores: Stream, shared: sparse.csr_array, reads: Stream) -> Te
     constants: Terms = []
     loud: Terms = []
     known: dict[Stream, bool] = {}
-    for (atom, lag), weights in linear_form(scores).items():
+    for (atom, lag), weights in affine_form(scores).items():
         matrix = shared @ weights
         if not matrix.nnz:
             continue

@@ -19,10 +19,11 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import instance, integer, listed, shown, truth
 
 LARGEST_LENGTH = 1 << 53  # of a sequence: its positions are still exact in float64
-Walks: TypeAlias = frozenset[tuple[str, frozenset[tuple[int, int]]]]  # (state, (distinct edge, token) used)
+EVERY_LENGTH = 1 << 54  # no sequence is too long: no format adds so many numbers exactly, so what counts is refused
+Paths: TypeAlias = frozenset[tuple[str, frozenset[tuple[int, int]]]]  # (state, (distinct edge, token) used)
 _LONGEST_SPELLED = 1 << 16  # of `strings`, which copies a prefix for each of its tokens
 _MOST_DRAWN = 1 << 24  # tokens of one sample
-_MOST_WALKS = 1 << 17  # that are followed at a time
+_MOST_PATHS = 1 << 17  # that are followed at a time
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,9 @@ class Edge:
 
 @dataclass(frozen=True)
 class InputLanguage:
-    """All sequences of at most max_length tokens that a walk from `start` along the edges spells.
+    """All sequences of at most max_length tokens that a path from `start` along the edges spells.
 
+    max_length: EVERY_LENGTH where there is no longest sequence; then the compiler refuses what grows with the length.
     asked: the state to which a whole prompt leads, and behind which the model writes; "" where nobody says.
     """
 
@@ -65,7 +67,8 @@ class InputLanguage:
         instance(self.alphabet, Alphabet, "the alphabet of an input language", "an Alphabet")
         instance(self.start, str, "the start state of an input language", "a text")
         instance(self.description, str, "the description of an input language", "a text")
-        integer(self.max_length, "max_length", 1, LARGEST_LENGTH)
+        if self.max_length != EVERY_LENGTH:
+            integer(self.max_length, "max_length", 1, LARGEST_LENGTH)
         instance(self.asked, str, "the asked state of an input language", "a text")
         for edge in instance(self.edges, tuple, "the edges of an input language", "a tuple of Edge"):
             instance(edge, Edge, "an edge of an input language", "an Edge")
@@ -79,11 +82,11 @@ class InputLanguage:
             raise ValueError(f"asked is {shown(self.asked)}, and no edge of the input language touches that state")
 
     @classmethod
-    def everything(cls, alphabet: Alphabet, max_length: int) -> InputLanguage:
-        """Every token sequence of at most this length."""
+    def everything(cls, alphabet: Alphabet, max_length: int | None) -> InputLanguage:
+        """Every token sequence of at most this length, or of every length (None)."""
         instance(alphabet, Alphabet, "the alphabet of an input language", "an Alphabet")
         edge = Edge("any", "any", frozenset(range(alphabet.size)))
-        return cls(alphabet, "any", (edge,), max_length, f"every sequence of the {alphabet.size} tokens")
+        return cls(alphabet, "any", (edge,), _given(max_length), f"every sequence of the {alphabet.size} tokens")
 
     @classmethod
     def of(
@@ -91,26 +94,31 @@ class InputLanguage:
         alphabet: Alphabet,
         start: str,
         edges: Iterable[tuple],
-        max_length: int,
+        max_length: int | None,
         description: str,
         asked: str = "",
     ) -> InputLanguage:
-        """Edges as (source, target, members of the alphabet[, True for distinct])."""
+        """Edges as (source, target, members of the alphabet[, True for distinct]); max_length None is every length."""
         instance(alphabet, Alphabet, "the alphabet of an input language", "an Alphabet")
         built = []
         for edge in listed(edges, "the edges of an input language", "a list of edges"):
             if not isinstance(edge, (tuple, list)) or len(edge) not in (3, 4):
                 raise ValueError(f"an edge is {shown(edge)}, and (state, next state, members[, distinct]) is needed")
             built.append(Edge(edge[0], edge[1], frozenset(alphabet.ids(edge[2])), *edge[3:]))
-        return cls(alphabet, start, tuple(built), max_length, description, asked)
+        return cls(alphabet, start, tuple(built), _given(max_length), description, asked)
 
-    def with_length(self, max_length: int) -> InputLanguage:
-        """The same walks, of at most this many tokens."""
-        return replace(self, max_length=max_length)
+    def with_length(self, max_length: int | None) -> InputLanguage:
+        """The same paths, of at most this many tokens, or of every length (None)."""
+        return replace(self, max_length=_given(max_length))
+
+    @property
+    def every_length(self) -> bool:
+        """Whether there is no longest sequence."""
+        return self.max_length == EVERY_LENGTH
 
     @cached_property
     def _repeatable(self) -> tuple[bool, ...]:
-        """For each edge, whether a walk can take it more than once (both ends in one strong component)."""
+        """For each edge, whether a path can take it more than once (both ends in one strong component)."""
         import networkx as nx  # not at the top: `construct list` would wait for it
 
         graph = nx.MultiDiGraph((e.source, e.target) for e in self.edges)
@@ -118,7 +126,7 @@ class InputLanguage:
         return tuple(component[e.source] == component[e.target] for e in self.edges)
 
     def is_repeatable(self, edge: int) -> bool:
-        """Whether a walk can take the edge of this number more than once."""
+        """Whether a path can take the edge of this number more than once."""
         return self._repeatable[integer(edge, "edge", 0, len(self.edges) - 1)]
 
     @cached_property
@@ -149,30 +157,30 @@ class InputLanguage:
         return self._strings(integer(length, "length of strings", 0, min(self.max_length, _LONGEST_SPELLED)))
 
     def _strings(self, length: int) -> Iterator[tuple[int, ...]]:
-        stack: list[tuple[tuple[int, ...], Walks]] = [((), self._beginning)]
+        stack: list[tuple[tuple[int, ...], Paths]] = [((), self._beginning)]
         while stack:
-            prefix, walks = stack.pop()
+            prefix, paths = stack.pop()
             if len(prefix) == length:
                 yield prefix
             else:
-                following = self._following(walks)
+                following = self._following(paths)
                 stack += (((*prefix, token), frozenset(following[token])) for token in sorted(following, reverse=True))
 
     def short_strings(self, longest: int, most: int) -> Iterator[list[tuple[int, ...]]]:
         """Every sequence of 1, 2, … tokens, length by length, as long as there are at most `most` of a length.
 
-        It ends as well where too many walks spell them.
+        It ends as well where too many paths spell them.
         """
         longest, most = integer(longest, "longest of short_strings", 0), integer(most, "most of short_strings", 1)
-        level: dict[tuple[int, ...], Walks] = {(): self._beginning}
+        level: dict[tuple[int, ...], Paths] = {(): self._beginning}
         for _ in range(min(longest, self.max_length)):
-            longer: dict[tuple[int, ...], Walks] = {}
+            longer: dict[tuple[int, ...], Paths] = {}
             steps = 0
-            for word, walks in level.items():
-                following = self._following(walks)
+            for word, paths in level.items():
+                following = self._following(paths)
                 longer |= {(*word, token): frozenset(after) for token, after in following.items()}
                 steps += sum(map(len, following.values()))
-                if len(longer) > most or steps > _MOST_WALKS:
+                if len(longer) > most or steps > _MOST_PATHS:
                     return
             if not longer:
                 return
@@ -194,13 +202,13 @@ class InputLanguage:
         return frozenset(edge.source for edge in self.edges if edge.distinct)
 
     @property
-    def _beginning(self) -> Walks:
+    def _beginning(self) -> Paths:
         return frozenset({(self.start, frozenset())})
 
-    def _following(self, walks: Walks) -> dict[int, set]:
-        """For each token that may come next the walks that take it."""
+    def _following(self, paths: Paths) -> dict[int, set]:
+        """For each token that may come next the paths that take it."""
         found: dict[int, set] = {}
-        for state, used in walks:
+        for state, used in paths:
             for i, edge, tokens in self._leaving.get(state, ()):
                 for token in tokens:
                     if not edge.distinct:
@@ -210,26 +218,26 @@ class InputLanguage:
         return found
 
     def accepts(self, tokens: Iterable[int]) -> bool:
-        """Whether some walk spells the sequence and it is not too long."""
+        """Whether some path spells the sequence and it is not too long."""
         word = tuple(integer(token, "a token id") for token in listed(tokens, "tokens", "a list of ids"))
-        return len(word) <= self.max_length and bool(self.walks(word))
+        return len(word) <= self.max_length and bool(self.paths(word))
 
-    def walks(self, tokens: Iterable[int], before: Walks | None = None) -> Walks:
-        """The walks that spell these token ids, of any length, behind what `before` spelled [default: nothing].
+    def paths(self, tokens: Iterable[int], before: Paths | None = None) -> Paths:
+        """The paths that spell these token ids, of any length, behind what `before` spelled [default: nothing].
 
         ValueError where there are too many to follow.
         """
-        walks = self._beginning if before is None else before
+        paths = self._beginning if before is None else before
         for token in tokens:
-            walks = frozenset(
+            paths = frozenset(
                 (edge.target, used | {(i, token)} if edge.distinct else used)
-                for state, used in walks
+                for state, used in paths
                 for i, edge, _ in self._leaving.get(state, ())
                 if token in edge.tokens and not (edge.distinct and (i, token) in used)
             )
-            if len(walks) > _MOST_WALKS:
-                raise ValueError(f"more than {_MOST_WALKS} walks of the input language spell the same tokens")
-        return walks
+            if len(paths) > _MOST_PATHS:
+                raise ValueError(f"more than {_MOST_PATHS} paths of the input language spell the same tokens")
+        return paths
 
     @cached_property
     def written(self) -> frozenset[str]:
@@ -244,7 +252,7 @@ class InputLanguage:
     def sample(self, count: int, length: int, seed: int) -> np.ndarray:
         """`count` random walks of exactly this length: (count, length) int64; edges and tokens drawn uniformly.
 
-        ValueError when the walks run dry of tokens before that length, or when no sequence is as long.
+        ValueError when the paths run dry of tokens before that length, or when no sequence is as long.
         """
         count, length = integer(count, "count of sample", 0), integer(length, "length of sample", 0, self.max_length)
         if count * length > _MOST_DRAWN or count > _MOST_DRAWN:
@@ -252,9 +260,9 @@ class InputLanguage:
                 f"count of sample is {shown(count)} and its length {length}, and at most {_MOST_DRAWN} tokens are drawn"
             )
         rng = np.random.default_rng(integer(seed, "seed of sample", 0))
-        return np.array([self._walk(rng, length) for _ in range(count)], dtype=np.int64).reshape(count, length)
+        return np.array([self._path(rng, length) for _ in range(count)], dtype=np.int64).reshape(count, length)
 
-    def _walk(self, rng: np.random.Generator, length: int) -> list[int]:
+    def _path(self, rng: np.random.Generator, length: int) -> list[int]:
         state = self.start
         used: set[tuple[int, int]] = set()  # (edge, token)
         word: list[int] = []
@@ -273,3 +281,12 @@ class InputLanguage:
             word.append(token)
             state = edge.target
         return word
+
+
+def length_said(length: int | None, unit: str = "tokens") -> str:
+    """The length of a promise in words; None where no sequence is too long."""
+    return "of every length" if length is None else f"up to {length} {unit}"
+
+
+def _given(max_length: int | None) -> int:
+    return EVERY_LENGTH if max_length is None else max_length

@@ -8,6 +8,8 @@ from fractions import Fraction
 from compiler.language.arguments import Number, instance, number
 from compiler.language.operations import FadingMemory, MemoryRead
 from compiler.language.stream import Stream, given_stream
+from compiler.language.types import OneHot
+from compiler.language.words import select
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,23 @@ class Memory:
             given_stream(stream, f"{what!r} of memory.write")
         instance(self.policy, str, "policy of memory.write", "'sum', 'first', 'last' or 'once'")
         instance(self.name, str, "name of memory.write", "a text")
+
+    def delete(self, when: Stream) -> Memory:
+        """The same memory, which deletes the entry under the key of a position where `when` holds: it reads as zeros.
+
+        Where a value is to be written at the same position, the deletion wins. A memory that keeps the last write
+        holds zeros where they were written last; in one of another policy nothing can be deleted.
+        """
+        given_stream(when, "'when' of memory.delete")
+        if self.policy != "last":
+            raise ValueError(
+                f"the policy of the memory is {self.policy!r}, and only from 'last' entries can be deleted"
+            )
+        value = select(when, 0, self.value)
+        if isinstance(self.value.type, OneHot):
+            value = self.value & ~when
+        written = None if self.when is None else self.when | when
+        return Memory(self.key, value, written, self.policy, self.name)
 
     def read(self, query: Stream) -> Stream:
         """What the memory holds under the query, the write of the same position included; zeros if nothing."""

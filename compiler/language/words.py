@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.language import operations as ops
-from compiler.language.arguments import Number, instance, number, truth
+from compiler.language.arguments import Number, instance, integer, listed, number, truth
 from compiler.language.codebook import Codebook
 from compiler.language.stream import Stream, both, constant, given_stream
 from compiler.language.types import Bool
@@ -122,6 +122,34 @@ def present(when: Stream) -> Stream:
     """Whether `when` held at any position so far, the present one included; lane by lane."""
     given_stream(when, "'when' of present")
     return Stream(ops.Latch(), (constant(1), when)).retyped(Bool(when.width))
+
+
+def permute(
+    start: int | None, swaps: Stream, pairs: Sequence[tuple[int, int]] | None = None, reset: Stream | None = None
+) -> Stream:
+    """On which of n places a state stands that begins on `start` and is moved by swaps of two places: OneHot(n).
+
+    swaps: a OneHot of the swaps; where no lane holds the state stays. Each position moves it before it is read.
+    pairs: the two places that each lane swaps; None: lane i swaps the neighbours i and i + 1, of n = lanes + 1 places.
+    reset: a OneHot(n) of the place that the state is put on where it is present, whatever is swapped there.
+    start: None for a state that is absent (zeros) until there is a reset.
+
+    Swaps of neighbours generate every permutation. No state of Mamba follows them for ever: its factors are not
+    negative (Sarrof, Veitsman, Hahn 2024). Gated DeltaNet's are reflections (Grazzi et al. 2024).
+    """
+    given_stream(swaps, "'swaps' of permute")
+    found = [(i, i + 1) for i in range(swaps.width)] if pairs is None else listed(pairs, "pairs of permute", "a list")
+    each = tuple(
+        tuple(integer(place, "a place in pairs of permute", 0) for place in listed(pair, "a pair of permute", "a pair"))
+        for pair in found
+    )
+    begin = None if start is None else integer(start, "start of permute", 0)
+    inputs = (swaps,) if reset is None else (swaps, given_stream(reset, "'reset' of permute"))
+    places = max((place for pair in each for place in pair), default=-1) + 1
+    n = max(places, 0 if begin is None else begin + 1) if reset is None else reset.width
+    if begin is None and reset is None:
+        raise ValueError("permute has neither a start nor a reset, so its state would always be absent; give one")
+    return Stream(ops.Permute(n, each, begin), inputs)
 
 
 def running_max(value: Stream, when: Stream) -> Stream:

@@ -28,14 +28,14 @@ class Domain:
 
     units:  powers of two; 0: no lattice (reals), infinity: the lane is always 0.
     l1:     bound on Σ over lanes of |value| at one position.
-    masses: bound on Σ over positions of |value|, for each lane.
+    totals: bound on Σ over positions of |value|, for each lane.
     """
 
     units: np.ndarray
     low: np.ndarray
     high: np.ndarray
     l1: Fraction
-    masses: np.ndarray
+    totals: np.ndarray
 
     @cached_property
     def bounds(self) -> np.ndarray:
@@ -43,13 +43,13 @@ class Domain:
 
     @cached_property
     def grain(self) -> float:
-        """The largest power of two of which every finite bound and mass is a multiple."""
-        return min(least_unit(self.low), least_unit(self.high), least_unit(self.masses))
+        """The largest power of two of which every finite bound and total is a multiple."""
+        return min(least_unit(self.low), least_unit(self.high), least_unit(self.totals))
 
     @cached_property
     def content(self) -> bytes:
         """The same for equal lanes."""
-        return b"".join(part.tobytes() for part in (self.units, self.low, self.high, self.masses))
+        return b"".join(part.tobytes() for part in (self.units, self.low, self.high, self.totals))
 
     @cached_property
     def step(self) -> Fraction:
@@ -66,8 +66,8 @@ class Domain:
         return Fraction(float(self.high.max()) if self.high.size else 0.0)
 
     @cached_property
-    def mass(self) -> Fraction:
-        return Fraction(float(self.masses.max(initial=0)))
+    def total(self) -> Fraction:
+        return Fraction(float(self.totals.max(initial=0)))
 
     @cached_property
     def bound(self) -> Fraction:
@@ -141,7 +141,7 @@ def times(values: np.ndarray, factor: Fraction) -> np.ndarray:
     return raised(values * scale, least_unit(values) * least_unit(np.array([scale])), 1)
 
 
-def total(values: np.ndarray) -> Fraction:
+def summed(values: np.ndarray) -> Fraction:
     """The sum of numbers of at least 0, rounded up."""
     return Fraction(float(raised(np.array([values.sum()]), least_unit(values), len(values))[0]))
 

@@ -1,4 +1,4 @@
-"""Intervals of exact numbers: what a stream can hold at one step of a walk, lane by lane."""
+"""Intervals of exact numbers: what a stream can hold at one step of a path, lane by lane."""
 
 from __future__ import annotations
 

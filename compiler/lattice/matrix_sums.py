@@ -17,7 +17,7 @@ class Sums:
     """Σ_j matrix[i, j] · lane j for every row i, by the domain of the lanes.
 
     low, high: between which it lies; up, down: what its positive and its negative terms can reach;
-    units: its unit (0: none, infinity: always 0); masses: what its absolute value can sum to over positions;
+    units: its unit (0: none, infinity: always 0); totals: what its absolute value can sum to over positions;
     rising: the same of its positive part.
     """
 
@@ -26,7 +26,7 @@ class Sums:
     up: np.ndarray
     down: np.ndarray
     units: np.ndarray
-    masses: np.ndarray
+    totals: np.ndarray
     rising: np.ndarray
 
 
@@ -77,15 +77,15 @@ class MatrixSums:
         bottom, top = outward(bottom, top, gains + losses, unit, terms)
         units = np.full(self.height, np.inf)
         np.minimum.at(units, self.rows, self.units * domain.units[at])
-        masses = size * domain.masses[at]
-        rising = masses * (self.positive | (low < 0))
+        totals = size * domain.totals[at]
+        rising = totals * (self.positive | (low < 0))
         return Sums(
             np.maximum(bottom, -limit),
             np.minimum(top, limit),
             np.minimum(raised(gains, unit, terms), limit),
             np.minimum(raised(losses, unit, terms), limit),
             units,
-            raised(self._sum(masses), unit, terms),
+            raised(self._sum(totals), unit, terms),
             raised(self._sum(rising), unit, terms),
         )
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.affine_form import ONE, AffineForm, form_rows
 from compiler.analysis.exact_matrices import gathered
-from compiler.analysis.linear_form import ONE, Form, form_rows
 from compiler.analysis.one_channel import ChannelRows, is_rectified, one_channel
 from compiler.analysis.scale import half_scale, rectifier_scale
 from compiler.exactness.levels import CONSTANT, GATE, ON
@@ -74,7 +74,7 @@ class BlockBuilder:
     def _places(self, stream: Stream, wanted: np.ndarray, unit: float, lag: int = 0) -> list[Coordinate]:
         return numbered(stream, np.flatnonzero(wanted), lag, unit)
 
-    def form(self, stream: Stream) -> Form:
+    def form(self, stream: Stream) -> AffineForm:
         return self.facts.form(stream)
 
     # Features ---------------------------------------------------------------------------------

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from compiler.analysis.affine_form import AffineForm, port_form
 from compiler.analysis.domains import Domains
-from compiler.analysis.linear_form import Form, port_form
 from compiler.exactness.levels import COUNT, RESET
 from compiler.formats import Format
 from compiler.language.stream import Stream
@@ -16,15 +16,15 @@ from compiler.lowering.ports import Ports
 class Facts:
     """target: what its ports take; format: what is compiled for; domains: what streams can hold.
 
-    forms: their linear forms, found once each.
+    forms: their affine forms, found once each.
     """
 
     target: Ports
     format: Format
     domains: Domains
-    forms: dict[Stream, Form] = field(default_factory=dict, repr=False)
+    forms: dict[Stream, AffineForm] = field(default_factory=dict, repr=False)
 
-    def form(self, stream: Stream) -> Form:
+    def form(self, stream: Stream) -> AffineForm:
         """The stream as Σ matrix · atom(t − lag)."""
         return port_form(stream, self.forms)
 

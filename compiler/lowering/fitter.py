@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.analysis.linear_form import Form
+from compiler.analysis.affine_form import AffineForm
 from compiler.analysis.one_channel import is_rectified, one_channel
 from compiler.analysis.scale import half_scale
 from compiler.errors import CompileError
@@ -41,7 +41,7 @@ class Fitter:
             self.domains.meet(result, self.domains.of(stream))
         self.fitted[stream] = result
 
-    def form(self, stream: Stream) -> Form:
+    def form(self, stream: Stream) -> AffineForm:
         return self.facts.form(stream)
 
     def landed(self, stream: Stream) -> Stream:

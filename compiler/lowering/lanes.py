@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.affine_form import AffineForm
 from compiler.analysis.exact_matrices import on_columns
-from compiler.analysis.linear_form import Form
 from compiler.ir.coordinate import Coordinate
 from compiler.language.stream import Stream
 
@@ -36,7 +36,7 @@ class Lanes:
     def names(self) -> tuple[str, ...]:
         return tuple(coordinate.name for coordinate in self.coordinates)
 
-    def map(self, form: Form, width: int) -> sparse.csr_array:
+    def map(self, form: AffineForm, width: int) -> sparse.csr_array:
         """(width × lanes): a form that reads present numbers only, as a linear map of the lanes."""
         return self.joined(((matrix, atom) for (atom, _), matrix in form.items()), width)
 

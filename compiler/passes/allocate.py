@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.linear_form import ONE
+from compiler.analysis.affine_form import ONE
 from compiler.ir.coordinate import Coordinate, numbered
 from compiler.language import operations as ops
 from compiler.language.operations import Source

@@ -13,7 +13,7 @@ mirror, whatever its Δ, and C has opposite signs. The channels of a mirrored me
 mirror minus their present write, which is 0. The constant column gives a channel that is always on Δ·B·C·x̂, a fixed
 multiple of x̂, which D takes off. Latches have no D of that kind and so no foreign constant column: it is their own.
 
-Silence is shown over all walks of the input language (`analysis.never_together`), never declared; where it is not
+Silence is shown over all paths of the input language (`analysis.never_together`), never declared; where it is not
 shown the memories take a block each. Every partial sum of what is read, foreign parts included, must be exact.
 
 More than that cannot be had. In a block all channels read their present write with the same factor Σ_n B_n·C_n. So two
@@ -47,7 +47,7 @@ class DirectSums:
     """What is known of the column groups of a circuit, found with work that is linear in it.
 
     groups: of each placed operation, None for one without a state. A unit of work is a group looked at, or a step of a
-    walk; both take some 0.1 ms at most.
+    path; both take some 0.1 ms at most.
     """
 
     def __init__(self, groups: dict[Stream, Group | None], context: Context):
@@ -100,7 +100,7 @@ class DirectSums:
             return None
         most = self.context.columns.most
         if most is not None and sum(map(self._width, groups)) > most or not self._exact(groups):
-            return None  # before any walk
+            return None  # before any path
         memories = [group for group in groups if group != CONSTANT_COLUMN]
         mirrored = frozenset(g for g in memories if not self._is_open(g, groups))
         columns = sum((1 + (g in mirrored)) * self._width(g) for g in groups)

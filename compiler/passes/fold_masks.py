@@ -19,9 +19,9 @@ from fractions import Fraction
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.affine_form import ONE, AffineForm
 from compiler.analysis.depths import Depths
 from compiler.analysis.domains import Domains, DomainsDraft
-from compiler.analysis.linear_form import ONE, Form
 from compiler.context import Context
 from compiler.language import operations as ops
 from compiler.language.stream import Stream, constant
@@ -63,7 +63,7 @@ class MaskFolding:
         self.any = True
         return result
 
-    def _ramps(self, form: Form, depth: int, width: int) -> bool:
+    def _ramps(self, form: AffineForm, depth: int, width: int) -> bool:
         """Whether a form is a sum of present ramps and of non-negative numbers that are ready before them."""
         atoms = [atom for atom, _ in form if atom is not ONE]
         return (
@@ -75,7 +75,7 @@ class MaskFolding:
         )
 
 
-def _masked(domains: Domains, form: Form, conditions: list[Stream], lanes: int) -> Stream:
+def _masked(domains: Domains, form: AffineForm, conditions: list[Stream], lanes: int) -> Stream:
     """The form, on so many lanes, where all the conditions hold, and 0 elsewhere."""
     missing = sum(conditions[1:], start=conditions[0]) - len(conditions)
     terms = []

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from scipy import sparse
 
+from compiler.analysis.affine_form import affine_form
 from compiler.analysis.exact_matrices import InexactWeight
-from compiler.analysis.linear_form import linear_form
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.ir.block import SelectiveBlock
@@ -43,6 +43,6 @@ def _block(at: int, plan: Schedule, lanes: Lanes, context: Context) -> Selective
 
 def _head(output: Stream, lanes: Lanes) -> sparse.csr_array:
     try:
-        return lanes.map(linear_form(output), output.width)
+        return lanes.map(affine_form(output), output.width)
     except InexactWeight as reason:
         raise CompileError([(output, str(reason))]) from reason

@@ -19,7 +19,7 @@ from functools import partial
 
 import numpy as np
 
-from compiler.analysis.linear_form import Form
+from compiler.analysis.affine_form import AffineForm
 from compiler.analysis.one_channel import is_rectified
 from compiler.context import Context
 from compiler.gadgets.gadget import Gadget, Operands
@@ -46,7 +46,7 @@ class Schedule:
     blocks: list[list[Stream]]
     on_lanes: dict[Stream, np.ndarray]
     in_ports: dict[Stream, np.ndarray]
-    forms: dict[Stream, Form] = field(repr=False)
+    forms: dict[Stream, AffineForm] = field(repr=False)
     least: int
     mirrored: dict[int, frozenset[tuple]] = field(default_factory=dict)
 
@@ -56,7 +56,7 @@ class Schedule:
         return bool(self.mirrored)
 
 
-def served_in_block(atom: Stream, lag: int, form: Form, port: Port) -> bool:
+def served_in_block(atom: Stream, lag: int, form: AffineForm, port: Port) -> bool:
     """Whether a port takes this atom from a rectifier of its own block, so that it needs no lane."""
     if lag or port == "lanes" or not atom.operation.rectifies:
         return False
@@ -95,7 +95,7 @@ Reads = dict[Stream, list[tuple[Stream, bool]]]  # for each wanted operation: (a
 
 
 def _demand(
-    output: Stream, computed: dict[Stream, Operands], gadgets: dict[Stream, Gadget], forms: dict[Stream, Form]
+    output: Stream, computed: dict[Stream, Operands], gadgets: dict[Stream, Gadget], forms: dict[Stream, AffineForm]
 ) -> tuple[Masks, Masks, Reads]:
     """(on_lanes, in_ports, what each wanted operation reads, in graph order)."""
     on_lanes: Masks = {}
@@ -113,7 +113,7 @@ def _demand(
     return on_lanes, in_ports, dict(reversed(reads.items()))
 
 
-def _ask(form: Form, rows: np.ndarray, port: Port, on_lanes: Masks, in_ports: Masks) -> list[tuple[Stream, bool]]:
+def _ask(form: AffineForm, rows: np.ndarray, port: Port, on_lanes: Masks, in_ports: Masks) -> list[tuple[Stream, bool]]:
     """Mark the numbers of each atom that the wanted rows of a form read, and list the atoms that they read."""
     found = []
     for (atom, lag), matrix in form.items():

@@ -13,8 +13,8 @@ from fractions import Fraction
 
 from scipy import sparse
 
+from compiler.analysis.affine_form import ONE, AffineForm, affine_form
 from compiler.analysis.exact_matrices import InexactWeight, product, scaled
-from compiler.analysis.linear_form import ONE, Form, linear_form
 from compiler.context import Context
 from compiler.gadgets.memory import OuterProductMemory
 from compiler.language import operations as ops
@@ -30,7 +30,7 @@ def use_skip_path(plan: Schedule, context: Context) -> Schedule:
     circuit = plan.circuit
     if len(plan.blocks) != 1:
         return plan
-    form = linear_form(circuit.output)
+    form = affine_form(circuit.output)
     changed = _constant_carried(_skipping(form, context.target), plan, context.target)
     if changed.keys() == form.keys():
         return plan
@@ -41,7 +41,7 @@ def use_skip_path(plan: Schedule, context: Context) -> Schedule:
     return schedule(replace(circuit, output=output), context)
 
 
-def _constant_carried(form: Form, plan: Schedule, target: Target) -> Form:
+def _constant_carried(form: AffineForm, plan: Schedule, target: Target) -> AffineForm:
     """ONE by a channel of its own, where the constant column has that channel and D paths share blocks with states."""
     on_anyway = any(column_group(stream, target) == CONSTANT_COLUMN for stream in plan.blocks[0])
     if (ONE, 0) not in form or not on_anyway or target.column != "linear" or not target.apart:
@@ -51,24 +51,24 @@ def _constant_carried(form: Form, plan: Schedule, target: Target) -> Form:
     return {(carried, 0) if atom is ONE else (atom, lag): matrix for (atom, lag), matrix in form.items()}
 
 
-def _skipping(form: Form, target: Target) -> Form:
+def _skipping(form: AffineForm, target: Target) -> AffineForm:
     """Reads of a memory and of a multiple of what it writes, as one read of a memory with that skip."""
     for (memory, lag), matrix in form.items():
         gadget = target.gadget(memory.operation)
         if lag == 0 and isinstance(gadget, OuterProductMemory) and not operation_of(memory, ops.MemoryRead).skip:
             try:
-                skip = _common_factor(form, matrix, linear_form(memory.inputs[0]))
+                skip = _common_factor(form, matrix, affine_form(memory.inputs[0]))
             except InexactWeight:
                 skip = Fraction(0)
             if skip:
                 merged = gadget.with_skip(memory, skip)
-                written = linear_form(memory.inputs[0])
+                written = affine_form(memory.inputs[0])
                 rest = {key: m for key, m in form.items() if key not in written and key[0] is not memory}
                 return {(merged, 0): matrix, **rest}
     return form
 
 
-def _common_factor(form: Form, read: sparse.csr_array, written: Form) -> Fraction:
+def _common_factor(form: AffineForm, read: sparse.csr_array, written: AffineForm) -> Fraction:
     """The s with form[atom] = s · read · written[atom] for every atom that is written; 0 if there is none."""
     if not written or not written.keys() <= form.keys():  # a value that is 0 writes nothing
         return Fraction(0)

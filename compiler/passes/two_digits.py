@@ -98,7 +98,7 @@ def _split(stream: Stream, most: int, domains: Domains, target: Target) -> Strea
     need_one_hot(domains, key)
     size = min(most, 1 << (isqrt(key.width - 1)).bit_length())
     held = _digits(key, size, domains)
-    writes = floor(domains.of(key).mass) if operation.writes is None else operation.writes
+    writes = floor(domains.of(key).total) if operation.writes is None else operation.writes
     if operation.policy == "once":
         writes = 1
     core = ops.TwoDigitRead("first" if operation.policy == "first" else "sum", writes)

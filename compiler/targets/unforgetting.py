@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scipy import sparse
 
-from compiler.analysis.linear_form import constant_levels
+from compiler.analysis.affine_form import constant_levels
 from compiler.language import operations as ops
 from compiler.language.lanes import repeated, tiled
 from compiler.language.stream import Stream
@@ -30,7 +30,7 @@ def latches_without_erasure(operation: ops.Latch, value: Stream, when: Stream, f
     """
     from compiler.passes.represent.rectifiers import positive
 
-    if not operation.forgets or fitter.domains.of(when).mass <= 1:
+    if not operation.forgets or fitter.domains.of(when).total <= 1:
         return sums_where(value, when, fitter)
     levels = constant_levels(fitter.form(value), value.width)
     if levels is None:

@@ -24,7 +24,7 @@ from compiler.automata.stream import levels_of, output_of
 from compiler.automata.table import NO, YES, Table, minimal, table_of
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
-from compiler.language.input_language import LARGEST_LENGTH, InputLanguage
+from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout_integer
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
@@ -33,7 +33,6 @@ from constructions.papers import KROHN_RHODES
 from verify.tasks.recognition import Recognition
 
 TESTED = 64  # letters of a sequence that is run
-EVERY_LENGTH = LARGEST_LENGTH  # as a promise: the proof does not depend on it
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,9 @@ class Automaton(Construction):
 
     table: str = parameter("start, transitions and accept or classes, as JSON", kw_only=True)
     arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba", kw_only=True)
-    max_length: int = parameter("longest sequence that the promise covers", default=EVERY_LENGTH, kw_only=True)
+    max_length: int | None = parameter(  # type: ignore[assignment]
+        "longest sequence that the promise covers; none: every length", default=None, kw_only=True
+    )
 
     @cached_property
     def given(self) -> Table:
@@ -62,9 +63,6 @@ class Automaton(Construction):
     @cached_property
     def cascade(self) -> Cascade:
         return cascade_of(images(self.least), self.least.outputs)
-
-    def every_length(self) -> bool:
-        return self.max_length == EVERY_LENGTH
 
     @property
     def target(self) -> str:
@@ -102,7 +100,7 @@ class Automaton(Construction):
 
     def check_sizes(self) -> None:
         super().check_sizes()
-        if self.turns is not None and self.max_length > self.turns.longest:
+        if self.turns is not None and (self.max_length is None or self.max_length > self.turns.longest):
             raise ValueError(
                 f"this automaton holds a group, which counts modulo {', '.join(map(str, self.turns.moduli))} follow to "
                 f"a bounded length only: at most {self.turns.longest:,} letters; --length {self.turns.longest} works"
@@ -111,7 +109,7 @@ class Automaton(Construction):
     def tasks(self) -> list[Recognition]:
         alphabet = self.alphabet()
         answers = tuple(alphabet.index(name) for name in self.given.outputs)
-        length = min(TESTED, self.max_length)
+        length = TESTED if self.max_length is None else min(TESTED, self.max_length)
         return [Recognition(self.given.following, self.given.start, answers, length)]
 
     def asks(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from compiler.language.input_language import LARGEST_LENGTH
 from constructions.command import requests
 from constructions.command.building import run
 from constructions.command.display import console, working
@@ -62,21 +63,18 @@ def automaton_command(
 def _keys(decision: Any, construction: Any) -> dict[str, Any]:
     """What the report of a built automaton has beside that of other constructions."""
     told = decision.to_json()
-    promise = (
-        told["promise"] if construction.every_length() else f"sequences of at most {construction.max_length:,} tokens"
-    )
+    longest = construction.max_length
+    promise = told["promise"] if longest is None else f"sequences of at most {longest:,} tokens"
     return {key: told[key] for key in ("states", "monoid", "star_free", "groups", "levels")} | {"promise": promise}
 
 
-def _length(given: str) -> int:
-    """How many tokens the promise covers; EVERY_LENGTH for "forever"."""
-    from constructions.automata.automaton import EVERY_LENGTH
-
+def _length(given: str) -> int | None:
+    """How many tokens the promise covers; None for "forever"."""
     if given == "forever":
-        return EVERY_LENGTH
-    if not given.isascii() or not given.isdigit() or not 1 <= int(given[:20]) < EVERY_LENGTH:
+        return None
+    if not given.isascii() or not given.isdigit() or not 1 <= int(given[:20]) <= LARGEST_LENGTH:
         raise ValueError(
-            f"--length {given}: it must be a number of tokens from 1 to {EVERY_LENGTH - 1}, or forever for every length"
+            f"--length {given}: it must be a number of tokens from 1 to {LARGEST_LENGTH}, or forever for every length"
         )
     return int(given)
 

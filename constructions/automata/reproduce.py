@@ -16,7 +16,7 @@ import torch
 from compiler.artifact.json_files import text_of
 from compiler.automata.table import NO, YES, Table
 from compiler.compiled import Compiled, run_blocks
-from constructions.automata.automaton import EVERY_LENGTH, Automaton, table_json
+from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.explain import decide
 from constructions.automata.languages import NAMED
 from constructions.checkpoints.built import Built, build
@@ -54,14 +54,14 @@ def row(name: str, arch: str, asked: Run) -> dict[str, Any]:
     if decision.levels is None and decision.bounded is None:
         return found | {"refused": decision.says[-1], "good": True}
     started = time.process_time()
-    length = EVERY_LENGTH if decision.bounded is None else min(SHORT, decision.bounded)
+    length = None if decision.bounded is None else min(SHORT, decision.bounded)
     construction = Automaton(
         table=table_json(table),
         arch=arch,  # type: ignore[arg-type]
         max_length=length,
         seed=asked.seed,
     )
-    found |= {"length": None if construction.every_length() else length}
+    found |= {"length": length}
     built = build(construction)
     found |= {"blocks": len(built.compiled.blocks), "d_model": built.compiled.lanes.count}
     found |= {"compiled_in": round(time.process_time() - started, 1), "wrong": _wrong(built, asked.seed)}

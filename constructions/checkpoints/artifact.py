@@ -21,6 +21,8 @@ from compiler.artifact.numeric import NumericModel, NumericStack, interpret_name
 from compiler.artifact.package import bare, bare_sizes, packaged_sizes
 from compiler.artifact.save import save as save_checkpoint
 from compiler.compiled import Compiled
+from compiler.language.data import language_to_data
+from compiler.language.input_language import length_said
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.examples import shown_example
 from constructions.checkpoints.guarantee import NOT_ASKED, Proof, stated_task
@@ -243,8 +245,7 @@ def _paper_bound(construction: CircuitFamily) -> str:
 def _domain(built: Built) -> str:
     language = built.compiled.source.language
     if language is not None:
-        every = built.construction.every_length()
-        length = "every length" if every else f"up to {language.max_length} tokens"
+        length = length_said(language_to_data(language)["length"])
         return f"{language.description}; {length}, {built.compiled.dtype}"
     inputs = "; ".join(f"{r.name}: {r.kind}" for r in _records(built))
     return f"{inputs}; up to {built.compiled.source.max_length} positions, {built.compiled.dtype}"

@@ -11,6 +11,7 @@ import torch
 
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import foreign_files, tensor_differences, text_differences
+from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import MANIFEST, WEIGHTS
 from compiler.artifact.load import load
 from compiler.artifact.manifest import file_hash, manifest_content
@@ -158,7 +159,10 @@ def prove_plain(directory: Path, key: Key) -> Verdict:
         raise DisguiseError(f"the key does not give {changed} of {directory} back, so nothing is proved of it.")
     with TemporaryDirectory() as place:
         out = Path(place) / "plain"
-        write_plain(directory, key, plain, out)
+        try:
+            write_plain(directory, key, plain, out)
+        except CheckpointError as reason:
+            raise DisguiseError(f"with the key taken back {directory} is not the plain checkpoint.") from reason
         return check(out)
 
 

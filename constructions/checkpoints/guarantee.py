@@ -85,8 +85,6 @@ def verdict_of(built: Built) -> Verdict:
     asked = built.construction.asks()
     circuit = json.loads(json.dumps(to_data(source)))
     promise = language_to_data(source.token_language) | {"dtype": built.compiled.dtype}
-    if built.construction.every_length():
-        promise["length"] = None
     if built.model is None:
         said = prove_answers(parse(promise), circuit, asked)
         stopped = (_NO_CHECKPOINT,) * 3

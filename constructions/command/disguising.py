@@ -30,7 +30,7 @@ def verifier_of(directory: Path, key: Path | None) -> Callable[..., Any] | None:
     """What verifies this directory, where it is a disguised one; ValueError for a key of one that is not."""
     from functools import partial
 
-    from compiler.disguise.directory import is_disguised
+    from compiler.artifact.manifest import is_disguised
     from compiler.disguise.key import read_key
 
     if not is_disguised(directory):

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from compiler.artifact.card import error_lines
+from compiler.language.input_language import length_said
 from verify.check import Verification
 
 OWN = "a circuit of one's own"
@@ -155,7 +156,7 @@ def _promise_lines(report: dict) -> Iterator[str]:
         promise = report["promise"]
         unit = "tokens" if promise["language"] is not None else "positions"
         yield f"promise: {promise['level']}"
-        yield f"domain: {promise['description']}; up to {promise['length']} {unit}, {promise['dtype']}"
+        yield f"domain: {promise['description']}; {length_said(promise['length'], unit)}, {promise['dtype']}"
         yield from error_lines(promise)
         return
     promise = report.get("promise", {})

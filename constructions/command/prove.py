@@ -14,8 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.manifest import file_hash
-from compiler.disguise.directory import is_disguised
+from compiler.artifact.manifest import file_hash, is_disguised
 from constructions.command.disguising import KeyFile
 from constructions.command.display import working
 from constructions.command.numbers import over_numbers

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.analysis.linear_form import ONE
+from compiler.analysis.affine_form import ONE
 from compiler.compiled import Compiled, run_blocks
 from compiler.ir.block import trace
 from compiler.language.operations import Source

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compiler.analysis.linear_form import ONE, linear_form
+from compiler.analysis.affine_form import ONE, affine_form
 from compiler.artifact.model import Stack
 from compiler.artifact.numbers_config import POSITION
 from compiler.artifact.numeric import NumericStack
@@ -147,9 +147,9 @@ def _selectors(compiled: Compiled, stream: Stream) -> list[str]:
 
 def _opened_by(query: Stream, vocab: int) -> np.ndarray:
     """(vocabulary, entries): what a query is at a present token, the past left out."""
-    form, rectified = linear_form(query), False
+    form, rectified = affine_form(query), False
     if len(form) == 1 and next(iter(form))[0].operation.rectifies:
-        form, rectified = linear_form(next(iter(form))[0].inputs[0]), True
+        form, rectified = affine_form(next(iter(form))[0].inputs[0]), True
     table = np.zeros((vocab, next(iter(form.values())).shape[0]))
     for (atom, lag), matrix in form.items():
         if atom is ONE:
@@ -164,7 +164,7 @@ def _answers(compiled: Compiled, stream: Stream, values: np.ndarray, places: np.
 
     None where the head does not read the stream, or reads other streams too.
     """
-    form = linear_form(compiled.core.output)
+    form = affine_form(compiled.core.output)
     if any(atom is not stream and not is_constant(atom) for atom, _ in form):
         return None  # the answer is not this entry's alone
     if (

@@ -42,8 +42,8 @@ from verify.tasks.task import Batch, Task
 
 ARCHS: tuple[Arch, ...] = ("fnn+ssm", "mamba", "mamba2", "s4d")
 LONG_TOKENS = 1000  # of a batch: transformers keeps every step of Mamba's state at once
-PLANTS = 4  # one-weight errors for each row
-PLANTED_SEQUENCES = 64  # of the small inputs, that each is run on
+FAULTS = 4  # one-weight errors for each row
+FAULTY_SEQUENCES = 64  # of the small inputs, that each is run on
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Plants:
+class InjectedFaults:
     """One-weight errors in the small model: how many, how many a run notices, and how many the comparison of files.
 
     A run may miss some: a step of −200 and one of 200 write the same 0 where nothing is written. differing: None where
@@ -117,7 +117,7 @@ class Row:
     every: tuple[Run, ...] = ()
     random: tuple[Run, ...] = ()
     sizes: str = ""
-    plants: Plants | None = None
+    plants: InjectedFaults | None = None
     refused: str = ""
     cpu_seconds: float = 0.0
 
@@ -127,7 +127,7 @@ class Row:
 
     @property
     def good(self) -> bool:
-        """Refused, or right throughout with every planted error found."""
+        """Refused, or right throughout with every injected fault found."""
         if self.refused:
             return True
         runs = (*self.every, *self.random)
@@ -137,7 +137,7 @@ class Row:
     def of(cls, record: dict[str, Any]) -> Row:
         """From JSON; TypeError or KeyError for other entries."""
         runs = {name: tuple(Run(**run) for run in record[name]) for name in ("every", "random")}
-        return cls(**(record | runs | {"plants": record["plants"] and Plants(**record["plants"])}))
+        return cls(**(record | runs | {"plants": record["plants"] and InjectedFaults(**record["plants"])}))
 
 
 def measure(statement: Statement, arch: Arch, samples: int, seed: int) -> Row:
@@ -187,7 +187,7 @@ def _two_of_a_case(batch: Batch) -> Batch:
 
 
 def _some(construction: Construction, tokens: int, seed: int) -> list[Batch]:
-    return list(_batches(construction, tokens, "random", PLANTED_SEQUENCES, seed))
+    return list(_batches(construction, tokens, "random", FAULTY_SEQUENCES, seed))
 
 
 def _run(by: str, construction: Construction, scores: Scores, reference: Scores, batches: Iterator[Batch], bound=0.0):
@@ -224,16 +224,16 @@ class _OnNetwork:
         compiled = self.built.compiled
         return compiled.run(ids, np.float64 if compiled.fits_float64 else object)
 
-    def damaged(self, seed: int) -> Plants:
+    def damaged(self, seed: int) -> InjectedFaults:
         """In the torch module, which no file holds."""
         compiled = self.built.compiled
         some = _some(self.construction, compiled.source.token_alphabet.size, seed)
         seen = 0
-        for name, changed in plants(dict(compiled.module().named_parameters()), seed):
+        for name, changed in faults(dict(compiled.module().named_parameters()), seed):
             module = compiled.module()
             module.get_parameter(name).data = changed
             seen += not check(module_scores(module), self._exact, some, bound=network.NEAR).passed
-        return Plants(PLANTS, seen, None)
+        return InjectedFaults(FAULTS, seen, None)
 
 
 @dataclass(frozen=True)
@@ -259,32 +259,32 @@ class _OnMixer:
     def _reference(self, ids: np.ndarray) -> np.ndarray:
         return self.built.model.over_vocabulary(self.built.compiled.interpret(ids))  # type: ignore[union-attr]
 
-    def damaged(self, seed: int) -> Plants:
+    def damaged(self, seed: int) -> InjectedFaults:
         """In the tensors of the language model: run as modules of mamba_ssm, and compared as a file."""
         built, model = self.built, self.built.model
         some = _some(self.construction, built.compiled.source.alphabet.size, seed)
         seen, differing = 0, 0
         with TemporaryDirectory() as directory:
             path = Path(directory) / "model.safetensors"
-            for name, changed in plants(model.tensors, seed):  # type: ignore[union-attr]
+            for name, changed in faults(model.tensors, seed):  # type: ignore[union-attr]
                 tensors = model.tensors | {name: changed}  # type: ignore[union-attr]
                 stack = Stack.from_language_model(model.config, tensors)  # type: ignore[union-attr]
                 scores = module_scores(artifact.in_dtype(stack, built.compiled.dtype))
                 seen += not check(scores, self._reference, some).passed
                 save_file(tensors, path, {"format": "pt"})
                 differing += bool(weight_differences(path, model.tensors))  # type: ignore[union-attr]
-        return Plants(PLANTS, seen, differing)
+        return InjectedFaults(FAULTS, seen, differing)
 
 
-def plants(tensors: Mapping[str, torch.Tensor], seed: int) -> Iterator[tuple[str, torch.Tensor]]:
-    """PLANTS times a tensor, one after the other, in which a weight that is not 0 has another sign.
+def faults(tensors: Mapping[str, torch.Tensor], seed: int) -> Iterator[tuple[str, torch.Tensor]]:
+    """FAULTS times a tensor, one after the other, in which a weight that is not 0 has another sign.
 
     Frequencies of cosines are left out, which have no sign.
     """
     rng = np.random.default_rng(seed)
     names = [name for name, tensor in tensors.items() if tensor.count_nonzero() and not name.endswith("a1")]
-    for number in range(PLANTS):
-        name = names[number * len(names) // PLANTS]
+    for number in range(FAULTS):
+        name = names[number * len(names) // FAULTS]
         changed = tensors[name].detach().clone()
         places = changed.view(-1).nonzero()[:, 0]
         changed.view(-1)[places[rng.integers(len(places))]] *= -1

@@ -41,8 +41,8 @@ def _breaches(domains: Domains, values: dict[Stream, np.ndarray]) -> list[str]:
             found.append(f"{stream}: {lanes.min(axis=0)}…{lanes.max(axis=0)} is not within {domain.low}…{domain.high}")
         if size.sum(axis=2).max() > domain.l1:
             found.append(f"{stream}: Σ over lanes {size.sum(axis=2).max()} > {domain.l1}")
-        if (size.sum(axis=1) > domain.masses).any():
-            found.append(f"{stream}: Σ over positions {size.sum(axis=1).max(axis=0)} > {domain.masses}")
+        if (size.sum(axis=1) > domain.totals).any():
+            found.append(f"{stream}: Σ over positions {size.sum(axis=1).max(axis=0)} > {domain.totals}")
         for lane, unit in zip(lanes.T, domain.units.tolist(), strict=True):
             values = {Fraction(v) for v in lane}
             if unit and any(v if unit == np.inf else v % Fraction(unit) for v in values):
@@ -121,7 +121,7 @@ def test_every_lane_has_a_domain_of_its_own():
     flag, count = tokens.is_in(random_circuits.ALPHABET.tokens[0]), 1000 * constant(1).cumsum()
     domain = Domains(None, 50).of(concatenate(flag, count, 0 * flag, flag / 4)[[0, 1, 2, 3]])
     assert domain.high.tolist() == [1, 50_000, 0, 0.25] and domain.low.tolist() == [0] * 4
-    assert domain.units.tolist() == [1, 8, np.inf, 0.25] and domain.masses.tolist() == [50, 50 * 50_000, 0, 12.5]
+    assert domain.units.tolist() == [1, 8, np.inf, 0.25] and domain.totals.tolist() == [50, 50 * 50_000, 0, 12.5]
     assert (domain.lo, domain.hi, domain.step, domain.steps) == (0, 50_000, Fraction(1, 4), 6_250)
 
 
@@ -153,7 +153,7 @@ def test_intervals_of_weights_that_float64_rounds_hold_every_value(data):
     m, x = exact(rows), exact(table)
     values = np.vstack([(m @ m.T @ m @ x.T).T, np.zeros((1, 2), dtype=object)])
     assert all(low <= v <= high for row in values for v, low, high in zip(row, domain.low, domain.high, strict=True))
-    assert all(abs(v) * 3 <= mass for row in values for v, mass in zip(row, domain.masses, strict=True))
+    assert all(abs(v) * 3 <= total for row in values for v, total in zip(row, domain.totals, strict=True))
     assert all(sum(map(abs, row)) <= domain.l1 for row in values)
     assert all(
         v % Fraction(unit) == 0

@@ -1,4 +1,4 @@
-"""Folded weights are exact or refused: products, sums and linear forms against plain Fractions."""
+"""Folded weights are exact or refused: products, sums and affine forms against plain Fractions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from compiler.analysis.affine_form import affine_form
 from compiler.analysis.exact_matrices import InexactWeight, exact_rows, gathered, on_columns, product, scaled, total
-from compiler.analysis.linear_form import linear_form
 from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
@@ -90,7 +90,7 @@ def test_weights_that_cancel_leave_what_is_left(source: str):
     doubled = _doubled(x, 54)
     for output in (_cancelled(x), doubled + x - doubled, 3 * (x * 2**60 + x) - x * 2**60 - x * 2**61):
         circuit = Circuit("cancelled", output, InputLanguage.everything(abc.alphabet, 12))
-        assert [float(m.toarray()[0, 0]) for m in linear_form(output).values()] in ([1.0], [3.0])
+        assert [float(m.toarray()[0, 0]) for m in affine_form(output).values()] in ([1.0], [3.0])
         tokens = np.random.default_rng(0).integers(0, abc.alphabet.size, (1, 12))
         assert np.array_equal(compile(circuit).interpret(tokens), interpret(circuit, tokens)[circuit.output])
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import compiler
-from compiler.analysis import walks
+from compiler.analysis import paths
 from compiler.analysis.domains import Domains
 from compiler.analysis.written_once import doubt
 from compiler.errors import CompileError
@@ -177,8 +177,8 @@ def test_two_tokens_of_one_slot_are_two_writes():
     assert _doubt(shared.retyped(OneHot(2)).shift(1), bound, asked) is not None
 
 
-def test_too_many_walks_are_refused_with_the_limit(monkeypatch):
-    monkeypatch.setattr(walks, "MOST_STEPS", 2)
+def test_too_many_paths_are_refused_with_the_limit(monkeypatch):
+    monkeypatch.setattr(paths, "MOST_STEPS", 2)
     assert "more than 2 steps" in _doubt(place.one_hot(9), letter & ~present(bar), copies)
 
 

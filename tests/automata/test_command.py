@@ -114,7 +114,7 @@ def test_a_table_of_classes_is_built_saved_proved_and_verified(tmp_path: Path) -
     assert report.keys() >= KEYS and report["promise"] == "every length"
     assert all(report["guarantee"]["certificate"]["parts"].values())
     assert "of every length" in report["guarantee"]["certificate"]["domain"]
-    assert report["guarantee"]["domain"] == "every sequence of the letters up down; every length, float32"
+    assert report["guarantee"]["domain"] == "every sequence of the letters up down; of every length, float32"
     again = run("verify", out, "--samples", "20")
     assert again.exit_code == 0
     from transformers import AutoModelForCausalLM, AutoTokenizer

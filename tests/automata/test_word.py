@@ -17,7 +17,7 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
-from constructions.automata.automaton import EVERY_LENGTH, Automaton, table_json
+from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.explain import decide
 from constructions.automata.languages import NAMED
 from tests.automata.tables import random_table
@@ -102,5 +102,6 @@ def test_a_class_that_no_word_leads_to_is_a_token_all_the_same() -> None:
 
 def test_the_promise_of_every_length_is_said() -> None:
     construction = Automaton(table=table_json(minimal(NAMED["tomita-2"].make())))
-    assert construction.every_length() and construction.max_length == EVERY_LENGTH
-    assert not Automaton(table=construction.table, max_length=100).every_length()
+    assert construction.max_length is None and construction.circuit().token_language.every_length
+    short = Automaton(table=construction.table, max_length=100).circuit().token_language
+    assert not short.every_length and short.max_length == 100

@@ -216,3 +216,16 @@ def signed_keys() -> Circuit:
     """Keys that are no codes: Σ_s x(s)·x(s − 1)·x(t)."""
     x = abc.number({"a": 2, "b": -1, "c": 1})
     return over_abc("signed_keys", memory.outer_sum(x, write=x.shift(1), read=x))
+
+
+def _kept(word: list[str], t: int) -> str | None:
+    """The letter after the last place of the present one, unless that was a c, which deletes."""
+    after = [word[i] for i in range(1, t + 1) if word[i - 1] == word[t]]
+    return after[-1] if after and after[-1] != "c" else None
+
+
+@case(each(lambda w, t: one_hot_of(_kept(w, t))), exhaustive=5)
+def deleted_keys() -> Circuit:
+    """What followed the present letter last, where a c deletes what it would follow."""
+    held = memory.write(token.shift(1), token, policy="last").delete(abc.is_in(["c"]))
+    return over_abc("deleted_keys", held.read(token))

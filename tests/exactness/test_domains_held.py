@@ -25,7 +25,7 @@ WRONG = {
     "upper bound": ({"high": np.array([1.0, 1.5])}, "lane 0 is taken to hold values of at most 1, and 2 is found"),
     "quantum": ({"units": np.array([2.0, 0.5])}, "lane 0 is taken to hold multiples of 2, but for a rest of 0"),
     "always 0": ({"units": np.array([np.inf, 0.5])}, "lane 0 is taken to hold multiples of inf"),
-    "total": ({"masses": np.array([3.0, 3.0])}, "lane 0 is taken to hold at most 3 over a sequence, and 4 is found"),
+    "total": ({"totals": np.array([3.0, 3.0])}, "lane 0 is taken to hold at most 3 over a sequence, and 4 is found"),
     "sum of lanes": ({"l1": Fraction(2)}, "add up to at most 2 at a position, and add up to 3.5"),
 }
 

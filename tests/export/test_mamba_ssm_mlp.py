@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from compiler import CompileError, compile
-from compiler.analysis.linear_form import ONE
+from compiler.analysis.affine_form import ONE
 from compiler.compiled import run_blocks
 from compiler.export.mamba_ssm_mlp import gated_language_model, paired
 from compiler.ir.block import UnsafePreactivation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.linear_form import ONE, linear_form
+from compiler.analysis.affine_form import ONE, affine_form
 from compiler.context import Context
 from compiler.language.circuit import Circuit
 from compiler.language.source import numbers
@@ -96,7 +96,7 @@ def test_a_name_that_comes_again_is_counted():
 def test_a_form_is_mapped_to_the_lanes_of_its_atoms():
     stream = concatenate(3 * COUNTS[2] - VALUE + 5, COUNTS[1] - is_a)
     lanes = _allocated(stream)
-    rows = lanes.map(linear_form(stream), 2).toarray()
+    rows = lanes.map(affine_form(stream), 2).toarray()
     read = [{name: w for name, w in zip(lanes.names, row, strict=True) if w} for row in rows.tolist()]
     assert read == [{"token.cumsum()[2]": 3, "value": -1, "one": 5}, {"token.cumsum()[1]": 1, "is_a": -1}]
     same = sparse.csr_array(np.eye(COUNTS.width))

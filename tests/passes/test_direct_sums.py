@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compiler.analysis.walks import MOST_STEPS
+from compiler.analysis.paths import MOST_STEPS
 from compiler.artifact.package import bare
 from compiler.compiled import Compiled, run_blocks
 from compiler.driver import compile
@@ -135,7 +135,7 @@ def many(count: int) -> Stream:
 
 @pytest.mark.parametrize("count", [8, 16])
 def test_the_search_for_what_shares_a_block_is_linear(count: int, monkeypatch: pytest.MonkeyPatch):
-    """As many walks as the budget allows, and blocks that compute the circuit all the same."""
+    """As many paths as the budget allows, and blocks that compute the circuit all the same."""
     monkeypatch.setattr("compiler.passes.direct_sums.LEAST_WORK", 1 << 9)  # the least that our constructions need
     steps = []
     spend = DirectSums._spend
@@ -143,7 +143,7 @@ def test_the_search_for_what_shares_a_block_is_linear(count: int, monkeypatch: p
     circuit = Circuit("many", many(count), InputLanguage.everything(ALPHABET, 24))
     made = compile(circuit)
     searches = 3  # of a circuit as it is, with masks folded, and with these apart
-    longest = MOST_STEPS  # of the walk that ends the search
+    longest = MOST_STEPS  # of the path that ends the search
     assert sum(steps) <= searches * ((1 << 9) + WORK_FOR_A_STREAM * len(made.core.streams) + longest)
     ids = np.random.default_rng(0).integers(0, ALPHABET.size, (20, 24))
     ran = (run_blocks(made, ids)[-1] @ made.head.toarray().T)[..., : made.source.output.width]

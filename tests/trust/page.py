@@ -8,7 +8,7 @@ from typing import Any
 from tests.trust.parts import PARTS
 from tests.trust.reasons import REASONS_OF_MUTANTS
 from tests.trust.store import AGAIN, UNPROVED, failed
-from tests.verify.checker.plants import UNCHANGED
+from tests.verify.checker.faults import UNCHANGED
 
 HEAD = """# What was tried against it
 

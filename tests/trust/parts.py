@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tests.verify.checker.evidence import PLANTS
+from tests.verify.checker.evidence import FAULTS
 from tests.verify.checker.programs import FIRST as PROGRAMS_START
 
 FUZZ_START = 1_000_000
@@ -77,9 +77,9 @@ PARTS = {
             "oversized", 10_000, 250, lambda start, count: _counted("tests.artifact.hostile")(start, count) + OVERSIZED
         ),
         Part("proofs", 600, 60, _counted("tests.verify.checker.proof_edits")),
-        Part("certificates", 3000, 500, _counted("tests.verify.plants")),
+        Part("certificates", 3000, 500, _counted("tests.verify.faults")),
         Part("kills", 500, 250, _counted("tests.artifact.kills")),
-        Part("plants", 15_475, 125, _counted("tests.verify.checker.evidence"), unit=PLANTS),
+        Part("plants", 15_475, 125, _counted("tests.verify.checker.evidence"), unit=FAULTS),
         Part("programs", 1000, 100, _counted("tests.verify.checker.programs"), PROGRAMS_START),
         Part("mutation", 300, 10, _counted("benchmarks.mutation_guard")),
         Part("defaults", 54, 18, _counted("tests.trust.defaults")),

@@ -18,7 +18,7 @@ REASONS_OF_MUTANTS: dict[tuple[str, str], str] = {
     ("context.py", "False  →  True"):
         "keys, too, are 0 where nothing is written, as direct sums want it: the values are",
     ("passes/represent/rectifiers.py",
-     "x.width == 1 and rising_count(linear_form(x), domains)  →  False"): _RAMPS,
+     "x.width == 1 and rising_count(affine_form(x), domains)  →  False"): _RAMPS,
     ("passes/fold_masks.py", "1  →  0"): "fewer masks are folded",
     ("passes/fold_masks.py", "0  →  1"): "fewer masks are folded",
     ("passes/fold_masks.py", "==  →  !="): "fewer masks are folded",

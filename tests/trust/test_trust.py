@@ -19,7 +19,7 @@ from tests.trust.page import page
 from tests.trust.parts import PARTS, Part
 from tests.trust.ranges import merged, missing
 from tests.trust.reasons import REASONS_OF_MUTANTS
-from tests.verify.checker.evidence import PLANTS, SMALL, jobs, title
+from tests.verify.checker.evidence import FAULTS, SMALL, jobs, title
 
 FAILURE = {"seed": 7, "verdict": "wrong", "where": ["mamba", "float32", "bare"], "reason": "it is 1"}
 RESULT = {
@@ -78,7 +78,7 @@ def test_what_was_run_again_is_told_and_what_was_not():
 
 
 def test_every_checkpoint_gets_its_plants_and_every_construction_has_one():
-    assert PARTS["plants"].cases == PLANTS * len(jobs())
+    assert PARTS["plants"].cases == FAULTS * len(jobs())
     assert set(SMALL) == set(CONSTRUCTIONS)
 
 

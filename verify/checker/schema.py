@@ -34,7 +34,7 @@ _TYPE = (
     {"kind": "Code", "book": _COUNT},
 )
 _EDGE = {"from": str, "to": str, "tokens": [[int]], "distinct": bool}
-_INPUTS = {"language": {"tokens": int, "start": str, "edges": [_EDGE]}, "length": int, "description": str}
+_INPUTS = {"language": {"tokens": int, "start": str, "edges": [_EDGE]}, "length": (int, None), "description": str}
 _PROMISE = _INPUTS | {"dtype": str, "stop?": (str, None), "level?": ("bit-exact", "bounded-error")}
 _PROMISE |= {"error_bound?": (int, float, None), "inputs?": [dict], "error_bounds?": [dict]}
 _CIRCUIT = {"version": int, "name": str, "alphabet": [str], "groups": [list], "promise": _INPUTS, "end": (str, None)}

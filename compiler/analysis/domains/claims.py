@@ -9,8 +9,8 @@ from math import lcm
 
 import numpy as np
 
+from compiler.analysis.affine_form import affine_form
 from compiler.analysis.domains.known import Domains
-from compiler.analysis.linear_form import linear_form
 from compiler.analysis.written_once import doubt
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
@@ -84,7 +84,7 @@ def _within(type: Type, known: _Range) -> bool:
 
 def _by_token(stream: Stream, domains: Domains) -> _Range | None:
     """What a function of one token, this or an earlier one, holds for any token of the language; None of others."""
-    form = linear_form(stream)
+    form = affine_form(stream)
     atoms, lags = [atom for atom, _ in form], {lag for _, lag in form}
     read = (s.operation.token_alphabet for s in inputs_first(atoms, _read))
     alphabets = {alphabet for alphabet in read if alphabet is not None}

@@ -10,9 +10,9 @@ from typing import Self
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.affine_form import AffineForm
 from compiler.analysis.domains.linear import checked_sums, linear_domain, rectified_domain
-from compiler.analysis.heaviest_walk import heaviest_walk
-from compiler.analysis.linear_form import Form
+from compiler.analysis.heaviest_path import heaviest_path
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
@@ -20,7 +20,7 @@ from compiler.language.graph import inputs_first, operation_of
 from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, Int, OneHot, Real, Type
-from compiler.lattice.domain import Domain, down, in_units, least_unit, raised, times, total, up
+from compiler.lattice.domain import Domain, down, in_units, least_unit, raised, summed, times, up
 from compiler.lattice.matrix_sums import MatrixSums, MatrixSumsCache
 
 _RANGE = float(ops.RANGE)
@@ -40,7 +40,7 @@ class Domains:
         self._known: dict[Stream, Domain] = {}
         self._alike: dict[tuple, tuple[Stream, Domain]] = {}
         self._uncut: dict[Domain, Domain] = {}
-        self.forms: dict[Stream, Form] = {}
+        self.forms: dict[Stream, AffineForm] = {}
         self.sums = MatrixSumsCache()
 
     def of(self, stream: Stream) -> Domain:
@@ -92,7 +92,7 @@ class Domains:
 
     @classmethod
     def _like(cls, other: Domains) -> Self:
-        """The same domains, of this class; linear forms and sums of matrices depend on no domain and are shared."""
+        """The same domains, of this class; affine forms and sums of matrices depend on no domain and are shared."""
         copy = cls(other.language, other.max_length)
         copy._known, copy._alike, copy._uncut = dict(other._known), dict(other._alike), dict(other._uncut)
         copy.forms, copy.sums = other.forms, other.sums
@@ -118,8 +118,8 @@ class Domains:
             raise CompileError([(stream, "its values could exceed 2^256, and no float sums such numbers exactly")])
         if (units[units > 0] < 1 / _RANGE).any():
             raise CompileError([(stream, "its values are finer than 2^−256, and no float sums such numbers exactly")])
-        masses = np.minimum(domain.masses, times(bounds, Fraction(self.max_length)))
-        cut = Domain(units, low, high, min(l1, total(bounds)), masses)
+        totals = np.minimum(domain.totals, times(bounds, Fraction(self.max_length)))
+        cut = Domain(units, low, high, min(l1, summed(bounds)), totals)
         if low is not domain.low or high is not domain.high or l1 is not domain.l1:
             self._uncut[cut] = domain
         return cut
@@ -128,7 +128,7 @@ class Domains:
         """A domain of which the sums follow from the bounds."""
         bounds = np.maximum(np.abs(low), np.abs(high))
         return Domain(
-            units, low, high, total(bounds) if l1 is None else l1, times(bounds, Fraction(max(0, self.max_length)))
+            units, low, high, summed(bounds) if l1 is None else l1, times(bounds, Fraction(max(0, self.max_length)))
         )
 
     def interval(self, step: Fraction, lo: Fraction, hi: Fraction, width: int) -> Domain:
@@ -158,7 +158,7 @@ class Domains:
 
     def heaviest(self, when: Stream, reset: Stream) -> float:
         """The most that a flag can count between two resets, infinity where no bound is found."""
-        return heaviest_walk(self.language, self.of, self.max_length, when, reset)
+        return heaviest_path(self.language, self.of, self.max_length, when, reset)
 
     def sum_bound(self, stream: Stream) -> Fraction:
         """A bound on the state of a ScaledSum."""
@@ -189,7 +189,7 @@ class DomainsDraft(Domains):
             np.maximum(own.low, other.low),
             np.minimum(own.high, other.high),
             min(own.l1, other.l1),
-            np.minimum(own.masses, other.masses),
+            np.minimum(own.totals, other.totals),
         )
 
     def bounded(self, stream: Stream, bounds: np.ndarray) -> None:

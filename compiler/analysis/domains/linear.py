@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.linear_form import Form, linear_form, port_form
-from compiler.analysis.rectified_mass import rectified_masses
+from compiler.analysis.affine_form import AffineForm, affine_form, port_form
+from compiler.analysis.rectified_total import rectified_totals
 from compiler.errors import CompileError
 from compiler.language.operations import Operation
 from compiler.language.operations.known import Known
@@ -23,7 +23,7 @@ _ZERO, _ONE = Fraction(0), Fraction(1)
 class Summed(Known, Protocol):
     """Domains, with what is found once: forms, and the sums of matrices."""
 
-    forms: dict[Stream, Form]
+    forms: dict[Stream, AffineForm]
     sums: MatrixSumsCache
 
 
@@ -52,9 +52,9 @@ def linear_domain(terms: list[tuple[sparse.csr_array, Stream]], stream: Stream, 
     units = parts[0].units
     for part in parts[1:]:
         units = np.minimum(units, part.units)
-    masses = raised(_added([p.masses for p in parts]), min(least_unit(p.masses) for p in parts), len(parts))
+    totals = raised(_added([p.totals for p in parts]), min(least_unit(p.totals) for p in parts), len(parts))
     l1 = sum((known.sums(m).column * d.l1 for (m, _), d in zip(terms, domains, strict=True)), Fraction(0))
-    return Domain(units, np.minimum(low, 0), np.maximum(high, 0), l1, masses)
+    return Domain(units, np.minimum(low, 0), np.maximum(high, 0), l1, totals)
 
 
 def _interval(parts: list[Sums]) -> tuple[np.ndarray, np.ndarray]:
@@ -69,7 +69,7 @@ def _interval(parts: list[Sums]) -> tuple[np.ndarray, np.ndarray]:
 
 def interval_within(stream: Stream, known: Summed) -> tuple[np.ndarray, np.ndarray]:
     """Bounds of every lane at the positions of a sequence; domains also hold before its start, where all is 0."""
-    form = linear_form(stream)
+    form = affine_form(stream)
     domains = [known.of(atom) if lag else _at_positions(atom, known) for atom, lag in form]
     parts = [known.matrix_sums(m, stream).of(d, up(d.l1)) for m, d in zip(form.values(), domains, strict=True)]
     low, high = _interval(parts) if parts else (np.zeros(stream.width), np.zeros(stream.width))
@@ -91,15 +91,15 @@ def rectified_domain(stream: Stream, known: Summed) -> Domain:
     """max(x, 0) for the input x of a stream."""
     (pre,) = stream.inputs
     d = known.of(pre)
-    alone = rectified_masses(port_form(pre, known.forms), stream.width, known.of, known.sums, known.max_length)
-    l1, masses = d.l1, np.minimum(d.masses, alone)
+    alone = rectified_totals(port_form(pre, known.forms), stream.width, known.of, known.sums, known.max_length)
+    l1, totals = d.l1, np.minimum(d.totals, alone)
     if pre.operation.maps is not None:  # relu(x − c) ≤ relu(x) for c ≥ 0
         terms = list(zip(pre.operation.maps, pre.inputs, strict=True))
         kept = [(m, s) for m, s in terms if not _lowers(m, s.operation, known)]
         if len(kept) < len(terms):
             positive = linear_domain(kept, pre, known)
-            l1, masses = min(l1, positive.l1), np.minimum(masses, positive.masses)
-    return Domain(d.units, np.maximum(d.low, 0), np.maximum(d.high, 0), l1, masses)
+            l1, totals = min(l1, positive.l1), np.minimum(totals, positive.totals)
+    return Domain(d.units, np.maximum(d.low, 0), np.maximum(d.high, 0), l1, totals)
 
 
 def _lowers(matrix: sparse.csr_array, operation: Operation, known: Summed) -> bool:

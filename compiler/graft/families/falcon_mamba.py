@@ -16,7 +16,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from compiler.analysis.linear_form import ONE
+from compiler.analysis.affine_form import ONE
 from compiler.exactness.ballast import choose_ballast, squares, with_constant_channels
 from compiler.exactness.levels import CONSTANT
 from compiler.graft.errors import GraftError

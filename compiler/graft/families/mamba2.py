@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compiler.analysis.linear_form import ONE
+from compiler.analysis.affine_form import ONE
 from compiler.exactness.ballast import squares, with_norm_ballast
 from compiler.exactness.levels import OFF
 from compiler.graft.families.family import BRANCH, HostFamily, mean_is_exact

@@ -5,25 +5,28 @@ from __future__ import annotations
 from compiler.language.alphabet import Alphabet
 from compiler.language.data.budget import check_language
 from compiler.language.data.scalars import DataError, Json, entry, known_keys, shown
-from compiler.language.input_language import Edge, InputLanguage
+from compiler.language.input_language import EVERY_LENGTH, LARGEST_LENGTH, Edge, InputLanguage
 
 
 def language_to_data(language: InputLanguage) -> dict:
-    """{"language": {"tokens", "start", "edges"}, "length", "description"}; an edge's tokens are inclusive id ranges."""
+    """{"language": {"tokens", "start", "edges"}, "length", "description"}; an edge's tokens are inclusive id ranges.
+
+    length: null where there is no longest sequence.
+    """
     edges = [
         {"from": edge.source, "to": edge.target, "tokens": _ranges(edge.tokens), "distinct": edge.distinct}
         for edge in language.edges
     ]
     return {
         "language": {"tokens": language.alphabet.size, "start": language.start, "edges": edges},
-        "length": language.max_length,
+        "length": None if language.every_length else language.max_length,
         "description": language.description,
     }
 
 
 def language_from_data(data: Json, alphabet: Alphabet) -> InputLanguage:
     """The input language over this alphabet; DataError where the data is none."""
-    automaton, length = entry(data, "language", dict), entry(data, "length", int)
+    automaton, length = entry(data, "language", dict), length_from_data(data)
     known_keys(automaton, "tokens", "start", "edges")
     if entry(automaton, "tokens", int) != alphabet.size:
         raise DataError(f"it is over {shown(automaton['tokens'])} tokens, and the alphabet has {alphabet.size}")
@@ -42,6 +45,16 @@ def language_from_data(data: Json, alphabet: Alphabet) -> InputLanguage:
         raise
     except ValueError as error:
         raise DataError(f"the input language: {error}") from error
+
+
+def length_from_data(promise: Json) -> int:
+    """How many tokens a promise covers; EVERY_LENGTH for null. DataError where it says neither."""
+    if isinstance(promise, dict) and promise.get("length", 0) is None:
+        return EVERY_LENGTH
+    length = entry(promise, "length", int)
+    if length > LARGEST_LENGTH:
+        raise DataError(f"its length is {shown(length)}, and it must be at most {LARGEST_LENGTH}, or null")
+    return length
 
 
 def _ranges(tokens: frozenset[int]) -> list[list[int]]:

@@ -38,7 +38,7 @@ class Operation:
     source:          where the values of a source come from; None for what has operands.
     lane_wise:       which lanes of its operands a lane of the result is made of.
     zero_preserving: whether inputs of zeros give zeros, so that it commutes with shifts, before the start too.
-    followed:        whether walks through the input language follow it, step by step (`step`).
+    followed:        whether paths through the input language follow it, step by step (`step`).
     core:            whether a block computes it, by a gadget; other operations are rewritten in these.
     foldable:        whether, as a function of one token, it becomes a table of the embedding.
     free:            whether it costs no block: sources stand on lanes before the first one, linear maps and delays fold
@@ -203,7 +203,7 @@ class Operation:
 
     @_of_its_inputs
     def step(self, memory: Any, counted: int, *operands: Value) -> tuple[Value | None, Any]:
-        """At a step of a walk (what it can hold, None where nothing is known; what is remembered behind the step).
+        """At a step of a path (what it can hold, None where nothing is known; what is remembered behind the step).
 
         memory: what was remembered of the steps before, None at the start; counted: how far counts are kept apart;
         operands: what its operands can hold. Of a function of one position it is the value, where each operand is one

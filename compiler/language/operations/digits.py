@@ -49,7 +49,7 @@ class TwoDigitRead(Operation):
 
     def bounds(self, value: Domain, *digits: Domain, length: int) -> tuple[Fraction, Fraction, Fraction]:
         """What was written under one slot is at most all that was written."""
-        return value.step, -value.mass if value.lo < 0 else Fraction(0), value.mass
+        return value.step, -value.total if value.lo < 0 else Fraction(0), value.total
 
     def evaluate(
         self, value: Array, high: Array, low: Array, asked_high: Array, asked_low: Array, *when: Array
@@ -95,8 +95,8 @@ class GatedRead(Operation):
 
     def cell(self, bank: Domain, key: Domain) -> Fraction:
         """A bound on every entry of the state."""
-        most = key.mass if self.writes is None else min(key.mass, key.bound * self.writes)
-        return min(bank.bound * most, bank.mass * key.bound)
+        most = key.total if self.writes is None else min(key.total, key.bound * self.writes)
+        return min(bank.bound * most, bank.total * key.bound)
 
     def formed(self, stream: Operand, known: Known) -> Fraction:
         bank, key = (known.of(s) for s in stream.inputs[:2])

@@ -44,7 +44,7 @@ class FloorDivide(Operation):
         d, n = known.of(stream.inputs[0]), float(self.divisor)
         low, high = outward(np.floor_divide(d.low, n), np.floor_divide(d.high, n), d.bounds, 1.0, 1)
         domain = known.lanes(np.ones(stream.width), low, high)
-        return replace(domain, l1=min(domain.l1, d.l1), masses=np.minimum(domain.masses, d.masses))
+        return replace(domain, l1=min(domain.l1, d.l1), totals=np.minimum(domain.totals, d.totals))
 
     def evaluate(self, x: Array) -> Array:
         return x // self.divisor
@@ -71,7 +71,7 @@ class Modulo(FloorDivide):
         domain = known.lanes(np.ones(stream.width), np.zeros(stream.width), high)
         if d.lo < 0:
             return domain
-        return replace(domain, l1=min(domain.l1, d.l1), masses=np.minimum(domain.masses, d.masses))
+        return replace(domain, l1=min(domain.l1, d.l1), totals=np.minimum(domain.totals, d.totals))
 
     def evaluate(self, x: Array) -> Array:
         return x % self.divisor

@@ -14,7 +14,7 @@ from compiler.language.operations.known import Known, Operand
 from compiler.language.operations.traits import LaneWise
 from compiler.language.operations.wording import same_width
 from compiler.language.types import Real, Type
-from compiler.lattice.domain import Domain, times, total
+from compiler.lattice.domain import Domain, summed, times
 
 _ZERO, _ONE = Fraction(0), Fraction(1)
 
@@ -55,9 +55,9 @@ class FadingSum(Operation):
         """
         d = known.of(stream.inputs[0])
         gain = 1 / (1 - self.decay)
-        low, high = (np.minimum(times(b, gain), d.masses) for b in (np.maximum(-d.low, 0), np.maximum(d.high, 0)))
+        low, high = (np.minimum(times(b, gain), d.totals) for b in (np.maximum(-d.low, 0), np.maximum(d.high, 0)))
         units = np.where(np.isinf(d.units), np.inf, 0.0)
-        return Domain(units, -low, high, total(np.maximum(low, high)), times(d.masses, gain))
+        return Domain(units, -low, high, summed(np.maximum(low, high)), times(d.totals, gain))
 
     def evaluate(self, value: Array) -> Array:
         decay = self.decay if value.dtype == object else float(self.decay)

@@ -118,10 +118,10 @@ class And(Operation):
         operands = [known.of(s) for s in stream.inputs]
         widest = max(range(2), key=lambda i: stream.inputs[i].width)
         flags = known.typed(Bool(stream.width))
-        masses = np.minimum(operands[0].masses, operands[1].masses)
+        totals = np.minimum(operands[0].totals, operands[1].totals)
         if any(map(_at_one_count, stream.inputs, stream.inputs[::-1])):
-            masses = np.minimum(masses, 1)
-        return replace(flags, l1=min(flags.l1, operands[widest].l1), masses=np.minimum(flags.masses, masses))
+            totals = np.minimum(totals, 1)
+        return replace(flags, l1=min(flags.l1, operands[widest].l1), totals=np.minimum(flags.totals, totals))
 
     def step(self, memory: Any, counted: int, a: Value, b: Value) -> tuple[Value | None, Any]:
         width = max(len(a), len(b))
@@ -215,7 +215,7 @@ class Select(Operation):
         a, b = (known.of(s) for s in stream.inputs[1:])
         l1 = max(a.l1, b.l1) if stream.inputs[0].width == 1 else a.l1 + b.l1
         domain = known.lanes(np.minimum(a.units, b.units), np.minimum(a.low, b.low), np.maximum(a.high, b.high), l1)
-        return replace(domain, masses=raised(a.masses + b.masses, min(a.grain, b.grain), 2))
+        return replace(domain, totals=raised(a.totals + b.totals, min(a.grain, b.grain), 2))
 
     def step(self, memory: Any, counted: int, condition: Value, yes: Value, no: Value) -> tuple[Value | None, Any]:
         condition = condition * len(yes) if len(condition) == 1 else condition

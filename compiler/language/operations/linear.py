@@ -22,7 +22,7 @@ from compiler.lattice.domain import Domain, in_units, times, with_zero
 from compiler.lattice.intervals import Value, exact
 from compiler.lattice.units import unit_of
 
-_LONGEST_SHIFT = 8  # that walks follow
+_LONGEST_SHIFT = 8  # that paths follow
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +192,7 @@ class Lti(Operation):
         gain = self.gain
         bounds = times(d.bounds, gain)
         domain = known.lanes(d.units * float(unit_of(*self.kernel) or 1), -bounds, bounds)
-        return replace(domain, masses=np.minimum(domain.masses, times(d.masses, gain)))
+        return replace(domain, totals=np.minimum(domain.totals, times(d.totals, gain)))
 
     def evaluate(self, x: Array) -> Array:
         taps = self.kernel if x.dtype == object else tuple(map(float, self.kernel))
@@ -244,7 +244,7 @@ def _side_by_side(matrices: tuple[sparse.csr_array, ...]) -> bool:
 
 _Entries = tuple[tuple[int, int, int | Fraction], ...]
 _ENTRIES: WeakKeyDictionary[Linear, tuple[_Entries, ...]] = WeakKeyDictionary()
-"""What is not zero in each matrix of an operation that is met: a walk asks for it at every step."""
+"""What is not zero in each matrix of an operation that is met: a path asks for it at every step."""
 
 
 def _entries(matrix: sparse.csr_array) -> Iterator[tuple[int, int, int | Fraction]]:

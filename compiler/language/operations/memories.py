@@ -123,9 +123,9 @@ class SumWhere(Latch):
 
     def domain(self, stream: Operand, known: Known) -> Domain:
         value, when = (known.of(s) for s in stream.inputs)
-        most = np.tile(value.masses, stream.inputs[1].width)
+        most = np.tile(value.totals, stream.inputs[1].width)
         if when.is_flag:
-            held = np.outer(when.masses, value.bounds).reshape(-1)
+            held = np.outer(when.totals, value.bounds).reshape(-1)
             most = np.minimum(most, raised(held, when.grain * value.grain, 1))
         low, high, units = (np.tile(a, stream.inputs[1].width) for a in (value.low, value.high, value.units))
         return known.lanes(units, np.where(low < 0, -most, 0), np.where(high > 0, most, 0))
@@ -241,8 +241,8 @@ class MemoryRead(Operation):
     def cells(self, value: Domain, key: Domain) -> Array:
         """For each lane of the value a bound on its entries in an additive state."""
         writes = 1 if self.policy == "once" else self.writes
-        most = key.mass if writes is None else min(key.mass, key.bound * writes)
-        return np.minimum(times(value.bounds, most), times(value.masses, key.bound))
+        most = key.total if writes is None else min(key.total, key.bound * writes)
+        return np.minimum(times(value.bounds, most), times(value.totals, key.bound))
 
     def cell(self, value: Domain, key: Domain) -> Fraction:
         return value.bound * key.bound if self.policy != "sum" else Fraction(float(self.cells(value, key).max()))
@@ -262,7 +262,7 @@ class MemoryRead(Operation):
             d = with_zero(value)
             return known.lanes(d.units, d.low, d.high, d.l1)
         met = min(key.l1 * query.bound, key.bound * query.l1)  # of one write with one query
-        high = np.minimum(times(self.cells(value, key), query.l1), times(value.masses, met))
+        high = np.minimum(times(self.cells(value, key), query.l1), times(value.totals, met))
         signed = min(value.lo, key.lo, query.lo) < 0
         units = products(value.units, np.full(stream.width, float(key.step * query.step)))
         return known.lanes(np.where(np.isinf(value.units), np.inf, units), -high if signed else 0 * high, high)

@@ -89,7 +89,7 @@ class Embed(Operation):
         np.maximum.at(high, lanes, table.data)
         np.minimum.at(units, lanes, array_units(table.data))
         rows = raised(np.bincount(sums.rows, sums.size, 1), sums.grain, sums.terms)
-        return Domain(units, low, high, Fraction(float(rows.max())), _embedded_masses(table, known))
+        return Domain(units, low, high, Fraction(float(rows.max())), _embedded_totals(table, known))
 
     def step(self, memory: Any, counted: int) -> tuple[Value | None, Any]:
         return None, None  # its rows come with the token, unless it is too wide
@@ -208,22 +208,22 @@ def _unit(value: Fraction) -> float:
     return 0.0 if value.denominator & (value.denominator - 1) else float(unit_of(value))
 
 
-def _embedded_masses(columns: sparse.csr_array, known: Known) -> np.ndarray:
+def _embedded_totals(columns: sparse.csr_array, known: Known) -> np.ndarray:
     """Bounds on Σ_t |table[token_t, lane]|, by the language's bounds on repetition.
 
     columns: (lanes × vocabulary).
     """
     size, counts = np.abs(columns.data), np.diff(columns.indptr)
-    masses = np.zeros(len(counts))
+    totals = np.zeros(len(counts))
     single = np.flatnonzero(counts == 1)
     at = columns.indptr[single]
     many = np.flatnonzero(counts > 1)
     if known.language is None:
-        masses[single] = size[at] * known.max_length
+        totals[single] = size[at] * known.max_length
     else:
-        masses[single] = size[at] * known.language.occurrences[columns.indices[at]]
+        totals[single] = size[at] * known.language.occurrences[columns.indices[at]]
     for lane in many:
         span = slice(columns.indptr[lane], columns.indptr[lane + 1])
         most = known.max_length if known.language is None else known.language.max_count(columns.indices[span])
-        masses[lane] = size[span].max() * most
-    return raised(masses, least_unit(size), 1)
+        totals[lane] = size[span].max() * most
+    return raised(totals, least_unit(size), 1)

@@ -42,7 +42,7 @@ class Cumsum(Operation):
 
     def domain(self, stream: Operand, known: Known) -> Domain:
         d = known.of(stream.inputs[0])
-        return known.lanes(d.units, np.where(d.low < 0, -d.masses, 0), np.where(d.high > 0, d.masses, 0))
+        return known.lanes(d.units, np.where(d.low < 0, -d.totals, 0), np.where(d.high > 0, d.totals, 0))
 
     def step(self, memory: Any, counted: int, x: Value) -> tuple[Value | None, Any]:
         if any(lo < 0 for lo, _ in x):
@@ -77,7 +77,7 @@ class ScaledSum(Operation):
     @staticmethod
     def state(value: Domain, weight: Domain) -> Fraction:
         """A bound on what it adds up."""
-        return min(value.mass * weight.bound, value.bound * weight.mass)
+        return min(value.total * weight.bound, value.bound * weight.total)
 
     def formed(self, stream: Operand, known: Known) -> Fraction:
         value, weight = (known.of(s) for s in stream.inputs[:2])
@@ -118,8 +118,8 @@ class Count(Operation):
 
     def domain(self, stream: Operand, known: Known) -> Domain:
         when, reset = stream.inputs
-        walk = known.heaviest(when, reset)
-        most = min(known.of(when).mass, Fraction(walk)) if np.isfinite(walk) else known.of(when).mass
+        path = known.heaviest(when, reset)
+        most = min(known.of(when).total, Fraction(path)) if np.isfinite(path) else known.of(when).total
         return known.interval(_ONE, _ZERO, most, stream.width)
 
     def step(self, memory: Any, counted: int, when: Value, reset: Value) -> tuple[Value | None, Any]:

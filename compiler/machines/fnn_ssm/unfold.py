@@ -19,8 +19,8 @@ from math import floor
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.affine_form import affine_form, constant_levels
 from compiler.analysis.exact_matrices import exact_rows
-from compiler.analysis.linear_form import constant_levels, linear_form
 from compiler.context import Context
 from compiler.errors import CompileError
 from compiler.language import operations as ops
@@ -104,8 +104,8 @@ def _sum_where(rewriter: Rewriter, operation: ops.SumWhere, value: Stream, when:
 @rule_of(RULES, ops.Latch)
 def _latch(rewriter: Rewriter, operation: ops.Latch, value: Stream, when: Stream) -> Stream:
     """The last value under each flag: as a sum where there is one write at most, else by the number of the write."""
-    most = floor(rewriter.domains.of(when).mass)
-    levels = constant_levels(linear_form(value), value.width)
+    most = floor(rewriter.domains.of(when).total)
+    levels = constant_levels(affine_form(value), value.width)
     if levels is not None:
         seen = when.cumsum()
         return in_groups(levels, seen if most <= 1 else _at_most_one(seen))
@@ -164,7 +164,7 @@ def _scaled_sum(rewriter: Rewriter, operation: ops.ScaledSum, value: Stream, wei
 def _product(rewriter: Rewriter, a: Stream, b: Stream) -> Stream:
     """a · b, lane by lane: a constant scales, a flag gates, other lattice points are squared."""
     for x, factor in ((a, b), (b, a)):
-        levels = constant_levels(linear_form(factor), factor.width)
+        levels = constant_levels(affine_form(factor), factor.width)
         if levels is not None:
             return sparse.diags_array(levels[:, 0]) @ x
     for x, flag in ((a, b), (b, a)):
@@ -195,8 +195,8 @@ def _square(rewriter: Rewriter, x: Stream) -> Stream:
 def _half_square(m: Stream, most: int) -> Stream:
     """r(m) for integers m ≤ most."""
     steps = Stream(ops.Constant(tuple(Fraction(j) for j in range(most)) * m.width))
-    bends = (repeated(m, most) - steps).relu()
-    return in_groups(exact_rows([[1] + [2] * (most - 1)]), bends)
+    ramps = (repeated(m, most) - steps).relu()
+    return in_groups(exact_rows([[1] + [2] * (most - 1)]), ramps)
 
 
 # Parts -----------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from compiler.analysis.linear_form import ONE, Form, port_form
+from compiler.analysis.affine_form import ONE, AffineForm, port_form
 from compiler.language.stream import Stream
 
 SHORT_WINDOW = (
@@ -43,7 +43,7 @@ class Values:
     rows: for each value that is computed, what it is a rectifier, a delay or a sum of. order: inputs first.
     """
 
-    forms: dict[Stream, Form]
+    forms: dict[Stream, AffineForm]
     rows: dict[Value, Row] = field(default_factory=dict)
     order: list[Value] = field(default_factory=list)
     _known: dict[Stream, list[Row]] = field(default_factory=dict)

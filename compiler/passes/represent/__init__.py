@@ -40,8 +40,8 @@ def represent(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     """
     domains, choices = context.domains.draft(), context.choices
     masks = MaskFolding(context, domains) if choices.folds_masks else None
-    bends = context.target.step == "linear"  # whether ramps can decide a step in the block that makes them
-    rewriter = Rewriter(RULES, domains, circuit.alphabet, masks, choices.apart, choices.decides, bends)
+    ramps_apart = context.target.step == "linear"  # whether ramps can decide a step in the block that makes them
+    rewriter = Rewriter(RULES, domains, circuit.alphabet, masks, choices.apart, choices.decides, ramps_apart)
     reasons = []
     for stream in circuit.streams:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.analysis.linear_form import linear_form
+from compiler.analysis.affine_form import affine_form
 from compiler.exactness.saturation import rising_count
 from compiler.language import operations as ops
 from compiler.language.stream import Stream, constant
@@ -51,14 +51,14 @@ def _lti(rewriter: Rewriter, operation: ops.Lti, x: Stream) -> Stream:
 @rule_of(RULES, ops.Clip)
 def _clip(rewriter: Rewriter, operation: ops.Clip, x: Stream) -> Stream:
     lo, hi = constant(operation.lo, x.width), constant(operation.hi, x.width)
-    if rising_count(linear_form(x), rewriter.domains):  # falling ramps stay exact where the count saturates
+    if rising_count(affine_form(x), rewriter.domains):  # falling ramps stay exact where the count saturates
         return hi - rectified(rewriter, hi, x) + rectified(rewriter, lo, x)
     return rectified(rewriter, x, lo) - rectified(rewriter, x, hi) + operation.lo
 
 
 @rule_of(RULES, ops.Min)
 def _min(rewriter: Rewriter, operation: ops.Min, a: Stream, b: Stream) -> Stream:
-    falls = rising_count(linear_form(a), rewriter.domains)
+    falls = rising_count(affine_form(a), rewriter.domains)
     return b - rectified(rewriter, b, a) if falls else a - rectified(rewriter, a, b)
 
 

@@ -52,6 +52,6 @@ def _bank(rewriter: Rewriter, stored: Stream, written: Stream) -> Stream:
     domain = domains.of(stored)
     size = 1 if domain.is_flag else power_of_two(domain.bound)
     bank = (tiled(stored, entries) + size * repeated(written - 1, width)).relu()
-    units, high, masses = (np.tile(a, entries) for a in (domain.units, domain.high, domain.masses))
-    domains.meet(bank, Domain(units, 0 * high, high, domain.l1, masses))
+    units, high, totals = (np.tile(a, entries) for a in (domain.units, domain.high, domain.totals))
+    domains.meet(bank, Domain(units, 0 * high, high, domain.l1, totals))
     return bank

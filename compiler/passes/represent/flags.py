@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compiler.analysis.linear_form import constant_levels, linear_form
+from compiler.analysis.affine_form import affine_form, constant_levels
 from compiler.language import operations as ops
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool
@@ -20,7 +20,7 @@ def _always(rewriter: Rewriter, flags: Stream) -> bool | None:
 
     Bounds may say so of other flags too. The checker does not always see that, so they are computed.
     """
-    levels = constant_levels(linear_form(flags), flags.width) if rewriter.decides else None
+    levels = constant_levels(affine_form(flags), flags.width) if rewriter.decides else None
     return bool(levels.all()) if levels is not None and len(np.unique(levels)) == 1 else None
 
 

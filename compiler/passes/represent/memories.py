@@ -71,6 +71,14 @@ def _largest_so_far(rewriter: Rewriter, value: Stream, when: Stream) -> Stream:
     return sum(parts[1:], start=parts[0]) if parts else 0 * value
 
 
+@rule_of(RULES, ops.Permute)
+def _permute(rewriter: Rewriter, operation: ops.Permute, swaps: Stream, *reset: Stream) -> Stream:
+    raise NotImplementedError(
+        "a state that is multiplied by factors of at least 0 cannot swap two places for ever (Sarrof, Veitsman, "
+        "Hahn 2024)"
+    )
+
+
 @rule_of(RULES, ops.FadingMemory)
 def _fading_memory(
     rewriter: Rewriter, operation: ops.FadingMemory, value: Stream, key: Stream, query: Stream

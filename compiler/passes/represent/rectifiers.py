@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from compiler.analysis.affine_form import affine_form
 from compiler.analysis.domains import Domains
 from compiler.analysis.domains.linear import difference_within, interval_within
-from compiler.analysis.linear_form import linear_form
 from compiler.exactness.saturation import rising_count
 from compiler.language import operations as ops
 from compiler.language.lanes import placed
@@ -50,7 +50,7 @@ def _interval(rewriter: Rewriter, a: Stream, b: Stream | None) -> tuple[np.ndarr
 
 def positive(domains: Domains, x: Stream) -> Stream:
     """[x > 0] for integers; of a growing count by falling ramps, which stay exact where the count saturates."""
-    if x.width == 1 and rising_count(linear_form(x), domains):
+    if x.width == 1 and rising_count(affine_form(x), domains):
         return 1 - step(1 - x)
     return step(x)
 

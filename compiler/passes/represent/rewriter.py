@@ -7,8 +7,8 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
+from compiler.analysis.affine_form import ONE
 from compiler.analysis.domains import DomainsDraft
-from compiler.analysis.linear_form import ONE
 from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
 from compiler.language.operations import LaneWise

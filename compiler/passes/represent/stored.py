@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.affine_form import ONE, affine_form
 from compiler.analysis.domains import Domains
-from compiler.analysis.linear_form import ONE, linear_form
 from compiler.language import operations as ops
 from compiler.language.lanes import in_groups
 from compiler.language.stream import Stream
@@ -29,7 +29,7 @@ def storable(domains: Domains, value: Stream) -> tuple[Restored, Stream]:
     """
     if not domains.of(value).step:
         return _restorer(None), value  # real numbers are split by the next pass
-    form = linear_form(value)
+    form = affine_form(value)
     signed = domains.of(value).lo < 0
     bases = [(atom, lag, matrix) for (atom, lag), matrix in form.items()]
     plain = all(domains.of(atom).lo >= 0 for atom, _, _ in bases)
@@ -53,9 +53,9 @@ def ramps_apart(value: Stream, when: Stream) -> tuple[Restored, Stream] | None:
     ramp may be latched alone: where Δ is linear in rectified rows, ramps and flag stand in the block of the latch
     itself, a block earlier than the sum could. The value's own bounds are kept.
     """
-    form = linear_form(value)
-    bent = {_bends(atom) for atom, _ in linear_form(when)}
-    if not form or any(lag or _bends(atom) is None or _bends(atom) not in bent for atom, lag in form):
+    form = affine_form(value)
+    bent = {_rectified(atom) for atom, _ in affine_form(when)}
+    if not form or any(lag or _rectified(atom) is None or _rectified(atom) not in bent for atom, lag in form):
         return None
     if sum(atom.width for atom, _ in form) == 1:
         return None  # it is one row, up to a factor
@@ -64,11 +64,11 @@ def ramps_apart(value: Stream, when: Stream) -> tuple[Restored, Stream] | None:
     return _restorer(back), stored[0] if len(stored) == 1 else concatenate(*stored)
 
 
-def _bends(atom: Stream) -> frozenset[tuple[Stream, int]] | None:
-    """What the number that a rectifier bends is made of; None for what is no rectifier."""
+def _rectified(atom: Stream) -> frozenset[tuple[Stream, int]] | None:
+    """The atoms of the number that a rectifier takes; None for what is no rectifier."""
     if not atom.operation.rectifies:
         return None
-    return frozenset(key for key in linear_form(atom.inputs[0]) if key[0] is not ONE)
+    return frozenset(key for key in affine_form(atom.inputs[0]) if key[0] is not ONE)
 
 
 def _restorer(matrix: sparse.csr_array | None) -> Restored:

@@ -1,4 +1,4 @@
-"""Rules of functions of an integer that bend at its values: tables, one-hots, division, codewords."""
+"""Rules of piecewise linear functions of an integer: tables, one-hots, division, codewords."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ MOST_STEPS = 1 << 12  # thresholds of a division by a constant
 
 @rule_of(RULES, ops.Lookup)
 def _lookup(rewriter: Rewriter, operation: ops.Lookup, x: Stream) -> Stream:
-    """Linear between the integers that can occur: first value + Σ bend_j · relu(x − j); 0 beside the table."""
+    """Linear between the integers that can occur: first value + Σ change_j · relu(x − j); 0 beside
+    the table. change_j: of the slope at j.
+    """
     if operation.symbols:
         return exact_rows([np.array([int(v) for v in operation.table], dtype=object)]) @ x
     need_whole(rewriter.domains, x)
@@ -34,12 +36,12 @@ def _lookup(rewriter: Rewriter, operation: ops.Lookup, x: Stream) -> Stream:
         return constant(0, 1)
     inside = [int(operation.table[j]) if 0 <= j < size else 0 for j in range(first, last + 1)]
     values = np.array(inside, dtype=object)
-    bends = np.diff(np.diff(values, append=values[-1]), prepend=0)
-    used = np.flatnonzero(bends)
+    changes = np.diff(np.diff(values, append=values[-1]), prepend=0)
+    used = np.flatnonzero(changes)
     if not len(used):
         return constant(int(values[0]))
-    kinks = np.ones((len(used), 1)) @ x - Stream(ops.Constant(tuple(Fraction(first + int(j)) for j in used)))
-    return exact_rows([bends[used]]) @ kinks.relu() + int(values[0])
+    breakpoints = np.ones((len(used), 1)) @ x - Stream(ops.Constant(tuple(Fraction(first + int(j)) for j in used)))
+    return exact_rows([changes[used]]) @ breakpoints.relu() + int(values[0])
 
 
 @rule_of(RULES, ops.OneHotOf)

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compiler.analysis.linear_form import linear_form
+from compiler.analysis.affine_form import affine_form
 from compiler.language import operations as ops
 from compiler.language.graph import operation_of
 from compiler.language.operations import Source
@@ -55,7 +55,7 @@ def code_memory(value: Stream, key: Stream, query: Stream) -> Stream | None:
     if len(placed) < len(found):
         return None
     (keys, key_lag), (queries, lag), (value_lanes, value_lag) = placed
-    (values,) = linear_form(value).values()
+    (values,) = affine_form(value).values()
     length, key_lanes = key.width, _bits_and_presence(key, keys)
     query_lanes = key_lanes if _same_table(key, query) else _bits_and_presence(query, queries)
     if not (
@@ -93,7 +93,7 @@ def _at(stream: Stream, k: int) -> Stream:
 
 def _token_lanes(stream: Stream) -> tuple[Stream, int] | None:
     """(embedding, lag) of a stream that is linear in one embedding at one lag."""
-    form = linear_form(stream)
+    form = affine_form(stream)
     if len(form) != 1:
         return None
     ((atom, lag),) = form
@@ -102,7 +102,7 @@ def _token_lanes(stream: Stream) -> tuple[Stream, int] | None:
 
 def _codes(stream: Stream) -> np.ndarray:
     """(letters, width), what a stream that is linear in one embedding holds for each letter."""
-    ((atom, _),), (matrix,) = linear_form(stream), linear_form(stream).values()
+    ((atom, _),), (matrix,) = affine_form(stream), affine_form(stream).values()
     return (operation_of(atom, ops.Embed).table @ matrix.T).toarray()
 
 

@@ -6,7 +6,7 @@ cannot keep out of the state, so operations without a state need a block without
 
 from __future__ import annotations
 
-from compiler.analysis.linear_form import ONE
+from compiler.analysis.affine_form import ONE
 from compiler.exactness.levels import OFF
 from compiler.gadgets.inner_product import sum_of_products
 from compiler.ir.block import SelectiveBlock

@@ -1,4 +1,4 @@
-"""Every statement on every mixer at tiny sizes: all inputs, longer ones, transformers, planted errors, the page."""
+"""Every statement on every mixer at tiny sizes: all inputs, longer ones, transformers, injected faults, the page."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TINY = {
 @pytest.mark.parametrize("arch", statements.ARCHS)
 @pytest.mark.parametrize("name", TINY)
 def test_a_statement_on_a_mixer(name, arch, monkeypatch):
-    monkeypatch.setattr(statements, "PLANTED_SEQUENCES", 8)
+    monkeypatch.setattr(statements, "FAULTY_SEQUENCES", 8)
     row = measure(TINY[name], arch, samples=4, seed=1)
     assert row.good and not row.refused
     ran = ["exact numbers", "torch module"] if arch == "fnn+ssm" else ["mamba_ssm", "transformers"]
@@ -51,8 +51,8 @@ def test_a_statement_on_a_mixer(name, arch, monkeypatch):
     tasks = statements.tasks_of(replace(TINY[name].small, arch=arch))
     assert all(run.sequences >= sum(task.exhaustive_count() for task in tasks) for run in row.every)
     assert all(run.right == run.queries > 0 and run.exact for run in (*row.every, *row.random))
-    assert row.plants.count == statements.PLANTS and row.plants.seen > 0
-    assert row.plants.differing == (None if arch == "fnn+ssm" else statements.PLANTS)
+    assert row.plants.count == statements.FAULTS and row.plants.seen > 0
+    assert row.plants.differing == (None if arch == "fnn+ssm" else statements.FAULTS)
 
 
 def test_the_list_has_every_statement_on_every_mixer():
@@ -62,21 +62,21 @@ def test_the_list_has_every_statement_on_every_mixer():
     assert len(statements_page.chosen()) == 40 and len(statements_page.chosen(["recall s4d", "D.2 mamba"])) == 3
 
 
-def test_a_wrong_answer_and_a_planted_error_that_nobody_sees_are_no_success(monkeypatch):
-    """One letter of the oracle changed; then plants that change nothing."""
+def test_a_wrong_answer_and_an_injected_fault_that_nobody_sees_are_no_success(monkeypatch):
+    """One letter of the oracle changed; then faults that change nothing."""
     tiny = TINY["3.2"]
-    monkeypatch.setattr(statements, "plants", lambda tensors, seed: ((n, t.clone()) for n, t in [*tensors.items()][:4]))
+    monkeypatch.setattr(statements, "faults", lambda tensors, seed: ((n, t.clone()) for n, t in [*tensors.items()][:4]))
     row = measure(tiny, "mamba", 4, 0)
-    assert row.plants == statements.Plants(statements.PLANTS, 0, 0) and not row.good
+    assert row.plants == statements.InjectedFaults(statements.FAULTS, 0, 0) and not row.good
     answer = AssociativeRecall(2, 2, 3).tasks()[0].__class__.answer
     monkeypatch.setattr(type(tiny.small.tasks()[0]), "answer", lambda self, tokens: 5 - answer(self, tokens))
     wrong = measure(tiny, "fnn+ssm", 4, 0)
     assert not wrong.good and wrong.every[0].right < wrong.every[0].queries and wrong.every[0].exact
 
 
-def test_plants_are_one_weight_each():
+def test_faults_are_one_weight_each():
     tensors = {"a": torch.tensor([0.0, 2.0]), "b": torch.zeros(3), "c": torch.tensor([[1.0], [-3.0]])}
-    for name, changed in statements.plants(tensors, 0):
+    for name, changed in statements.faults(tensors, 0):
         assert name != "b" and (changed != tensors[name]).sum() == 1 and torch.equal(changed.abs(), tensors[name].abs())
 
 
@@ -117,7 +117,7 @@ def test_the_kept_rows_are_those_of_the_list_and_all_good():
 def test_the_command_keeps_rows_and_writes_the_page(tmp_path, monkeypatch):
     tiny = replace(TINY["3.2"], long=TINY["3.2"].small)
     monkeypatch.setattr(statements_page, "STATEMENTS", (tiny,))
-    monkeypatch.setattr(statements, "PLANTED_SEQUENCES", 8)
+    monkeypatch.setattr(statements, "FAULTY_SEQUENCES", 8)
     page, keep = tmp_path / "page.md", tmp_path / "rows.json"
     page.write_text(f"# Title\n\n{statements_page.HEAD}\n| --- |\n\n- old is refused: so.\n\nMore.\n")
     words = ["reproduce", "statements", "--only", "recall fnn+ssm", "--samples", "4", "--keep", str(keep)]

@@ -22,7 +22,7 @@ from compiler.errors import CompileError
 from tests.verify.checker.checkpoints import least_ballast, write
 from tests.verify.checker.evidence import jobs
 from verify.checker import files
-from verify.checker.arithmetic import columns, mamba, mass, memories, model, norms, once, states, sums
+from verify.checker.arithmetic import columns, mamba, memories, model, norms, once, states, sums, totals
 from verify.checker.check import check
 from verify.checker.formats import Rejected
 from verify.checker.meaning import circuit, items, normal_form
@@ -53,18 +53,18 @@ def _edges(**changed: bool) -> tuple:
 
 
 def _one_state() -> property:
-    """Where walks lead, if every edge began and ended at one state."""
+    """Where paths lead, if every edge began and ended at one state."""
     graph = language.Language.graph.func  # type: ignore[attr-defined]
     alike = lambda edges: tuple(replace(e, source="", target="") for e in edges)
     return property(lambda self: graph(replace(self, start="", edges=alike(self.edges))))
 
 
 def _unbent(world: object) -> list[normal_form.Meaning]:
-    return [normal_form.Meaning(world, walks=walks) for walks in (False, True)]
+    return [normal_form.Meaning(world, paths=paths) for paths in (False, True)]
 
 
-def _without_walks(world: World) -> list[normal_form.Meaning]:
-    return [normal_form.Meaning(world, bends) for bends in (False, True)]
+def _without_paths(world: World) -> list[normal_form.Meaning]:
+    return [normal_form.Meaning(world, breakpoints) for breakpoints in (False, True)]
 
 
 _ANY_MEMORY = once._memories
@@ -84,12 +84,12 @@ def _mirrored(_step: states.Step, columns: Sequence[states.Column]) -> tuple[lis
 
 NOTHING: Callable = lambda *_: None
 RULES: dict[str, tuple] = {
-    "edges: bounds along walks": (language.Language, "graph", _one_state()),
+    "edges: bounds along paths": (language.Language, "graph", _one_state()),
     "counts since: a sum less its latch is a count": (latches, "_difference_of_sums", NOTHING),
     "forms": (bounds, "_folded", lambda *_: iter(())),
-    "mass: distinct letters": _edges(distinct=False),
-    "mass: edges that are taken once": _edges(repeats=True),
-    "windows: rectified forms of letters": (mass, "_of_form", lambda *_: iter(())),
+    "totals: distinct letters": _edges(distinct=False),
+    "totals: edges that are taken once": _edges(repeats=True),
+    "windows: rectified forms of letters": (totals, "_of_form", lambda *_: iter(())),
     "writes that stop themselves": (once, "_one", NOTHING),
     "writes that stop themselves: running sums": (once, "_memories", _of_memories),
     "decay: counts that are reset": (states, "counted", _refused),
@@ -99,7 +99,7 @@ RULES: dict[str, tuple] = {
     "counts that outgrow the format": (sums, "_falling_sum", _refused),
     "other memories' columns": (states, "_direct_sum", _refused),
     "other memories' columns: columns that cancel": (states, "_without_mirrors", _mirrored),
-    "pieces": (bounds, "_MOST_BENDS", 0),
+    "pieces": (bounds, "_MOST_BREAKPOINTS", 0),
     "memories: of one operand": (model, "joined", lambda _, value: value),
     "memories: products behind gates of one root": (bounds, "_gate", NOTHING),
     "memories: queries of one integer": (memories, "_of_one_integer", lambda *_: False),
@@ -110,7 +110,7 @@ RULES: dict[str, tuple] = {
     "norms: several constants": (norms, "_MOST_BALLAST", 1),
     "two values": (normal_form.Meaning, "_gated", NOTHING),
     "edges by themselves": (circuit, "zero_at_all_edges", lambda *_: False),
-    "what walks leave": (
+    "what paths leave": (
         circuit,
         "normal_forms",
         lambda world: [normal_form.Meaning(world, b) for b in (False, True)],
@@ -120,7 +120,7 @@ RULES: dict[str, tuple] = {
     "common factors": (normal_form.Meaning, "_cancel", lambda self, terms: not terms),
     "sums that decide: dependent queries": (normal_form.Meaning, "queries", NOTHING),
     "differences: sums of differences": (normal_form, "ended", NOTHING),
-    "factors in bends": (circuit, "normal_forms", _unbent),
+    "factors in breakpoints": (circuit, "normal_forms", _unbent),
 }
 
 

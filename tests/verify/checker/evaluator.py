@@ -48,6 +48,14 @@ def _linear(rows: np.ndarray, attributes: dict, *inputs: np.ndarray) -> np.ndarr
     return sum(x @ _matrix(m).T for m, x in pairs)
 
 
+def _lookup(rows: np.ndarray, attributes: dict, x: np.ndarray) -> np.ndarray:
+    table = np.array([float(Fraction(v)) for v in attributes["table"]])
+    if attributes["symbols"]:
+        return (x @ table)[..., None]
+    inside = (x >= 0) & (x < len(table))
+    return np.where(inside, table[np.where(inside, x, 0).astype(int)], 0.0)
+
+
 def _flags(*lanes: np.ndarray) -> None:
     if not all(np.isin(x, (0, 1)).all() for x in lanes):
         raise ValueError("a flag that is not 0 or 1")
@@ -151,6 +159,7 @@ _OPERATIONS = {
     "Constant": _constant,
     "Linear": _linear,
     "Emit": _linear,
+    "Lookup": _lookup,
     "Shift": lambda rows, a, x: _shift(x, a["k"]),
     "Relu": lambda rows, a, x: np.maximum(x, 0),
     "And": _both,

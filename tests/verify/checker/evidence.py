@@ -1,14 +1,14 @@
 """The checker against changed weights and claims: python -m tests.verify.checker.evidence [count] [first] [--json]
 python -m tests.verify.checker.evidence --named lis-0-mamba-float16 …   these checkpoints only
 
-Every circuit and construction at small sizes, for both mixers and all dtypes, is one checkpoint; each gets PLANTS
-plants, and they are numbered through. Of each checkpoint
+Every circuit and construction at small sizes, for both mixers and all dtypes, is one checkpoint; each gets FAULTS
+faults, and they are numbered through. Of each checkpoint
 
 - mutants: several weights changed; what the checker accepts must run bit for bit as exact arithmetic says (`fuzz`);
-- plants: one weight changed; none that changes a score of a letter may be accepted (`plants`);
+- faults: one weight changed; none that changes a score of a letter may be accepted (`faults`);
 - claims: one value of its promise, circuit or config changed; what is accepted must still be true (`claims`).
 
-A checkpoint that is not accepted as it is gets no plants and no claims, which would say nothing: it is counted as not
+A checkpoint that is not accepted as it is gets no faults and no claims, which would say nothing: it is counted as not
 proved, and named. Exit code 1 if anything was unsound or missed.
 """
 
@@ -30,13 +30,13 @@ from constructions.registry import CONSTRUCTIONS
 from tests.circuits import CASES, Case
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.claims import claims
+from tests.verify.checker.faults import inject
 from tests.verify.checker.fuzz import fuzz
 from tests.verify.checker.learned import LEARNED
-from tests.verify.checker.plants import plant
 from verify.checker.check import check
 from verify.checker.tasks.task_matches import MATCHES
 
-PLANTS, MUTANTS, CLAIMS = 25, 5, 10  # of each checkpoint
+FAULTS, MUTANTS, CLAIMS = 25, 5, 10  # of each checkpoint
 TARGETS, DTYPES = ("mamba", "mamba2"), ("float32", "bfloat16", "float16")
 SMALL: dict[str, list[dict]] = {
     "mqar": [{"kappa": 3, "vocab": 6, "write": w} for w in ("sum", "first", "last")],
@@ -86,7 +86,7 @@ Job = tuple[str, Callable[[], Circuit], str, str]
 
 
 def jobs() -> list[Job]:
-    """Every checkpoint that there may be, in one order: what is added comes last, for plants keep their numbers."""
+    """Every checkpoint that there may be, in one order: what is added comes last, for faults keep their numbers."""
     found = [job for case in CASES if case.name not in LATER + LAST for job in _of_case(case)]
     for name, sizes in SMALL.items():
         for number, params in enumerate(sizes):
@@ -125,8 +125,8 @@ def _task(job: Job) -> dict[str, Any] | None:
     return CONSTRUCTIONS[name](**SMALL[name][int(number)], arch=target).asks() if name in MATCHES else None
 
 
-def examine(job: Job, directory: Path, plants: int) -> dict:
-    """What became of one checkpoint, its plants, mutants and claims."""
+def examine(job: Job, directory: Path, faults: int) -> dict:
+    """What became of one checkpoint, its faults, mutants and claims."""
     _, build, target, dtype = job
     name, failures = title(job), []
     rng, saved = random.Random(name), directory / name
@@ -141,12 +141,12 @@ def examine(job: Job, directory: Path, plants: int) -> dict:
     verdict = check(saved)
     found: dict = {"checkpoints": {"proved" if verdict.accepted else "not proved": 1}}
     if verdict.arithmetic is None:
-        found["mutants"], unsound = fuzz(saved, min(MUTANTS, plants), rng)
+        found["mutants"], unsound = fuzz(saved, min(MUTANTS, faults), rng)
         failures += unsound
     if verdict.accepted:
-        found["plants"], missed = plant(saved, plants, rng, command=True)
+        found["plants"], missed = inject(saved, faults, rng, command=True)
         failures += missed
-        found["claims"], believed = claims(saved, min(CLAIMS, plants), rng)
+        found["claims"], believed = claims(saved, min(CLAIMS, faults), rng)
         failures += believed
     else:
         found["not proved"] = {name: verdict.reason[:160]}
@@ -155,15 +155,15 @@ def examine(job: Job, directory: Path, plants: int) -> dict:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("count", type=int, nargs="?", default=PLANTS * len(jobs()), help="plants, of all checkpoints")
-    parser.add_argument("first", type=int, nargs="?", default=0, help="number of the first plant")
+    parser.add_argument("count", type=int, nargs="?", default=FAULTS * len(jobs()), help="faults, of all checkpoints")
+    parser.add_argument("first", type=int, nargs="?", default=0, help="number of the first fault")
     parser.add_argument("--named", nargs="+", default=(), metavar="NAME", help="these checkpoints, by name, instead")
     parser.add_argument("--json", action="store_true", help="print one object and nothing else")
     options = parser.parse_args()
     total: dict = {"failures": []}
     with tempfile.TemporaryDirectory() as root:
         for job in _chosen(options.count, options.first, options.named):
-            found = examine(job, Path(root), min(PLANTS, options.count))
+            found = examine(job, Path(root), min(FAULTS, options.count))
             add(total, found)
             if not options.json:
                 print(job[0], *job[2:], json.dumps(found), flush=True)
@@ -172,10 +172,10 @@ def main() -> int:
 
 
 def _chosen(count: int, first: int, named: Collection[str]) -> list[Job]:
-    """The checkpoints of these names, or those that hold the plants from `first` on."""
+    """The checkpoints of these names, or those that hold the faults from `first` on."""
     if named:
         return [job for job in jobs() if title(job) in named]
-    return jobs()[first // PLANTS : (first + count - 1) // PLANTS + 1]
+    return jobs()[first // FAULTS : (first + count - 1) // FAULTS + 1]
 
 
 def add(total: dict, found: dict) -> None:

@@ -1,4 +1,4 @@
-"""Small circuits of the rules that the checker learned last: counts with a reset, `and`, masses on top of masses."""
+"""Small circuits of the rules that the checker learned last: counts with a reset, `and`, totals on top of totals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LEARNED: dict[str, Callable[[], Circuit]] = {
     "and-implied": lambda: _free("and implied", latch(NUMBER * is_a, is_a & ~present(is_b))),
     "and-stored": lambda: _free("and stored", memory.write(is_b, NUMBER, when=AB).read(present(is_c))),
     "and-of-counts": lambda: _free("and of counts", (is_a.cumsum() >= 2) & (is_b.cumsum() == 1)),
-    # masses on top of masses
+    # totals on top of totals (their names stay as docs/trust.json has them)
     "mass-of-ends": lambda: _ended("mass of ends", concatenate(is_b.cumsum(), (is_b.cumsum().shift(1) >= 1).cumsum())),
     "mass-of-sums": lambda: _free("mass of sums", NUMBER.cumsum().cumsum(), 12),
     "mass-of-reads": lambda: _ended("mass of reads", latch(is_a.cumsum(), is_b).cumsum()),

@@ -1,8 +1,8 @@
 """Of how many random programs the checker proves the weights: python -m tests.verify.checker.programs [count] [first]
 
-Each is compiled for one mixer, as the language model of its first letters' scores. What is proved gets plants and
+Each is compiled for one mixer, as the language model of its first letters' scores. What is proved gets faults and
 claims, as `evidence` does for every construction; the others are named with the reason. Programs that the language
-refuses are left out, and so are those over real numbers, of which an error is proved. No plants where rules decide:
+refuses are left out, and so are those over real numbers, of which an error is proved. No faults where rules decide:
 their weight is free. Exit code 1 if anything was unsound or missed.
 """
 
@@ -20,8 +20,8 @@ from tests.fuzz.program import Program
 from tests.fuzz.run import Hang, at_most, refusal
 from tests.verify.checker.evidence import TARGETS, add, examine, title
 
-PLANTS = 4  # of each program
-SECONDS = 120  # for a program with all that is planted
+FAULTS = 4  # of each program
+SECONDS = 120  # for a program with all that is injected
 FIRST = 7_000_000
 
 
@@ -34,7 +34,7 @@ def examined(seed: int, root: Path) -> dict:
     job = (str(seed), lambda: circuit, target, "float32")
     try:
         with at_most(SECONDS):
-            return examine(job, root, 0 if program.decides else PLANTS)
+            return examine(job, root, 0 if program.decides else FAULTS)
     except Hang:
         return {"checkpoints": {"not proved": 1}, "not proved": {title(job): f"more than {SECONDS} s"}}
 

@@ -20,7 +20,7 @@ class Case:
     """A construction's circuit and claim as data, and all short sequences of its language."""
 
     def __init__(self, name: str, params: dict, length: int):
-        """Where every walk goes on, the longest sequences hold the shorter ones."""
+        """Where every path goes on, the longest sequences hold the shorter ones."""
         construction = CONSTRUCTIONS[name](**params)
         circuit = construction.circuit()
         self.circuit = json.loads(json.dumps(to_data(circuit)))

@@ -1,7 +1,7 @@
 """An attack on every bound: what the checker believes of a number holds on sequences of the language, number by number.
 
 The numbers are all roots that a proof meets, of the weights and of the circuit as written, at the least and largest
-value, among the values, and at the edges that a walk may stand on; and the scores, as the weight of rules bounds them.
+value, among the values, and at the edges that a path may stand on; and the scores, as the weight of rules bounds them.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def test_exclusive_gates_that_are_latches_count_once():
 
 
 def _of_a_count(world: World, count: Value, rng: random.Random) -> Value:
-    """Some function ≥ 0 of a count, mostly 0 and with a few bends."""
+    """Some function ≥ 0 of a count, mostly 0 and with a few breakpoints."""
     at = sorted(rng.sample(range(1, 24), 3))
     tent = [relu(world, combine([(ONE, count)], Fraction(-x))) for x in (at[0] - 1, *at, at[2] + 1)]
     return relu(world, combine([(Fraction(rng.randrange(-3, 4)), t) for t in tent], Fraction(rng.randrange(-2, 2))))

@@ -1,4 +1,4 @@
-"""Bounds at each edge of the input language (lemma of edges), against every walk spelled out."""
+"""Bounds at each edge of the input language (lemma of edges), against every path spelled out."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def language(rng: random.Random, length: int) -> Language:
     return parse({"language": {"tokens": LETTERS, "start": "start", "edges": edges}, "length": length})
 
 
-def walks(found: Language):
-    """Every walk as a list of (edge, letter)."""
+def paths(found: Language):
+    """Every path as a list of (edge, letter)."""
     pending = [(found.start, [])]
-    for state, walk in pending:  # grows while it is read
-        if walk:
-            yield walk
-        if len(walk) < found.length:
+    for state, path in pending:  # grows while it is read
+        if path:
+            yield path
+        if len(path) < found.length:
             for number, edge in enumerate(found.edges):
                 if edge.source == state:
-                    pending += [(edge.target, [*walk, (number, int(a))]) for a in np.flatnonzero(edge.letters)]
+                    pending += [(edge.target, [*path, (number, int(a))]) for a in np.flatnonzero(edge.letters)]
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_bounds_hold_on_every_walk_and_sums_are_reached(seed):
+def test_bounds_hold_on_every_path_and_sums_are_reached(seed):
     rng = random.Random(seed)
     found = language(rng, 5)
     world = World(found, FORMATS["float32"])
@@ -67,10 +67,10 @@ def test_bounds_hold_on_every_walk_and_sums_are_reached(seed):
     bounds = {name: along(world, value) for name, value in values.items()}
     driven = values["step"]  # what is written with it, by a letter that stands one or two positions before
     columns = [later(world, of_letters(np.array(stored, float)), k) for k in (0, 1, 2)]
-    masses = [most_held(world, column, driven) for column in columns]
+    totals = [most_held(world, column, driven) for column in columns]
     largest = 0
-    for walk in walks(found):
-        letters = [a for _, a in walk]
+    for path in paths(found):
+        letters = [a for _, a in path]
         written = [a for a in letters if flag[a]]
         here = {
             "step": step[letters[-1]],
@@ -79,17 +79,17 @@ def test_bounds_hold_on_every_walk_and_sums_are_reached(seed):
             "latch": stored[written[-1]] if written else 0,
         }
         largest = max(largest, here["sum"])
-        for k, bound in enumerate(masses):
-            assert sum(stored[a] * step[b] for a, b in zip(letters, letters[k:], strict=False)) <= bound, (k, walk)
+        for k, bound in enumerate(totals):
+            assert sum(stored[a] * step[b] for a, b in zip(letters, letters[k:], strict=False)) <= bound, (k, path)
         for name, value in here.items():
-            low, high = bounds[name][:, walk[-1][0]]
-            assert low <= value <= high, (name, walk)
+            low, high = bounds[name][:, path[-1][0]]
+            assert low <= value <= high, (name, path)
     assert found.graph.added(np.full((2, len(found.edges)), 2.0**51)) is None  # float64 might round
     assert values["sum"].zero or bounds["sum"][1].max() >= largest
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_columns_that_flags_close_hold_what_walks_leave(seed):
+def test_columns_that_flags_close_hold_what_paths_leave(seed):
     """A letter counts for a column only where, as many steps later, the column can be more than 0 on some edge."""
     rng = random.Random(seed)
     found = language(rng, 5)
@@ -98,12 +98,12 @@ def test_columns_that_flags_close_hold_what_walks_leave(seed):
     closed = latch(world, constant(1), of_letters(np.array([rng.randrange(2) for _ in range(LETTERS)], float)))
     open_ = lambda v: relu(world, combine([(Fraction(1), v), (Fraction(-4), closed)]))
     columns, drive = [open_(later(world, table(), k)) for k in (0, 1, 2)], rng.choice([open_(table()), table()])
-    masses = [most_held(world, column, drive) for column in columns if not drive.constant]
-    for walk in walks(found):
-        sequence, length = Sequence(world, [a for _, a in walk]), len(walk)
-        for k, bound in enumerate(masses):
+    totals = [most_held(world, column, drive) for column in columns if not drive.constant]
+    for path in paths(found):
+        sequence, length = Sequence(world, [a for _, a in path]), len(path)
+        for k, bound in enumerate(totals):
             held = sum(sequence.value(columns[k], t) * sequence.value(drive, t) for t in range(1, length + 1))
-            assert held <= bound, (k, walk)
+            assert held <= bound, (k, path)
 
 
 def test_a_key_that_no_value_can_follow_writes_nothing(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.checkpoints import write
-from tests.verify.checker.plants import plant
+from tests.verify.checker.faults import inject
 from tests.verify.checker.values import Sequence
 from verify.checker.arithmetic.memories import memory
 from verify.checker.arithmetic.running import counted, running_sum
@@ -69,7 +69,7 @@ def _vanishes(world: World, value: Value) -> bool:
 
 
 @pytest.mark.parametrize("length, edges", [(2, 2), (3, 3)])
-def test_edges_that_no_walk_reaches_in_time_say_nothing(length: int, edges: int):
+def test_edges_that_no_path_reaches_in_time_say_nothing(length: int, edges: int):
     """One letter a, and no more: the sum of them is 1 throughout, unless the last edge can be taken."""
     found = _language([_edge("start", "p", [0]), _edge("p", "q", [1]), _edge("q", "q", [0])], length)
     assert len(found.edges) == edges
@@ -109,16 +109,16 @@ def _memories(world: World, queries: list[list[int]]) -> list[Value]:
     return [memory(world, value, some, "a memory") for some in columns]
 
 
-@pytest.mark.parametrize("bends", [False, True])
+@pytest.mark.parametrize("breakpoints", [False, True])
 @pytest.mark.parametrize("number, equal", [(1, True), (2, False)])
-def test_a_memory_that_is_a_factor_is_the_sum_of_its_columns(bends: bool, number: int, equal: bool):
+def test_a_memory_that_is_a_factor_is_the_sum_of_its_columns(breakpoints: bool, number: int, equal: bool):
     world = _world()
     (whole,) = _memories(world, [[1, 3]])
     parts = [m for n in ([number], [0, 3]) for m in _memories(world, [n])]
     first = parts[0], combine([(ONE, parts[1]), (-ONE, _memories(world, [[0]])[0])])
     other = running_sum(world, relu(world, combine([(ONE, whole)], -ONE)), "a sum")
     left = combine([(ONE, product(world, other, whole)), *((-ONE, product(world, other, part)) for part in first)])
-    assert Meaning(world, bends).zero(left) == _vanishes(world, left) == equal
+    assert Meaning(world, breakpoints).zero(left) == _vanishes(world, left) == equal
 
 
 SMALL = [
@@ -129,13 +129,13 @@ SMALL = [
 ]
 
 
-@pytest.mark.parametrize("name, parameters, groups, plants", SMALL)
+@pytest.mark.parametrize("name, parameters, groups, faults", SMALL)
 def test_proves_small_tables_and_no_changed_weight(
-    name: str, parameters: dict, groups: int, plants: int, tmp_path: Path
+    name: str, parameters: dict, groups: int, faults: int, tmp_path: Path
 ):
     target = parameters["arch"]
     options = {"n_groups": groups} if groups > 1 else {}
     directory = write(tmp_path / "c", CONSTRUCTIONS[name](**parameters).circuit(), target, **options)
     assert check(directory).weights is None
-    tally, wrong = plant(directory, plants, random.Random(1))
-    assert tally["rejected"] == plants and not wrong
+    tally, wrong = inject(directory, faults, random.Random(1))
+    assert tally["rejected"] == faults and not wrong

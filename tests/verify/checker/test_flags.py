@@ -1,4 +1,4 @@
-"""What flags and edges leave of values: the same on every walk of a small language, and nothing where they may not."""
+"""What flags and edges leave of values: the same on every path of a small language, and nothing where they may not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.audit import without
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.evidence import jobs, title
-from tests.verify.checker.plants import plant
+from tests.verify.checker.faults import inject
 from tests.verify.checker.values import Sequence
 from verify.checker.arithmetic.memories import memory
 from verify.checker.arithmetic.running import running_sum
@@ -59,17 +59,17 @@ def _numbers(world: World) -> tuple[Value, Value, Value]:
 
 
 def _same(world: World, a: Value, b: Value) -> bool:
-    """Whether two values are equal at every position of every walk."""
+    """Whether two values are equal at every position of every path."""
     on = [Sequence(world, word) for word in WORDS]
     return all(s.value(a, t) == s.value(b, t) for s in on for t in range(1, len(s.letters) + 1))
 
 
 def _bent(world: World, x: Value, rng: random.Random) -> Value:
-    """A random function of x with two bends."""
-    bends = [
+    """A random function of x with two breakpoints."""
+    breakpoints = [
         (Fraction(rng.randint(-2, 2)), relu(world, combine([(ONE, x)], Fraction(rng.randint(-6, 2))))) for _ in "12"
     ]
-    return combine([(Fraction(rng.randint(-1, 1)), x), *bends], Fraction(rng.randint(-1, 1)))
+    return combine([(Fraction(rng.randint(-1, 1)), x), *breakpoints], Fraction(rng.randint(-1, 1)))
 
 
 def test_bounds_where_a_flag_is_on_hold_there_and_nowhere_else():
@@ -85,32 +85,32 @@ def test_bounds_where_a_flag_is_on_hold_there_and_nowhere_else():
             assert lo <= s.value(x, t) <= hi
 
 
-@pytest.mark.parametrize("bend, walks, fires", [(0, True, True), (0, False, False), (-2, True, False)])
-def test_a_switched_sum_is_a_product_where_walks_leave_no_bend(bend, walks, fires):
-    """Before the bar b − a is from −3 to −1: a bend at 0 does not count there, and one at −2 does."""
+@pytest.mark.parametrize("at, paths, fires", [(0, True, True), (0, False, False), (-2, True, False)])
+def test_a_switched_sum_is_a_product_where_paths_leave_no_breakpoint(at, paths, fires):
+    """Before the bar b − a is from −3 to −1: a breakpoint at 0 does not count there, and one at −2 does."""
     world = _world()
     a, b, seen = _numbers(world)
     x, part = combine([(ONE, b), (-ONE, a)]), combine([(Fraction(8), seen)])
-    _, form = single(world, combine([(ONE, x), (ONE, part)], Fraction(-bend)))
+    _, form = single(world, combine([(ONE, x), (ONE, part)], Fraction(-at)))
     assert isinstance(form, Ramp)
-    ramp = Ramp(range(-20, 21), [Fraction(max(y - bend, 0)) for y in range(-20, 21)])
-    found = switched(world, part, x, ramp, walks)
+    ramp = Ramp(range(-20, 21), [Fraction(max(y - at, 0)) for y in range(-20, 21)])
+    found = switched(world, part, x, ramp, paths)
     assert (found is not None) == fires
     if found is not None:
-        assert _same(world, found, relu(world, combine([(ONE, x), (ONE, part)], Fraction(-bend))))
+        assert _same(world, found, relu(world, combine([(ONE, x), (ONE, part)], Fraction(-at))))
 
 
-@pytest.mark.parametrize("bend, walks, fires", [(1, True, True), (1, False, False), (-4, True, False)])
-def test_a_window_of_several_values_is_taken_apart_where_one_leaves_no_bend(bend, walks, fires):
-    """v − a, where v is 0, 2 or 7 by the letter, and a at most 3: a bend at 1 does not count where v is 0."""
+@pytest.mark.parametrize("at, paths, fires", [(1, True, True), (1, False, False), (-4, True, False)])
+def test_a_window_of_several_values_is_taken_apart_where_one_leaves_no_bend(at, paths, fires):
+    """v − a, where v is 0, 2 or 7 by the letter, and a at most 3: a breakpoint at 1 does not count where v is 0."""
     world = _world()
     a, _, _ = _numbers(world)
     part, falling = of_letters(np.array([2.0, 0.0, 7.0])), combine([(-ONE, a)])
-    ramp = Ramp(range(-20, 21), [Fraction(max(y - bend, 0)) for y in range(-20, 21)])
-    found = switched(world, part, falling, ramp, walks)
+    ramp = Ramp(range(-20, 21), [Fraction(max(y - at, 0)) for y in range(-20, 21)])
+    found = switched(world, part, falling, ramp, paths)
     assert (found is not None) == fires
     if found is not None:
-        assert _same(world, found, relu(world, combine([(ONE, part), (ONE, falling)], Fraction(-bend))))
+        assert _same(world, found, relu(world, combine([(ONE, part), (ONE, falling)], Fraction(-at))))
         assert all(world.roots[n].kind in ("product", "form") for n, _ in found.ramps)
 
 
@@ -154,7 +154,7 @@ def test_what_a_flag_multiplies_is_one_part_of_the_sum():
 
 
 @pytest.mark.parametrize("name", ["lis-0-mamba-float16", "max-subarray-0-mamba-float16"])
-def test_proves_what_needs_the_walks(name, tmp_path):
+def test_proves_what_needs_the_paths(name, tmp_path):
     job = next(job for job in jobs() if title(job) == name)
     directory = write(tmp_path / "c", job[1](), *job[2:])
     assert check(directory).accepted
@@ -182,7 +182,7 @@ def _some_value(world: World, rng: random.Random) -> Value:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_value_at_some_edges_is_the_value_where_walks_take_them(seed):
+def test_a_value_at_some_edges_is_the_value_where_paths_take_them(seed):
     world, rng = _world(), random.Random(seed)
     value, simpler = _some_value(world, rng), 0
     for _ in range(4):
@@ -210,7 +210,7 @@ def test_what_is_0_at_all_edges_is_0_and_nothing_else(most, equal):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_no_value_that_some_walk_shows_is_0_at_all_edges(seed):
+def test_no_value_that_some_path_shows_is_0_at_all_edges(seed):
     world, rng = _world(), random.Random(seed)
     one, other = _some_value(world, rng), _some_value(world, random.Random(seed % 3))
     live = np.array([rng.random() < 0.5 for _ in world.language.edges])
@@ -225,5 +225,5 @@ def test_proves_an_edit_distance_edge_by_edge_and_no_changed_weight(tmp_path):
     assert check(directory).weights is None
     with without("edges by themselves"):
         assert check(directory).meaning
-    tally, wrong = plant(directory, 2, random.Random(1))
+    tally, wrong = inject(directory, 2, random.Random(1))
     assert tally["rejected"] == 2 and not wrong

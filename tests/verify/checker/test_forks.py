@@ -8,9 +8,9 @@ from safetensors.numpy import load_file, save_file
 
 from tests.circuits import CASES
 from tests.verify.checker.checkpoints import write
+from tests.verify.checker.faults import Scores, commanded, inject
 from tests.verify.checker.forks import judged
 from tests.verify.checker.fuzz import mutated
-from tests.verify.checker.plants import Scores, commanded, plant
 from verify.checker.check import check, prove
 from verify.checker.formats import Rejected
 
@@ -55,14 +55,14 @@ def test_the_command_is_asked_about_the_change(tmp_path):
 
 def test_what_changes_no_score_is_not_asked(tmp_path, monkeypatch):
     """And what changes one is: where the checker accepts everything, each is missed."""
-    import tests.verify.checker.plants as plants
+    import tests.verify.checker.faults as faults
 
     directory = write(tmp_path / "c", next(c for c in CASES if c.name == "mqar_sum").build(), "mamba")
     config, circuit, promise, tensors = _files(directory)
     accepted = check(directory)
-    monkeypatch.setattr(plants, "judged", lambda config, tensors, promise, changes, judge: [accepted] * len(changes))
-    tally, wrong = plant(directory, 15, random.Random(5), command=True)
-    assert tally["missed"] == 15 and tally[plants.UNCHANGED] and not tally["rejected"]
+    monkeypatch.setattr(faults, "judged", lambda config, tensors, promise, changes, judge: [accepted] * len(changes))
+    tally, wrong = inject(directory, 15, random.Random(5), command=True)
+    assert tally["missed"] == 15 and tally[faults.UNCHANGED] and not tally["rejected"]
     assert len(wrong) == tally["missed"] + 1 and "the command says something else" in wrong[-1]
     scores = Scores(config, promise, tensors, 8, random.Random(5))
     assert not scores.changed(dict(tensors))

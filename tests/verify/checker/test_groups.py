@@ -13,7 +13,7 @@ import pytest
 from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.audit import without
 from tests.verify.checker.checkpoints import write
-from tests.verify.checker.plants import plant
+from tests.verify.checker.faults import inject
 from tests.verify.checker.values import Sequence
 from verify.checker.arithmetic.memories import joined, memory
 from verify.checker.arithmetic.running import counted, running_sum
@@ -33,8 +33,8 @@ def _letter(i: int) -> Value:
     return of_letters(np.eye(LETTERS)[i])
 
 
-@pytest.mark.parametrize("bends", [False, True])
-def test_sums_behind_gates_are_the_columns_of_a_memory_and_no_others(bends):
+@pytest.mark.parametrize("breakpoints", [False, True])
+def test_sums_behind_gates_are_the_columns_of_a_memory_and_no_others(breakpoints):
     """Two columns of a memory, read at a count of 1 and of 2 behind letters, beside sums behind gates, in any order."""
     world = World(Language(LETTERS, "q", (Edge("q", "q", np.ones(LETTERS, dtype=bool), False, True),), LENGTH), EXACT)
     count = counted(world, _letter(0), _letter(2), "a count")
@@ -51,7 +51,7 @@ def test_sums_behind_gates_are_the_columns_of_a_memory_and_no_others(bends):
             apart = [product(world, sums[order[i]], gates[i]) for i in (0, 1)]
             left = combine([(-ONE, held), *((Fraction(w), x) for w, x in zip(weights, apart, strict=True))])
             same = all(Sequence(world, word).value(left, t) == 0 for word in words for t in range(1, LENGTH + 1))
-            assert Meaning(world, bends).zero(left) == same
+            assert Meaning(world, breakpoints).zero(left) == same
             equal += same
     assert equal == 1
 
@@ -81,16 +81,16 @@ IN_GROUPS = [
 ]
 
 
-@pytest.mark.parametrize("name, parameters, plants", IN_GROUPS)
+@pytest.mark.parametrize("name, parameters, faults", IN_GROUPS)
 def test_proves_what_two_groups_bound_together_and_no_changed_weight(
-    name: str, parameters: dict, plants: int, tmp_path: Path
+    name: str, parameters: dict, faults: int, tmp_path: Path
 ):
     """Memories of one operand are one memory, and a running sum of a product is bounded as a memory of one column."""
     circuit = CONSTRUCTIONS[name](**parameters, arch="mamba2").circuit()
     directory = write(tmp_path / "c", circuit, "mamba2", n_groups=2)
     assert check(directory).weights is None
-    tally, wrong = plant(directory, plants, random.Random(name))
-    assert tally["rejected"] == plants and not wrong
+    tally, wrong = inject(directory, faults, random.Random(name))
+    assert tally["rejected"] == faults and not wrong
 
 
 def test_lis_in_two_groups_needs_one_memory(tmp_path: Path):
@@ -106,5 +106,5 @@ def test_proves_a_memory_in_groups_and_no_changed_weight(groups, tmp_path):
     circuit = CONSTRUCTIONS["selective-copy"](n=2, vocab=2, length=5, arch="mamba2").circuit()
     directory = write(tmp_path / "c", circuit, "mamba2", n_groups=groups)
     assert check(directory).weights is None
-    tally, wrong = plant(directory, 12, random.Random(groups))
+    tally, wrong = inject(directory, 12, random.Random(groups))
     assert tally["rejected"] == 12 and not wrong

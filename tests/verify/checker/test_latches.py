@@ -78,7 +78,7 @@ def test_every_length_is_null_and_no_bound_holds_it() -> None:
     edges = [{"from": "any", "to": "any", "tokens": [[0, 1]], "distinct": False}]
     language = parse({"language": {"tokens": 2, "start": "any", "edges": edges}, "length": None})
     assert language.length == EVERY_LENGTH
-    assert language.mass(np.array([0.0, 2.0**-149])) > Fraction(2) ** 300  # what counts is refused by every format
+    assert language.total(np.array([0.0, 2.0**-149])) > Fraction(2) ** 300  # what counts is refused by every format
 
 
 def test_a_checkpoint_is_proved_for_every_length_and_one_that_counts_is_not(tmp_path) -> None:

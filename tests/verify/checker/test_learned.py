@@ -1,12 +1,12 @@
-"""Of each rule that the checker learned last some checkpoint is proved, on both mixers, and no plant is missed."""
+"""Of each rule that the checker learned last some checkpoint is proved, on both mixers, and no fault is missed."""
 
 import random
 
 import pytest
 
 from tests.verify.checker.checkpoints import write
+from tests.verify.checker.faults import inject
 from tests.verify.checker.learned import LEARNED
-from tests.verify.checker.plants import plant
 from verify.checker.check import check
 
 
@@ -22,6 +22,6 @@ from verify.checker.check import check
 def test_no_wrong_weight_is_accepted(name, target, tmp_path):
     directory = write(tmp_path / "c", LEARNED[name](), target)
     assert check(directory).accepted
-    tally, wrong = plant(directory, 12, random.Random(name), sequences=6)
+    tally, wrong = inject(directory, 12, random.Random(name), sequences=6)
     assert not wrong, wrong[0]
     assert tally["rejected"]

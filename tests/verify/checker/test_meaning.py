@@ -20,7 +20,7 @@ from constructions.registry import CONSTRUCTIONS
 from tests.circuits import CASES, counters, over_abc
 from tests.circuits.memories import K4
 from tests.verify.checker.checkpoints import write
-from tests.verify.checker.plants import plant
+from tests.verify.checker.faults import inject
 from verify.checker.check import check
 from verify.checker.meaning.relations import relations
 
@@ -43,13 +43,13 @@ CONSTRUCTED = [
     ("phonebook", {}),
     ("selective-copy", {}),
     ("coin-change", {}),
-    ("mqar", {"kappa": 3, "vocab": 6, "arch": "s4d"}),  # drives that are never positive have a mass too
+    ("mqar", {"kappa": 3, "vocab": 6, "arch": "s4d"}),  # drives that are never positive have a total too
     ("lis", {"length": 4, "values": 3}),
     ("copy", {"n": 3, "vocab": 2, "arch": "mamba2"}),  # a sum less what it was at a flag is a count since
     ("selective-copy", {"n": 2, "vocab": 2, "length": 6, "arch": "mamba2"}),
     ("coin-change", {"amount": 6, "arch": "mamba2"}),
     ("edit-distance", {"length": 3, "distinct_letters": 2}),
-    ("fibonacci", {"modulus": 3, "length": 5}),  # an `and` that walks make linear
+    ("fibonacci", {"modulus": 3, "length": 5}),  # an `and` that paths make linear
     ("max-subarray", {"length": 2, "values": 2, "arch": "mamba2"}),  # the weight of rules, beside a largest of two
     ("knapsack", {"items": 2, "capacity": 3, "values": 2, "arch": "mamba2"}),  # a count since, one position back
     ("lcs", {"length": 2, "distinct_letters": 2}),  # gates that are functions of one integer
@@ -102,7 +102,7 @@ def test_a_condition_that_nothing_implies_is_kept(tmp_path):
 
 @pytest.mark.parametrize("target", ["mamba", "mamba2"])
 def test_another_product_is_not_taken_for_it(target, tmp_path):
-    """(a − b)²(b − 1) has 50 bends, put together from those of two factors; with another number it is another."""
+    """(a − b)²(b − 1) has 50 breakpoints, put together from those of two factors; with another number it is another."""
     a, b = counters
     directory = write(tmp_path / "here", over_abc("product", (a - b) ** 2 * (b - 1)), target)
     for other in (
@@ -229,7 +229,7 @@ def test_a_circuit_that_is_none_is_refused(text, tmp_path):
 @pytest.mark.parametrize("name", ["mqar_sum", "first_rule_that_holds"])
 def test_no_plant_that_changes_a_logit_is_accepted(name, tmp_path):
     case = next(c for c in CASES if c.name == name)
-    tally, missed = plant(write(tmp_path / "c", case.build(), "mamba"), 20, random.Random(3), sequences=12)
+    tally, missed = inject(write(tmp_path / "c", case.build(), "mamba"), 20, random.Random(3), sequences=12)
     assert not missed, missed[0]
     assert tally["rejected"] == 20
 

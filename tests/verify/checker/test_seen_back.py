@@ -1,4 +1,4 @@
-"""What stood some positions back: level, bends and what it is before the start are told apart and put together."""
+"""What stood some positions back: its level, breakpoints and start are told apart and put together."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def test_a_level_that_is_seen_as_far_back_makes_no_new_root(k, level):
         assert sequence.value(clipped, t) == max(there + Fraction(1, 2), 0)
 
 
-@pytest.mark.parametrize("bends", [False, True])
+@pytest.mark.parametrize("breakpoints", [False, True])
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("times", [False, True])
-def test_equal_functions_seen_back_are_equal_and_others_are_not(k, bends, times):
+def test_equal_functions_seen_back_are_equal_and_others_are_not(k, breakpoints, times):
     """[n ≥ 3] by rising ramps is 1 − [n < 3] by falling ones, where something stands there; before, both are 0.
 
     n is put together in two ways, so that the ramps are of two roots, of which one is n and one −n.
@@ -79,7 +79,7 @@ def test_equal_functions_seen_back_are_equal_and_others_are_not(k, bends, times)
     count = _count(world)
     held.append(latch(world, relu(world, pair), flag))
     n, again = (combine([(ONE, h), (-ONE, count)]) for h in held)
-    meaning = Meaning(world, bends)
+    meaning = Meaning(world, breakpoints)
     rising = [(ONE, back(world, _ramp(world, n, 1, -2), k)), (-ONE, back(world, _ramp(world, n, 1, -3), k))]
     falling = [(-ONE, back(world, _ramp(world, again, -1, 3), k)), (ONE, back(world, _ramp(world, again, -1, 2), k))]
     one = back(world, constant(1), k)

@@ -10,7 +10,7 @@ import numpy as np
 
 from constructions.selectivity.mqar import MQAR
 from tests.verify.checker.checkpoints import write
-from tests.verify.checker.plants import plant
+from tests.verify.checker.faults import inject
 from tests.verify.checker.values import Sequence
 from verify.checker.arithmetic import once
 from verify.checker.arithmetic.memories import memory
@@ -72,5 +72,5 @@ def test_first_writes_of_s4d_are_proved_and_no_changed_weight_is_believed(tmp_pa
     """Its writes fall with what the sums hold; the sums are read behind gates."""
     directory = write(tmp_path / "c", MQAR(kappa=3, vocab=6, write="first", arch="s4d").circuit(), "s4d")
     assert check(directory).accepted
-    tally, wrong = plant(directory, 12, random.Random(0))
+    tally, wrong = inject(directory, 12, random.Random(0))
     assert tally["rejected"] == 12 and not wrong

@@ -14,7 +14,7 @@ import compiler
 from constructions.copy_dp.copy import Copy
 from constructions.selectivity.mqar import MQAR
 from tests.verify.checker.audit import without
-from tests.verify.checker.plants import plant
+from tests.verify.checker.faults import inject
 from tests.verify.checker.values import Sequence
 from verify.checker.arithmetic.columns import most_held
 from verify.checker.arithmetic.running import running_sum
@@ -54,7 +54,7 @@ def test_digits_of_more_columns_than_are_taken_apart_are_proved(tmp_path: Path):
 
 
 def test_no_wrong_weight_is_accepted(tmp_path: Path):
-    tally, missed = plant(_saved(tmp_path / "c", "mamba"), 20, random.Random(0))
+    tally, missed = inject(_saved(tmp_path / "c", "mamba"), 20, random.Random(0))
     assert tally["rejected"] == 20 and missed == []
 
 
@@ -63,7 +63,7 @@ def test_first_writes_in_two_digits_are_proved(arch: str, tmp_path: Path):
     """They fall with memories behind gates, and what is stored is a bent sum with a window of many values."""
     MQAR(kappa=4, vocab=4, write="first", max_d_state=2, arch=arch).compiled().save(tmp_path / "c")
     assert check(tmp_path / "c").accepted
-    tally, missed = plant(tmp_path / "c", 8, random.Random(2))
+    tally, missed = inject(tmp_path / "c", 8, random.Random(2))
     assert tally["rejected"] == 8 and not missed
 
 
@@ -72,7 +72,7 @@ def test_places_in_two_digits_are_proved(form: str, arch: str, tmp_path: Path):
     """The low digit of a place is a function of the count, and so is the high one, on which a condition waits."""
     Copy(form=form, n=5, vocab=2, max_d_state=3, arch=arch).compiled().save(tmp_path / "c")
     assert check(tmp_path / "c").accepted
-    tally, missed = plant(tmp_path / "c", 12, random.Random(1))
+    tally, missed = inject(tmp_path / "c", 12, random.Random(1))
     assert tally["rejected"] == 12 and not missed
 
 
@@ -84,8 +84,8 @@ def _counted(letter: int) -> tuple[World, list[Value]]:
     return world, [combine([(ONE, a), (Fraction(-2), b), (ONE, c)]) for a, b, c in zip(ramps, ramps[1:], ramps[2:])]
 
 
-@pytest.mark.parametrize("bends", [False, True])
-def test_functions_of_one_count_are_multiplied_and_no_others(bends: bool):
+@pytest.mark.parametrize("breakpoints", [False, True])
+def test_functions_of_one_count_are_multiplied_and_no_others(breakpoints: bool):
     """What is stored where a low and a high digit hold is what is stored at the one number that has both."""
     world, at = _counted(0)
     other = relu(world, combine([(ONE, of_letters(np.array([2.0, 1.0]))), (ONE, running_sum(world, at[2], "a sum"))]))
@@ -96,7 +96,7 @@ def test_functions_of_one_count_are_multiplied_and_no_others(bends: bool):
         stored = [running_sum(world, x, "a sum") for x in (both, product(world, other, at[n]))]
         left = combine([(ONE, stored[0]), (-ONE, stored[1])])
         same = all(Sequence(world, list(word)).value(left, LENGTH) == 0 for word in WORDS)
-        assert Meaning(world, bends).zero(left) == same
+        assert Meaning(world, breakpoints).zero(left) == same
         equal += same
     assert equal == 1
 

@@ -85,14 +85,14 @@ def test_an_operation_without_a_rule_is_named_with_its_place(name: str | None, t
     "construction, params, states, beside",
     [
         ("mqar", {"kappa": 2, "vocab": 2}, False, ""),
-        ("copy", {"form": "string", "n": 2, "vocab": 2}, True, " among walks"),
+        ("copy", {"form": "string", "n": 2, "vocab": 2}, True, " among paths"),
         ("unique-induction", {"vocab": 3, "length": 4}, True, " among matches"),
     ],
 )
 def test_answers_that_rest_on_such_an_operation_say_so(
     construction: str, params: dict, states: bool, beside: str
 ) -> None:
-    """By rules of values, by walks and by matches: a state of the circuit, or what a state is told."""
+    """By rules of values, by paths and by matches: a state of the circuit, or what a state is told."""
     made = CONSTRUCTIONS[construction](**params)
     data = json.loads(json.dumps(to_data(made.circuit())))
     held = max(data["streams"], key=lambda s: s["operation"] in ("MemoryRead", "Latch") if states else not s["inputs"])

@@ -9,8 +9,8 @@ from math import prod
 
 import numpy as np
 
-from verify.checker.arithmetic.mass import mass, over_edges, zero_where
 from verify.checker.arithmetic.once import written
+from verify.checker.arithmetic.totals import over_edges, over_time, zero_where
 from verify.checker.values.bounds import along, bounds, corners, given, largest
 from verify.checker.values.values import ZERO, Root, Value, World, combine, constant, kept
 
@@ -21,7 +21,7 @@ def most_held(world: World, b: Value, x: Value) -> Fraction:
     """A bound on what a column b holds, Σ_t |b(t) · x(t)|; what is written may stop itself (lemma of writes that
     stop themselves).
     """
-    found = [mass(world, b) * largest(world, x), largest(world, b) * mass(world, x)]
+    found = [over_time(world, b) * largest(world, x), largest(world, b) * over_time(world, x)]
     found.append(over_edges(world, corners(along(world, b), along(world, x))))
     return min([*found, *(bound for bound in (_by_count(world, b, x), written(world, x, b)) if bound is not None)])
 

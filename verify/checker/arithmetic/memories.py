@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 
 from verify.checker.arithmetic.columns import most_held
-from verify.checker.arithmetic.mass import majorants, mass
 from verify.checker.arithmetic.running import running_sum
 from verify.checker.arithmetic.sums import representable
+from verify.checker.arithmetic.totals import majorants, over_time
 from verify.checker.formats import exponent
 from verify.checker.values.bent import product
 from verify.checker.values.bounds import bounds, largest, latched, tight, upright
@@ -22,7 +22,7 @@ Columns = tuple[tuple[Value, Value], ...]  # B and C of each
 
 
 def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what: str | None) -> Value:
-    """Σ_n C_n(t) Σ_{s ≤ t} B_n(s) drive(s): every column bounded by its mass, the read by its worst letters
+    """Σ_n C_n(t) Σ_{s ≤ t} B_n(s) drive(s): every column bounded by its total, the read by its worst letters
     (lemma of memories). what: where it is computed, and must be exact; None where it is another way to say what is.
     """
     if drive.constant and not drive.const:
@@ -154,7 +154,7 @@ def _read_together(world: World, drive: Value, writes: list[Value], queries: lis
     few = len(writes) <= _MOST_TOGETHER
     sizes = [_size(world, b) if few else constant(largest(world, b)) for b in writes]
     together = tight(world, combine([(Fraction(1), b) for b in sizes]))[1]
-    return max(largest(world, c) for c in queries) * together * mass(world, drive)
+    return max(largest(world, c) for c in queries) * together * over_time(world, drive)
 
 
 def _size(world: World, value: Value) -> Value:
@@ -164,7 +164,7 @@ def _size(world: World, value: Value) -> Value:
 
 
 def _of_one_integer(world: World, query: Value) -> bool:
-    """Whether a query is a function of one integer, of one sign, that letters do not bend directly."""
+    """Whether a query is a function of one integer, of one sign, not rectified from letters directly."""
     if len(query.terms) > 1 or not query.ramps or bounds(world, query)[0] < 0 < bounds(world, query)[1]:
         return False
     root = world.roots[next(iter(query.ramps))[0]]

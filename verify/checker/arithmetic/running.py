@@ -8,8 +8,8 @@ from itertools import permutations
 import numpy as np
 
 from verify.checker.arithmetic.columns import most_held
-from verify.checker.arithmetic.mass import mass
 from verify.checker.arithmetic.sums import check_range, representable
+from verify.checker.arithmetic.totals import over_time
 from verify.checker.formats import Rejected
 from verify.checker.values.bounds import along, bounds, upright
 from verify.checker.values.latches import since
@@ -23,7 +23,7 @@ from verify.checker.values.values import (
 
 
 def running_sum(world: World, drive: Value, what: str) -> Value:
-    """Σ over the past (lemma of running sums): bounded by the mass. A count (increments 0 and 1 unit) may outgrow the
+    """Σ over the past (lemma of running sums): bounded by the total. A count (increments 0 and 1 unit) may outgrow the
     format: then it is known up to the format's integers, and at most 9/8 of the truth beyond (by the order of a scan,
     trusted base).
     """
@@ -50,7 +50,7 @@ def running_sum(world: World, drive: Value, what: str) -> Value:
 
 def _added_up(world: World, drive: Value) -> Fraction:
     """A bound on Σ_t |drive(t)|, which may stop itself."""
-    found = [mass(world, drive)]
+    found = [over_time(world, drive)]
     scale, root = multiple(world, drive)
     if root is not None and root.kind == "product":
         for x, b in permutations(root.parts[1:]):
@@ -66,10 +66,10 @@ def _summed(world: World, shape: Value, exact: int | None) -> Along | None:
 
 
 def counted(world: World, drive: Value, reset: Value, what: str) -> Value:
-    """What was driven since the last reset, where that is 1: at most the mass of it. Elsewhere it is less than 1."""
+    """What was driven since the last reset, where that is 1: at most the total of it. Elsewhere it is less than 1."""
     scale, shape = upright(world, drive)
     unit = Fraction(2) ** shape.unit
-    top, here = int(mass(world, shape) / unit), since(world, shape, reset)
+    top, here = int(over_time(world, shape) / unit), since(world, shape, reset)
     if here is not None:
         top = min(top, int(np.abs(here).max()))
     representable(world, unit * abs(scale) * top, drive.unit, f"{what}: its count")

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from verify.checker.arithmetic.mass import zero_where
 from verify.checker.arithmetic.memories import memory, read_bound
 from verify.checker.arithmetic.running import counted, running_sum
 from verify.checker.arithmetic.sums import check_range, exact_product, exact_sum, representable
+from verify.checker.arithmetic.totals import zero_where
 from verify.checker.formats import ERASED, KEPT, ON, Rejected
 from verify.checker.values.bent import product
 from verify.checker.values.bounds import bounds, largest, values_of

@@ -28,7 +28,7 @@ def zero_at_all_edges(world: World, value: Value, zero: Callable[[Value], bool])
 
 @kept
 def at_edges(world: World, value: Value, live: tuple[bool, ...]) -> Value:
-    """A value that is this one at every position where a walk takes an edge of `live`; elsewhere it may be another."""
+    """A value that is this one at every position where a path takes an edge of `live`; elsewhere it may be another."""
     parts = [(ONE, _component(world, key, c, np.array(live))) for key, c in value.terms.items()]
     return combine(parts, value.const)
 

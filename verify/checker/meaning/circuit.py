@@ -23,12 +23,12 @@ FEW_LETTERS = 64
 class Reader(Conditions):
     """The streams of a circuit as lanes of values.
 
-    walks: whether what walks leave counts as well: edges by themselves, and normal forms made for it.
+    paths: whether what paths leave counts as well: edges by themselves, and normal forms made for it.
     """
 
-    def __init__(self, world: World, data: dict, bend: bool = True, walks: bool = True):
-        super().__init__(world, bend)
-        self.data, self.walks = data, walks
+    def __init__(self, world: World, data: dict, bent: bool = True, paths: bool = True):
+        super().__init__(world, bent)
+        self.data, self.paths = data, paths
         self._forms = _forms_of(world)
         self._shown = 0  # the way in which the last value was shown to be 0
         self._lanes: dict[int, Lanes] = {}
@@ -115,11 +115,11 @@ class Reader(Conditions):
         if world.language.tokens > FEW_LETTERS:
             world, value = quotient(self.world, value)
             forms = _forms_of(world)
-        ways: list[Callable[[Value], bool]] = [m.zero for m in forms if not m.walks]
-        if self.walks:
+        ways: list[Callable[[Value], bool]] = [m.zero for m in forms if not m.paths]
+        if self.paths:
             plain = tuple(ways)
             ways.append(lambda v: zero_at_all_edges(world, v, lambda w: w.zero or any(zero(w) for zero in plain)))
-            ways += [m.zero for m in forms if m.walks]
+            ways += [m.zero for m in forms if m.paths]
         order = sorted(range(len(ways)), key=lambda way: way != self._shown)
         shown = next((way for way in order if ways[way](value)), None)
         self._shown = self._shown if shown is None else shown
@@ -134,4 +134,4 @@ def _forms_of(world: World) -> list[Meaning]:
 
 def normal_forms(world: World) -> list[Meaning]:
     """The normal forms that are tried, the cheapest first."""
-    return [Meaning(world, bends, walks) for walks in (False, True) for bends in (False, True)]
+    return [Meaning(world, breakpoints, paths) for paths in (False, True) for breakpoints in (False, True)]

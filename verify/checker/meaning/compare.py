@@ -108,24 +108,24 @@ def _columns_of_the_difference(
 def compare(world: World, data: dict, lanes: Lanes, head: Matrix) -> str | None:
     """Why the scores are not shown to be the circuit's, or None where they are.
 
-    An `and` may be a bent sum or a product: both readings are tried, first without what walks leave, which costs more.
+    An `and` may be a bent sum or a product: both readings are tried, first without what paths leave, which costs more.
     """
     world.format = EXACT
     reasons: list[str | None] = []
     met = len(world.roots)
-    for reader in (reader for walks in (False, True) for reader in _readings(world, data, walks)):
+    for reader in (reader for paths in (False, True) for reader in _readings(world, data, paths)):
         reasons.append(_differ(reader, lanes, head, met))
         if reasons[-1] is None:
             return None
     return reasons[0]
 
 
-def _readings(world: World, data: dict, walks: bool) -> Iterator[Reader]:
+def _readings(world: World, data: dict, paths: bool) -> Iterator[Reader]:
     """The circuit as written, and then with each `and` as a product where that is another reading."""
-    first = Reader(world, data, walks=walks)
+    first = Reader(world, data, paths=paths)
     yield first
     if first.chosen:
-        yield Reader(world, data, bend=False, walks=walks)
+        yield Reader(world, data, bent=False, paths=paths)
 
 
 def _differ(reader: Reader, lanes: Lanes, head: Matrix, met: int) -> str | None:

@@ -57,12 +57,12 @@ def place(streams: list[dict], i: int, lane: int | None = None) -> str:
 class Conditions:
     """Conditions that are proved of the values of a world, `Unproved` where they are not.
 
-    bend: whether `and` is read as a bent sum or as a product, which mean the same; chosen: whether that made a
+    bent: whether `and` is read as a bent sum or as a product, which mean the same; chosen: whether that made a
     difference.
     """
 
-    def __init__(self, world: World, bend: bool = True):
-        self.world, self.bend = world, bend
+    def __init__(self, world: World, bent: bool = True):
+        self.world, self.bent = world, bent
         self.chosen = False
 
     def flag(self, value: Value, what: str) -> Value:
@@ -92,7 +92,7 @@ class Conditions:
         a, b = self.flag(a, "an operand of `and`"), self.flag(b, "an operand of `and`")
         if not (is_window(self.world, a) and is_window(self.world, b)):
             self.chosen = True
-            if not self.bend:
+            if not self.bent:
                 return product(self.world, a, b)
         return relu(self.world, combine([(ONE, a), (ONE, b)], -ONE))
 

@@ -1,5 +1,5 @@
 """What flags leave of other values: bent sums that they switch, and factors that they multiply (lemmas of two values
-and of what walks leave).
+and of what paths leave).
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ ONE = Fraction(1)
 _MOST_CASES = 16
 
 
-def switched(world: World, part: Value, others: Value, ramp: Ramp, walks: bool) -> Value | None:
+def switched(world: World, part: Value, others: Value, ramp: Ramp, paths: bool) -> Value | None:
     """φ(u + v) with a part v of few values, at one of which φ(u + v) does not depend on the others, u: products.
 
-    walks: whether u counts at the edges only where v can have that value, and a window v may have several values.
+    paths: whether u counts at the edges only where v can have that value, and a window v may have several values.
     """
     values = values_of(world, part)
-    if values is None or not 2 <= len(values) <= (_MOST_CASES if walks and is_window(world, part) else 2):
+    if values is None or not 2 <= len(values) <= (_MOST_CASES if paths and is_window(world, part) else 2):
         return None
     levels: dict[Fraction, Fraction] = {}
     for v in values:
-        lo, hi = (end + v for end in (bounds_where(world, others, part, v) if walks else bounds(world, others)))
+        lo, hi = (end + v for end in (bounds_where(world, others, part, v) if paths else bounds(world, others)))
         found = {y for x, y in zip(ramp.xs[1:-1], ramp.ys[1:-1], strict=True) if lo < x < hi}
         found |= {ramp.at(lo), ramp.at(hi)}
         levels |= {v: found.pop()} if len(found) == 1 else {}
@@ -60,8 +60,8 @@ def _is(world: World, value: Value, values: tuple[Fraction, ...], v: Fraction, o
     if len(values) == 2:
         return divided(combine([(ONE, value)], -off), v - off)
     unit = Fraction(2) ** value.unit
-    bends = ((ONE, unit), (Fraction(-2), ZERO), (ONE, -unit))
-    return combine([(w / unit, relu(world, combine([(ONE, value)], at - v))) for w, at in bends])
+    breakpoints = ((ONE, unit), (Fraction(-2), ZERO), (ONE, -unit))
+    return combine([(w / unit, relu(world, combine([(ONE, value)], at - v))) for w, at in breakpoints])
 
 
 def behind_one_flag(world: World, shape: Value) -> Iterator[tuple[Value, Value]]:

@@ -1,4 +1,4 @@
-"""What is no window, gathered by what it has in common: the sums, latches, products and bends of a normal form."""
+"""What is no window: the sums, latches, products and breakpoints of a normal form, gathered by what they share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from verify.checker.arithmetic.running import running_sum
-from verify.checker.meaning.bends import level_of
+from verify.checker.meaning.breakpoints import level_of
 from verify.checker.meaning.relations import relations
 from verify.checker.values.bent import product
 from verify.checker.values.tables import Ramp, digest
@@ -48,10 +48,10 @@ class Items:
         self.sums: dict[tuple, list] = {}  # what is added up, by (lag, query): None for no query
         self.latches: dict[tuple, list] = {}  # by (lag, query, flag)
         self.products: dict[tuple, list] = {}  # by lag
-        self.lines: dict[tuple[int, str], list[dict[Fraction, Fraction]]] = {}  # bends, by lag and what they are of
+        self.lines: dict[tuple[int, str], list[dict[Fraction, Fraction]]] = {}  # breakpoints, by (lag, key)
 
     def add(self, root: Root, lag: int, ramp: Ramp) -> Value:
-        """Gather a component; returns what is left of it: its level before the first bend, and its start."""
+        """Gather a component; returns what is left of it: its level before the first breakpoint, and its start."""
         slope = self.meaning.slope(root, ramp)
         if slope:
             self._linear(root, slope, (lag, None))
@@ -59,8 +59,8 @@ class Items:
         if not ramp.linear:
             sign, shift, key = self.meaning.axis(root)
             first = 0 if sign > 0 else -1
-            bends = zip(ramp.xs[1:], ramp.slopes, ramp.slopes[1:], strict=False)
-            line = {sign * (x - shift): after - before for x, before, after in bends}
+            breakpoints = zip(ramp.xs[1:], ramp.slopes, ramp.slopes[1:], strict=False)
+            line = {sign * (x - shift): after - before for x, before, after in breakpoints}
             self.lines.setdefault((lag, key), []).append(line)
         return level_of(self.meaning.world, ramp.ys[first] - slope * ramp.xs[first], lag, ramp.start)
 
@@ -151,9 +151,9 @@ class Items:
 
 
 def _line_key(lines: list[dict[Fraction, Fraction]]) -> tuple | None:
-    """The sum of piecewise linear functions that are 0 before their first bend; None for 0."""
-    bends: dict[Fraction, Fraction] = {}
+    """The sum of piecewise linear functions that are 0 before their first breakpoint; None for 0."""
+    breakpoints: dict[Fraction, Fraction] = {}
     for own in lines:
-        for x, bend in own.items():
-            bends[x] = bends.get(x, ZERO) + bend
-    return tuple(sorted((x, bend) for x, bend in bends.items() if bend)) or None
+        for x, change in own.items():
+            breakpoints[x] = breakpoints.get(x, ZERO) + change
+    return tuple(sorted((x, change) for x, change in breakpoints.items() if change)) or None

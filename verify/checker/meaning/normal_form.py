@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from verify.checker.arithmetic.memories import columns_apart
-from verify.checker.meaning.bends import joined_factors, taken_apart
+from verify.checker.meaning.breakpoints import joined_factors, taken_apart
 from verify.checker.meaning.flags import behind_one_flag, straightened, switched
 from verify.checker.meaning.items import Factors, Items, Term, Terms
 from verify.checker.meaning.rings import Clock, delayed
@@ -59,12 +59,13 @@ _MOST_QUERIES = 64  # that are looked at together
 class Meaning:
     """Normal forms of the values of one world; `key` of equal functions is mostly equal, of others never.
 
-    bends: whether the factors of products are taken apart into one for each bend; then flags are not seen to be flags.
-    walks: whether it counts what the walks of the language leave where a flag is on or off.
+    breakpoints: whether the factors of products are taken apart into one for each breakpoint; then flags are
+        not seen to be flags.
+    paths: whether it counts what the paths of the language leave where a flag is on or off.
     """
 
-    def __init__(self, world: World, bends: bool = False, walks: bool = False):
-        self.world, self.bends, self.walks = world, bends, walks
+    def __init__(self, world: World, breakpoints: bool = False, paths: bool = False):
+        self.world, self.breakpoints, self.paths = world, breakpoints, paths
         self._clock = Clock(world)
         self.facts: dict[tuple, Any] = {}  # what `kept` methods found
         self._zeros: dict[str, bool] = {}
@@ -130,7 +131,7 @@ class Meaning:
     def _monomials(self, root: Root) -> list[tuple[Fraction, Value]]:
         """A product as a sum of weight · product of components."""
         scale, a, b = root.parts
-        whole = (scale, straightened(self.world, a, b) if self.walks else (a, b))
+        whole = (scale, straightened(self.world, a, b) if self.paths else (a, b))
         return [(w, self._multiplied(f)) for w, f in self.expanded([whole])]
 
     def _multiplied(self, factors: Factors) -> Value:
@@ -143,9 +144,9 @@ class Meaning:
     def _gated(self, shape: Value, ramp: Ramp) -> Value | None:
         """φ of a sum as a product, where a part of the sum switches it."""
         opened = self.opened(shape)
-        together = behind_one_flag(self.world, opened) if self.walks else ()
+        together = behind_one_flag(self.world, opened) if self.paths else ()
         parts = [*together, *chain(*map(self._components, (shape, opened)))]
-        found = (switched(self.world, part, others, ramp, self.walks) for part, others in parts)
+        found = (switched(self.world, part, others, ramp, self.paths) for part, others in parts)
         return next((value for value in found if value is not None), None)
 
     def _components(self, shape: Value) -> list[tuple[Value, Value]]:
@@ -156,7 +157,7 @@ class Meaning:
 
     @kept
     def axis(self, root: Root) -> tuple[int, Fraction, str]:
-        """(sign, shift, key) of what bends: x of the root is sign · y + shift, and y has the key."""
+        """(sign, shift, key) of what breakpoints: x of the root is sign · y + shift, and y has the key."""
         value = root.parts[0] if root.kind == "form" else of_root(root, ONE)
         window, _ = self._gathered(value)
         far = letters_of(self.world, window, None)
@@ -165,7 +166,7 @@ class Meaning:
         return (1, shift, up) if up <= down else (-1, shift, down)
 
     def slope(self, root: Root, ramp: Ramp) -> Fraction:
-        """The slope of a ramp before its first bend."""
+        """The slope of a ramp before its first breakpoint."""
         return (ramp.slopes or [ZERO])[0 if ramp.linear or self.axis(root)[0] > 0 else -1]
 
     def name(self, terms: Iterable[Term]) -> tuple:
@@ -253,7 +254,7 @@ class Meaning:
                 scale, a, b = root.parts
                 found += self.expanded([(slope * scale, (a, b))])
                 continue
-            level, pieces_ = self._bends(root, place[1], component)
+            level, pieces_ = self._breakpoints(root, place[1], component)
             levels.append(level)
             for piece in pieces_:
                 if root.kind == "memory" and piece.linear and not place[1] and len(root.parts[2]) <= _MOST_COLUMNS:
@@ -264,10 +265,10 @@ class Meaning:
         pure = combine([(ONE, part) for part in levels], const)
         return [*([] if pure.zero else [(ONE, (pure,))]), *found]
 
-    def _bends(self, root: Root, lag: int, ramp: Ramp) -> tuple[Value, list[Ramp]]:
-        """(level, ramps) as `taken_apart`: one ramp where bends stay together."""
+    def _breakpoints(self, root: Root, lag: int, ramp: Ramp) -> tuple[Value, list[Ramp]]:
+        """(level, ramps) as `taken_apart`: one ramp where breakpoints stay together."""
         backward = not ramp.linear and self.axis(root)[0] < 0
-        whole = bool(lag) or not self.bends
+        whole = bool(lag) or not self.breakpoints
         return taken_apart(self.world, root, lag, ramp, self.slope(root, ramp), backward, whole)
 
     def _products(self, terms: Terms) -> dict[str, Terms]:

@@ -17,7 +17,7 @@ def quotient(world: World, value: Value) -> tuple[World, Value]:
     """The value over classes of letters, each seen as its first letter, in a world of its own.
 
     No table in the value, and no edge of the language, tells letters of a class apart. A class on a distinct edge can
-    come back, so the language of classes holds more walks than those that sequences of letters take.
+    come back, so the language of classes holds more paths than those that sequences of letters take.
     """
     roots = roots_of(world, value)
     tables = _tables_of(world, value)

@@ -84,7 +84,7 @@ def _select(r: Conditions, s: dict, condition: Lanes, yes: Lanes, no: Lanes) -> 
 
 
 def _pointwise(r: Conditions, x: Value, function: Callable[[int], int]) -> Value:
-    """A function of one whole number, as bends of relu(x − j) between its bounds."""
+    """A function of one whole number, as breakpoints of relu(x − j) between its bounds."""
     lo, hi = (int(b) for b in bounds(r.world, r.whole(x, "a looked up number")))
     if hi - lo > 4096:
         raise Unproved(f"a function of a number of {hi - lo} values")
@@ -94,8 +94,9 @@ def _pointwise(r: Conditions, x: Value, function: Callable[[int], int]) -> Value
 def _bent(r: Conditions, x: Value, first: int, y: list[int]) -> Value:
     """y[0] up to `first`, then from one of y to the next, and y[-1] from there on."""
     slopes = [0, *(b - a for a, b in zip(y, y[1:], strict=False)), 0]
-    bends = [(j + first, b - a) for j, (a, b) in enumerate(zip(slopes, slopes[1:], strict=False)) if b != a]
-    return combine([(Fraction(w), relu(r.world, combine([(ONE, x)], Fraction(-j)))) for j, w in bends], Fraction(y[0]))
+    breakpoints = [(j + first, b - a) for j, (a, b) in enumerate(zip(slopes, slopes[1:], strict=False)) if b != a]
+    ramps = [(Fraction(w), relu(r.world, combine([(ONE, x)], Fraction(-j)))) for j, w in breakpoints]
+    return combine(ramps, Fraction(y[0]))
 
 
 def _lookup(r: Conditions, s: dict, x: Lanes) -> Lanes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
@@ -21,6 +22,8 @@ _MOST_READ = 1 << 14  # a query is rather known than all that it may read
 
 Memory = dict[int, tuple]
 """What a machine remembers, by stream."""
+Rule: TypeAlias = "Callable[[Position, int, dict, tuple], tuple]"
+"""What a stream remembers after a position, from what it remembered before."""
 
 
 class Machine:
@@ -40,7 +43,7 @@ class Machine:
 
     @cached_property
     def stateful(self) -> list[int]:
-        return [i for i in self.needed if self.streams[i]["operation"] in _STATES]
+        return [i for i in self.needed if self.streams[i]["operation"] in STATES]
 
     def matrices(self, i: int) -> list[np.ndarray]:
         """The matrices of a linear map, dense; the table of an embedding: (lanes, letters)."""
@@ -65,6 +68,11 @@ def _full(matrix: Matrix) -> np.ndarray:
 class Position:
     """One position: the present letter is the open letter `now`; what was remembered before it."""
 
+    @property
+    def rules(self) -> dict[str, Rule]:
+        """What each operation remembers."""
+        return STATES
+
     def __init__(self, machine: Machine, situation: Situation, now: int, before: Memory):
         self.machine, self.at, self.now, self.before = machine, situation, now, before
         self._values: dict[int, Open] = {}
@@ -75,7 +83,7 @@ class Position:
             stream = self.machine.streams[i]
             rule = _VALUES.get(stream["operation"])
             if rule is None:
-                raise Rejected(f"{place(self.machine.streams, i)}: {no_rule(stream['operation'])} among walks")
+                raise Rejected(f"{place(self.machine.streams, i)}: {no_rule(stream['operation'])} among paths")
             self._values[i] = rule(self, i, stream)
         return self._values[i]
 
@@ -89,7 +97,7 @@ class Position:
         """What stream i remembers after this position."""
         if i not in self._after:
             stream = self.machine.streams[i]
-            self._after[i] = _STATES[stream["operation"]](self, i, stream, self.before.get(i, ()))
+            self._after[i] = self.rules[stream["operation"]](self, i, stream, self.before.get(i, ()))
         return self._after[i]
 
     def remembered(self) -> Memory:
@@ -292,7 +300,7 @@ def _constant(p: Position, i: int, s: dict) -> Open:
     return fixed(float(read_number(v)) for v in s["attributes"]["values"])
 
 
-_STATES: dict[str, Callable[[Position, int, dict, tuple], tuple]] = {
+STATES: dict[str, Rule] = {
     "Position": _accumulated,
     "Cumsum": _accumulated,
     "Count": _counted,

@@ -118,7 +118,7 @@ def lead(hulls: Hulls, data: dict, right: np.ndarray, letters: int) -> Fraction:
 
 
 class Paths:
-    """How often what a window says can be, by the walks of the language."""
+    """How often what a window says can be, by the paths of the language."""
 
     def __init__(self, language: Language, sets: np.ndarray):
         self.language, self.sets = language, sets
@@ -148,7 +148,7 @@ class Paths:
         return letters if edge.distinct else self.language.length
 
     def _on_paths(self, window: Window) -> list[set[int]]:
-        """For each lag the edges, or `BEFORE`, on a walk that takes a letter of each set."""
+        """For each lag the edges, or `BEFORE`, on a path that takes a letter of each set."""
         found = [{e for e in range(len(self._after)) if self._common[k, e]} for k in window]
         for k, edges in zip(window[1:], found[1:], strict=True):
             edges |= {BEFORE} if self.sets[k, -1] else set()

@@ -17,15 +17,16 @@ from verify.checker.meaning.conditions import Unproved
 from verify.checker.meaning.told import unread
 from verify.checker.tasks.matches import prove_matches
 from verify.checker.tasks.names import Names, Stated
+from verify.checker.tasks.paths import Asking, prove_paths
+from verify.checker.tasks.reached import Unfit, prove_reached
 from verify.checker.tasks.readout import NOBODY
 from verify.checker.tasks.task_chains import read_coin_change, read_fibonacci, read_shortest_path, read_two_words
 from verify.checker.tasks.task_copies import answers as machine_answers
 from verify.checker.tasks.task_copies import number, read_copy, read_phonebook, read_selective_copy
-from verify.checker.tasks.task_forms import Tally, ends, read_automaton, read_count, read_lookup
+from verify.checker.tasks.task_forms import States, Tally, ends, read_automaton, read_count, read_lookup
 from verify.checker.tasks.task_matches import MATCHES, Matching
 from verify.checker.tasks.task_recall import prove_recall
 from verify.checker.tasks.task_steps import prove_clock, prove_count, prove_keep
-from verify.checker.tasks.walks import Asking, prove_walks
 from verify.checker.values.language import Language
 from verify.checker.values.values import World
 from verify.checker.values.windows import TooLarge
@@ -130,7 +131,9 @@ class Counts:
 
 @dataclass(frozen=True)
 class Walked:
-    """A task as a machine over letters that are left open, which walks beside the circuit (lemma of open letters)."""
+    """A task as a machine over letters that are left open, which walks beside the circuit (lemma of open letters); one
+    of finitely many states beside a circuit of finitely many, by all that is reached (lemma of known letters).
+    """
 
     machine: Asking
 
@@ -138,7 +141,12 @@ class Walked:
         return machine_answers(self.machine, letters)
 
     def prove(self, reader: Reader) -> Fraction:
-        return prove_walks(reader.world.language, reader.data, self.machine)
+        if isinstance(self.machine, States):
+            try:
+                return prove_reached(reader.world.language, reader.data, self.machine)
+            except Unfit:
+                pass
+        return prove_paths(reader.world.language, reader.data, self.machine)
 
 
 @dataclass(frozen=True, eq=False)

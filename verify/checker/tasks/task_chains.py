@@ -14,6 +14,7 @@ import numpy as np
 
 from verify.checker.tasks.letters import Ids
 from verify.checker.tasks.names import Names, Stated
+from verify.checker.tasks.paths import OVER, Asked, Asking, Known
 from verify.checker.tasks.task_copies import (
     BAR,
     END,
@@ -27,7 +28,6 @@ from verify.checker.tasks.task_copies import (
     nothing,
     number,
 )
-from verify.checker.tasks.walks import OVER, Asked, Asking, Known
 
 ROW, NUMBER = 6, 7
 

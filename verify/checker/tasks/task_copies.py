@@ -1,4 +1,4 @@
-"""Tasks that copy letters of the text: each a machine over letters that are left open (`walks.Asking`)."""
+"""Tasks that copy letters of the text: each a machine over letters that are left open (`paths.Asking`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from verify.checker.formats import Rejected
 from verify.checker.tasks.letters import Held, Ids
 from verify.checker.tasks.names import Names, Stated
-from verify.checker.tasks.walks import OVER, Asked, Asking, Known
+from verify.checker.tasks.paths import OVER, Asked, Asking, Known
 
 OTHER, TEXT, BAR, END, ENTRY = range(5)
 POINTER = 5

@@ -15,8 +15,8 @@ import numpy as np
 from verify.checker.formats import Rejected
 from verify.checker.tasks.letters import Held, Ids
 from verify.checker.tasks.names import Names, Stated
+from verify.checker.tasks.paths import OVER, Asked, Known
 from verify.checker.tasks.task_copies import Choices, always, letter, nothing, number
-from verify.checker.tasks.walks import OVER, Asked, Known
 
 _MOST_STATES = 1 << 12
 _MOST_PAIRS = 12

@@ -25,11 +25,12 @@ _MOST_CASES = 1 << 26
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """Lanes as functions of one integer n ≥ low that the sequence counts: linear between neighbours of `bends`."""
+    """Lanes as functions of one integer n ≥ low that the sequence counts: linear between
+    neighbours of `breakpoints`."""
 
     lanes: Lanes
     scale: int
-    bends: list[int]
+    breakpoints: list[int]
 
     @classmethod
     def of(cls, world: World, lanes: Lanes, scale_of: Callable[[Root], int]) -> Counted:
@@ -38,8 +39,8 @@ class Counted:
         if len(keys) > 1 or any(root == TOKEN or lag for root, lag in keys):
             raise Rejected("the readout reads more than one count of the present position")
         scale = scale_of(world.roots[next(iter(keys))[0]]) if keys else 1
-        bends = {x // scale + d for lane in lanes for c in lane.terms.values() for x in _ramp(c).xs for d in (0, 1)}
-        return cls(lanes, scale, sorted(bends))
+        found = {x // scale + d for lane in lanes for c in lane.terms.values() for x in _ramp(c).xs for d in (0, 1)}
+        return cls(lanes, scale, sorted(found))
 
     def at(self, ns: list[int]) -> np.ndarray:
         """The lanes at these n: (lanes, n)."""
@@ -48,7 +49,7 @@ class Counted:
 
     def points(self, low: int, told: int, high: int) -> list[int]:
         """All n from low to told, and beyond it up to high the ends of all pieces."""
-        ends = [n for n in self.bends if told < n < high]
+        ends = [n for n in self.breakpoints if told < n < high]
         return sorted({*range(low, min(told, high) + 1), *ends, high})
 
 

@@ -82,10 +82,10 @@ def relu(world: World, value: Value) -> Value:
 
 
 def applied(world: World, ramp: Ramp, x: Value) -> Value:
-    """ramp(x): its first line, and what each bend adds."""
+    """ramp(x): its first line, and what each breakpoint adds."""
     slopes = ramp.slopes or [ZERO]
-    bends = [(b - a, at) for at, a, b in zip(ramp.xs[1:], slopes, slopes[1:], strict=False)]
-    bent = [(bend, relu(world, combine([(Fraction(1), x)], Fraction(-at)))) for bend, at in bends]
+    breakpoints = [(b - a, at) for at, a, b in zip(ramp.xs[1:], slopes, slopes[1:], strict=False)]
+    bent = [(change, relu(world, combine([(Fraction(1), x)], Fraction(-at)))) for change, at in breakpoints]
     return combine([(slopes[0], x), *bent], ramp.ys[0] - slopes[0] * ramp.xs[0])
 
 
@@ -114,8 +114,8 @@ def _product_root(world: World, a: Value, b: Value, unit: Fraction) -> Root:
     if sets[0] is not None and sets[1] is not None and len(sets[0]) * len(sets[1]) <= MOST_VALUES:
         values = tuple(sorted({int(x * y / unit) for x in sets[0] for y in sets[1]}))
     facts = (int(min(ends)), int(max(ends)), values)
-    walks = corners(along(world, a), along(world, b)) / float(unit)
-    return world.root("product", facts, (unit**-1, a, b), along=walks)
+    paths = corners(along(world, a), along(world, b)) / float(unit)
+    return world.root("product", facts, (unit**-1, a, b), along=paths)
 
 
 def _table_product(f: Table, g: Table) -> Table:

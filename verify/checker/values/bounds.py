@@ -31,7 +31,7 @@ from verify.checker.values.values import (
 )
 
 _APART = "a running sum as those that it adds up"
-_MOST_PIECES, _MOST_BENDS = 4, 6  # that lemma of pieces looks at
+_MOST_PIECES, _MOST_BREAKPOINTS = 4, 6  # that lemma of pieces looks at
 
 
 @kept
@@ -219,7 +219,7 @@ def _gated_bounds(world: World, parts: list[tuple[Root, Ramp]]) -> tuple[Fractio
     """Bounds of a sum of products x · g whose gates g are functions of one root: its worst element counts.
 
     A component is slope · (root − root.lo) + what it is there, and the root is x · g · (the first of its parts). Gates
-    over an integer are looked at where one bends: between, what bounds the sum is convex.
+    over an integer are looked at where one breakpoints: between, what bounds the sum is convex.
     """
     latches = [latched(world, root.parts[2]) for root, _ in parts]
     gates = [next(iter(gate.terms.values())).affine(Fraction(1), gate.const) for _, gate, _ in latches]
@@ -265,18 +265,18 @@ def _elements(gate: Component, points: list[int]) -> tuple[Fraction, list[tuple[
 
 @kept
 def tight(world: World, value: Value) -> tuple[Fraction, Fraction]:
-    """Bounds that count what the last bends leave: see `_tight`. They cost more than `bounds`."""
-    return _tight(world, value, _MOST_BENDS)
+    """Bounds that count what the last breakpoints leave: see `_tight`. They cost more than `bounds`."""
+    return _tight(world, value, _MOST_BREAKPOINTS)
 
 
 def _tight(world: World, value: Value, depth: int) -> tuple[Fraction, Fraction]:
-    """Bounds, of the value and of what it is at each piece of its last bend (lemma of pieces)."""
+    """Bounds, of the value and of what it is at each piece of its last breakpoint (lemma of pieces)."""
     (lo, hi), here = bounds(world, value), along(world, value)
     lo, hi = max(lo, Fraction(here[0].min())), min(hi, Fraction(here[1].max()))
-    bends = [(k, c) for k, c in value.ramps.items() if not k[1] and world.roots[k[0]].kind == "form" and _side(c)]
-    if not bends or not depth:
+    breakpoints = [(k, c) for k, c in value.ramps.items() if not k[1] and world.roots[k[0]].kind == "form" and _side(c)]
+    if not breakpoints or not depth:
         return lo, hi
-    key, ramp = max(bends, key=lambda bend: bend[0])
+    key, ramp = max(breakpoints, key=lambda entry: entry[0])
     rest = combine([(Fraction(1), value), (-Fraction(1), Value(ZERO, {key: ramp}))])
     (shape,), side = world.roots[key[0]].parts, _side(ramp)
     lines = [(slope, y - slope * x) for slope, x, y in zip(ramp.slopes, ramp.xs, ramp.ys, strict=False)]

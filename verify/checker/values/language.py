@@ -18,7 +18,7 @@ EVERY_LENGTH = 1 << 512  # no check takes a bound into which this number enters 
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """letters: (V,) bool, the letters that the edge takes; repeats: whether a walk can take it twice."""
+    """letters: (V,) bool, the letters that the edge takes; repeats: whether a path can take it twice."""
 
     source: str
     target: str
@@ -29,7 +29,7 @@ class Edge:
 
 @dataclass(frozen=True, eq=False)
 class Language:
-    """All sequences of at most `length` letters that a walk from `start` spells. Letters are the ids 0 … tokens − 1."""
+    """All sequences of at most `length` letters that a path from `start` spells. Letters are the ids 0 … tokens − 1."""
 
     tokens: int
     start: str
@@ -38,7 +38,7 @@ class Language:
 
     @cached_property
     def graph(self) -> Graph:
-        """Where walks lead."""
+        """Where paths lead."""
         states = sorted({self.start, *(s for e in self.edges for s in (e.source, e.target))})
         place = {state: i for i, state in enumerate(states)}
         ends = np.array([(place[e.source], place[e.target]) for e in self.edges]).reshape(-1, 2)
@@ -61,10 +61,10 @@ class Language:
             found[edge.letters] += 1.0 if edge.distinct or not edge.repeats else float(self.length)
         return np.minimum(found, float(self.length))
 
-    def mass(self, values: np.ndarray) -> Fraction:
+    def total(self, values: np.ndarray) -> Fraction:
         """A bound on the sum of a non-negative letter function over the positions of any sequence.
 
-        The lemma of mass. The positions that an edge takes add up to at most the sum over its letters if it is
+        The lemma of totals. The positions that an edge takes add up to at most the sum over its letters if it is
         distinct, its
         largest value if it is taken once, and length times that in any case; and the whole to at most length times
         the largest value. `values` must be float64 numbers whose sums are exact or rounded up by no more than 2^-20.
@@ -85,7 +85,7 @@ class Graph:
     """The states of a language and its edges, for bounds at each edge: arrays (2, edges) of (least, largest).
 
     ends: (edges, 2), the states that an edge leads from and to; kinds: the sets of letters, as masks; kind: of each
-    edge, which of them; repeats: whether a walk can take it twice.
+    edge, which of them; repeats: whether a path can take it twice.
     """
 
     states: int
@@ -127,7 +127,7 @@ class Graph:
         return found[self.ends[:, 1]]
 
     def preceding(self, live: np.ndarray) -> np.ndarray:
-        """(edges,): those that a walk can take right before one of these."""
+        """(edges,): those that a path can take right before one of these."""
         left = np.zeros(self.states, dtype=bool)
         left[self.ends[live, 0]] = True
         return left[self.ends[:, 1]]
@@ -150,7 +150,7 @@ class Graph:
             if np.abs(here[np.isfinite(here)]).max(initial=0.0) >= 2.0**52:
                 return None  # float64 may round
             if (arrived == known).all() or positions == self.length:
-                return np.where(here[0] <= here[1], here, 0.0)  # edges that no walk reaches: any bounds are true
+                return np.where(here[0] <= here[1], here, 0.0)  # edges that no path reaches: any bounds are true
             known = arrived
         return None
 
@@ -232,7 +232,7 @@ class _Letters:
 
 
 def _within(follow: dict[str, set[str]], start: str, length: int) -> set[str]:
-    """The states from which a walk of at most `length` edges can still take one."""
+    """The states from which a path of at most `length` edges can still take one."""
     found, new = {start}, {start}
     for _ in range(length - 1):
         new = {t for s in new for t in follow.get(s, ())} - found
@@ -243,7 +243,7 @@ def _within(follow: dict[str, set[str]], start: str, length: int) -> set[str]:
 
 
 def _components(follow: dict[str, set[str]]) -> dict[str, int]:
-    """The strong component of each state that edges lead from: a walk can take an edge twice where both its ends are
+    """The strong component of each state that edges lead from: a path can take an edge twice where both its ends are
     in one. Found by Tarjan's algorithm, in time that grows with the edges, and without recursion.
     """
     order: dict[str, int] = {}

@@ -21,7 +21,7 @@ from verify.checker.values.language import Language
 from verify.checker.values.tables import Ramp, Table, digest, ramp_sum, table_sum
 
 Component = Table | Ramp
-Along = np.ndarray  # (2, edges): bounds of a number at the positions where a walk takes each edge
+Along = np.ndarray  # (2, edges): bounds of a number at the positions where a path takes each edge
 Facts = tuple[int, int, tuple[int, ...] | None]  # lo, hi and the values, of a root
 
 TOKEN = -1

@@ -1,4 +1,4 @@
-"""Functions of integers apart and together: a ramp as one for each bend, and factors of one integer as one factor."""
+"""Functions of integers: a ramp taken apart, one for each breakpoint, and factors of one integer joined to one."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from verify.checker.values.tables import Ramp, Table
 from verify.checker.values.values import TOKEN, ZERO, Root, Value, World, constant, normal
 from verify.checker.values.windows import exact_float
 
-_MOST_BENDS = 64
+_MOST_BREAKPOINTS = 64
 
 
 def taken_apart(
     world: World, root: Root, lag: int, ramp: Ramp, slope: Fraction, backward: bool, whole: bool
 ) -> tuple[Value, list[Ramp]]:
-    """(level, ramps) whose sum the ramp is: one linear and 0 where its root is, the others with one bend each, so
+    """(level, ramps) whose sum the ramp is: one linear and 0 where its root is, the others with one breakpoint each, so
     that equal functions of a root fall into the same ones; all of them 0 before the start.
 
-    slope: before the first bend, seen from where the root is largest if `backward`. whole: all bends in one ramp.
+    slope: before the first breakpoint, seen from where the root is largest if `backward`.
+    whole: all breakpoints in one ramp.
     """
     first = -1 if backward else 0
     base = ramp.ys[first] - slope * ramp.xs[first]
-    bends = list(zip(ramp.xs[1:], ramp.slopes, ramp.slopes[1:], strict=False))
+    breakpoints = list(zip(ramp.xs[1:], ramp.slopes, ramp.slopes[1:], strict=False))
     level = level_of(world, base, lag, ramp.start)
-    if whole or len(bends) > _MOST_BENDS:
+    if whole or len(breakpoints) > _MOST_BREAKPOINTS:
         found = Ramp(ramp.xs, [y - base for y in ramp.ys], (ZERO,) * lag)
         return level, [] if found.zero else [found]
     ends = [root.lo, root.hi]
     ramps = [Ramp(ends, [slope * x for x in ends])] if slope else []
-    for at, before, after in bends:
+    for at, before, after in breakpoints:
         xs = sorted({root.lo, at, root.hi})
         away = [at - x if first else x - at for x in xs]
         ramps.append(Ramp(xs, [(after - before) * max(d, 0) for d in away]))

@@ -1,4 +1,4 @@
-"""How much a non-negative number can add up to over a sequence (lemmas of mass and of windows)."""
+"""How much a non-negative number can add up to over a sequence (lemmas of totals and of windows)."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class Majorant:
 
 
 @kept
-def mass(world: World, value: Value) -> Fraction:
+def over_time(world: World, value: Value) -> Fraction:
     """A bound on Σ_t |value(t)| over all sequences of the language."""
     length, best = world.language.length, largest(world, value) * world.language.length
     for m in majorants(world, value):
         total = m.const * length
         for table in m.letters.values():
-            total += world.language.mass(table.dense()) + sum(table.start)
+            total += world.language.total(table.dense()) + sum(table.start)
         best = min(best, total)
     return min(best, over_edges(world, along(world, value)))
 
 
 def over_edges(world: World, here: np.ndarray) -> Fraction:
-    """The mass of what is within `here` at each edge, by how often a walk takes an edge."""
+    """The total of what is within `here` at each edge, by how often a path takes an edge."""
     times = np.array([float(world.language.length) if e.repeats else 1.0 for e in world.language.edges])
     taken = np.abs(here).max(axis=0) * times
     return _rounded_up(float(taken.sum()), taken)

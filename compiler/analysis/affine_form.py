@@ -1,4 +1,4 @@
-"""Linear forms: a stream as Σ matrix · (atom, lag).
+"""Affine forms: a stream as Σ matrix · (atom, lag).
 
 Linear operations and shifts cost nothing: they fold into the rows and taps of whatever
 reads them. An *atom* is a stream that folds no further: a source or the result of an
@@ -23,36 +23,36 @@ from compiler.language.stream import Stream, constant
 
 ONE = constant(1).named("one")
 ONE.origin = ""  # no line of a circuit
-Form = dict[tuple[Stream, int], sparse.csr_array]
+AffineForm = dict[tuple[Stream, int], sparse.csr_array]
 Weights: TypeAlias = Fraction | sparse.csr_array  # a number stands for that multiple of the identity: most weights are
 
 
-def linear_form(stream: Stream, known: dict[Stream, Form] | None = None) -> Form:
+def affine_form(stream: Stream, known: dict[Stream, AffineForm] | None = None) -> AffineForm:
     """{(atom, lag): (stream.width × atom.width) matrix} with stream(t) = Σ matrix · atom(t − lag); no zero matrices.
 
     known: forms found before, of which this one may be made up.
     CompileError where a weight folds to a number that no float64 holds.
     """
     try:
-        return _linear_form(stream, known or {})
+        return _affine_form(stream, known or {})
     except InexactWeight as reason:
         raise CompileError([(stream, str(reason))]) from reason
 
 
-def form_rows(form: Form, rows: np.ndarray) -> Form:
+def form_rows(form: AffineForm, rows: np.ndarray) -> AffineForm:
     """The form of these numbers of a stream only: atoms that none of them reads are not in it, and need no lane."""
     taken = ((key, sparse.csr_array(matrix[rows])) for key, matrix in form.items())
     return {key: matrix for key, matrix in taken if matrix.nnz}
 
 
-def constant_levels(form: Form, width: int) -> np.ndarray | None:
+def constant_levels(form: AffineForm, width: int) -> np.ndarray | None:
     """The (width × 1) numbers that a stream of this form holds at every position; None where it reads anything else."""
     if form.keys() - {(ONE, 0)}:
         return None
     return form[ONE, 0].toarray() if form else np.zeros((width, 1))
 
 
-def _linear_form(stream: Stream, known: dict[Stream, Form]) -> Form:
+def _affine_form(stream: Stream, known: dict[Stream, AffineForm]) -> AffineForm:
     form: dict[tuple[Stream, int], list[Weights]] = {}
     pending: dict[Stream, dict[int, list[Weights]]] = {stream: {0: [Fraction(1)]}}
     for node in reversed(_foldable_region(stream, known)):
@@ -76,14 +76,14 @@ def _collected(atom: Stream, parts: list[Weights], width: int) -> sparse.csr_arr
         raise InexactWeight(reason.weight, "its constants add up") if atom is ONE else reason from None
 
 
-def port_form(stream: Stream, forms: dict[Stream, Form]) -> Form:
-    """The linear form of an operand, found once."""
+def port_form(stream: Stream, forms: dict[Stream, AffineForm]) -> AffineForm:
+    """The affine form of an operand, found once."""
     if stream not in forms:
-        forms[stream] = linear_form(stream, forms)
+        forms[stream] = affine_form(stream, forms)
     return forms[stream]
 
 
-def _folded(node: Stream, known: dict[Stream, Form]) -> Iterator[tuple[Stream, int, Weights, bool]]:
+def _folded(node: Stream, known: dict[Stream, AffineForm]) -> Iterator[tuple[Stream, int, Weights, bool]]:
     """What a node contributes to a form: (source, added lag, weights, whether the source is an atom)."""
     operation = node.operation
     if node in known:
@@ -100,7 +100,7 @@ def _folded(node: Stream, known: dict[Stream, Form]) -> Iterator[tuple[Stream, i
         yield node, 0, Fraction(1), True
 
 
-def _foldable_region(stream: Stream, known: dict[Stream, Form]) -> list[Stream]:
+def _foldable_region(stream: Stream, known: dict[Stream, AffineForm]) -> list[Stream]:
     """The streams between this one and its atoms (or known forms), these included, inputs first."""
 
     def read(node: Stream) -> tuple[Stream, ...]:

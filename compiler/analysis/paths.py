@@ -1,4 +1,4 @@
-"""Walks: what a few streams can hold at every step of every walk of the input language.
+"""Paths: what a few streams can hold at every step of every path of the input language.
 
 The input language is a finite automaton. Its product with what the watched streams remember is finite too, if each
 stream is known by an interval for each lane:
@@ -10,9 +10,9 @@ stream is known by an interval for each lane:
     sums, rectifiers, logic, …         interval arithmetic, or the operation itself where all operands are certain
     everything else                    the bounds that are known of it anyway
 
-Each interval holds the values of its stream at that step of every sequence that takes this walk, by induction over the
-steps. That edges are `distinct` and that sequences end is left out: both only take walks away. So what holds along
-every walk of the product holds for every sequence of the language.
+Each interval holds the values of its stream at that step of every sequence that takes this path, by induction over the
+steps. That edges are `distinct` and that sequences end is left out: both only take paths away. So what holds along
+every path of the product holds for every sequence of the language.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MOST_ROWS = 1 << 24
 DomainOf = Callable[[Stream], Domain]
 
 
-class TooManyWalks(Exception):
+class TooManyPaths(Exception):
     """The product has more steps, or a watched stream more lanes, than are followed."""
 
 
@@ -60,13 +60,13 @@ class Step:
     values: tuple[Value, ...]
 
 
-def walks(
+def paths(
     language: InputLanguage | None, domain_of: DomainOf, watched: Sequence[Stream], trail: int = 0
 ) -> list[list[Step]]:
-    """The steps that leave each node of the product; node 0 is the start. TooManyWalks beyond MOST_STEPS."""
+    """The steps that leave each node of the product; node 0 is the start. TooManyPaths beyond MOST_STEPS."""
     try:
         return _Product(language, domain_of, watched, trail, _COUNTED).explored()
-    except TooManyWalks:
+    except TooManyPaths:
         return _Product(language, domain_of, watched, trail, 0).explored()
 
 
@@ -96,7 +96,7 @@ class _Product:
                 found[-1].append(Step(nodes[node], nodes[following], edge, token, trail, self._read(values)))
                 count += 1
                 if count > MOST_STEPS:
-                    raise TooManyWalks(f"more than {MOST_STEPS} steps")
+                    raise TooManyPaths(f"more than {MOST_STEPS} steps")
         return found
 
     def _read(self, values: dict[Stream, Value | None]) -> tuple[Value, ...]:
@@ -105,7 +105,7 @@ class _Product:
         for stream in self.watched:
             value = values[stream]
             if value is None:
-                raise TooManyWalks(f"{stream.width} lanes of {stream.label}")
+                raise TooManyPaths(f"{stream.width} lanes of {stream.label}")
             read.append(value)
         return tuple(read)
 
@@ -169,7 +169,7 @@ def _letters(language: InputLanguage | None, embeds: list[Stream]) -> dict[str, 
     tables = {s: embed.table for s, embed in with_operation(embeds, ops.Embed) if s.width <= _WIDEST}
     size = language.alphabet.size
     if size * (1 + sum(s.width for s in tables)) > _MOST_ROWS:
-        raise TooManyWalks("too many tokens")
+        raise TooManyPaths("too many tokens")
     dense = {s: table.toarray() for s, table in tables.items()}
     rows = np.hstack([np.zeros((size, 1)), *dense.values()])
     _, first, kind = np.unique(rows, axis=0, return_index=True, return_inverse=True)

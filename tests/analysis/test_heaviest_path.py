@@ -1,4 +1,4 @@
-"""Counts are bounded by the heaviest walk of the input language: never too low, and on most small languages
+"""Counts are bounded by the heaviest path of the input language: never too low, and on most small languages
 attained.
 """
 
@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compiler.analysis import heaviest_walk as module
-from compiler.analysis import walks
+from compiler.analysis import heaviest_path as module
+from compiler.analysis import paths
 from compiler.analysis.domains import Domains
 from compiler.interpreter import interpret
 from compiler.language.alphabet import Alphabet
@@ -43,7 +43,7 @@ def test_a_row_of_two_letters_counts_to_two():
     assert _most(count(rows.is_in(["a"]), reset=mark), three) == 2
 
 
-def test_a_walk_that_is_never_reset_counts_what_it_can_pass_by():
+def test_a_path_that_is_never_reset_counts_what_it_can_pass_by():
     """In 1000 steps two of three are letters; `;` comes 333 times."""
     assert _most(count(letter, reset=letter & mark), three) == 667
     assert _most(count(mark, reset=letter & mark), three) == 333
@@ -55,9 +55,9 @@ def test_a_reset_that_is_not_certain_resets_nothing():
 
 
 def test_a_flag_without_a_bound_gives_no_bound():
-    """Infinity beside what no walk reaches would be no number, and no number is above any bound."""
+    """Infinity beside what no path reaches would be no number, and no number is above any bound."""
     weight = ((np.array([0.0, np.inf]),), (np.array([0.0, 0.0]),))
-    endless = walks.Step(1, 1, 0, 0, (), weight)
+    endless = paths.Step(1, 1, 0, 0, (), weight)
     assert module._heaviest([endless], 10) == np.inf
 
 
@@ -79,23 +79,23 @@ def test_random_counts_over_random_languages():
     assert tight >= 100
 
 
-def test_too_many_walks_leave_the_bound_of_the_masses(monkeypatch):
-    monkeypatch.setattr(walks, "MOST_STEPS", 2)
+def test_too_many_paths_leave_the_bound_of_the_totals(monkeypatch):
+    monkeypatch.setattr(paths, "MOST_STEPS", 2)
     assert _most(count(letter, reset=mark), three) == 1000
 
 
-def test_too_much_work_leaves_the_bound_of_the_masses(monkeypatch):
+def test_too_much_work_leaves_the_bound_of_the_totals(monkeypatch):
     monkeypatch.setattr(module, "_MOST_WORK", 100)
     monkeypatch.setattr(module, "_MOST_SQUARED", 0)
     assert _most(count(letter, reset=letter & mark), three) == 1000
     assert _most(count(letter, reset=mark), three) == 1000
 
 
-def _random_steps(rng: np.random.Generator, nodes: int) -> list[walks.Step]:
+def _random_steps(rng: np.random.Generator, nodes: int) -> list[paths.Step]:
     steps = []
     for _ in range(1 + int(rng.integers(3 * nodes))):
         source, target, weight, reset = (int(rng.integers(n)) for n in (nodes, nodes, 3, 4))
-        steps.append(walks.Step(source, target, 0, 0, (), (((0, weight),), ((int(reset == 0), 1),))))
+        steps.append(paths.Step(source, target, 0, 0, (), (((0, weight),), ((int(reset == 0), 1),))))
     return steps
 
 

@@ -1,9 +1,9 @@
-"""Plant one change in a checkpoint and ask the checker: none that changes a logit may be accepted.
+"""Change one weight of a checkpoint and ask the checker: none that changes a logit may be accepted.
 
-python -m tests.verify.checker.plants COUNT SEED CHECKPOINT...
+python -m tests.verify.checker.faults COUNT SEED CHECKPOINT...
 
-The module runs first, on sequences of six lengths: a plant that changes no score of a letter there is counted as that,
-and the checker is not asked; plants are drawn until COUNT of them change one, TRIES times as many at most. Of plants in
+The module runs first, on sequences of six lengths: a fault that changes no score of a letter there is counted as that,
+and the checker is not asked; faults are drawn until COUNT of them change one, TRIES times as many at most. Of faults in
 one block, what stands before it is proved once (`forks`); one verdict of each checkpoint may be compared with what the
 command says of the files.
 """
@@ -47,7 +47,7 @@ class Scores:
         return not all(map(np.array_equal, self.of(tensors), self.unchanged))
 
 
-def plant(
+def inject(
     directory: Path, count: int, rng: random.Random, sequences: int = 8, command: bool = False
 ) -> tuple[Counter, list[str]]:
     """(how many change no score, are rejected, or missed: a score changes, and it is accepted; what went wrong).
@@ -106,7 +106,7 @@ def main() -> None:
     count, seed, *names = sys.argv[1:]
     rng, total = random.Random(int(seed)), Counter()
     for name in names:
-        tally, missed = plant(Path(name), int(count), rng, command=True)
+        tally, missed = inject(Path(name), int(count), rng, command=True)
         total += tally
         print(Path(name).name, dict(tally), *missed[:5], flush=True)
     print(dict(total))

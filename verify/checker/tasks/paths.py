@@ -1,4 +1,4 @@
-"""The lemma of open letters: a circuit and a task, side by side, over all walks of the input language, letters left
+"""The lemma of open letters: a circuit and a task, side by side, over all paths of the input language, letters left
 open.
 """
 
@@ -17,7 +17,7 @@ from verify.checker.tasks.machine import Machine, Memory, Position
 from verify.checker.tasks.readout import NOBODY
 from verify.checker.values.language import Language
 
-_MOST_WALKS = 1 << 12
+_MOST_PATHS = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Asking(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class _Walk:
-    """Where a walk of the language is; taken: by edge, the open letters that stand on a distinct one."""
+class _Path:
+    """Where a path of the language is; taken: by edge, the open letters that stand on a distinct one."""
 
     state: str
     memory: Memory
@@ -73,48 +73,48 @@ class _Walk:
     situation: Situation
 
 
-def prove_walks(language: Language, data: dict, task: Asking) -> Fraction:
-    """The least lead of the right letter over all walks; Rejected where there are too many, or a rule is missing."""
+def prove_paths(language: Language, data: dict, task: Asking) -> Fraction:
+    """The least lead of the right letter over all paths; Rejected where there are too many, or a rule is missing."""
     machine, margin = Machine(data, language.tokens), NOBODY
-    walks = [_Walk(language.start, {}, task.begin(), (), Situation({}, (), Work()))]
+    paths = [_Path(language.start, {}, task.begin(), (), Situation({}, (), Work()))]
     seen: set[Hashable] = set()
     for _ in range(language.length):
         following = []
-        for walk in walks:
-            for before, known, now in _steps(language, walk, task):
+        for path in paths:
+            for before, known, now in _steps(language, path, task):
                 margin = min(margin, _lead(machine, before, known, now, task))
                 for after in _each(before.situation, lambda at: _moved(machine, before, known, now, at)):  # noqa: B023
                     key, small = _canonical(after)
                     if key not in seen:
                         seen.add(key)
                         following.append(small)
-            if len(seen) > _MOST_WALKS:
-                raise Rejected(f"there are more than {_MOST_WALKS} situations to go through one by one")
+            if len(seen) > _MOST_PATHS:
+                raise Rejected(f"there are more than {_MOST_PATHS} situations to go through one by one")
         if not following:
             break
-        walks = following
+        paths = following
     return margin
 
 
-def _steps(language: Language, walk: _Walk, task: Asking) -> Iterator[tuple[_Walk, Known, int]]:
-    """The walk with one more open letter of one kind, what the task then knows, and that letter."""
-    now = 1 + max(walk.situation.choices, default=-1)
+def _steps(language: Language, path: _Path, task: Asking) -> Iterator[tuple[_Path, Known, int]]:
+    """The path with one more open letter of one kind, what the task then knows, and that letter."""
+    now = 1 + max(path.situation.choices, default=-1)
     for number, edge in enumerate(language.edges):
-        if edge.source != walk.state:
+        if edge.source != path.state:
             continue
         ids = np.flatnonzero(edge.letters)
         for kind in np.unique(task.kinds[ids]).tolist():
             own = ids[task.kinds[ids] == kind]
-            taken = dict(walk.taken)
+            taken = dict(path.taken)
             others = taken.get(number, ()) if edge.distinct else ()
-            choices = walk.situation.choices | {now: own}
+            choices = path.situation.choices | {now: own}
             held = [((k, now), choices[k][:, None] != own[None, :]) for k in others]
             if edge.distinct:
                 taken[number] = (*others, now)
-            situation = Situation(choices, (*walk.situation.held, *held), walk.situation.work)
-            known = task.step(walk.known, kind, now)
+            situation = Situation(choices, (*path.situation.held, *held), path.situation.work)
+            known = task.step(path.known, kind, now)
             if known is not OVER and situation.possible((now,)).any():
-                yield _Walk(edge.target, walk.memory, walk.known, tuple(sorted(taken.items())), situation), known, now
+                yield _Path(edge.target, path.memory, path.known, tuple(sorted(taken.items())), situation), known, now
 
 
 def _each(situation: Situation, function: Callable) -> Iterator:
@@ -128,20 +128,20 @@ def _each(situation: Situation, function: Callable) -> Iterator:
             waiting += [here.with_(case) for case in reversed(split.cases)]
         except Nobody:
             continue
-        if len(waiting) > _MOST_WALKS:
+        if len(waiting) > _MOST_PATHS:
             raise Rejected("too many cases are to be told apart")
 
 
-def _moved(machine: Machine, walk: _Walk, known: Known, now: int, at: Situation) -> _Walk:
-    return _Walk(walk.state, Position(machine, at, now, walk.memory).remembered(), known, walk.taken, at)
+def _moved(machine: Machine, path: _Path, known: Known, now: int, at: Situation) -> _Path:
+    return _Path(path.state, Position(machine, at, now, path.memory).remembered(), known, path.taken, at)
 
 
-def _lead(machine: Machine, walk: _Walk, known: Known, now: int, task: Asking) -> Fraction:
+def _lead(machine: Machine, path: _Path, known: Known, now: int, task: Asking) -> Fraction:
     margin = NOBODY
-    for asked in task.asks(known, walk.situation.choices):
+    for asked in task.asks(known, path.situation.choices):
         if (asked.right >= 0).any():
-            given = walk.situation.with_(*asked.given)
-            leads = _each(given, lambda at: _ahead(Position(machine, at, now, walk.memory), asked))  # noqa: B023
+            given = path.situation.with_(*asked.given)
+            leads = _each(given, lambda at: _ahead(Position(machine, at, now, path.memory), asked))  # noqa: B023
             margin = min([margin, *leads])
     return margin
 
@@ -171,30 +171,30 @@ def _ahead(position: Position, asked: Asked) -> Fraction:
 # One form for situations that are the same ------------------------------------------------------------------
 
 
-def _canonical(walk: _Walk) -> tuple[Hashable, _Walk]:
-    """A key that equal situations share, and the walk with its open letters numbered in the order of their use."""
+def _canonical(path: _Path) -> tuple[Hashable, _Path]:
+    """A key that equal situations share, and the path with its open letters numbered in the order of their use."""
     order: dict[int, int] = {}
-    memory = {i: tuple(_simple(walk.situation, v) for v in entry) for i, entry in walk.memory.items()}
+    memory = {i: tuple(_simple(path.situation, v) for v in entry) for i, entry in path.memory.items()}
     for entry in memory.values():
         for value in entry:
             for i in value.ids if value is not None else ():
                 order.setdefault(i, len(order))
-    for i in (*walk.known.letters, *(k for _, own in walk.taken for k in own)):
+    for i in (*path.known.letters, *(k for _, own in path.taken for k in own)):
         order.setdefault(i, len(order))
     renamed = {i: tuple(v and _renamed(v, order) for v in entry) for i, entry in memory.items()}
-    known = Known(walk.known.control, tuple(order[i] for i in walk.known.letters))
-    taken = tuple((edge, tuple(order[i] for i in own)) for edge, own in walk.taken)
-    choices = {order[i]: walk.situation.choices[i] for i in order}
-    held = _kept(walk.situation, order)
+    known = Known(path.known.control, tuple(order[i] for i in path.known.letters))
+    taken = tuple((edge, tuple(order[i] for i in own)) for edge, own in path.taken)
+    choices = {order[i]: path.situation.choices[i] for i in order}
+    held = _kept(path.situation, order)
     key = (
-        walk.state,
+        path.state,
         tuple((i, tuple(v and (v.ids, v.data.shape, v.data.tobytes()) for v in entry)) for i, entry in renamed.items()),
         known,
         taken,
         tuple((i, choices[i].tobytes()) for i in sorted(choices)),
         tuple((own, mask.tobytes()) for own, mask in held),
     )
-    return key, _Walk(walk.state, renamed, known, taken, Situation(choices, held, walk.situation.work))
+    return key, _Path(path.state, renamed, known, taken, Situation(choices, held, path.situation.work))
 
 
 def _simple(situation: Situation, value: Open | None) -> Open | None:

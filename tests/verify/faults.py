@@ -1,8 +1,8 @@
 """One weight of a certified module changed: a certificate that still holds must still be true.
 
-A plant is (parameter, place, value). Whenever the certificate holds after it, the real module must give finite scores
+A fault is (parameter, place, value). Whenever the certificate holds after it, the real module must give finite scores
 at every position and the right answer at every position that is asked, on random and adversarial inputs. `python -m
-tests.verify.plants COUNT [seed] [--json]` runs it at any size and prints the counts.
+tests.verify.faults COUNT [seed] [--json]` runs it at any size and prints the counts.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ CHANGES: dict[str, Callable[[np.float32], float]] = {
 
 
 @dataclass(frozen=True)
-class Plant:
+class Fault:
     """parameter: its name; place: flat index; change: which of CHANGES."""
 
     parameter: str
@@ -61,8 +61,8 @@ class Plant:
     change: str
 
 
-class Planted:
-    """A certified module, its inputs, and what a plant does to both."""
+class Faulty:
+    """A certified module, its inputs, and what a fault does to both."""
 
     def __init__(self, construction: Construction, samples: int = 24, seed: int = 0):
         self.construction = construction
@@ -78,8 +78,8 @@ class Planted:
         """What the certificate speaks of."""
         return self.stack
 
-    def plants(self, count: int, seed: int) -> Iterator[Plant]:
-        """`count` plants, spread evenly over the parameters, half of them on weights that are not 0."""
+    def faults(self, count: int, seed: int) -> Iterator[Fault]:
+        """`count` faults, spread evenly over the parameters, half of them on weights that are not 0."""
         rng = np.random.default_rng(seed)
         for number in range(count):
             name = self.names[number % len(self.names)]
@@ -87,7 +87,7 @@ class Planted:
             nonzero = weights.nonzero()[:, 0]
             some = len(nonzero) and rng.integers(2)
             place = int(nonzero[rng.integers(len(nonzero))]) if some else int(rng.integers(len(weights)))
-            yield Plant(name, place, list(CHANGES)[rng.integers(len(CHANGES))])
+            yield Fault(name, place, list(CHANGES)[rng.integers(len(CHANGES))])
 
     def certificate(self) -> Certificate | None:
         """The certificate where it holds."""
@@ -97,20 +97,20 @@ class Planted:
             return None
         return found if found is not None and found.holds else None
 
-    def outcome(self, plant: Plant) -> str:
+    def outcome(self, fault: Fault) -> str:
         """ "same" weight, "rejected", "true" or "false": what became of the certificate."""
-        weights = self.stack.get_parameter(plant.parameter).data.view(-1)
-        saved = weights[plant.place].clone()
+        weights = self.stack.get_parameter(fault.parameter).data.view(-1)
+        saved = weights[fault.place].clone()
         with np.errstate(over="ignore"):
-            weights[plant.place] = float(np.float32(CHANGES[plant.change](np.float32(saved.item()))))
+            weights[fault.place] = float(np.float32(CHANGES[fault.change](np.float32(saved.item()))))
         try:
-            if torch.equal(weights[plant.place], saved):
+            if torch.equal(weights[fault.place], saved):
                 return "same"
             if self.certificate() is None:
                 return "rejected"
             return "true" if self.answers() else "false"
         finally:
-            weights[plant.place] = saved
+            weights[fault.place] = saved
 
     @torch.no_grad()
     def answers(self) -> bool:
@@ -127,7 +127,7 @@ class Planted:
         return bool(scores.isfinite().all() and (signal > others).all())
 
 
-class PlantedNumbers(Planted):
+class FaultyNumbers(Faulty):
     """The same of a model over one-hot tokens and a position."""
 
     def __init__(self, construction: NumericConstruction, samples: int = 24, seed: int = 0):
@@ -166,30 +166,30 @@ class PlantedNumbers(Planted):
         return torch.stack(found, dim=1)
 
 
-def planted(construction: CircuitFamily, samples: int = 24) -> Planted:
-    """A certified construction, ready for plants."""
+def faulty(construction: CircuitFamily, samples: int = 24) -> Faulty:
+    """A certified construction, ready for faults."""
     over_numbers = isinstance(construction, NumericConstruction)
-    return PlantedNumbers(construction, samples) if over_numbers else Planted(construction, samples)
+    return FaultyNumbers(construction, samples) if over_numbers else Faulty(construction, samples)
 
 
 def run(count: int, seed: int) -> tuple[Counter, list[str]]:
-    """(what became of so many plants for each certified construction, those after which a certificate was false)."""
+    """(what became of so many faults for each certified construction, those after which a certificate was false)."""
     counts: Counter[str] = Counter()
     false = []
     for name, build in CERTIFIED.items():
-        module = planted(build())
+        module = faulty(build())
         assert module.certificate() is not None and module.answers(), name
-        for plant in module.plants(count, seed):
-            outcome = module.outcome(plant)
+        for fault in module.faults(count, seed):
+            outcome = module.outcome(fault)
             counts[outcome] += 1
             if outcome == "false":
-                false.append(f"{name}: {plant}")
+                false.append(f"{name}: {fault}")
     return counts, false
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.verify.plants", description=__doc__)
-    parser.add_argument("count", type=int, help="plants per construction")
+    parser = argparse.ArgumentParser(prog="python -m tests.verify.faults", description=__doc__)
+    parser.add_argument("count", type=int, help="faults per construction")
     parser.add_argument("seed", type=int, nargs="?", default=0)
     parser.add_argument("--json", action="store_true", help="print one object and nothing else")
     options = parser.parse_args()

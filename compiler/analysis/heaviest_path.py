@@ -1,11 +1,11 @@
-"""The heaviest walk: how much a flag can collect between two resets, along any walk of the input language.
+"""The heaviest path: how much a flag can collect between two resets, along any path of the input language.
 
-best(node) is the largest count that a walk of at most n steps can bring to a node. It starts at 0 in the start node and
+best(node) is the largest count that a path of at most n steps can bring to a node. It starts at 0 in the start node and
 nowhere else, and each round lets every step add what its flag may be, or start again at 0 where its reset is certain.
 After max_length rounds, or as soon as a round changes nothing, it bounds every count of every sequence. The sum over
-all edges of the language, which the masses of domains take, forgets that a walk cannot be everywhere, and resets.
+all edges of the language, which the totals of domains take, forgets that a path cannot be everywhere, and resets.
 
-A round is a matrix over (max, +), if each node has a second entry that is 0 once a walk comes there and from which the
+A round is a matrix over (max, +), if each node has a second entry that is 0 once a path comes there and from which the
 resets start. Where a language is small and its sequences are long, the rounds are counted by squares of that matrix.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compiler.analysis.walks import DomainOf, Step, TooManyWalks, walks
+from compiler.analysis.paths import DomainOf, Step, TooManyPaths, paths
 from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream, constant
 
@@ -22,7 +22,7 @@ _FEW = 32  # steps that cost as much as the round itself
 _MOST_SQUARED = 1 << 26  # sums formed by squares
 
 
-def heaviest_walk(
+def heaviest_path(
     language: InputLanguage | None, domain_of: DomainOf, max_length: int, when: Stream, reset: Stream | None = None
 ) -> float:
     """A bound on the sum of `when` (one lane, never negative) since `reset` last held; infinity where none is found."""
@@ -30,9 +30,9 @@ def heaviest_walk(
         return np.inf
     try:
         steps = [
-            s for leaving in walks(language, domain_of, (when, _NEVER if reset is None else reset)) for s in leaving
+            s for leaving in paths(language, domain_of, (when, _NEVER if reset is None else reset)) for s in leaving
         ]
-    except TooManyWalks:
+    except TooManyPaths:
         return np.inf
     return _heaviest(steps, max_length)
 
@@ -65,7 +65,7 @@ def _heaviest(steps: list[Step], max_length: int) -> float:
 
 
 def _round(source: np.ndarray, target: np.ndarray, weight: np.ndarray, again: np.ndarray, nodes: int) -> np.ndarray:
-    """What a round adds from an entry to an entry: nodes, then whether a walk comes there; −∞ where there is no way."""
+    """What a round adds from an entry to an entry: nodes, then whether a path comes there; −∞ where there is no way."""
     matrix = np.where(np.eye(2 * nodes, dtype=bool), 0.0, -np.inf)
     np.maximum.at(matrix, (np.where(again, nodes + source, source), target), np.where(again, 0.0, weight))
     np.maximum.at(matrix, (nodes + source, nodes + target), 0.0)

@@ -4,22 +4,22 @@ import numpy as np
 import pytest
 import torch
 
-from tests.verify.plants import CERTIFIED, Plant, planted
+from tests.verify.faults import CERTIFIED, Fault, faulty
 from verify.certificates import Refused
 from verify.certificates.finite import SATURATED, check_finite, lead
 
 
 @pytest.fixture(scope="module")
 def certified():
-    return {name: planted(build(), samples=8) for name, build in CERTIFIED.items()}
+    return {name: faulty(build(), samples=8) for name, build in CERTIFIED.items()}
 
 
 @pytest.mark.parametrize("name", CERTIFIED)
 def test_a_certificate_that_holds_is_true(certified, name):
     module = certified[name]
     assert module.certificate() is not None and module.answers()
-    found = [(plant, module.outcome(plant)) for plant in module.plants(60, seed=1)]
-    assert not [plant for plant, outcome in found if outcome == "false"]
+    found = [(fault, module.outcome(fault)) for fault in module.faults(60, seed=1)]
+    assert not [fault for fault, outcome in found if outcome == "false"]
     assert {outcome for _, outcome in found} >= {"rejected", "true"}
 
 
@@ -30,7 +30,7 @@ def test_every_tensor_is_looked_at(certified, name, change):
     module = certified[name]
     for parameter in module.names:
         for place in (0, module.stack.get_parameter(parameter).numel() - 1):
-            outcome = module.outcome(Plant(parameter, place, change))
+            outcome = module.outcome(Fault(parameter, place, change))
             assert outcome == "rejected" or (change == "2^124" and outcome == "true"), (parameter, place)
 
 
