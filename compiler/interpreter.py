@@ -26,12 +26,15 @@ def interpret(
     inputs: Mapping[Stream, np.ndarray] | None = None,
     keep: Collection[Stream] | None = None,
     dtype: type = object,
+    fixed: Mapping[Stream, tuple[np.ndarray, np.ndarray]] | None = None,
 ) -> dict[Stream, np.ndarray]:
     """Run a circuit on a batch.
 
     tokens: (batch, time) ids; inputs: for each Numbers stream a (batch, time, width) array.
     keep:   the streams to return (default: the output alone); others are dropped after their last reader.
     dtype:  object for Python integers and Fractions, np.float64 where the caller knows that it is exact.
+    fixed:  an intervention: for each of these streams (a (batch, time) mask of where it is set, the
+        (batch, time, width) values that its readers find there).
     Returns {stream: (batch, time, width) array}.
     """
     instance(circuit, Circuit, "what is interpreted", "a Circuit (compiled.interpret(tokens) runs a compiled one)")
@@ -49,6 +52,9 @@ def interpret(
     values: dict[Stream, np.ndarray] = {}
     for stream in (s for s in circuit.streams if s in needed):
         values[stream] = _value(stream, values, ids, inputs, like, dtype)
+        if fixed is not None and stream in fixed:
+            where, given = fixed[stream]
+            values[stream] = np.where(where[..., None], _converted(given, dtype), values[stream])
         for source in set(stream.inputs):
             readers[source] -= 1
             if readers[source] == 0 and source not in wanted:

@@ -11,24 +11,25 @@ from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CONFIG, WEIGHTS, check_shapes
 from compiler.artifact.json_files import read_json
 from compiler.artifact.manifest import Manifest, check_files, read_manifest
-from compiler.artifact.model import Stack
 from compiler.artifact.numbers_config import is_numbers
 from compiler.artifact.tokenizer import read_tokens
 from compiler.artifact.weights_file import read_shapes, read_tensors
 from compiler.language.arguments import path as path_of
 from compiler.language.arguments import truth
+from compiler.tracing.model import TracedModel
 
 if TYPE_CHECKING:
     from compiler.artifact.numeric import NumericStack
 
 
-def load(directory: str | Path, sealed: bool = True) -> Stack | NumericStack:
+def load(directory: str | Path, sealed: bool = True) -> TracedModel | NumericStack:
     """The language model saved in this directory, or the model over numbers, in the dtype of its promise, on the CPU.
 
     sealed: refuse files whose hashes differ from the manifest's; a diagnosis of a damaged checkpoint turns it off.
 
     The stack also carries `manifest` (a `Manifest`), `config` (the content of config.json) and
-    `tokens` (the name of every id). Raises CheckpointError if the directory is not one of ours or any file is
+    `tokens` (the name of every id). `trace` and `patch` show and change what it computes, by the names of its circuit.
+    Raises CheckpointError if the directory is not one of ours or any file is
     missing or differs from what was saved.
     """
     directory, sealed = path_of(directory, "the directory"), truth(sealed, "sealed of load")
@@ -44,15 +45,16 @@ def load(directory: str | Path, sealed: bool = True) -> Stack | NumericStack:
         raise CheckpointError(f"{directory} has {len(tokens)} tokens for a vocabulary of {config['vocab_size']}.")
     weights = directory / WEIGHTS
     check_shapes(config, read_shapes(weights))
-    stack = in_dtype(Stack.from_language_model(config, read_tensors(weights)), manifest.dtype)
-    stack.manifest, stack.config, stack.tokens = manifest, config, tokens
+    stack = TracedModel.from_language_model(config, read_tensors(weights))
+    stack = in_dtype(stack, manifest.dtype)
+    stack.manifest, stack.config, stack.tokens, stack.directory = manifest, config, tokens, directory
     return stack
 
 
-def load_over_tokens(directory: str | Path) -> Stack:
+def load_over_tokens(directory: str | Path) -> TracedModel:
     """`load`, and CheckpointError for a model over numbers."""
     stack = load(directory)
-    if not isinstance(stack, Stack):
+    if not isinstance(stack, TracedModel):
         raise CheckpointError(f"{directory} holds a model over numbers, and one over tokens is needed.")
     return stack
 

@@ -13,7 +13,7 @@ Letters: b batch, l length, d_model width of the residual stream.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from compiler.layout import Layout
 
 State = list[tuple[Tensor, Tensor]]
+_Stack = TypeVar("_Stack", bound="Stack")
 
 
 class RMSNorm(nn.Module):
@@ -122,7 +123,7 @@ class Stack(nn.Module):
         return _assign(stack, tensors)
 
     @classmethod
-    def from_language_model(cls, config: Mapping, tensors: Mapping[str, Tensor]) -> "Stack":
+    def from_language_model(cls, config: Mapping, tensors: Mapping[str, Tensor]) -> Self:
         """The language model that Hugging Face builds from this config.json and these state-dict names.
 
         The stack shares the tensors with the caller. Raises ValueError in one sentence for a config without a
@@ -280,7 +281,7 @@ def _stack_name(name: str) -> str:
     return name
 
 
-def _assign(stack: Stack, tensors: Mapping[str, Tensor]) -> Stack:
+def _assign(stack: _Stack, tensors: Mapping[str, Tensor]) -> _Stack:
     """Give an empty stack its tensors, all of them and no others, without copying."""
     empty = dict(stack.named_parameters())
     for name in sorted(empty.keys() | tensors.keys()):

@@ -1,4 +1,8 @@
-"""A level that permutations move, as a few points of a smaller set that its group acts on.
+"""A level that permutations move, as a few points of smaller sets that its group acts on.
+
+A value of the level is v = u·g: u stands for the orbit of v, g is an element of the group. Points b_1, b_2, … are taken
+such that their images b_i·g tell u·g of each u. So the orbit and the images tell v; a move takes the images along, and
+a reset to v sets them to those of some g with u·g = v.
 
 Such a set are the cosets H·g of a subgroup H: g' takes H·g to H·g·g'. All sets on which the group acts as one orbit
 are of this form. Subgroups are looked for among those that one or two elements generate.
@@ -13,7 +17,7 @@ from itertools import combinations
 import numpy as np
 
 from compiler.automata.cascade import Key, Level
-from compiler.automata.permutations import Permutation, generated, swaps
+from compiler.automata.permutations import Permutation, generated, orbit, swaps
 
 MOST_ELEMENTS = 1 << 10  # of a group whose subgroups are looked for
 MOST_PAIRS = 1 << 12  # of elements that generate one
@@ -32,16 +36,18 @@ class Point:
 
 @dataclass(frozen=True)
 class Points:
-    """told: for each value of the level what the points may be then."""
+    """orbits: of the level's values; told: for each value its orbit, then the points, in all ways that may be.
 
+    The orbit of the level's start is 0, and the first way of the start is where all points start.
+    """
+
+    orbits: int
     points: tuple[Point, ...]
     told: Mapping[int, Sequence[Key]]
 
 
 def points_of(level: Level) -> Points | None:
-    """Points that tell the level with fewer exchanges for a letter; None where there are none or it is reset."""
-    if level.resets:
-        return None
+    """Points that tell the level with fewer exchanges for a letter; None where none are found."""
     elements = generated(level.moves, level.size, MOST_ELEMENTS)
     if elements is None:
         return None
@@ -137,26 +143,36 @@ class _Group:
 
     def points(self, actions: tuple[_Action, ...]) -> Points:
         """The fewest points of these sets, greedily, that tell the level."""
-        values = self.elements[:, self.level.start]
+        orbits = self._orbits()
+        values = self.elements[:, [places[0] for places in orbits]]
         moved = [(action, self._moves(action.cosets)) for action in actions]
         every = [(k, point) for k, action in enumerate(actions) for point in range(action.size)]
         chosen: list[tuple[int, int]] = []
         seen = lambda more: np.stack([moved[k][1][:, point] for k, point in more], axis=1)
         while not chosen or not _tells(seen(chosen), values):
             chosen.append(max(every, key=lambda point: len(np.unique(seen([*chosen, point]), axis=0))))
-        told: dict[int, list[Key]] = {}
-        for value, key in sorted(set(zip(values.tolist(), map(tuple, seen(chosen).tolist()), strict=True))):
-            told.setdefault(value, []).append(key)
+        chosen.sort()
+        told: dict[int, dict[Key, None]] = {}
+        for row, key in zip(values.tolist(), seen(chosen).tolist(), strict=True):
+            for kind, value in enumerate(row):
+                told.setdefault(value, {})[(kind, *key)] = None
         letters = {tuple(self.elements[g].tolist()): g for g in self.letters}
         points = []
-        for k, point in sorted(chosen):
+        for k, point in chosen:
             moves = {move: tuple(moved[k][1][g].tolist()) for move, g in letters.items()}
             points.append(Point(actions[k].size, point, moves))
-        order = [chosen.index(at) for at in sorted(chosen)]
-        return Points(tuple(points), {v: [tuple(key[o] for o in order) for key in keys] for v, keys in told.items()})
+        return Points(len(orbits), tuple(points), {value: list(keys) for value, keys in told.items()})
+
+    def _orbits(self) -> list[list[int]]:
+        """The orbits of the level's values; its start is the first place of the first."""
+        found: list[list[int]] = []
+        for s in (self.level.start, *range(self.level.size)):
+            if not any(s in places for places in found):
+                found.append([s, *(t for t in orbit(self.level.moves, s) if t != s)])
+        return found
 
 
 def _tells(seen: np.ndarray, values: np.ndarray) -> bool:
     """Whether equal rows have equal values."""
-    both = np.concatenate([seen, values[:, None]], axis=1)
+    both = np.concatenate([seen, values], axis=1)
     return len(np.unique(both, axis=0)) == len(np.unique(seen, axis=0))

@@ -5,8 +5,8 @@ A permutation of m places takes m − circles exchanges, and each exchange of on
 
 - *blocks*: where all permutations take parts of the places to parts, one level says which part, and the next, which
   reads it, which place of the part. A circle of 4 is two circles of 2.
-- *points*: a level that is never reset is a function of its group's element g. Where g also acts on fewer points (the
-  60 elements of A_5 on 5), levels that follow a few of these points tell all.
+- *points*: where the group of a level also acts on fewer points (that of A_5's 60 elements on 5), levels that follow a
+  few of these points tell all (`compiler/automata/degrees.py`).
 - *turned back*: a circle of m ≥ 5. Where one level tells the parity p of the moves so far, and s turns the circle
   around, the level c' with c = s^p(c') is moved by s^p·x·s^(1−p), which turns around, too, with (m − 1)/2 exchanges.
 """
@@ -58,11 +58,18 @@ def _held(action: Action) -> Action:
 
 
 def _with_points(cascade: Cascade, i: int, points: Points) -> Cascade:
-    def follows(moves: Mapping[Permutation, Permutation]) -> Does:
-        return lambda action, before: _held(moves[action]) if isinstance(action, tuple) else action
+    def follows(at: int, moves: Mapping[Permutation, Permutation]) -> Does:
+        def does(action: Action, before: Key) -> Action:
+            if isinstance(action, tuple):
+                return _held(moves[action]) if moves else HOLD
+            return action if action == HOLD else points.told[action][0][at]
 
-    parts = [Part(point.size, point.start, (), follows(point.moves)) for point in points.points]
-    return replaced(cascade, i, parts, points.told)
+        return does
+
+    parts = [Part(point.size, point.start, (), follows(k, point.moves)) for k, point in enumerate(points.points, 1)]
+    if points.orbits > 1:
+        return replaced(cascade, i, [Part(points.orbits, 0, (), follows(0, {})), *parts], points.told)
+    return replaced(cascade, i, parts, {value: [key[1:] for key in keys] for value, keys in points.told.items()})
 
 
 def _with_blocks(cascade: Cascade, i: int, parts: list[list[int]]) -> Cascade:

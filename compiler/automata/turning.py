@@ -50,8 +50,11 @@ class Turning:
 
     @cached_property
     def pairs(self) -> list[list[Swap]]:
-        """For each column the swaps that move it: those of the table in the first, all of them in the others."""
-        first = sorted({factors[0] for factors in self.factors.values() if factors[0] is not None})
+        """For each column the swaps that move it: those of the table in the first, and one of the last place, so that
+        every place is named; all of them in the others.
+        """
+        last = (0, self.size - 1)
+        first = sorted({last, *(factors[0] for factors in self.factors.values() if factors[0] is not None)})
         every = [(i, j) for i in range(self.size) for j in range(i + 1, self.size)]
         return [first, *[every] * (self.columns - 1)]
 

@@ -13,6 +13,7 @@ from compiler.language.arguments import instance, integer, shown
 from compiler.language.graph import inputs_first
 from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream, given_stream
+from compiler.language.variables import note_variables
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -51,6 +52,7 @@ class Circuit:
             raise ValueError(
                 f"end is {shown(self.end)}, and it must be a token of the circuit's alphabet: {_some(letters)}"
             )
+        note_variables()
 
     @cached_property
     def graph(self) -> nx.DiGraph:

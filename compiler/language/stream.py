@@ -40,6 +40,8 @@ class Stream:
 
     Comparisons are lane by lane, but `==` and `!=` of two OneHots give one flag: whether both are
     present and name the same alternative. So an absent one does not equal itself.
+
+    variable: what it was called in the function that made a circuit of it; None where nothing was.
     """
 
     __array_ufunc__ = None  # so that `array @ stream` comes to __rmatmul__
@@ -54,6 +56,7 @@ class Stream:
         self.origin: str = source_line() if author is None else author.origin
         self._as_written = None if author is None else author.as_written
         self._expression: str | None = None
+        self.variable: str | None = None
 
     def named(self, name: str) -> Stream:
         """Give the stream the name that its lanes and channels carry in the weights."""

@@ -38,7 +38,7 @@ class Fitter:
             result = self._lowering(stream, tuple(self.fitted[s] for s in stream.inputs), self)
         if result is not stream:
             result.name = result.name or stream.name or stream.label
-            self.domains.meet(result, self.domains.of(stream))
+            self.domains.replaced(stream, result)
         self.fitted[stream] = result
 
     def form(self, stream: Stream) -> AffineForm:

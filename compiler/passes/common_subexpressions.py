@@ -34,8 +34,7 @@ def common_subexpressions(circuit: Circuit, context: Context) -> tuple[Circuit, 
         if key not in known:
             known[key] = rebuilt(stream, inputs)
         kept[stream] = known[key]
-        if kept[stream] is not stream:
-            domains.meet(kept[stream], domains.of(stream))
+        domains.replaced(stream, kept[stream])
     output = kept[circuit.output]
     return (circuit if output is circuit.output else replace(circuit, output=output)), context.knowing(domains)
 

@@ -51,7 +51,7 @@ def rings(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
                 new = _ring(kept[source], position, lag, context)
         if new is not stream:
             new.name = new.name or stream.label
-            domains.meet(new, domains.of(stream))
+            domains.replaced(stream, new)
         kept[stream] = new
     return replace(circuit, output=kept[circuit.output]), context.knowing(domains)
 

@@ -81,7 +81,7 @@ class _Splitter:
         if result is not stream:
             for new in (result, *result.inputs):
                 new.name = new.name or stream.label
-            self.domains.meet(result, self.domains.of(stream))
+            self.domains.replaced(stream, result)
         self.known[stream] = result
 
     def real(self, stream: Stream) -> bool:

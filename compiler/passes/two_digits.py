@@ -69,7 +69,7 @@ def two_digits(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
                     reasons.append((stream, _refusal(stream, limit.most, str(reason))))
         if new is not stream:
             new.name = new.name or stream.label
-            domains.meet(new, domains.of(stream))
+            domains.replaced(stream, new)
         kept[stream] = new
     if reasons:
         raise CompileError(reasons)

@@ -29,8 +29,7 @@ def type_splitting(circuit: Circuit, context: Context) -> tuple[Circuit, Context
         real = _real(stream, domains)
         with standing_for(stream):
             new = _apart(stream, inputs, real) if real.any() and not real.all() else rebuilt(stream, inputs)
-        if new is not stream:
-            domains.meet(new, domains.of(stream))
+        domains.replaced(stream, new)
         kept[stream] = new
     output = kept[circuit.output]
     return (circuit if output is circuit.output else replace(circuit, output=output)), context.knowing(domains)

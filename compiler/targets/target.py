@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from compiler.language.operations import Operation
     from compiler.layout import Emission
     from compiler.runtime.block import Block
+    from compiler.runtime.inside import Inside
     from compiler.targets.family import Family
     from compiler.targets.sizes import Sizes
 
@@ -148,6 +149,12 @@ class Target(Ports):
     def advance(self, module: Block, u: Tensor, window: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The next positions u (b, l, d_model) through a module: its output, and its window and state after them."""
         return module.chunk(u, window, state)
+
+    def inside(self, module: Block, u: Tensor) -> Inside:
+        """What a module holds between its projections, of its input u (b, l, d_model); NotImplementedError where
+        that is not said of this mixer.
+        """
+        raise NotImplementedError(f"{self.name} does not say what its module holds inside")
 
     def seats(self, block: SelectiveBlock, module: nn.Module | Sizes) -> np.ndarray:
         """Where each channel of the block stands in d_inner of a module that holds it, or of one of this size."""

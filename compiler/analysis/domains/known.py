@@ -40,6 +40,7 @@ class Domains:
         self._known: dict[Stream, Domain] = {}
         self._alike: dict[tuple, tuple[Stream, Domain]] = {}
         self._uncut: dict[Domain, Domain] = {}
+        self._became: dict[Stream, Stream] = {}
         self.forms: dict[Stream, AffineForm] = {}
         self.sums = MatrixSumsCache()
 
@@ -86,6 +87,16 @@ class Domains:
         claimed = self.of(stream)
         return self._uncut.get(claimed, claimed)
 
+    def became(self, stream: Stream) -> Stream:
+        """The stream of the present circuit that a stream of an earlier one has become, by the passes' word; itself
+        where they have not replaced it.
+        """
+        passed = {stream}
+        while (after := self._became.get(stream, stream)) not in passed:
+            passed.add(after)
+            stream = after
+        return stream
+
     def draft(self) -> DomainsDraft:
         """A copy to which a pass adds what it knows of its own streams."""
         return DomainsDraft._like(self)
@@ -95,6 +106,7 @@ class Domains:
         """The same domains, of this class; affine forms and sums of matrices depend on no domain and are shared."""
         copy = cls(other.language, other.max_length)
         copy._known, copy._alike, copy._uncut = dict(other._known), dict(other._alike), dict(other._uncut)
+        copy._became = dict(other._became)
         copy.forms, copy.sums = other.forms, other.sums
         return copy
 
@@ -191,6 +203,12 @@ class DomainsDraft(Domains):
             min(own.l1, other.l1),
             np.minimum(own.totals, other.totals),
         )
+
+    def replaced(self, stream: Stream, new: Stream) -> None:
+        """Record that the pass has put another stream, equal everywhere, in the place of one."""
+        if new is not stream:
+            self.meet(new, self.of(stream))
+            self._became[stream] = new
 
     def bounded(self, stream: Stream, bounds: np.ndarray) -> None:
         """Record that no lane of the stream exceeds these bounds."""

@@ -65,7 +65,7 @@ class Rewriter:
             if self.decides:
                 result = self._without_zeros(result)
         self._inherit(result, stream)
-        self.domains.meet(result, self.domains.of(stream))
+        self.domains.replaced(stream, result)
         self.core[stream] = result
 
     def _without_zeros(self, stream: Stream) -> Stream:

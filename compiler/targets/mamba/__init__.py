@@ -61,6 +61,11 @@ class Mamba(Target):
 
         return mamba_chunk(module, u, window, state)
 
+    def inside(self, module, u):
+        from compiler.targets.mamba.inside import mamba_inside
+
+        return mamba_inside(module, u)
+
     @property
     def family(self):
         from compiler.targets.mamba.family import FAMILY

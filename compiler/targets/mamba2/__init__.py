@@ -142,6 +142,11 @@ class Mamba2(Target):
 
         return mamba2_chunk(module, u, window, state)
 
+    def inside(self, module, u):
+        from compiler.targets.mamba2.inside import mamba2_inside
+
+        return mamba2_inside(module, u)
+
     @property
     def family(self):
         from compiler.targets.mamba2.family import FAMILY, Mamba2Family

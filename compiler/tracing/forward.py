@@ -1,0 +1,130 @@
+"""The real modules run, with lanes of the residual stream set to other numbers on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from compiler.analysis.affine_form import ONE
+from compiler.artifact.model import Stack
+from compiler.lowering.lanes import Lanes
+from compiler.tracing.intervention import LaneSetting
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """streams: the residual stream (batch, time, d_model) after 0, 1, … blocks; scores: (batch, time, vocab)."""
+
+    streams: tuple[Tensor, ...]
+    scores: Tensor
+
+    def lanes(self, count: int, blocks: int = -1) -> np.ndarray:
+        """The first `count` coordinates after so many blocks [default: all]: (batch, time, count) float64."""
+        return self.streams[blocks][..., :count].double().numpy()
+
+
+@torch.no_grad()
+def run(stack: Stack, first: Tensor, lanes: Lanes, settings: Mapping[int, Sequence[LaneSetting]]) -> Run:
+    """The stack from the residual stream before its first block; lane i stands at coordinate i of d_model."""
+    stream = _set(first, lanes, settings.get(0, ()))
+    streams = [stream]
+    for number, (norm, block) in enumerate(zip(stack._norms(), stack.blocks, strict=True), start=1):
+        stream = _set(stack._add(stream, block(norm(stream))), lanes, settings.get(number, ()))
+        streams.append(stream)
+    return Run(tuple(streams), stack.logits(stream))
+
+
+def _set(stream: Tensor, lanes: Lanes, settings: Sequence[LaneSetting]) -> Tensor:
+    """A copy with these lanes set; the stream itself where there are none. ValueError for values that no lanes hold."""
+    if not settings:
+        return stream
+    stream = stream.clone()
+    one = int(lanes.index[ONE][0])
+    for setting in settings:
+        at = np.argwhere(setting.where)
+        if not len(at):
+            continue
+        batch, time = torch.from_numpy(at[:, 0]), torch.from_numpy(at[:, 1])
+        held, wanted = stream[batch, time, : lanes.count].double().numpy(), setting.values[at[:, 0], at[:, 1]]
+        read, solved = _solved(setting, held, wanted, one)
+        numbers = torch.from_numpy(solved[:, : len(read)]).to(stream.dtype)
+        solved[:, : len(read)] = numbers.double().numpy()
+        columns = np.concatenate([setting.matrix[:, read].toarray(), setting.missing.toarray()], axis=1)
+        given = solved @ columns.T + held[:, [one]] * setting.matrix[:, [one]].toarray()[:, 0]
+        wrong = np.flatnonzero((given != wanted).any(axis=1))
+        if len(wrong):
+            raise ValueError(
+                f"no lanes hold the value {_shown(wanted[wrong[0]])} of {setting.name!r}, which {len(read)} "
+                f"lane{'s' * (len(read) != 1)} carr{'y' if len(read) != 1 else 'ies'}"
+            )
+        stream[batch[:, None], time[:, None], torch.from_numpy(read)[None]] = numbers
+    return stream
+
+
+def _solved(setting: LaneSetting, held: np.ndarray, wanted: np.ndarray, one: int) -> tuple[np.ndarray, np.ndarray]:
+    """(the lanes, their numbers (rows, lanes) and behind them those without a lane) that give these values (rows,
+    width), or come near, with as few as possible changed.
+
+    held: what stands there, (rows, all lanes); one: the lane of the constant 1, which stays.
+    """
+    read = np.setdiff1d(setting.matrix.indices, [one])
+    part = setting.matrix[:, read].toarray()
+    fixed = wanted - held[:, [one]] * setting.matrix[:, [one]].toarray()[:, 0]
+    lost = setting.missing.toarray()
+    found = _changed(part, held[:, read], fixed)
+    result = np.concatenate([found, np.zeros((len(found), lost.shape[1]))], axis=1)
+    if lost.shape[1]:  # a flag that stands nowhere: 1 where that gives numbers that its lanes can hold, and 0 does not
+        other = _changed(part, held[:, read], fixed - lost[:, 0])
+        better = _possible(setting, read, other) & ~_possible(setting, read, found)
+        result[better] = np.concatenate([other, np.ones((len(other), 1))], axis=1)[better]
+    return read, result
+
+
+def _possible(setting: LaneSetting, read: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Which rows hold numbers that these lanes can hold: (rows,) mask."""
+    low, high, units = (bound[read] for bound in setting.bounds)
+    steps = np.where((units > 0) & np.isfinite(units), units, 1.0)
+    off = np.where(units > 0, numbers % steps, 0.0)
+    return ((numbers >= low) & (numbers <= high) & (off == 0)).all(axis=1)
+
+
+def _changed(part: np.ndarray, now: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """x (rows, lanes) with part · x = wanted, or near it, equal to `now` in the lanes that are not needed."""
+    result = now.copy()
+    if _selects(part):  # each number has a lane of its own: nearly always
+        rows, columns = np.nonzero(part)
+        result[:, columns] = wanted[:, rows] / part[rows, columns]
+        return result
+    pivots = _pivots(part)
+    rest = wanted - now @ part.T + now[:, pivots] @ part[:, pivots].T
+    solved = np.linalg.lstsq(part[:, pivots], rest.T, rcond=None)[0].T
+    result[:, pivots] = np.where(np.abs(solved - np.round(solved)) < 1e-6, np.round(solved), solved)
+    return result
+
+
+def _selects(part: np.ndarray) -> bool:
+    nonzero = part != 0
+    return bool((nonzero.sum(axis=1) == 1).all() and (nonzero.sum(axis=0) <= 1).all())
+
+
+def _pivots(part: np.ndarray) -> np.ndarray:
+    """Columns that span all columns, the first that do."""
+    chosen: list[int] = []
+    rank = 0
+    for column in range(part.shape[1]):
+        more = np.linalg.matrix_rank(part[:, [*chosen, column]])
+        if more > rank:
+            chosen.append(column)
+            rank = int(more)
+        if rank == part.shape[0]:
+            break
+    return np.array(chosen, dtype=np.int64)
+
+
+def _shown(values: np.ndarray) -> str:
+    numbers = values.tolist()
+    return f"{numbers[0]:g}" if len(numbers) == 1 else f"({', '.join(f'{n:g}' for n in numbers[:8])})"

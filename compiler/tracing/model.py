@@ -1,0 +1,84 @@
+"""A loaded language model that can be traced and patched by the names of its circuit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import torch
+
+from compiler.artifact.errors import CheckpointError
+from compiler.artifact.files import CIRCUIT
+from compiler.artifact.json_files import read_json
+from compiler.artifact.model import Stack
+from compiler.artifact.package import LanguageModel, language_model, with_a_block
+from compiler.compiled import Compiled
+from compiler.driver import compile
+from compiler.language.data import from_data
+from compiler.targets.family import EMBEDDING, FINAL_NORM, HEAD, mixer_prefix, norm_name
+from compiler.tracing.patch import Given, Patch
+from compiler.tracing.trace import Trace
+from compiler.tracing.truth import Text, Truth
+
+
+class TracedModel(Stack):
+    """A language model that was loaded from a checkpoint, with the circuit that its weights are compiled from.
+
+    directory: where it was loaded from. The circuit is compiled when it is first asked for, and its weights compared.
+    """
+
+    directory: Path
+
+    @cached_property
+    def truth(self) -> Truth:
+        """The names of the circuit and where they stand. CheckpointError where the weights are not the circuit's."""
+        compiled = self._compiled_again()
+        packaged = language_model(compiled)
+        _check_same(self, packaged)
+        return Truth(compiled, self, packaged.layout)
+
+    def trace(self, text: Text) -> Trace:
+        """What the model computes on an input, by the names of the circuit.
+
+        text: tokens with spaces between, or a list of them. `trace(text)["stack"]` has one entry a position.
+        """
+        return self.truth.trace(self.truth.ids(text), {})
+
+    def patch(self, values: Mapping[str, Given] = {}, source: Text | None = None) -> Patch:
+        """The model with variables set: `model.patch({"stack": {3: "("}}).trace(text)`.
+
+        values: for each variable {position: value}, or, with `source`, a list of positions at which it takes the value
+            that it has there in the run on that other input. A value is decoded, as a trace shows it, or a list of
+            numbers; None is absent. NoVariable, NotCarried or ValueError for what cannot be set.
+        """
+        return Patch(self.truth).also(values, source)
+
+    def ablate(self, *names: str, mean_of: Sequence[Text] = (), positions: Sequence[int] | None = None) -> Patch:
+        """The model with variables set to zeros at these positions [default: all]; or, with `mean_of`, to the mean of
+        their numbers over all positions of these inputs, rounded to the model's own format.
+        """
+        return Patch(self.truth).ablated(names, mean_of, positions)
+
+    def _compiled_again(self) -> Compiled:
+        manifest = self.manifest
+        weights = sum(p.numel() * p.element_size() for p in self.parameters())
+        circuit = from_data(read_json(self.directory / CIRCUIT), weights)
+        found = compile(circuit, manifest.arch, manifest.dtype, manifest.max_d_state, manifest.n_groups)
+        return with_a_block(found)
+
+
+def _check_same(stack: Stack, packaged: LanguageModel) -> None:
+    """CheckpointError unless the stack has these weights: the layout explains no others."""
+    ours = {"embedding.weight": EMBEDDING, "final_norm.weight": FINAL_NORM, "head.weight": HEAD}
+    for name, tensor in stack.state_dict().items():
+        theirs = ours.get(name)
+        if theirs is None:
+            kind, number, rest = name.split(".", 2)
+            theirs = norm_name(int(number)) if kind == "norms" else mixer_prefix(int(number)) + rest
+        expected = packaged.tensors[theirs].to(tensor.dtype)
+        if not torch.equal(tensor, expected):
+            raise CheckpointError(
+                f"the weights {theirs} are not those that {CIRCUIT} compiles to, so its names do not stand for them; "
+                "construct verify lists the differences."
+            )

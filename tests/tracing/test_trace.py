@@ -1,0 +1,149 @@
+"""What a trace shows is what plain Python computes, and it is read from the tensors of the real modules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from compiler import compile, load
+from compiler.artifact.errors import CheckpointError
+from compiler.tracing.variables import NoVariable
+from examples.gallery import bracket_depth
+from examples.programs import two_brackets
+from tests.tracing.models import MIXERS, brackets, case, depth
+
+
+def stacks(word: list[str]) -> list[list[str]]:
+    """The open brackets behind every letter."""
+    found, stack = [], []
+    for letter in word:
+        stack = [*stack, letter] if letter in "([" else stack[:-1]
+        found.append(stack)
+    return found
+
+
+def words(language, longest: int) -> list[list[int]]:
+    return [list(word) for n in range(1, longest + 1) for word in language.strings(n)]
+
+
+@pytest.mark.parametrize("mixer", MIXERS)
+def test_a_trace_is_what_a_stack_in_plain_python_holds(mixer: str) -> None:
+    truth = brackets(mixer)
+    language = truth.compiled.source.token_language
+    for ids in words(language, 4):
+        trace = truth.trace(np.array(ids), {})
+        open_ = stacks(trace.tokens)
+        assert trace["stack"] == [stack[-1] if stack else None for stack in open_]
+        assert trace["is_(|[ - is_)|].cumsum()"] == [len(stack) for stack in open_]
+        assert trace["is_(|["] == [letter in "([" for letter in trace.tokens]
+        assert trace["output"] == two_brackets.answers(trace.tokens)
+        assert trace.agrees and not trace.outside
+
+
+@pytest.mark.parametrize("mixer", MIXERS)
+def test_every_readable_variable_of_the_gallery_is_the_interpreters(mixer: str) -> None:
+    truth = depth(mixer)
+    for ids in words(truth.compiled.source.token_language, 4):
+        trace = truth.trace(np.array(ids), {})
+        level = np.cumsum([1 if token == "(" else -1 for token in trace.tokens])
+        assert trace["depth"] == level.tolist()
+        assert trace["output"][-1] == bracket_depth.plain_python(trace.tokens)
+        assert trace.agrees
+
+
+def test_values_come_from_the_weights_of_the_model() -> None:
+    truth = brackets("mamba")
+    before = truth.trace(truth.ids("( ["), {})
+    weight = truth.stack.embedding.weight
+    lane = truth.compiled.lanes.names.index("(|[[0]")
+    kept = weight[0, lane].item()
+    with torch.no_grad():
+        weight[0, lane] = 0.0  # the letter ( no longer says that it is one
+    try:
+        after = truth.trace(truth.ids("( ["), {})
+    finally:
+        with torch.no_grad():
+            weight[0, lane] = kept
+    assert before["stack"] == ["(", "["] and after["stack"] == [None, "["]
+    assert before.agrees and not after.agrees
+    assert "'(|[' at position 0: number 0 is 0 in the model and 1 in the circuit" in after.differences
+
+
+def test_a_codeword_is_read_although_one_number_of_it_has_no_lane() -> None:
+    for mixer in MIXERS:
+        truth = case("mqar_once", mixer)
+        memory = next(v for v in truth.variables if v.name == "memory")
+        assert memory.reading is not None and not memory.reading.whole
+        for word in truth.compiled.source.token_language.sample(20, 8, 0):
+            trace = truth.trace(word, {})
+            stored: dict[str, str] = {}
+            expected = []
+            for before, now in zip([None, *trace.tokens], trace.tokens):
+                if now.startswith("v") and before is not None and before.startswith("k"):
+                    stored[before] = now
+                expected.append(stored.get(now))
+            asked = [i for i, token in enumerate(trace.tokens) if token.startswith("k")]
+            assert [trace["memory"][i] for i in asked] == [expected[i] for i in asked]
+
+
+@pytest.mark.parametrize("mixer", MIXERS)
+def test_states_are_those_of_the_modules_own_step(mixer: str) -> None:
+    truth = brackets(mixer)
+    trace = truth.trace(truth.ids("( [ ] ( [ ( ) ]"), {})
+    state = truth.stack.initial_state(1)
+    found: list[list[np.ndarray]] = [[] for _ in truth.stack.blocks]
+    for token in trace.ids.tolist():
+        _, state = truth.stack.step(torch.tensor([token]), state)
+        for steps, (_, memory) in zip(found, state, strict=True):
+            steps.append(memory[0].flatten(0, -2).double().numpy().copy())
+    for number, steps in enumerate(found, start=1):
+        block = trace.block(number)
+        used = sorted(truth.layout.axes[f"backbone.layers.{number - 1}.mixer.out_proj.weight"][1].places)
+        assert np.array_equal(block.states(), np.array(steps)[:, used])
+        assert block.x.shape == block.gate.shape == block.delta.shape == (len(trace), len(used))
+
+
+def test_looking() -> None:
+    truth = brackets("mamba")
+    trace = truth.trace(truth.ids("( [ ]"), {})
+    assert trace.at(-1)["stack"] == "(" and trace.at(0)["token"] == "("
+    assert trace.table("stack").splitlines()[2] == "1  [      ["
+    assert trace.lane("stack[1]").tolist() == [0, 1, 0]
+    why = trace.why(1)
+    assert (why.answer, why.lead, why.rule) == ("]", 1.0, "stack") and str(why).startswith("] scores 1, 1 over")
+    assert sum(term.lead for term in why.terms) == why.lead
+    with pytest.raises(IndexError, match="the input has 3"):
+        trace.at(3)
+    with pytest.raises(NoVariable, match="no variable 'stak'; did you mean 'stack'"):
+        trace["stak"]
+    with pytest.raises(KeyError, match="no lane 'stack\\[2\\]'; did you mean 'stack\\[1\\]'"):
+        trace.lane("stack[2]")
+    with pytest.raises(ValueError, match="there is no block 4: the model has 3"):
+        trace.block(4)
+
+
+def test_an_input_outside_the_promise_is_marked() -> None:
+    truth = brackets("mamba")
+    assert truth.trace(truth.ids(") ("), {}).outside == [
+        "the input is none of the promised: brackets, at most 3 of them open"
+    ]
+    assert truth.trace(truth.ids("( ) " * 7), {}).outside == ["the input has 14 tokens, and the promise ends at 12"]
+    with pytest.raises(ValueError, match="no token"):
+        truth.ids(" ")
+
+
+@pytest.mark.parametrize("mixer", MIXERS)
+def test_a_loaded_checkpoint_is_traced(mixer: str, tmp_path: Path) -> None:
+    compile(two_brackets.circuit(), mixer).save(tmp_path / "two")
+    model = load(tmp_path / "two")
+    assert model.trace("( [ ] ( [")["stack"] == ["(", "[", "(", "(", "["]
+    assert model.trace(["(", "["])["stack"] == ["(", "["]
+    assert model.patch({"stack": {1: "("}}).trace("( [").answers == [")", ")"]
+    changed = load(tmp_path / "two")
+    with torch.no_grad():
+        changed.blocks[1].D[0] += 1
+    with pytest.raises(CheckpointError, match="backbone.layers.1.mixer.D are not those that circuit.json compiles to"):
+        changed.trace("(")
