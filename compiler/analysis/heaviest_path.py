@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compiler.analysis.paths import DomainOf, Step, TooManyPaths, paths
+from compiler.analysis.paths import DomainOf, Step, TooManyPaths, Work, paths
 from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream, constant
 
@@ -23,18 +23,21 @@ _MOST_SQUARED = 1 << 26  # sums formed by squares
 
 
 def heaviest_path(
-    language: InputLanguage | None, domain_of: DomainOf, max_length: int, when: Stream, reset: Stream | None = None
+    language: InputLanguage | None,
+    domain_of: DomainOf,
+    max_length: int,
+    when: Stream,
+    reset: Stream | None = None,
+    work: Work | None = None,
 ) -> float:
     """A bound on the sum of `when` (one lane, never negative) since `reset` last held; infinity where none is found."""
     if language is None:
         return np.inf
     try:
-        steps = [
-            s for leaving in paths(language, domain_of, (when, _NEVER if reset is None else reset)) for s in leaving
-        ]
+        found = paths(language, domain_of, (when, _NEVER if reset is None else reset), work=work)
     except TooManyPaths:
         return np.inf
-    return _heaviest(steps, max_length)
+    return _heaviest([step for leaving in found for step in leaving], max_length)
 
 
 _NEVER = constant(0)

@@ -29,7 +29,7 @@ def never_together(
     if domains.language is None:
         return False
     try:
-        found = paths(domains.language, domains.of, (key, query, _support(value)))
+        found = paths(domains.language, domains.of, (key, query, _support(value)), work=domains.work)
     except TooManyPaths:
         spend(MOST_STEPS)
         return False

@@ -36,12 +36,38 @@ _MOST_STREAMS = 128  # that are followed, nearest to the watched ones first
 _WIDEST = 64
 _COUNTED = 3
 _MOST_ROWS = 1 << 24
+_SET_UP = 8  # steps that take as long as to begin with a product
 
 DomainOf = Callable[[Stream], Domain]
 
 
 class TooManyPaths(Exception):
     """The product has more steps, or a watched stream more lanes, than are followed."""
+
+
+class Work:
+    """How many more lanes may be stepped for one circuit: what all its paths together may take.
+
+    A step of a product costs the lanes that it reads, and to begin with one costs some steps. Every stream of the
+    circuit adds to what is left, so the time stays linear in the circuit, however many of its operations ask for paths
+    of their own.
+    """
+
+    LEAST = 1 << 18  # half a second; the constructions take 2^15 at most
+    FOR_A_STREAM = 1 << 7
+
+    def __init__(self) -> None:
+        self._left = self.LEAST
+
+    def earn(self) -> None:
+        """A stream more is known of."""
+        self._left += self.FOR_A_STREAM
+
+    def spend(self, lanes: int) -> None:
+        """TooManyPaths where no more is left."""
+        if lanes > self._left:
+            raise TooManyPaths("more steps than all operations of a circuit of this size may take together")
+        self._left -= lanes
 
 
 @dataclass(frozen=True)
@@ -61,21 +87,37 @@ class Step:
 
 
 def paths(
-    language: InputLanguage | None, domain_of: DomainOf, watched: Sequence[Stream], trail: int = 0
+    language: InputLanguage | None,
+    domain_of: DomainOf,
+    watched: Sequence[Stream],
+    trail: int = 0,
+    work: Work | None = None,
 ) -> list[list[Step]]:
-    """The steps that leave each node of the product; node 0 is the start. TooManyPaths beyond MOST_STEPS."""
+    """The steps that leave each node of the product; node 0 is the start.
+
+    TooManyPaths beyond MOST_STEPS, or where the circuit has no more work left.
+    """
+    work = work or Work()
     try:
-        return _Product(language, domain_of, watched, trail, _COUNTED).explored()
+        return _Product(language, domain_of, watched, trail, _COUNTED, work).explored()
     except TooManyPaths:
-        return _Product(language, domain_of, watched, trail, 0).explored()
+        return _Product(language, domain_of, watched, trail, 0, work).explored()
 
 
 class _Product:
     def __init__(
-        self, language: InputLanguage | None, domain_of: DomainOf, watched: Sequence[Stream], trail: int, counted: int
+        self,
+        language: InputLanguage | None,
+        domain_of: DomainOf,
+        watched: Sequence[Stream],
+        trail: int,
+        counted: int,
+        work: Work,
     ):
-        self.watched, self.trail, self.counted = watched, trail, counted
+        self.watched, self.trail, self.counted, self.work = watched, trail, counted, work
         self.streams = _followed(watched)
+        self.lanes = sum(1 + sum(read.width for read in s.inputs) for s in self.streams)
+        work.spend(_SET_UP * self.lanes)
         self.unknown = {s: _bounds(s, domain_of) for s in self.streams}
         self.language = language
         self.edges = _letters(language, [s for s in self.streams if s.operation.source is Source.TOKEN])
@@ -88,6 +130,7 @@ class _Product:
             state, memories, trail = node
             found.append([])
             for edge, target, token, rows in self.edges.get(state, ()):
+                self.work.spend(self.lanes)
                 values, after = self._step(memories, rows)
                 following = (target, after, (edge, *trail)[: self.trail])
                 if following not in nodes:

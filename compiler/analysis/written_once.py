@@ -149,7 +149,7 @@ def _by_rising_count(write: _Write, domains: Domains) -> None:
     conditions = (*write.conditions, _back(constant(1), write.lag))
     certain = any(_implied(part.rise, conditions) for part in summands)
     watched = [*conditions, *(s for part in summands for s in (part.rise, part.event))]
-    found = paths(domains.language, domains.of, watched)
+    found = paths(domains.language, domains.of, watched, work=domains.work)
 
     def follow(step: Step, past: tuple[str, bool]) -> tuple[str, bool] | None:
         """(what happened since the last possible write, whether an event came behind any).
@@ -229,7 +229,7 @@ def _by_edges(write: _Write, domains: Domains) -> None:
     operation = operation_of(write.key, ops.Embed)
     present = ops.exact_matrix(np.minimum(abs(operation.table).sum(axis=1), 1).reshape(-1, 1))
     here = Stream(ops.Embed(operation.alphabet, present, Bool()))
-    found = paths(language, domains.of, [_back(here, write.lag), *write.conditions], write.lag)
+    found = paths(language, domains.of, [_back(here, write.lag), *write.conditions], write.lag, domains.work)
     used = {
         step.trail[write.lag - 1] if write.lag else step.edge
         for leaving in found
@@ -267,7 +267,7 @@ def _lane_by_lane(write: _Write, domains: Domains) -> None:
             f"its key {write.key.label} is no one_hot() of a count and no token, and has {key.width} slots; "
             f"{_MOST_LANES} are the most that are followed one by one"
         )
-    found = paths(domains.language, domains.of, [key, *write.conditions])
+    found = paths(domains.language, domains.of, [key, *write.conditions], work=domains.work)
     for slot in range(key.width):
 
         def follow(step: Step, written: bool, slot: int = slot) -> bool | None:

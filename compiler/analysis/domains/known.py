@@ -13,6 +13,7 @@ from scipy import sparse
 from compiler.analysis.affine_form import AffineForm
 from compiler.analysis.domains.linear import checked_sums, linear_domain, rectified_domain
 from compiler.analysis.heaviest_path import heaviest_path
+from compiler.analysis.paths import Work
 from compiler.errors import CompileError
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
@@ -43,6 +44,7 @@ class Domains:
         self._became: dict[Stream, Stream] = {}
         self.forms: dict[Stream, AffineForm] = {}
         self.sums = MatrixSumsCache()
+        self.work = Work()
 
     def of(self, stream: Stream) -> Domain:
         if stream not in self._known:
@@ -57,6 +59,7 @@ class Domains:
         like, domain = self._alike.get(key, (None, None))
         if like is not None and domain is not None and like.type == stream.type:
             return domain
+        self.work.earn()
         domain = self._sharpened(stream)
         self._alike[key] = (stream, domain)  # the stream keeps its operation, so that an id stays its own
         return domain
@@ -103,11 +106,11 @@ class Domains:
 
     @classmethod
     def _like(cls, other: Domains) -> Self:
-        """The same domains, of this class; affine forms and sums of matrices depend on no domain and are shared."""
+        """The same domains, of this class; what depends on no domain, and the work that is left, are shared."""
         copy = cls(other.language, other.max_length)
         copy._known, copy._alike, copy._uncut = dict(other._known), dict(other._alike), dict(other._uncut)
         copy._became = dict(other._became)
-        copy.forms, copy.sums = other.forms, other.sums
+        copy.forms, copy.sums, copy.work = other.forms, other.sums, other.work
         return copy
 
     def _sharpened(self, stream: Stream) -> Domain:
@@ -170,7 +173,7 @@ class Domains:
 
     def heaviest(self, when: Stream, reset: Stream) -> float:
         """The most that a flag can count between two resets, infinity where no bound is found."""
-        return heaviest_path(self.language, self.of, self.max_length, when, reset)
+        return heaviest_path(self.language, self.of, self.max_length, when, reset, self.work)
 
     def sum_bound(self, stream: Stream) -> Fraction:
         """A bound on the state of a ScaledSum."""
