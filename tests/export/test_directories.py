@@ -95,6 +95,7 @@ def test_what_is_written_is_the_same_each_time(cases, write, tmp_path):
     assert b"every score equals the circuit's score bit for bit" in one["README.md"]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("write", "change", "reason"),
     [
