@@ -12,7 +12,20 @@ BUILD, INSPECT, ELSEWHERE, PAPERS, KERNELS = (
     "Kernels and runtimes",
 )
 PANELS = {
-    INSPECT: ("list", "verify", "prove", "inspect", "show", "plot", "graph", "trace", "generate", "sensitivity", "zoo"),
+    INSPECT: (
+        "list",
+        "verify",
+        "prove",
+        "inspect",
+        "show",
+        "plot",
+        "graph",
+        "trace",
+        "report",
+        "generate",
+        "sensitivity",
+        "zoo",
+    ),
     ELSEWHERE: ("export", "adopt", "graft", "compose", "install-mamba"),
     PAPERS: ("truths", "reproduce", "approximation-rate", "degree-gap", "generalization", "copy-decay", "costs")
     + ("gadgets", "estimation", "soft-selection"),
