@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import typer
 
-BUILD, INSPECT, ELSEWHERE, PAPERS, KERNELS = (
+BUILD, INSPECT, ELSEWHERE, GROUND_TRUTH, PAPERS, KERNELS = (
     "Build",
     "Inspect and check",
     "Use elsewhere",
+    "Ground truth",
     "Papers",
     "Kernels and runtimes",
 )
@@ -27,6 +28,7 @@ PANELS = {
         "zoo",
     ),
     ELSEWHERE: ("export", "adopt", "graft", "compose", "install-mamba"),
+    GROUND_TRUTH: ("disguise", "undisguise"),
     PAPERS: ("truths", "reproduce", "approximation-rate", "degree-gap", "generalization", "copy-decay", "costs")
     + ("gadgets", "estimation", "soft-selection"),
     KERNELS: ("conformance",),
