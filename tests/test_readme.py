@@ -20,7 +20,7 @@ from tests.constructions.test_construct import run
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 MOST_WORDS = 900
-PANELS = ("Build", "Inspect and check", "Use elsewhere", "Papers", "Kernels and runtimes")
+PANELS = ("Build", "Inspect and check", "Use elsewhere", "Ground truth", "Papers", "Kernels and runtimes")
 
 
 def blocks(kind: str = "") -> list[str]:
@@ -90,6 +90,7 @@ def test_the_readme_is_a_front_door() -> None:
     assert all(len(line) <= 80 for block in blocks() for line in block.splitlines())
 
 
+@pytest.mark.quick
 def test_every_help_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     from typer.testing import CliRunner
 

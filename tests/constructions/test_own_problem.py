@@ -83,6 +83,7 @@ def test_its_memories_are_kept_in_two_digits_where_the_state_must_be_small(file:
     assert json.loads(told.stdout)["sizes"]["d_state"] <= 2
 
 
+@pytest.mark.quick
 def test_a_promise_that_is_shorter_than_its_chains_is_refused():
     with pytest.raises(ValueError, match="leaves the language that bounds the circuit .* at most 4 tokens"):
         list(OwnProblem(problem(), max_length=4).tasks()[0].rows())

@@ -21,7 +21,11 @@ from constructions.zoo.kept import Kept
 from constructions.zoo.parquet import write_data
 from tests.constructions.test_construct import run
 
-SAMPLE = ("count-since-b-to-8", "distinct-letters", "tomita-2", "mqar-4", "fibonacci-7", "keep-1st")
+SAMPLE = (
+    *("count-since-b-to-8", "distinct-letters", "ends-ab", "thermostat-0-3", "ab-or-ba-last", "only-b-6", "depth-3-64"),
+    *("add-base-2", "lock", "calculator-2-8", "bigram-3", "tomita-2", "mqar-4", "fibonacci-7", "keep-1st"),
+)
+WEIGHTS_ALONE = ("ab-or-ba-last", "only-b-6", "bigram-3")
 
 
 @pytest.fixture(scope="module")
