@@ -25,7 +25,7 @@ ROOMS = (
     ("compiler.lowering",),
     ("compiler.gadgets",),
     ("compiler",),
-    ("compiler.export", "compiler.graft", "compiler.ir.printer"),
+    ("compiler.disguise", "compiler.export", "compiler.graft", "compiler.ir.printer"),
     ("verify", "conformance"),
     ("constructions",),
 )

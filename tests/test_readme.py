@@ -20,7 +20,7 @@ from tests.constructions.test_construct import run
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 MOST_WORDS = 900
-PANELS = ("Build", "Inspect and check", "Use elsewhere", "Papers", "Kernels and runtimes")
+PANELS = ("Build", "Inspect and check", "Use elsewhere", "Ground truth", "Papers", "Kernels and runtimes")
 
 
 def blocks(kind: str = "") -> list[str]:

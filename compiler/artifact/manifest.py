@@ -18,6 +18,7 @@ from compiler.artifact.place import recover
 from compiler.artifact.schema import parse
 
 FORMAT = "compiled-construction"
+DISGUISED = "disguised-construction"  # of a checkpoint in another basis, whose weights have no names
 FORMAT_VERSION = 2
 
 
@@ -215,6 +216,11 @@ def manifest_content(directory: str | Path) -> dict[str, Any]:
     """The content of a checkpoint's construction.json as JSON, after the checks of `read_manifest`."""
     path = _checkpoint_directory(directory) / MANIFEST
     content = read_json(path)
+    if isinstance(content, dict) and content.get("format") == DISGUISED:
+        raise CheckpointError(
+            f"{directory} is disguised: nothing says what its weights hold. "
+            f"`construct undisguise {directory} --key FILE --out OUT` writes the plain checkpoint."
+        )
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CheckpointError(f"{path} is not the manifest of a compiled construction.")
     _check_language(content, path)
@@ -227,6 +233,15 @@ def manifest_content(directory: str | Path) -> dict[str, Any]:
         raise CheckpointError(f"{path} was altered: its content has SHA-256 {actual}, expected {shown(claimed, 80)}.")
     parse(Manifest, content, MANIFEST)
     return content
+
+
+def is_disguised(directory: Path) -> bool:
+    """Whether a disguised checkpoint stands there."""
+    try:
+        content = read_json(directory / MANIFEST)
+    except (CheckpointError, OSError):
+        return False
+    return isinstance(content, dict) and content.get("format") == DISGUISED
 
 
 def _check_language(content: dict[str, Any], path: Path) -> None:

@@ -20,6 +20,7 @@ from compiler.artifact.manifest import manifest_content
 from constructions.automata import commands as commands_automata
 from constructions.command import (
     conformance,
+    disguising,
     display,
     exporting,
     generation,
@@ -132,6 +133,7 @@ def verify(
             "zoology: the public benchmark's at the sizes of an mqar checkpoint"
         ),
     ] = None,
+    key: disguising.KeyFile = None,
     as_json: Json = False,
 ) -> None:
     """Verify a saved checkpoint, or an export with gated MLPs (mamba-ssm-mlp), again, from its files alone."""
@@ -142,6 +144,7 @@ def verify(
             from constructions.checkpoints import artifact, saved, saved_export
         form = bars.form(runtime or "checkpoint")
         verified = saved_export.verify_export if saved_export.is_export(directory) else saved.verify_checkpoint
+        verified = disguising.verifier_of(directory, key) or verified
         found = verified(directory, mode, samples, runtime == "transformers", form, data)
     for sentence in found.complaints[:_MOST_COMPLAINTS]:
         typer.echo(sentence, err=True)
@@ -150,9 +153,9 @@ def verify(
     if found.stack is None:
         raise typer.Exit(1)
     report = artifact.report(found.built, found.results, str(directory), None, found.proof)
-    report["runtime"] = "transformers" if runtime == "transformers" else runtime_name()
+    report["runtime"] = "transformers" if runtime == "transformers" else runtime_name(found.built.compiled)
     if found.export:
-        report |= {"export": found.export, "runtime": f"{runtime_name()}, MambaLMHeadModel"}
+        report |= {"export": found.export, "runtime": f"{runtime_name(found.built.compiled)}, MambaLMHeadModel"}
     if as_json:
         typer.echo(strict_json(report | {"damage": found.damage}))
     else:
@@ -305,6 +308,7 @@ commands_experiments.register(app)
 generation.register(app)
 exporting.register(app)
 grafting.register(app)
+disguising.register(app)
 conformance.register(app)
 commands_zoo.register(app)
 panels.group(app)

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import typer
 
-BUILD, INSPECT, ELSEWHERE, PAPERS, KERNELS = (
+BUILD, INSPECT, ELSEWHERE, GROUND_TRUTH, PAPERS, KERNELS = (
     "Build",
     "Inspect and check",
     "Use elsewhere",
+    "Ground truth",
     "Papers",
     "Kernels and runtimes",
 )
 PANELS = {
-    INSPECT: ("list", "verify", "prove", "inspect", "show", "plot", "graph", "trace", "generate", "sensitivity", "zoo"),
+    INSPECT: (
+        "list",
+        "verify",
+        "prove",
+        "inspect",
+        "show",
+        "plot",
+        "graph",
+        "trace",
+        "report",
+        "generate",
+        "sensitivity",
+        "zoo",
+    ),
     ELSEWHERE: ("export", "adopt", "graft", "compose", "install-mamba"),
+    GROUND_TRUTH: ("disguise", "undisguise"),
     PAPERS: ("truths", "reproduce", "approximation-rate", "degree-gap", "generalization", "copy-decay", "costs")
     + ("gadgets", "estimation", "soft-selection"),
     KERNELS: ("conformance",),

@@ -8,9 +8,29 @@ from functools import cache
 
 from compiler.language.arguments import close_to
 from constructions.zoo.entry import Entry, Family
-from constructions.zoo.families import counting, languages, papers, programs
+from constructions.zoo.families import (
+    arithmetic,
+    brackets,
+    counting,
+    interpreters,
+    languages,
+    memories,
+    ngrams,
+    papers,
+    programs,
+    search,
+    signals,
+    windows,
+    writing,
+)
 
-FAMILIES: tuple[Family, ...] = (counting.FAMILY, languages.FAMILY, papers.FAMILY, programs.FAMILY)
+FAMILIES: tuple[Family, ...] = tuple(
+    module.FAMILY
+    for module in (
+        *(counting, windows, signals, search, writing, brackets, arithmetic, memories, interpreters, ngrams),
+        *(languages, papers, programs),
+    )
+)
 
 
 @cache

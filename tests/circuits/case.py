@@ -21,7 +21,7 @@ SELECTIVE = ("mamba", "mamba2", "mamba-delta-t")
 ALL = (*SELECTIVE, "s4d")
 NO_LATCH = {"s4d": "has no lowering of latch"}
 FLAGS_ONLY = {"s4d": "for keys that are flags"}
-DELTA, SUBTRACTS = "gated-deltanet", "is subtracted|has no memory that adds"
+DELTA, SUBTRACTS = ("gated-deltanet", "gated-deltanet-qwen"), "is subtracted|has no memory that adds"
 _ADDING_NOTHING = """
     accepted climbed climbed_before induction_heads mqar_sum mqar_once mqar_last chained_memories deleted_keys
     first_rule_that_holds table_of_a_symbol a_constant previous_token shifts_of_one_to_seven shift_of_a_not
@@ -61,9 +61,16 @@ def case(
     def add(build: Callable[[], Circuit]) -> Callable[[], Circuit]:
         refusals = refused if refused is not None else {} if "s4d" in targets else NO_LATCH
         held = build.__name__ in ADDING_NOTHING
-        everywhere = (*targets, DELTA) if held else targets
+        everywhere = (*targets, *DELTA) if held else targets
         CASES.append(
-            Case(build.__name__, build, oracle, everywhere, refusals | ({} if held else {DELTA: SUBTRACTS}), exhaustive)
+            Case(
+                build.__name__,
+                build,
+                oracle,
+                everywhere,
+                refusals | ({} if held else dict.fromkeys(DELTA, SUBTRACTS)),
+                exhaustive,
+            )
         )
         return build
 

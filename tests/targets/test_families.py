@@ -27,6 +27,7 @@ SIZES = {
     "s4d": MambaSizes(8, 16, 3, 1),
     "mamba-delta-t": MambaSizes(8, 16, 3, 1),
     "gated-deltanet": DeltaSizes(8, 16, 4, 4),
+    "gated-deltanet-qwen": DeltaSizes(8, 16, 4, 4, largest_beta=1),
 }
 
 

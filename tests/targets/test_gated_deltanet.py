@@ -9,8 +9,21 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from compiler import Alphabet, Circuit, InputLanguage, Tokens, bare, compile, permute, readout_one_hot
+from compiler import (
+    Alphabet,
+    CheckpointError,
+    Circuit,
+    InputLanguage,
+    Tokens,
+    bare,
+    compile,
+    language_model,
+    memory,
+    permute,
+    readout_one_hot,
+)
 from compiler.artifact.load import load
+from compiler.artifact.model import Stack
 from compiler.compiled import Compiled
 from compiler.errors import CompileError
 from compiler.exactness.compare import Miscompiled
@@ -20,7 +33,7 @@ from compiler.targets import target_of
 from compiler.targets.gated_deltanet.heads import heads_of
 from compiler.targets.gated_deltanet.mixer import delta_rule
 from compiler.targets.gated_deltanet.read import check_heads
-from tests.circuits import is_a, is_b, over_abc, token
+from tests.circuits import ABC, is_a, is_b, over_abc, token
 from tests.targets.harness import STREAMS, check
 
 NEIGHBOURS = [(0, 1), (1, 2), (2, 3), (3, 4)]
@@ -147,6 +160,37 @@ def test_transformers_runs_the_checkpoint_bit_for_bit(name: str, dtype: str, tmp
         mask = torch.nn.functional.pad(torch.ones(2, 70, dtype=torch.long), (9, 0))
         shifted = model(padded, attention_mask=mask).logits[:, 9:]
         assert torch.equal(shifted[..., :n].float(), expected[:, :70])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_model_of_qwen_overwrites_bit_for_bit(dtype: str, tmp_path):
+    """With β of at most 1: prefill, cached steps, padding to the left; and a part that must be silent."""
+    held = memory.write(token.shift(1), token, policy="last").delete(is_b).read(token)
+    circuit = Circuit("held", readout_one_hot(held, ABC), InputLanguage.everything(ABC, 1000))
+    compiled = compile(circuit, "gated-deltanet-qwen", dtype)
+    compiled.save(tmp_path / "held")
+    model = AutoModelForCausalLM.from_pretrained(tmp_path / "held", dtype=getattr(torch, dtype)).eval()
+    assert type(model).__name__ == "Qwen3_5ForCausalLM"
+    ids = np.random.default_rng(2).integers(0, 3, (2, 140))
+    tokens, expected = torch.from_numpy(ids), torch.from_numpy(compiled.interpret(ids)).float()
+    with torch.no_grad():
+        assert torch.equal(model(tokens).logits[..., :3].float(), expected)
+        assert torch.equal(load(tmp_path / "held")(tokens)[..., :3].float(), expected)
+        begun = model(tokens[:, :70], use_cache=True)
+        for t in range(70, 80):
+            begun = model(tokens[:, [t]], past_key_values=begun.past_key_values, use_cache=True)
+            assert torch.equal(begun.logits[:, 0, :3].float(), expected[:, t])
+        padded = torch.nn.functional.pad(tokens[:, :70], (9, 0), value=model.config.pad_token_id)
+        mask = torch.nn.functional.pad(torch.ones(2, 70, dtype=torch.long), (9, 0))
+        assert torch.equal(model(padded, attention_mask=mask).logits[:, 9:, :3].float(), expected[:, :70])
+
+
+def test_a_part_that_is_not_silent_is_refused(tmp_path):
+    for target in ("gated-deltanet", "gated-deltanet-qwen"):
+        model = language_model(compile(over_abc("held", latch(token, is_b)), target))
+        name = next(name for name in model.tensors if name.endswith("mlp.down_proj.weight"))
+        with pytest.raises(CheckpointError, match="must be 0, for that part of the model is silent"):
+            Stack.from_language_model(model.config, model.tensors | {name: model.tensors[name] + 1})
 
 
 def test_a_changed_weight_is_seen_when_it_is_read_back():

@@ -90,6 +90,19 @@ class DeltaFamily(Family):
             "o_norm.weight": (config["linear_value_head_dim"],),
         }
 
+    def size_of(self, config: Config) -> DeltaSizes:
+        """The sizes of a mixer; CheckpointError or KeyError where the config has none."""
+        heads, headdim = (checked_size(k, config[k]) for k in ("linear_num_value_heads", "linear_value_head_dim"))
+        rows, taps = (checked_size(k, config[k]) for k in ("linear_key_head_dim", "linear_conv_kernel_dim"))
+        return DeltaSizes(config["hidden_size"], heads * headdim, rows, headdim, taps, self.largest_beta)
+
+    @staticmethod
+    def check_silent(silent: Mapping[str, Shape], tensors: Mapping[str, Tensor]) -> None:
+        """CheckpointError where a part that must be silent is not 0."""
+        for name in silent:
+            if name in tensors and tensors[name].any():
+                raise CheckpointError(f"the tensor {name} must be 0, for that part of the model is silent.")
+
     def module(self, config, index):
         from compiler.targets.gated_deltanet.mixer import GatedDeltaNet
 
@@ -118,15 +131,7 @@ class OlmoHybridFamily(DeltaFamily):
         eos, vocab = config["eos_token_id"], checked_size("vocab", config["vocab_size"])
         if type(eos) is not int:
             raise CheckpointError(f"the config has eos_token_id = {shown(eos)}, expected an integer.")
-        heads, headdim = (checked_size(k, config[k]) for k in ("linear_num_value_heads", "linear_value_head_dim"))
-        size = DeltaSizes(
-            config["hidden_size"],
-            heads * headdim,
-            checked_size("linear_key_head_dim", config["linear_key_head_dim"]),
-            headdim,
-            config["linear_conv_kernel_dim"],
-            self.largest_beta,
-        )
+        size = self.size_of(config)
         layers = checked_size("num_hidden_layers", config["num_hidden_layers"]) - 1
         return olmo_config(size, vocab, layers, None if eos == vocab - 3 else eos)
 
@@ -182,9 +187,7 @@ class OlmoHybridFamily(DeltaFamily):
 
     def in_house(self, config: Config, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Silent tensors must be 0, and are left out; CheckpointError for another."""
-        for name in self._silent(config):
-            if name in tensors and tensors[name].any():
-                raise CheckpointError(f"the tensor {name} must be 0, for that part of the model is silent.")
+        self.check_silent(self._silent(config), tensors)
         library = {theirs: ours for ours, theirs in self._renamed(config).items()}
         rest = {name: t for name, t in tensors.items() if name not in self._silent(config)}
         return {library.get(name, name): t for name, t in rest.items()}

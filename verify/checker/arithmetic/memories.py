@@ -28,11 +28,14 @@ def memory(world: World, drive: Value, columns: list[tuple[Value, Value]], what:
     if drive.constant and not drive.const:
         return drive
     scale, shape = upright(world, drive)
+    moved, columns = _balanced(columns)
     alike, b_size, c_size = _common_scale(world, tuple(columns))
     held = _held(world, shape, alike)
     for unit_b, most in held.tops.items() if what else ():
-        unit_h = unit_b + drive.unit + exponent(b_size)
-        representable(world, abs(scale) * b_size * most, unit_h, f"{what}: a column of its state")
+        for by in moved:
+            unit_h = unit_b + drive.unit + exponent(b_size) + by
+            reach = abs(scale) * b_size * most * Fraction(2) ** by
+            representable(world, reach, unit_h, f"{what}: a column of its state")
     scale, unit = scale * b_size * c_size, Fraction(2) ** held.unit
     if what:
         representable(world, abs(scale) * held.read, exponent(scale) + held.unit, f"{what}: what it reads")
@@ -90,6 +93,21 @@ def _held(world: World, shape: Value, columns: Columns) -> Held:
     read = min(read_bound(world, queries, tops), _read_together(world, shape, writes, queries))
     unit = shape.unit + min(most) + min((c.unit for c in queries if not c.zero), default=0)
     return Held(most, read, unit, all(bounds(world, v)[0] >= 0 for v in (shape, *writes, *queries)))
+
+
+def _balanced(columns: list[tuple[Value, Value]]) -> tuple[list[int], list[tuple[Value, Value]]]:
+    """(the exponents of 2 by which columns are larger than here, the columns with B of one unit).
+
+    What B has more, C has less: where all products have one unit, a power of two goes from one to the other.
+    """
+    units = {b.unit + c.unit for b, c in columns if not (b.zero or c.zero)}
+    live = [b.unit for b, c in columns if not (b.zero or c.zero)]
+    if len(units) != 1 or len(set(live)) == 1:
+        return [0], columns
+    shifts = [0 if b.zero or c.zero else b.unit - max(live) for b, c in columns]
+    factors = [Fraction(2) ** shift for shift in shifts]
+    moved = [(scaled(b, 1 / f), scaled(c, f)) for (b, c), f in zip(columns, factors, strict=True)]
+    return sorted(set(shifts)), moved
 
 
 @kept

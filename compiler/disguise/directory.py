@@ -1,0 +1,130 @@
+"""A disguised checkpoint as a directory: what transformers loads, the circuit and the promise, and no names.
+
+Its construction.json has a format of its own, so what reads names in the weights refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from compiler.artifact.files import ANSWERS, CARD, CIRCUIT, CONFIG, GENERATION, GRAPH, MANIFEST, SEALED_FILES, WEIGHTS
+from compiler.artifact.json_files import canonical_json, read_json
+from compiler.artifact.manifest import (
+    DISGUISED,
+    FORMAT,
+    FORMAT_VERSION,
+    Manifest,
+    check_files,
+    file_hash,
+    is_disguised,
+    read_manifest,
+    text_hash,
+)
+from compiler.artifact.place import check_place, recover, staging
+from compiler.artifact.save import write_tensors, write_text
+from compiler.artifact.schema import parse
+from compiler.artifact.tokenizer import TOKENIZER_FILES
+from compiler.artifact.weights_file import read_tensors
+from compiler.disguise.draw import LEVELS
+from compiler.disguise.errors import DisguiseError
+from compiler.disguise.key import Key
+from compiler.disguise.steps import Step, Tensors
+
+BESIDE = (MANIFEST, CARD, ANSWERS, GRAPH)  # of the plain checkpoint, which the key keeps
+TEXTS = (CONFIG, GENERATION, CIRCUIT, *TOKENIZER_FILES)  # as they were
+_KEPT: tuple[str, ...] = ("circuit", "arch", "dtype", "promise", "format_version", "max_d_state", "n_groups", "asked")
+_KEPT += ("construction", "theorem", "params", "task")
+_NAMELESS: dict[str, Any] = {"lanes": [], "blocks": [], "cuda_limits": [], "versions": {}, "card": ""}
+_SIZES = {"d_model": 0, "d_inner": 0, "d_state": 0, "layers": 0, "blocks": [], "parameters": None, "packaged": None}
+
+
+def check_out(out: Path, overwrite: bool) -> None:
+    """DisguiseError where a disguised checkpoint must not be written."""
+    check_place(out)
+    recover(out)
+    if out.exists() and not is_disguised(out):
+        raise DisguiseError(f"{out} exists and is no disguised checkpoint, so it is left alone.")
+    if out.exists() and not overwrite:
+        raise DisguiseError(f"{out} holds a disguised checkpoint already: --force replaces it.")
+
+
+def write(source: Path, manifest: Mapping[str, Any], level: int, steps: list[Step], tensors: Tensors, out: Path) -> Key:
+    """Write the directory, whole or not at all; the key that takes it back is returned, and stands nowhere in it.
+
+    manifest: the content of construction.json of the checkpoint at `source`.
+    """
+    plain = {name: (source / name).read_text("utf-8") for name in BESIDE if (source / name).is_file()}
+    with staging(out) as place:
+        for name in TEXTS:
+            write_text(place / name, (source / name).read_text("utf-8"))
+        _write_weights(tensors, place)
+        write_text(place / CARD, _card(manifest, level))
+        write_text(place / MANIFEST, canonical_json(_sealed(manifest, level, place)))
+        return Key(level, file_hash(place / WEIGHTS), steps, plain)
+
+
+def _write_weights(tensors: Tensors, place: Path) -> None:
+    found = {name: torch.from_numpy(tensor) for name, tensor in tensors.items()}
+    write_tensors(found, place / WEIGHTS, {"format": "pt"})
+
+
+def write_plain(directory: Path, key: Key, tensors: Tensors, out: Path) -> None:
+    """Write the checkpoint that was disguised, every file as it was; CheckpointError where one would not be."""
+    with staging(out) as place:
+        for name in TEXTS:
+            write_text(place / name, (directory / name).read_text("utf-8"))
+        for name, text in key.files.items():
+            if name not in BESIDE:
+                raise DisguiseError(f"the key has a file {name!r:.60}, which no checkpoint of ours has.")
+            write_text(place / name, text)
+        _write_weights(tensors, place)
+        check_files(place, read_manifest(place))
+
+
+def read_disguised(directory: Path) -> tuple[Manifest, Tensors]:
+    """The manifest, as one without names, and the weights; DisguiseError where a file is missing or was changed."""
+    content = read_json(directory / MANIFEST)
+    claimed = content.pop("sha256", None)
+    if claimed != text_hash(canonical_json(content)):
+        raise DisguiseError(f"{directory / MANIFEST} was altered: its own hash does not fit it.")
+    for name, expected in content["files"].items():
+        if name not in SEALED_FILES or not (directory / name).is_file() or file_hash(directory / name) != expected:
+            raise DisguiseError(f"{directory / name} is missing or damaged: it is not the file that was written.")
+    entries = {name: content[name] for name in _KEPT if name in content}
+    nameless = entries | _NAMELESS | {"format": FORMAT, "sha256": "", "files": {}, "sizes": _SIZES}
+    tensors = {name: tensor.numpy() for name, tensor in read_tensors(directory / WEIGHTS).items()}
+    return parse(Manifest, nameless, MANIFEST), tensors
+
+
+def _sealed(manifest: Mapping[str, Any], level: int, place: Path) -> dict[str, Any]:
+    """What stands in construction.json: the promise without a name of any weight."""
+    content = {name: manifest[name] for name in _KEPT if name in manifest}
+    content |= {"format": DISGUISED, "format_version": FORMAT_VERSION, "disguise": {"level": level}}
+    content["files"] = {name: file_hash(place / name) for name in SEALED_FILES}
+    return content | {"sha256": text_hash(canonical_json(content))}
+
+
+def _card(manifest: Mapping[str, Any], level: int) -> str:
+    """README.md: what was done, and not how it is undone."""
+    done = "\n".join(f"- {LEVELS[k]}" for k in range(1, level + 1))
+    return f"""---
+library_name: transformers
+tags:
+- mamba
+- compiled-circuit
+---
+
+# {manifest["circuit"]}, disguised
+
+An exact circuit in another basis. For every input of its promise it gives the logits of the plain model bit for bit.
+The promise: {manifest["promise"]["description"]}. Level {level}:
+
+{done}
+
+`construct verify DIRECTORY` runs it against its circuit, `construct prove DIRECTORY` proves what can be proved of these
+weights. With `--key FILE` both take the disguise back first.
+"""

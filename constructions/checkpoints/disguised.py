@@ -1,0 +1,184 @@
+"""Disguise a checkpoint, and hold a disguised one to its circuit, with its key or without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from compiler.artifact.artifact import Artifact
+from compiler.artifact.compare import foreign_files, tensor_differences, text_differences
+from compiler.artifact.errors import CheckpointError
+from compiler.artifact.files import MANIFEST, WEIGHTS
+from compiler.artifact.load import load
+from compiler.artifact.manifest import file_hash, manifest_content
+from compiler.artifact.save import checkpoint_texts
+from compiler.artifact.weights_file import read_tensors
+from compiler.disguise.directory import TEXTS, read_disguised, write, write_plain
+from compiler.disguise.draw import COLUMNS, LANES, Disguise, draw
+from compiler.disguise.errors import DisguiseError
+from compiler.disguise.facts import facts_of
+from compiler.disguise.key import Key
+from compiler.disguise.steps import Tensors, applied
+from constructions.checkpoints import artifact
+from constructions.checkpoints.built import Built
+from constructions.checkpoints.guarantee import proof_of, verdict_of
+from constructions.checkpoints.saved import Finding, rebuild, rebuilt, recorded
+from verify.check import chosen_batches
+from verify.checker.check import Verdict, check
+
+ATTEMPTS = {1: ((),), 2: ((), (COLUMNS,), (LANES,)), 3: ((), (COLUMNS,), (LANES,), (COLUMNS, LANES))}
+"""What is left out of a level, in this order, until the checker proves what it proves of the plain weights."""
+
+
+@dataclass(frozen=True)
+class Disguised:
+    """What was written. proof: of the disguised weights, None where it was not asked for; left_out: parts of the level
+    and why; logits: how many were compared with the plain model's, bit by bit, on how many sequences.
+    """
+
+    disguise: Disguise
+    key: Key
+    proof: Verdict | None
+    left_out: dict[str, str]
+    logits: int
+    sequences: int
+
+
+def disguise_checkpoint(
+    directory: Path, out: Path, level: int, seed: int, certify: bool = True, samples: int = 100
+) -> Disguised:
+    """Write the checkpoint in another basis to `out`, and return its key.
+
+    DisguiseError where no disguise is exact: of circuits over numbers, of bounded errors, of weights that are not what
+    their circuit compiles to, and where nothing that the level adds is proved.
+    """
+    load(directory)
+    built = rebuild(directory)
+    if built.over_numbers or built.model is None:
+        raise DisguiseError(f"{directory} is no language model, and only language models can be disguised.")
+    if tensor_differences(WEIGHTS, read_tensors(directory / WEIGHTS), built.model.tensors):
+        raise DisguiseError(
+            f"{directory} is not what its circuit compiles to; `construct verify {directory}` says where."
+        )
+    found, proof, left_out = _proved(built, level, seed, certify)
+    logits, sequences = _compared(built, found, samples)
+    key = write(directory, manifest_content(directory), level, found.steps, found.tensors, out)
+    return Disguised(found, key, proof, left_out, logits, sequences)
+
+
+def _proved(built: Built, level: int, seed: int, certify: bool) -> tuple[Disguise, Verdict | None, dict[str, str]]:
+    """The first draw of which the checker proves what it proves of the plain weights."""
+    plain, why = None, ""
+    for parts in ATTEMPTS.get(level, ((),)):
+        found = draw(facts_of(built.compiled, built.model), level, seed, parts)
+        if not any(found.added.values()) and level > 1:
+            why = why or "no lane, column or channel of it has room"
+            continue
+        if not certify:
+            return found, None, {}
+        verdict = verdict_of(with_tensors(built, found.tensors))
+        plain = verdict_of(built) if verdict.weights and plain is None else plain
+        lost = [w for part, w in verdict.parts().items() if w and plain is not None and plain.parts()[part] is None]
+        if not lost:
+            return found, verdict, dict.fromkeys(parts, why)
+        why = lost[0]
+    raise DisguiseError(
+        f"level {level} adds nothing that is proved to be exact here: {why}; use --level {max(level - 1, 1)}."
+    )
+
+
+def with_tensors(built: Built, tensors: Tensors) -> Built:
+    """The same construction with these weights in the place of its own."""
+    found = {name: torch.from_numpy(tensor) for name, tensor in tensors.items()}
+    return replace(built, model=replace(built.model, tensors=found))
+
+
+def _compared(built: Built, found: Disguise, samples: int) -> tuple[int, int]:
+    """How many logits, on how many sequences of its tasks, are the same bits; DisguiseError where one is not."""
+    plain, other = built.stack(), with_tensors(built, found.tensors).stack()
+    logits = sequences = 0
+    for tokens in _inputs(built, samples):
+        one, two = plain(tokens).float(), other(tokens).float()
+        if not torch.equal(one.view(torch.int32), two.view(torch.int32)):
+            raise DisguiseError("a logit of the disguised model differs from the plain one's, so nothing was written.")
+        logits, sequences = logits + one.numel(), sequences + len(tokens)
+    return logits, sequences
+
+
+def _inputs(built: Built, samples: int) -> Iterator[torch.Tensor]:
+    """Token ids (sequences, time) of every task of a construction."""
+    letters, hard = built.compiled.source.alphabet.size, built.construction.promise() != "random"
+    for task in built.construction.tasks():
+        for batch in chosen_batches(task, "auto", samples, built.construction.seed + 1, letters, hard, 0).batches:
+            yield torch.as_tensor(batch.tokens)
+
+
+def verify_disguised(
+    directory: Path,
+    mode: str = "auto",
+    samples: int = 1000,
+    transformers: bool = False,
+    progress: Callable[[str, int], Callable[[int], None]] = artifact.NO_PROGRESS,
+    data: Path | None = None,
+    key: Key | None = None,
+) -> Finding:
+    """Run a disguised checkpoint against its circuit; with its key, compare every weight with what the circuit compiles
+    to, behind the steps taken back. The other arguments are those of `saved.verify_checkpoint`.
+    """
+    manifest, tensors = read_disguised(directory)
+    built = rebuilt(directory, manifest, MANIFEST)
+    if built.over_numbers or built.model is None:
+        raise DisguiseError(f"{directory} describes no language model, and only these can be disguised.")
+    compiled = Artifact(built.compiled, built.model)
+    texts = checkpoint_texts(built.model.config, built.model.tokens, built.compiled.source.end, compiled.circuit)
+    complaints = text_differences(directory, texts) + foreign_files(directory, {MANIFEST, WEIGHTS, *TEXTS})
+    if key is not None:
+        complaints += key_differences(directory, key, tensors, built)
+    run = with_tensors(built, tensors)
+    stack = run.stack()
+    model = artifact.hugging_face(directory, built.compiled.dtype) if transformers else stack
+    tasks = None if data is None else [recorded(data, built)]
+    results = artifact.verify(built, model, mode, samples, built.construction.seed + 1, progress, tasks=tasks)
+    return Finding(run, stack, [f"the disguised checkpoint: {c}" for c in complaints], None, results, proof_of(run))
+
+
+def prove_plain(directory: Path, key: Key) -> Verdict:
+    """The checker's verdict on the plain checkpoint that a key gives back; DisguiseError where it gives another one.
+
+    The disguised weights must be what the key makes of the plain ones, bit for bit.
+    """
+    _, tensors = read_disguised(directory)
+    plain = key.plain(tensors)
+    again = applied(key.steps, plain)
+    changed = next((name for name in sorted(tensors) if again[name].tobytes() != tensors[name].tobytes()), None)
+    if changed is not None:
+        raise DisguiseError(f"the key does not give {changed} of {directory} back, so nothing is proved of it.")
+    with TemporaryDirectory() as place:
+        out = Path(place) / "plain"
+        try:
+            write_plain(directory, key, plain, out)
+        except CheckpointError as reason:
+            raise DisguiseError(f"with the key taken back {directory} is not the plain checkpoint.") from reason
+        return check(out)
+
+
+def key_differences(directory: Path, key: Key, tensors: Tensors, built: Built) -> list[str]:
+    """Where weights, with the key's steps taken back, are not what the circuit compiles to: [] where every bit is."""
+    try:
+        plain = key.plain(tensors)
+    except DisguiseError as reason:
+        return [f"its key does not fit: {str(reason).rstrip('.')}"]
+    found = {name: torch.from_numpy(tensor) for name, tensor in plain.items()}
+    differing = tensor_differences(WEIGHTS, found, built.model.tensors)
+    differing = [f"with the key taken back, {sentence}" for sentence in differing]
+    again = applied(key.steps, {name: tensor.numpy() for name, tensor in built.model.tensors.items()})
+    differing += [
+        f"the key gives other weights {n}" for n in sorted(again) if again[n].tobytes() != tensors[n].tobytes()
+    ]
+    if file_hash(directory / WEIGHTS) != key.weights:
+        differing.append("its weights are not those of the key")
+    return differing

@@ -1,0 +1,133 @@
+"""`construct disguise DIR`: the same logits in another basis, and the way back with its key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from constructions.command import requests
+from constructions.command.display import console, working
+from constructions.command.options import Certify, Json, Seed
+from constructions.command.reporting import strict_json, write_whole
+
+if TYPE_CHECKING:
+    from constructions.checkpoints.disguised import Disguised
+
+Force = Annotated[bool, typer.Option(help="replace an earlier result")]
+KeyFile = Annotated[Path | None, typer.Option("--key", help="key of a disguise: take it back first")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the `construct` application."""
+    app.command("disguise")(disguise)
+    app.command("undisguise")(undisguise)
+
+
+def verifier_of(directory: Path, key: Path | None) -> Callable[..., Any] | None:
+    """What verifies this directory, where it is a disguised one; ValueError for a key of one that is not."""
+    from functools import partial
+
+    from compiler.artifact.manifest import is_disguised
+    from compiler.disguise.key import read_key
+
+    if not is_disguised(directory):
+        if key is not None:
+            raise ValueError(f"--key {key}: {directory} is no disguised checkpoint; leave it out.")
+        return None
+    from constructions.checkpoints.disguised import verify_disguised
+
+    return partial(verify_disguised, key=None if key is None else read_key(key))
+
+
+def disguise(
+    directory: Annotated[Path, typer.Argument(help="a checkpoint directory")],
+    out: Annotated[
+        Path, typer.Option(parser=requests.directory, metavar="PATH", help="directory of the disguised one")
+    ],
+    seed: Seed = 0,
+    level: Annotated[
+        int, typer.Option(help="1: places, signs, powers of two; 2: and integer sums; 3: and split channels, decoys")
+    ] = 3,
+    key: Annotated[Path | None, typer.Option(help="file to write the key to [default: OUT.key.json]")] = None,
+    samples: Annotated[int, typer.Option(min=1, max=10**6, help="sequences per task whose logits are compared")] = 100,
+    certify: Certify = True,
+    as_json: Json = False,
+    force: Force = False,
+) -> None:
+    """Change the basis of a checkpoint without changing one bit of its logits; the key goes to a file of its own."""
+    with working("disguise", quiet=as_json):
+        from compiler.disguise.directory import check_out
+        from constructions.checkpoints.disguised import disguise_checkpoint
+
+        check_out(out, force)
+        place = _key_place(key, out, force)
+        found = disguise_checkpoint(directory, out, level, seed, certify, samples)
+        write_whole(place, found.key.text())
+    report = _report(found, out, place)
+    if as_json:
+        typer.echo(strict_json(report))
+        return
+    done = ", ".join(f"{name}: {count}" for name, count in found.disguise.counts.items())
+    console.print(f"level {level}{': ' if done else ''}{done}")
+    for part, why in found.left_out.items():
+        console.print(f"left out: {part} ({why})")
+    console.print(f"{found.logits:,} logits on {found.sequences:,} sequences: bit for bit those of {directory}")
+    console.print(f"proved of the disguised weights: {report['proved'] or 'nothing was asked for'}")
+    console.print(f"checkpoint: {out}")
+    console.print(f"key: {place}")
+
+
+def _key_place(key: Path | None, out: Path, force: bool) -> Path:
+    """Where the key goes; ValueError where it would stand in the directory, or where a file is not to be replaced."""
+    place = out.with_name(f"{out.name}.key.json") if key is None else key
+    if place.resolve().parent == out.resolve():
+        raise ValueError(
+            f"--key {place} lies in the disguised directory, whose readers must not have it; choose another."
+        )
+    if place.is_dir() or not place.absolute().parent.is_dir():
+        raise ValueError(f"--key {place} must name a file in a directory that exists.")
+    if place.exists() and not force:
+        raise ValueError(f"--key {place} exists already: --force replaces it.")
+    return place
+
+
+def _report(found: Disguised, out: Path, place: Path) -> dict[str, Any]:
+    verdict = found.proof
+    proved = [] if verdict is None else [name for name, why in verdict.parts().items() if why is None]
+    return {
+        "level": found.disguise.level,
+        "changes": found.disguise.counts,
+        "left_out": found.left_out,
+        "logits": found.logits,
+        "sequences": found.sequences,
+        "bit_equal": True,
+        "proved": ", ".join(proved),
+        "directory": str(out),
+        "key": str(place),
+    }
+
+
+def undisguise(
+    directory: Annotated[Path, typer.Argument(help="a disguised checkpoint")],
+    key: Annotated[Path, typer.Option(help="the key that was written with it")],
+    out: Annotated[Path, typer.Option(parser=requests.directory, metavar="PATH", help="directory of the plain one")],
+    force: Force = False,
+) -> None:
+    """Take a disguise back: every file of the plain checkpoint, byte for byte."""
+    with working("undisguise", quiet=False):
+        from compiler.artifact.files import WEIGHTS
+        from compiler.artifact.manifest import file_hash
+        from compiler.artifact.save import check_target
+        from compiler.disguise.directory import read_disguised, write_plain
+        from compiler.disguise.key import read_key
+
+        check_target(out, force)
+        _, tensors = read_disguised(directory)
+        found = read_key(key)
+        if file_hash(directory / WEIGHTS) != found.weights:
+            raise ValueError(f"--key {key} is the key of other weights than those in {directory}.")
+        write_plain(directory, found, found.plain(tensors), out)
+    console.print(f"checkpoint: {out}")

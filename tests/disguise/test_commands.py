@@ -1,0 +1,141 @@
+"""`construct disguise`, `verify`, `prove` and `undisguise` on files, and transformers on the disguised directory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from compiler import CheckpointError, load
+from compiler.artifact.generate import transformers_model
+from compiler.artifact.json_files import canonical_json
+from compiler.artifact.manifest import file_hash, is_disguised, text_hash
+from constructions.command.cli import command_line
+
+ARCHES = ("mamba", "mamba2")
+
+
+def run(*arguments: object) -> int:
+    try:
+        return command_line()([str(a) for a in arguments], standalone_mode=False) or 0
+    except SystemExit as stop:
+        return int(stop.code or 0)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    """Recall on both mixers, plain and disguised, with the keys beside."""
+    place = tmp_path_factory.mktemp("disguise")
+    for arch in ARCHES:
+        plain = ("mqar", "--kappa", 3, "--vocab", 6, "--arch", arch, "--samples", 20, "--no-certify")
+        assert run(*plain, "--out", place / arch) == 0
+        assert run("disguise", place / arch, "--out", place / f"{arch}-other", "--seed", 1, "--samples", 20) == 0
+    return place
+
+
+def key(place: Path, arch: str) -> Path:
+    return place / f"{arch}-other.key.json"
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_transformers_gives_the_same_bits(place, arch):
+    plain, other = (transformers_model(place / name, "float32") for name in (arch, f"{arch}-other"))
+    letters = torch.from_numpy(np.random.default_rng(3).integers(0, 9, (4, 70)))
+    bits = lambda logits: logits.contiguous().view(torch.int32)
+    with torch.no_grad():
+        expected = plain(letters).logits
+        assert torch.equal(bits(expected), bits(other(letters).logits))
+        found = other(letters[:, :60], use_cache=True)
+        assert torch.equal(bits(expected[:, :60]), bits(found.logits))
+        for t in range(60, 70):
+            found = other(letters[:, t : t + 1], cache_params=found.cache_params, use_cache=True)
+            assert torch.equal(bits(expected[:, t : t + 1]), bits(found.logits))
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_verify_and_prove_hold_with_the_key_and_without(place, arch, capsys):
+    other = place / f"{arch}-other"
+    assert is_disguised(other)
+    for more in ((), ("--key", key(place, arch))):
+        assert run("verify", other, "--samples", 20, *more) == 0
+        capsys.readouterr()
+        assert run("prove", other, "--json", *more) == 0
+        verdict = json.loads(capsys.readouterr().out)
+        assert verdict["accepted"] and all(verdict[part]["proved"] for part in ("arithmetic", "meaning", "task"))
+    assert run("undisguise", other, "--key", key(place, arch), "--out", place / f"{arch}-back", "--force") == 0
+    for file in (place / arch).iterdir():
+        assert (place / f"{arch}-back" / file.name).read_bytes() == file.read_bytes(), file.name
+
+
+def test_the_same_seed_gives_the_same_bytes(place, tmp_path):
+    for name, seed in (("again", 1), ("third", 2)):
+        assert run("disguise", place / "mamba", "--out", tmp_path / name, "--seed", seed, "--samples", 20) == 0
+    first = place / "mamba-other" / "model.safetensors"
+    assert (tmp_path / "again" / "model.safetensors").read_bytes() == first.read_bytes()
+    assert (tmp_path / "again.key.json").read_bytes() == key(place, "mamba").read_bytes()
+    assert (tmp_path / "third" / "model.safetensors").read_bytes() != first.read_bytes()
+
+
+def spoiled(source: Path, out: Path, name: str, at: int) -> Path:
+    """A copy with one weight changed, and sealed again as if it had been written so."""
+    out.mkdir()
+    for file in source.iterdir():
+        (out / file.name).write_bytes(file.read_bytes())
+    tensors = load_file(out / "model.safetensors")
+    flat = tensors[name].reshape(-1)
+    flat[at] = flat[at] * 2 if flat[at] else 1
+    save_file(tensors, out / "model.safetensors", {"format": "pt"})
+    content = json.loads((out / "construction.json").read_text("utf-8"))
+    content.pop("sha256")
+    content["files"]["model.safetensors"] = file_hash(out / "model.safetensors")
+    (out / "construction.json").write_text(canonical_json(content | {"sha256": text_hash(canonical_json(content))}))
+    return out
+
+
+def test_verify_finds_one_wrong_weight(place, tmp_path, capsys):
+    """With the key every one; without, those that change what is computed."""
+    source = place / "mamba-other"
+    tensors = load_file(source / "model.safetensors")
+    rng = np.random.default_rng(0)
+    for i, name in enumerate(sorted(tensors)):
+        wrong = spoiled(source, tmp_path / str(i), name, int(rng.integers(tensors[name].numel())))
+        assert run("verify", wrong, "--key", key(place, "mamba"), "--samples", 2) == 1, name
+        assert "key" in capsys.readouterr().err
+        assert run("prove", wrong, "--key", key(place, "mamba")) == 1, name
+    head = tensors["lm_head.weight"]
+    live = int(torch.nonzero(head[5]).reshape(-1)[0]) + 5 * head.shape[1]
+    assert run("verify", spoiled(source, tmp_path / "head", "lm_head.weight", live), "--samples", 20) == 1
+
+
+def test_a_file_that_was_changed_is_refused(place, tmp_path):
+    out = spoiled(place / "mamba-other", tmp_path / "x", "lm_head.weight", 0)
+    (out / "config.json").write_text(
+        (out / "config.json").read_text("utf-8").replace('"state_size": 3', '"state_size": 4')
+    )
+    with pytest.raises(CheckpointError, match="damaged"):
+        run("verify", out)
+
+
+def test_refusals_in_one_sentence_and_nothing_written(place, tmp_path):
+    other, plain, out = place / "mamba-other", place / "mamba", tmp_path / "out"
+    asked = {
+        "is disguised": ("disguise", other, "--out", out),
+        "levels 1 to 3": ("disguise", plain, "--out", out, "--level", 4),
+        "left alone": ("disguise", plain, "--out", plain),
+        "already": ("disguise", plain, "--out", other),
+        "exists already": ("disguise", plain, "--out", out, "--key", key(place, "mamba")),
+        "lies in the disguised": ("disguise", plain, "--out", out, "--key", out / "key.json"),
+        "no key of a disguise": ("undisguise", other, "--key", plain / "config.json", "--out", out),
+        "key of other weights": ("undisguise", other, "--key", key(place, "mamba2"), "--out", out),
+        "no disguised checkpoint": ("verify", plain, "--key", key(place, "mamba")),
+    }
+    for sentence, arguments in asked.items():
+        with pytest.raises((ValueError, CheckpointError), match=sentence):
+            run(*arguments)
+        assert not out.exists() and not (tmp_path / "out.key.json").exists(), sentence
+    with pytest.raises(CheckpointError, match="undisguise"):
+        load(other)
