@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from constructions.command import display, requests
 from constructions.command.reporting import strict_json
 from constructions.construction import Construction
+
+if TYPE_CHECKING:
+    from compiler.compiled import Compiled
 
 Mode = Literal["auto", "exhaustive", "random", "none"]
 
@@ -65,7 +68,7 @@ def run(
             report["contrasts"] = artifact.exact_rate_of_contrasts(built, min(samples, 1000), construction.seed)
         with bars.stage("generate"):
             report["generation"] = artifact.generations(built, directory) if saved else []
-    report["runtime"] = runtime_name()
+    report["runtime"] = runtime_name(built.compiled)
     if as_json:
         typer.echo(strict_json(report | (beside or {})))
     else:
@@ -90,12 +93,15 @@ def _run_network(construction: Construction, of_files: list[str], mode: Mode, sa
         raise typer.Exit(1)
 
 
-def runtime_name() -> str:
+def runtime_name(compiled: Compiled) -> str:
     """What the modules are that ran."""
     from importlib import metadata
 
     from compiler.runtime import has_mamba_ssm
 
+    target = compiled.context.target
+    if target.heads:
+        return f"modules of ours with the equations of {target.name}; --runtime transformers runs the library's"
     if has_mamba_ssm():
         return f"mamba_ssm {metadata.version('mamba-ssm')}"
     return "modules of ours with the arithmetic of mamba_ssm, which is not installed"

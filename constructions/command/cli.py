@@ -153,9 +153,9 @@ def verify(
     if found.stack is None:
         raise typer.Exit(1)
     report = artifact.report(found.built, found.results, str(directory), None, found.proof)
-    report["runtime"] = "transformers" if runtime == "transformers" else runtime_name()
+    report["runtime"] = "transformers" if runtime == "transformers" else runtime_name(found.built.compiled)
     if found.export:
-        report |= {"export": found.export, "runtime": f"{runtime_name()}, MambaLMHeadModel"}
+        report |= {"export": found.export, "runtime": f"{runtime_name(found.built.compiled)}, MambaLMHeadModel"}
     if as_json:
         typer.echo(strict_json(report | {"damage": found.damage}))
     else:
