@@ -14,6 +14,7 @@ from compiler.automata.table import Table
 from compiler.compiled import run_blocks
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.languages import NAMED
+from constructions.checkpoints.built import build
 from constructions.command.cli import app
 from tests.automata.test_turning import cyclic, group_table, symmetric
 
@@ -79,3 +80,15 @@ def test_what_is_too_large_is_refused_with_the_limit(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(turning, "MOST_PLACES", 2)
     with pytest.raises(ValueError, match="moves 3 places, and 2 are the most"):
         CliRunner().invoke(app, ["automaton", "--name", "s3", "--arch", "gated-deltanet"], catch_exceptions=False)
+
+
+def test_a_swap_that_is_looked_up_is_printed_as_it_is_meant() -> None:
+    """Its flag is a sum of ramps, whose weights are larger than the flag."""
+    table = NAMED["modulo-5"].make()
+    built = build(Automaton(table=table_json(table), arch="gated-deltanet"))
+    stack, letters = built.stack(), np.array([built.construction.alphabet().index(a) for a in table.letters])
+    assert stack is not None
+    word = np.random.default_rng(0).integers(len(letters), size=100)
+    with torch.no_grad():
+        said = stack(torch.from_numpy(letters[word])[None]).argmax(dim=-1)[0]
+    assert [built.construction.alphabet().tokens[i] for i in said.tolist()] == answers(table, word.tolist())
