@@ -15,7 +15,7 @@ BUILD, INSPECT, ELSEWHERE, GROUND_TRUTH, PAPERS, KERNELS = (
 PANELS = {
     INSPECT: ("list", "verify", "prove", "inspect", "show", "plot", "graph", "generate", "sensitivity"),
     ELSEWHERE: ("export", "adopt", "graft", "compose", "install-mamba"),
-    GROUND_TRUTH: ("disguise", "undisguise"),
+    GROUND_TRUTH: ("disguise", "undisguise", "twin", "score"),
     PAPERS: ("truths", "reproduce", "approximation-rate", "degree-gap", "generalization", "copy-decay", "costs")
     + ("gadgets", "estimation", "soft-selection"),
     KERNELS: ("conformance",),
