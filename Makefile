@@ -1,5 +1,6 @@
 # make demo    build the MQAR construction and show its sizes, margin and domain
 # make nearest FILE=compiler/passes/schedule.py   run the tests nearest to a file
+# make quick   run one test of each file; TOUCHED=1 names the modules of which no function ran
 # make test    run every test
 # make check   run ruff and mypy, which change nothing here
 # make bench   time the scan and the start of the command
@@ -26,13 +27,16 @@ unexport PYTHONDONTWRITEBYTECODE
 export PIP_COMPILE := 0
 BYTECODE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true  # some packages bring files that are no Python
 
-.PHONY: demo nearest test check bench hostile fuzz proofs runtimes trust clean
+.PHONY: demo nearest quick test check bench hostile fuzz proofs runtimes trust clean
 
 demo: $(VENV)/installed
 	$(BIN)/construct mqar --kappa 16 --vocab 512
 
 nearest: $(VENV)/installed-test
 	tests=$$($(BIN)/python -m tests.nearest $(FILE)) && $(BIN)/python -m pytest -q $$tests
+
+quick: $(VENV)/installed-test
+	$(BIN)/python -m pytest -q --quick $(if $(TOUCHED),--touched)
 
 # Each process takes a half in order, so what the tests of a file share is made once, and the faster one helps at the end.
 test: $(VENV)/installed-test

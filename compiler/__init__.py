@@ -35,6 +35,7 @@ from compiler.language.input_language import Edge, InputLanguage
 from compiler.language.logic import all_of, any_of, argmax, hardmax
 from compiler.language.output import decide, emit, readout, readout_integer, readout_nearest, readout_one_hot
 from compiler.language.reals import choose, differs, exceeds
+from compiler.language.rounded import rounded
 from compiler.language.source import Tokens, numbers, position
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool, Code, Int, Logits, OneHot, Real
@@ -90,6 +91,7 @@ __all__ = [
     "hardmax", "interpret",
     "language_model", "latch", "latch_bank", "load", "lti", "maximum", "memory", "minimum", "numbers", "permute",
     "position",
-    "present", "random_balanced", "readout", "readout_integer", "readout_nearest", "readout_one_hot", "running_max",
+    "present", "random_balanced", "readout", "readout_integer", "readout_nearest", "readout_one_hot", "rounded",
+    "running_max",
     "save", "scaled_sum", "select", "signs", "sum_where",
 ]  # fmt: skip

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from conformance import exact
+from conformance.kernel import TIME_AXIS
 from conformance.loader import HOW, Case
 
 Operands = dict[str, Any]
@@ -149,8 +150,8 @@ def _by_group(reorder: Callable[[Tensor], Tensor]) -> Change:
 
 
 def _restarts(operands: Operands, case: Case, places: list[int]) -> Operands:
-    time = operands["u"].shape[2] if case.op == "selective_scan" else operands["x"].shape[2 if case.op == "conv" else 1]
-    batch = operands["u" if case.op == "selective_scan" else "x"].shape[0]
+    x = operands[{"selective_scan": "u", "delta_rule": "v"}.get(case.op, "x")]
+    batch, time = x.shape[0], x.shape[TIME_AXIS[case.op]]
     starts = torch.zeros(time, dtype=torch.int32)
     starts[[place for place in places if 0 < place < time]] = 1
     return operands | {"seq_idx": starts.cumsum(0)[None].expand(batch, -1)}

@@ -18,6 +18,8 @@ _AXES = {
     ("conv", "y"): ("row", "channel", "position"),
     ("conv", "state"): ("row", "channel", "place of the window"),
     ("norm", "y"): ("row", "position", "channel"),
+    ("delta_rule", "y"): ("row", "position", "head", "channel of a head"),
+    ("delta_rule", "state"): ("row", "head", "place of a key", "channel of a head"),
 }
 _MODULI = (2, 3, 4, 8, 16, 32, 64, 128, 256)
 _LISTED = 4

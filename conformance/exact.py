@@ -241,3 +241,38 @@ def norm(kind: Kind, x, weight, z=None, eps=1e-5, group_size=None, norm_before_g
         if gate is not None and norm_before_gate:
             y = y * gate
     return {"y": y}
+
+
+def delta_rule(
+    kind: Any, q, k, v, g, beta, initial_state=None, use_qk_l2norm_in_kernel=False, seq_idx=None
+) -> dict[str, Numbers]:
+    """The gated delta rule: q, k (b, l, n, d_k), v (b, l, h, d_v), g and beta (b, l, h), initial_state
+    (b, h, d_k, d_v), seq_idx (b, l); with the flag q and k are divided by the root of their sum of squares + 1e-6.
+
+    S ← exp(g)·S, then S ← S + β k (v − Sᵀk)ᵀ, y = Sᵀq/√d_k (b, l, h, d_v), last_state S. Head i reads q and k of head
+    i // (h/n).
+    """
+    (batch, length, heads, _), d_k = v.shape, k.shape[-1]
+    spread = lambda m: _unit(kind, numbers(m, kind), use_qk_l2norm_in_kernel).repeat(heads // m.shape[2], axis=2)
+    queries, keys = spread(q), spread(k)
+    values, decays, betas = (numbers(m, kind) for m in (v, g, beta))
+    root = kind.norm_factor(kind.of(d_k), 0.0)
+    state = np.full((batch, heads, d_k, v.shape[-1]), kind.of(0), dtype=object)
+    state = state if initial_state is None else numbers(initial_state, kind)
+    y = np.empty(tuple(v.shape), dtype=object)
+    for t in range(length):
+        if t and seq_idx is not None:
+            begins = (seq_idx[:, t] != seq_idx[:, t - 1]).numpy()
+            state = np.where(begins[:, None, None, None], kind.of(0), state)
+        state = _each(kind.exp, decays[:, t])[..., None, None] * state
+        held = (state * keys[:, t, :, :, None]).sum(axis=2)
+        change = betas[:, t, :, None] * (values[:, t] - held)
+        state = state + keys[:, t, :, :, None] * change[:, :, None]
+        y[:, t] = (state * queries[:, t, :, :, None]).sum(axis=2) * root
+    return {"y": y, "last_state": state}
+
+
+def _unit(kind: Any, m: Numbers, normed: bool) -> Numbers:
+    if not normed:
+        return m
+    return m * _each(lambda total: kind.norm_factor(total, 1e-6), (m * m).sum(axis=-1))[..., None]

@@ -14,17 +14,23 @@ from conformance.loader import Case
 TOGETHER = 3  # options
 _SHOWN = 3  # ways to set cases apart
 _BORDERS = (16, 64, 128, 256)
-_OPERAND = {"selective_scan": "u"}
+_OPERAND = {"selective_scan": "u", "delta_rule": "v"}
 _AXES = {  # of the operand: what its sizes are
     "selective_scan": ("rows", "channels", "positions"),
     "ssd": ("rows", "positions", "heads", "channels of a head"),
     "conv": ("rows", "channels", "positions"),
     "norm": ("rows", "positions", "channels"),
+    "delta_rule": ("rows", "positions", "heads", "channels of a head"),
 }
 _GIVEN = {"delta_bias": "bias", "dt_bias": "bias", "initial_states": "initial state", "initial_state": "initial state"}
 _GIVEN |= {"seq_idx": "documents", "D": "D", "z": "z", "bias": "bias"}
 _ASKED = {"delta_softplus": "softplus", "dt_softplus": "softplus", "dt_limit": "limits of Δ", "cuts": "pieces"}
-_ASKED |= {"views": "views", "activation": "activation", "norm_before_gate": "gate after the norm"}
+_ASKED |= {
+    "use_qk_l2norm_in_kernel": "norm of q and k",
+    "views": "views",
+    "activation": "activation",
+    "norm_before_gate": "gate after the norm",
+}
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,8 @@ def features(case: Case) -> dict[str, Any]:
         found["state columns"] = B.shape[-1] if case.op == "ssd" else B.shape[-2]
         if case.op == "ssd" and "D" in case.inputs and case.inputs["D"].dim() == 2:
             found["D of each channel"] = True
+    if case.op == "delta_rule":
+        found["places of a key"] = case.inputs["k"].shape[-1]
     if case.op == "norm":
         found["groups"] = operand.shape[-1] // case.options["group_size"]
     if "weight" in case.inputs and case.op == "conv":

@@ -19,8 +19,13 @@ from compiler.own_file import module_of
 from conformance.layouts import is_clean_beside, laid_out
 from conformance.loader import Case
 
-STATE_IN = {"selective_scan": "initial_state", "ssd": "initial_states", "conv": "initial_states"}
-STATE_OUT = ("return_last_state", "return_final_states")
+STATE_IN = {
+    "selective_scan": "initial_state",
+    "ssd": "initial_states",
+    "conv": "initial_states",
+    "delta_rule": "initial_state",
+}
+STATE_OUT = ("return_last_state", "return_final_states", "output_final_state")
 OFFSETS, OFFSET_STATES = "cu_seqlens", "return_varlen_states"
 SIGNATURES = {
     "selective_scan": "u, delta, A, B, C, D, z, delta_bias, delta_softplus, return_last_state, initial_state, "
@@ -30,10 +35,12 @@ SIGNATURES = {
     "step": "state, x, dt, A, B, C, D, z, dt_bias, dt_softplus",
     "conv": "x, weight, bias, seq_idx, initial_states, return_final_states, activation",
     "norm": "x, weight, z, eps, group_size, norm_before_gate",
+    "delta_rule": "q, k, v, g, beta, chunk_size, initial_state, cu_seqlens, use_qk_l2norm_in_kernel, "
+    "output_final_state",
 }
 _CASES = {"step": ("selective_scan", "ssd"), "channel step": ("selective_scan",), "head step": ("ssd",)}
 OPERATIONS = (*SIGNATURES, "channel step", "head step")
-TIME_AXIS = {"selective_scan": 2, "ssd": 1, "conv": 2, "norm": 1}
+TIME_AXIS = {"selective_scan": 2, "ssd": 1, "conv": 2, "norm": 1, "delta_rule": 1}
 
 
 class Lacks(Exception):
@@ -186,6 +193,7 @@ def piece(op: str, name: str, tensor: Tensor, start: int, stop: int) -> Tensor:
     """The positions start … stop of an operand that has positions."""
     axes = {"selective_scan": {"u": 2, "delta": 2, "B": -1, "C": -1, "z": 2}, "conv": {"x": 2, "seq_idx": 1}}
     axes["ssd"] = {"x": 1, "dt": 1, "B": 1, "C": 1, "z": 1, "seq_idx": 1}
+    axes["delta_rule"] = dict.fromkeys(("q", "k", "v", "g", "beta", "seq_idx"), 1)
     axis = axes[op].get(name)
     return tensor if axis is None else tensor.narrow(axis, start, stop - start).contiguous()
 
@@ -236,7 +244,11 @@ def kernel(function: Callable[..., Any], name: str = "", op: str | None = None, 
 
 def _operation(name: str, names: frozenset[str]) -> str:
     marks = {"step": {"state", "dt"}, "selective_scan": {"u", "delta"}, "ssd": {"x", "dt", "B"}}
-    marks |= {"conv": {"x", "weight", "activation"}, "norm": {"x", "weight", "eps"}}
+    marks |= {
+        "delta_rule": {"q", "k", "v", "beta"},
+        "conv": {"x", "weight", "activation"},
+        "norm": {"x", "weight", "eps"},
+    }
     for op, needed in marks.items():
         if needed <= names:
             return op

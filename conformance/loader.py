@@ -24,7 +24,7 @@ HOW = ("cuts", "views")
 class Case:
     """One call of an operation, and what it must return.
 
-    op:        "selective_scan", "ssd", "conv" or "norm"; their shapes are told in `conformance.exact`.
+    op:        "selective_scan", "ssd", "conv", "norm" or "delta_rule"; their shapes are told in `conformance.exact`.
     stage:     what the case belongs to; `conformance.judge.STAGES` has their order.
     name:      unique within the operation.
     asks:      the one thing that this case needs and no earlier one does: what is likely wrong where it fails.
@@ -67,7 +67,7 @@ class Case:
             raise ValueError(f"{name} is a tensor {held}, but must be a dense one.")
         if result.shape != expected.shape:
             raise ValueError(f"{name} has shape {tuple(result.shape)}, but must have {tuple(expected.shape)}.")
-        given = self.inputs["u" if "u" in self.inputs else "x"].dtype
+        given = next(self.inputs[name] for name in ("u", "x", "v") if name in self.inputs).dtype
         if result.dtype.itemsize < given.itemsize or not result.dtype.is_floating_point:
             raise ValueError(f"{name} is {result.dtype}, but the operands are {given}.")
         found = result.detach().double().cpu()

@@ -4,6 +4,7 @@ STAGES = {
     "recurrence": "sums without decay, over a few steps",
     "step": "Δ: its bias, its softplus, its limits",
     "decay": "exp(ΔA): nothing kept, or everything",
+    "write": "β from 0 to 2: nothing is written, a place is written over, a vector is reflected",
     "skip and gate": "D u and the factor silu(z)",
     "window": "the taps of a convolution, its bias and activation",
     "norm": "the mean square, its epsilon, weight and gate",

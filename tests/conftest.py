@@ -5,9 +5,30 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when numpy is loaded, and by the processes that tests start
 
+import pytest
 import torch
 
+from tests.quick import Touched, chosen
+
 torch.set_num_threads(1)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="one test of each file: the one marked quick, or the first")
+    parser.addoption("--touched", action="store_true", help="name the modules of the project of which no function ran")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.touched:
+        config.pluginmanager.register(Touched())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.option.quick:
+        kept = chosen(items)
+        config.hook.pytest_deselected(items=[*set(items).difference(kept)])
+        items[:] = kept
 
 
 def pytest_collection_finish() -> None:

@@ -90,6 +90,7 @@ def test_the_readme_is_a_front_door() -> None:
     assert all(len(line) <= 80 for block in blocks() for line in block.splitlines())
 
 
+@pytest.mark.quick
 def test_every_help_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     from typer.testing import CliRunner
 

@@ -55,8 +55,8 @@ def _check_header(part, what: str) -> None:
         raise ValueError(f"{what} is no array ({_line(reason)})") from None
     if dtype.hasobject or dtype.kind not in "biuf":
         raise ValueError(f"{what} holds {dtype}, and numbers are needed")
-    if any(size < 0 for size in shape):
-        raise ValueError(f"{what} has the shape {shape}, and no size is negative")
+    if any(type(size) is not int or size < 0 for size in shape):  # NumPy lets True and False pass for sizes
+        raise ValueError(f"{what} has the shape {shape}, and sizes are whole numbers of 0 or more")
     if prod(shape) * dtype.itemsize > MOST_BYTES:
         raise ValueError(f"{what} has the shape {shape}, which is more than {MOST_BYTES} bytes")
 

@@ -32,9 +32,13 @@ class ChannelRows:
     bias: np.ndarray
 
 
-def one_channel(form: AffineForm, width: int, d_conv: int, rectified: bool) -> ChannelRows | None:
+def one_channel(
+    form: AffineForm, width: int, d_conv: int, rectified: bool, row_bias: bool = True
+) -> ChannelRows | None:
     """Channels that compute the form, one for each of its `width` numbers; None where one channel is not enough.
 
+    row_bias: whether a row has a bias of its own. Without one a constant is part of the row, so a row of the past has
+    none, but where it is a conjunction.
     rectified: the form is only asked for through relu, so that any pre-activation with
     the same positive part will do.
     """
@@ -48,16 +52,21 @@ def one_channel(form: AffineForm, width: int, d_conv: int, rectified: bool) -> C
         else:
             lagged.setdefault(lag, {})[atom] = matrix
     if len(lagged) <= 1:
-        return _at_one_lag(lagged, bias, d_conv)
+        return None if not row_bias and bias.any() and any(lagged) else _at_one_lag(lagged, bias, d_conv)
     atoms = tuple(dict.fromkeys(atom for part in lagged.values() for atom in part))
     stacked = {lag: _stack(part, atoms, width) for lag, part in lagged.items()}
     taps = np.zeros((width, d_conv))
     rows, hard = _proportional(stacked, taps)
+    if not row_bias and np.delete(bias, hard).any():
+        return None
     if len(hard):
         conjunctions = _disjoint_conjunctions(atoms, stacked, bias, hard, taps) if rectified else None
         if conjunctions is None:
             return None
         rows = rows + conjunctions
+        if not row_bias:
+            atoms, rows = (*atoms, ONE), _carried_by_constant(rows, hard, taps)
+            bias = np.zeros(width)
     splits = np.cumsum([0, *(a.width for a in atoms)])
     columns = sparse.csc_array(rows)
     per_atom = tuple(sparse.csr_array(columns[:, i:j]) for i, j in zip(splits, splits[1:], strict=False))
@@ -149,6 +158,20 @@ def _disjoint_conjunctions(
     taps[hard, near], taps[hard, far] = 1, -1
     spread = sparse.csr_array((np.ones(len(hard)), (hard, range(len(hard)))), shape=(len(taps), len(hard)))
     return ops.exact_matrix(spread @ (a[hard] - b[hard]))
+
+
+def _carried_by_constant(rows: sparse.csr_array, hard: np.ndarray, taps: np.ndarray) -> sparse.csr_array:
+    """The hard rows a − b without a bias of −1: r = 2·one − a + b and r(t − j) − 2r(t − i) for taps 1 at i, −1 at j.
+
+    That is 2a(t − i) − 2b(t − i) − a(t − j) + b(t − j) − 2, at most 1 and 1 for a(t − i) = b(t − j) = 1 alone, since
+    no token has both; before the start of the later tap it is −4 + 2a − 2b, at most −2. Changes the taps.
+    """
+    sign = np.ones(len(taps))
+    sign[hard] = -1
+    taps[hard] = np.where(taps[hard] == 1, -2.0, -taps[hard])
+    constant = np.zeros((len(taps), 1))
+    constant[hard] = 2
+    return sparse.csr_array(sparse.hstack([sparse.diags_array(sign) @ rows, sparse.csr_array(constant)]))
 
 
 def is_rectified(form: AffineForm) -> bool:

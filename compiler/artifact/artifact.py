@@ -29,6 +29,8 @@ from compiler.compiled import Compiled
 from compiler.ir.coordinate import Coordinate
 from compiler.language.data import language_to_data, to_data
 from compiler.language.operations import Source
+from compiler.targets import family_of
+from compiler.tracing.causal_graph import causal_graph
 
 REACHES = (2.0**-6, 1.0, 16.0, 256.0)  # sizes of real inputs for which error bounds are told
 _EXAMPLES = (*range(4, 13), 3, 2, 1)  # lengths that an example may have, the first that the language has
@@ -68,6 +70,11 @@ class Artifact:
     def circuit(self) -> dict[str, Any]:
         """The content of circuit.json."""
         return to_data(self.compiled.source)
+
+    @cached_property
+    def graph(self) -> dict[str, Any]:
+        """The content of causal_graph.json."""
+        return causal_graph(self.compiled)
 
     @property
     def promise(self) -> dict[str, Any]:
@@ -210,8 +217,9 @@ def meanings(compiled: Compiled, model: LanguageModel | NumericModel) -> dict[st
 
 def _channels(compiled: Compiled, model: LanguageModel | NumericModel) -> list[list[Coordinate]]:
     """The channels of each block that have a name, in order."""
-    prefix = "blocks.{}" if isinstance(model, NumericModel) else "backbone.layers.{}.mixer"
-    axes = [model.layout.axes[f"{prefix.format(i)}.out_proj.weight"][1] for i in range(len(compiled.blocks))]
+    numbers = isinstance(model, NumericModel)
+    name = "blocks.{}.out_proj.weight".format if numbers else family_of(model.config["model_type"]).output_name
+    axes = [model.layout.axes[name(i)][1] for i in range(len(compiled.blocks))]
     return [[axis.places[i] for i, name in enumerate(axis.names) if name] for axis in axes]
 
 
@@ -240,13 +248,7 @@ def _packaged_sizes(model: LanguageModel | NumericModel | None) -> dict[str, Any
         return {"parameters": None, "packaged": None}
     if isinstance(model, NumericModel):
         return {"parameters": sum(t.numel() for t in model.tensors.values()), "packaged": None}
-    names = {
-        "d_model": "hidden_size",
-        "d_inner": "intermediate_size",
-        "d_state": "state_size",
-        "layers": "num_hidden_layers",
-    }
     return {
         "parameters": sum(t.numel() for t in model.tensors.values()),
-        "packaged": {ours: model.config[theirs] for ours, theirs in names.items()},
+        "packaged": family_of(model.config["model_type"]).told_sizes(model.config),
     }

@@ -15,7 +15,7 @@ import torch
 
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import ANSWERS, CARD, CIRCUIT, CONFIG, GENERATION, MANIFEST, WEIGHTS
+from compiler.artifact.files import ANSWERS, CARD, CIRCUIT, CONFIG, GENERATION, GRAPH, MANIFEST, WEIGHTS
 from compiler.artifact.json_files import read_json, same_json, shown
 from compiler.artifact.manifest import FORMAT, FORMAT_VERSION, manifest_content
 from compiler.artifact.save import checkpoint_texts
@@ -56,7 +56,8 @@ def differences(directory: str | Path, artifact: Artifact) -> list[str]:
         MANIFEST, manifest_content(directory), artifact.manifest | {"format": FORMAT, "format_version": FORMAT_VERSION}
     )
     answers = set() if artifact.answers is None else {ANSWERS}  # the author's word, against which the model is run
-    return found + foreign_files(directory, {MANIFEST, WEIGHTS, *texts, *answers})
+    found += _graph_differences(directory / GRAPH, artifact)
+    return found + foreign_files(directory, {MANIFEST, WEIGHTS, GRAPH, *texts, *answers})
 
 
 def statement_differences(directory: Path, artifact: Artifact) -> list[str]:
@@ -86,6 +87,26 @@ def _text_differences(path: Path, text: str) -> list[str]:
         return entry_differences(path.name, found, expected)
     except (OSError, CheckpointError) as reason:
         return [str(reason).rstrip(".")]
+
+
+def _graph_differences(path: Path, artifact: Artifact) -> list[str]:
+    """Where the causal graph is not that of the circuit; a checkpoint that was saved before there were any has none."""
+    if not path.exists():
+        return []
+    try:
+        found = read_json(path)
+        return entry_differences(path.name, _unsourced(found), _unsourced(artifact.graph))
+    except (OSError, CheckpointError) as reason:
+        return [str(reason).rstrip(".")]
+
+
+def _unsourced(graph: Any) -> Any:
+    """A causal graph without what a program is called and where it stands, which means nothing."""
+    if not isinstance(graph, dict) or not isinstance(graph.get("nodes"), list):
+        return graph
+    named = ("name", "names", "variable", "source")
+    nodes = [{k: v for k, v in n.items() if k not in named} if isinstance(n, dict) else n for n in graph["nodes"]]
+    return graph | {"nodes": nodes}
 
 
 def _without_sources(circuit: Any) -> Any:

@@ -46,9 +46,8 @@ def cuda_limits(config: Mapping) -> list[str]:
         target = target_of(config["mixer"])
         found = [sentence for b in config["blocks"] for sentence in module_limits(target, target.sizes_of(b))]
         return list(dict.fromkeys(found))
-    family = _family(config)
-    channels, rows = family.convolved(config), family.projected(config)
-    return kernel_limits(config["conv_kernel"], config["state_size"], channels, rows)
+    sizes = _family(config).kernel_sizes(config)
+    return [] if sizes is None else kernel_limits(*sizes)
 
 
 def module_limits(target: Target, size: Any) -> list[str]:

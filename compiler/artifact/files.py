@@ -14,6 +14,7 @@ WEIGHTS = "model.safetensors"
 MANIFEST = "construction.json"
 CIRCUIT = "circuit.json"
 CARD = "README.md"  # the user may edit it
+GRAPH = "causal_graph.json"  # what is computed of what, and where it stands
 ANSWERS = "answers.json"  # of a circuit whose author said what it should answer
 SEALED_FILES = (CONFIG, GENERATION, WEIGHTS, CIRCUIT, *TOKENIZER_FILES)  # whose hashes the manifest holds
 NUMBERS_FILES = (CONFIG, WEIGHTS, CIRCUIT)  # the same of a model over numbers

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import ANSWERS, MANIFEST, NUMBERS_FILES, SEALED_FILES, WEIGHTS
+from compiler.artifact.files import ANSWERS, GRAPH, MANIFEST, NUMBERS_FILES, SEALED_FILES, WEIGHTS
 from compiler.artifact.json_files import canonical_json, check_size, read_json, shown
 from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.place import recover
@@ -200,15 +200,16 @@ def sealed(manifest: Mapping[str, Any], directory: Path) -> dict[str, Any]:
     """
     promise = manifest.get("promise")
     over_numbers = isinstance(promise, Mapping) and promise.get("language", promise) is None
-    names = _sealed_names(over_numbers, manifest.get("answers") is not None)
+    names = _sealed_names(over_numbers, manifest.get("answers") is not None, (directory / GRAPH).is_file())
     files = {name: vars(_fingerprint(directory / name)) for name in names}
     content = dict(manifest) | {"files": files, "format": FORMAT, "format_version": FORMAT_VERSION}
     content.pop("sha256", None)
     return content | {"sha256": _self_hash(content)}
 
 
-def _sealed_names(over_numbers: bool, answers: bool) -> tuple[str, ...]:
-    return NUMBERS_FILES if over_numbers else (*SEALED_FILES, *([ANSWERS] if answers else []))
+def _sealed_names(over_numbers: bool, answers: bool, graph: bool) -> tuple[str, ...]:
+    names = NUMBERS_FILES if over_numbers else (*SEALED_FILES, *([ANSWERS] if answers else []))
+    return (*names, GRAPH) if graph else names  # older checkpoints have none
 
 
 def manifest_content(directory: str | Path) -> dict[str, Any]:
@@ -266,7 +267,7 @@ def read_manifest(directory: str | Path) -> Manifest:
 
 def check_files(directory: str | Path, manifest: Manifest) -> None:
     """Raise CheckpointError unless every file beside this manifest is the one that was saved."""
-    for name in _sealed_names(manifest.promise.over_numbers, manifest.answers is not None):
+    for name in _sealed_names(manifest.promise.over_numbers, manifest.answers is not None, GRAPH in manifest.files):
         path, expected = Path(directory) / name, manifest.files.get(name)
         if expected is None:
             raise CheckpointError(f"{MANIFEST} has no hash of {name}.")
@@ -277,6 +278,10 @@ def check_files(directory: str | Path, manifest: Manifest) -> None:
         size = path.stat().st_size  # compared first, for a hash takes as long as the file is
         if size != expected.bytes:
             raise CheckpointError(f"{path} is damaged: bytes is {size}, expected {shown(expected.bytes, 80)}.")
+        if name == WEIGHTS:
+            from compiler.artifact.weights_file import read_metadata  # which imports torch
+
+            read_metadata(path)  # before it is hashed: a header that tells of less than the file holds is refused
         if (found := file_hash(path)) != expected.sha256:
             raise CheckpointError(f"{path} is damaged: sha256 is {found}, expected {shown(expected.sha256, 80)}.")
 

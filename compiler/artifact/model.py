@@ -131,8 +131,8 @@ class Stack(nn.Module):
         """
         try:
             family = family_of(config["model_type"])
-            d_model, vocab, layers = (config[k] for k in ("hidden_size", "vocab_size", "num_hidden_layers"))
-            eps = config["layer_norm_epsilon"]
+            d_model, vocab, layers = config["hidden_size"], config["vocab_size"], family.layers(config)
+            eps = family.epsilon(config)
             blocks = [family.module(config, i) for i in range(layers)]
         except KeyError as missing:
             raise ValueError(f"the config has no entry {missing}.") from missing
@@ -144,7 +144,7 @@ class Stack(nn.Module):
             norms=[RMSNorm(d_model, eps, device="meta") for _ in range(layers)],
             final_norm=RMSNorm(d_model, eps, device="meta"),
         )
-        return _assign(stack, {_stack_name(name): t for name, t in tensors.items()})
+        return _assign(stack, {_stack_name(name): t for name, t in family.in_house(config, tensors).items()})
 
     def forward(self, tokens: Tensor, return_stream: bool = False) -> Tensor | tuple[Tensor, list[Tensor]]:
         """Token ids (b, l), int64, to logits (b, l, vocab).

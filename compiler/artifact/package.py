@@ -28,7 +28,7 @@ from compiler.formats import FLOAT32, Format
 from compiler.language.arguments import instance
 from compiler.layout import Layout
 from compiler.lowering.builder import BlockBuilder
-from compiler.targets import target_of
+from compiler.targets import family_of, target_of
 from compiler.targets.family import EMBEDDING, FINAL_NORM, HEAD, mixer_prefix, norm_name
 from compiler.targets.sizes import Sizes
 from compiler.targets.target import Target
@@ -227,9 +227,10 @@ def language_model(compiled: Compiled, most: int | None = None) -> LanguageModel
         emitted.append(family.mixer(target_of(family.printer), block, size, one, bounds, format))
         for name, tensor in emitted[-1].tensors.items():
             tensors[f"{prefix}{name}"] = tensor
-    _check_representable(tensors, format)
     check_around_blocks(compiled, tensors, special, len(ballast.factors))
     layout = language_model_layout(compiled, emitted, size.d_model, tokens, len(ballast.factors))
+    tensors, layout = family.in_library(config, tensors, layout)
+    _check_representable(tensors, format)
     return LanguageModel(config, tensors, tokens, lane_of, ballast, special, alphabet.size, layout)
 
 
@@ -264,7 +265,8 @@ def _check_size(config: dict, most: int) -> None:
     """Raise CompileError, before any tensor is made, where there are more parameters than this."""
     parameters = sum(prod(shape) for shape in tensor_shapes(config).values())
     if parameters > most:
-        sizes = f"d_model {config['hidden_size']}, d_state {config['state_size']}, {config['vocab_size']} tokens"
+        told = family_of(config["model_type"]).told_sizes(config)
+        sizes = f"d_model {told['d_model']}, d_state {told['d_state']}, {config['vocab_size']} tokens"
         reason = f"the language model would have {parameters:,} parameters ({sizes}), and at most {most:,} are built"
         raise CompileError([(None, f"{reason}; choose smaller sizes, or package it with bare()")])
 

@@ -24,6 +24,7 @@ from compiler.artifact.files import (
     CIRCUIT,
     CONFIG,
     GENERATION,
+    GRAPH,
     MANIFEST,
     SEALED_FILES,
     WEIGHTS,
@@ -53,7 +54,9 @@ def save(artifact: Artifact, directory: str | Path, overwrite: bool = False) -> 
     model = artifact.model
     card = model_card(artifact.manifest, model.config, *artifact.example)
     contents = (model.config, model.tensors, model.tokens, artifact.manifest, artifact.circuit, card)
-    beside = {} if artifact.answers is None else {ANSWERS: answers_text(artifact.answers)}
+    beside = {GRAPH: graph_text(artifact.graph)}
+    if artifact.answers is not None:
+        beside[ANSWERS] = answers_text(artifact.answers)
     write(directory, *contents, overwrite=overwrite, beside=beside)
 
 
@@ -113,6 +116,11 @@ def checkpoint_texts(
     return texts
 
 
+def graph_text(graph: Mapping[str, Any]) -> str:
+    """causal_graph.json; a checkpoint made of the same circuit has the same bytes."""
+    return json.dumps(graph, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def check_target(target: Path, overwrite: bool) -> None:
     """Raise CheckpointError where `save` must not write: anything there but, with `overwrite`, a checkpoint of ours."""
     check_place(target)
@@ -140,7 +148,7 @@ def _keep_what_is_not_ours(target: Path, place: Path) -> bool:
         return False
     card = target / CARD
     mine = card.is_file() and file_hash(card) == read_json(target / MANIFEST).get("card")
-    copy_others(target, place, {MANIFEST, ANSWERS, *SEALED_FILES, *([CARD] if mine else [])})
+    copy_others(target, place, {MANIFEST, ANSWERS, GRAPH, *SEALED_FILES, *([CARD] if mine else [])})
     return (place / CARD).exists()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from compiler.artifact.files import ANSWERS, CARD, CIRCUIT, CONFIG, GENERATION, MANIFEST, SEALED_FILES, WEIGHTS
+from compiler.artifact.files import ANSWERS, CARD, CIRCUIT, CONFIG, GENERATION, GRAPH, MANIFEST, SEALED_FILES, WEIGHTS
 from compiler.artifact.json_files import canonical_json, read_json
 from compiler.artifact.manifest import (
     DISGUISED,
@@ -34,7 +34,7 @@ from compiler.disguise.errors import DisguiseError
 from compiler.disguise.key import Key
 from compiler.disguise.steps import Step, Tensors
 
-BESIDE = (MANIFEST, CARD, ANSWERS)  # of the plain checkpoint, which the key keeps
+BESIDE = (MANIFEST, CARD, ANSWERS, GRAPH)  # of the plain checkpoint, which the key keeps
 TEXTS = (CONFIG, GENERATION, CIRCUIT, *TOKENIZER_FILES)  # as they were
 _KEPT: tuple[str, ...] = ("circuit", "arch", "dtype", "promise", "format_version", "max_d_state", "n_groups", "asked")
 _KEPT += ("construction", "theorem", "params", "task")

@@ -12,6 +12,7 @@ from compiler.analysis.affine_form import ONE
 from compiler.artifact.package import LanguageModel
 from compiler.compiled import Compiled
 from compiler.disguise.errors import DisguiseError
+from compiler.disguise.spaces import SPACES
 from compiler.disguise.steps import Tensors
 from compiler.formats import FLOAT16, Format
 from compiler.lattice.units import array_units
@@ -77,6 +78,10 @@ class Facts:
 
 def facts_of(compiled: Compiled, model: LanguageModel) -> Facts:
     """DisguiseError where sums of the circuit may round: their order, and so their bits, would change."""
+    if model.config["model_type"] not in SPACES:
+        raise DisguiseError(
+            f"model_type is {model.config['model_type']!r}, and disguises are known of {' and '.join(SPACES)} only."
+        )
     if compiled.error_bound != 0:
         raise DisguiseError(
             f"the circuit {compiled.source.name!r} promises bounded errors, and another basis adds in another order: "

@@ -24,6 +24,7 @@ from compiler.export.record import (
     description,
     need,
     need_float32,
+    need_mamba,
     need_tokens,
     record,
     record_text,
@@ -86,6 +87,7 @@ def _library() -> Any:
 
 def _check(package: Package) -> None:
     need_tokens(package, "gguf")
+    need_mamba(package, READER)
     need_float32(package, READER)
     need(package.model.config, READER, use_bias=False, hidden_act="silu", tie_word_embeddings=False)
     odd = next((token for token in package.model.tokens if _SPACE in token), None)

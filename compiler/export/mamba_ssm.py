@@ -18,7 +18,7 @@ from compiler.exactness.levels import NORM_EPSILON
 from compiler.export.checkpoint import Package
 from compiler.export.common import tokenizer_texts
 from compiler.export.directory import write_directory
-from compiler.export.record import card, need, need_tokens, record
+from compiler.export.record import card, need, need_mamba, need_tokens, record
 from compiler.targets.family import EMBEDDING
 
 READER = "mamba_ssm"
@@ -29,6 +29,7 @@ _OWN_EMBEDDING = "backbone.embedding.weight"
 def write(package: Package, path: Path, overwrite: bool) -> None:
     """The directory; ExportError, with the reason, for what mamba_ssm would not compute exactly."""
     need_tokens(package, "mamba-ssm")
+    need_mamba(package, READER)
     config, dtype = package.model.config, package.manifest["dtype"]
     need(config, READER, layer_norm_epsilon=NORM_EPSILON, hidden_act="silu", residual_in_fp32=True)
     limits = tuple(f"Not for its CUDA kernels: {sentence}" for sentence in package.manifest["cuda_limits"])

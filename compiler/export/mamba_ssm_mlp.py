@@ -28,7 +28,7 @@ from compiler.export.checkpoint import Package
 from compiler.export.common import tokenizer_texts
 from compiler.export.directory import write_directory
 from compiler.export.mamba_ssm import CONFIG, WEIGHTS, own_config, own_name, use
-from compiler.export.record import card, need_float32, need_tokens, record
+from compiler.export.record import card, need_float32, need_mamba, need_tokens, record
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.feed_forward import FeedForward, feed_forward_of
 from compiler.language.data import to_data
@@ -52,6 +52,7 @@ class GatedLanguageModel:
 def write(package: Package, path: Path, overwrite: bool) -> None:
     """The directory; ExportError for what would not be exact there, CompileError for a circuit without an MLP."""
     need_tokens(package, KIND)
+    need_mamba(package, "the MLP of mamba_ssm")
     need_float32(package, "the MLP of mamba_ssm")
     model = gated_language_model(package.compiled)
     content, texts = contents(package, model)

@@ -6,9 +6,11 @@ Mamba-2 as one group, has ε = 1e−5 in the norms of Mamba, and needs `intermed
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.save import write_tensors, write_text
@@ -32,14 +34,34 @@ logits = model(mx.array([names.encode(TEXT)]))
 ```"""
 
 
+def _split_convolutions(config: dict, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors by mlx-lm's names: its Gated DeltaNet has a convolution each for queries, keys and values.
+
+    All other names are transformers' own. (`save_pretrained` of transformers 5.23 writes `post_attention_layernorm` of
+    the layer of attention as `feedforward_layer_norm`, which mlx-lm does not read. These are written from ours.)
+    """
+    found: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        if config["model_type"] == "olmo_hybrid" and name.endswith(".conv1d.weight"):
+            keys = config["linear_num_key_heads"] * config["linear_key_head_dim"]
+            for part, rows in zip("qkv", tensor.split([keys, keys, len(tensor) - 2 * keys]), strict=True):
+                found[name.replace(".conv1d.", f".{part}_conv1d.")] = rows.contiguous()
+        else:
+            found[name] = tensor
+    return found
+
+
 def write(package: Package, path: Path, overwrite: bool) -> None:
     """The directory; ExportError, with the reason, for what mlx-lm would not compute exactly."""
     need_tokens(package, "mlx")
     config = dict(package.model.config)
     need(config, READER, n_groups=1, layer_norm_epsilon=NORM_EPSILON, hidden_act="silu", use_bias=False)
+    if config["model_type"] == "qwen3_5_text":
+        raise ExportError("a Qwen model without pictures was not checked in mlx-lm; compile it for gated-deltanet.")
+    weights = _split_convolutions(config, package.model.tensors)
     dtype = format_of(package.manifest["dtype"]).torch_dtype
-    tensors = {name: tensor.to(dtype) for name, tensor in package.model.tensors.items()}
-    for name, tensor in package.model.tensors.items():
+    tensors = {name: tensor.to(dtype) for name, tensor in weights.items()}
+    for name, tensor in weights.items():
         if not torch.equal(tensors[name].float(), tensor):
             raise ExportError(f"{name} has a weight that {package.manifest['dtype']} does not hold.")
     content = record(package, "mlx", _WARNINGS)

@@ -16,7 +16,7 @@ from compiler.export.checkpoint import Package
 from compiler.export.common import tokenizer_texts
 from compiler.export.directory import write_directory
 from compiler.export.errors import ExportError
-from compiler.export.record import card, need, need_float32, need_tokens, record, record_text
+from compiler.export.record import card, need, need_float32, need_mamba, need_tokens, record, record_text
 
 READER = "onnxruntime"
 MODEL, STEP = "model.onnx", "step.onnx"
@@ -42,6 +42,7 @@ logits, = model.run(["logits"], {"input_ids": ids})
 def write(package: Package, path: Path, overwrite: bool) -> None:
     """The directory; ExportError, with the reason, for what would not be exact."""
     need_tokens(package, "onnx")
+    need_mamba(package, READER)
     need_float32(package, READER)
     config = package.model.config
     need(config, READER, use_bias=False, hidden_act="silu", use_conv_bias=True, tie_word_embeddings=False)

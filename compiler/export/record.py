@@ -91,6 +91,16 @@ def need_tokens(package: Package, kind: str) -> None:
         raise ExportError(f"a circuit over numbers has no vocabulary, and {kind} holds language models.")
 
 
+def need_mamba(package: Package, reader: str) -> None:
+    """ExportError for a model of another mixer than Mamba and Mamba-2."""
+    config = package.model.config
+    if config["model_type"] not in ("mamba", "mamba2"):
+        raise ExportError(
+            f"{reader} takes Mamba and Mamba-2 here, and this is an {config['architectures'][0]}; transformers reads "
+            "the checkpoint itself, and --format mlx writes one for mlx-lm."
+        )
+
+
 def need_float32(package: Package, reader: str) -> None:
     """ExportError for a promise in a narrower dtype: its norms are exact in that arithmetic only."""
     dtype = package.manifest["dtype"]

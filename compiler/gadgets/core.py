@@ -13,6 +13,7 @@ from compiler.gadgets.latch import Latch
 from compiler.gadgets.memory import OuterProductMemory
 from compiler.gadgets.product import Product
 from compiler.gadgets.rectifier import Rectifier
+from compiler.gadgets.reflection import Reflections
 from compiler.gadgets.running_sum import RunningSum
 from compiler.gadgets.scaled_sum import ScaledSum
 from compiler.gadgets.silu_product import SiluProduct
@@ -29,6 +30,7 @@ for _operation, _gadget in (
     (ops.SumWhere, Latch()),
     (ops.GateSum, GatedState()),
     (ops.MemoryRead, OuterProductMemory()),
+    (ops.Moved, Reflections()),
     (ops.GatedRead, GatedMemory()),
     (ops.FadingMemory, FadingMemory()),
     (ops.FadingSum, FadingSum()),

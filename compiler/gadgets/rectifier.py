@@ -23,7 +23,8 @@ class Rectifier(Gadget):
     def fit(self, stream: Stream, inputs: tuple[Stream, ...], fitter: Fitter) -> Stream:
         """One channel may read several lags of one row; anything else is carried to lanes first."""
         (raw,) = inputs
-        fits = one_channel(fitter.form(raw), raw.width, fitter.target.d_conv, rectified=True) is not None
+        target = fitter.target
+        fits = one_channel(fitter.form(raw), raw.width, target.d_conv, True, target.row_bias) is not None
         result = fitter.rebuilt(stream, stream.operation, (raw if fits else fitter.landed(raw),))
         fitter.remember_before_rectifier(result, raw)
         return result

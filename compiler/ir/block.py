@@ -15,6 +15,12 @@ Where the columns carry a step of their own (Mamba-Δᵀ), the state is instead
 
     h_cn(t) = exp(−Δ_n) · h_cn(t − 1) + B_n · x̂_c,   Δ_n = softplus(step_bias_n + <step_n, x̂(t)>).
 
+Where the columns have a β (gated delta rule), a state loses what it holds along B before it is written to:
+
+    h_c(t)  = e · h_c(t − 1) + β · B · (x̂_c − <B, e · h_c(t − 1)>),   e = exp(−Δ_c · rate_c),   |B| is 1 or 0,
+
+of each group of columns (a head) for the channels of this group alone, and |C| is 1 or 0.
+
 silu and softplus stand for relu and for identity/0: every pre-activation is 0, at least 20.1 or at most −104, and
 exp(−Δ · rate) is 1 or 0 unless a state fades on purpose, where the real functions agree with these bit for bit
 (exact-arithmetic E1, E2, E4). Rows marked `real` may have any pre-activation: they come in pairs ± of which only the
@@ -97,6 +103,7 @@ class Columns(_Named):
 
     step, step_bias: (N × features) and (N,), the columns' own Δ; None where Δ belongs to the channels.
     group: (N,) the group of each column, where a block is a direct sum of groups (E15); None where it has one.
+    beta: (N,) the β of each column's group, where states follow the delta rule; None where they add.
     """
 
     coordinates: tuple[Coordinate, ...]
@@ -105,6 +112,7 @@ class Columns(_Named):
     step: sparse.csr_array | None = None
     step_bias: np.ndarray | None = None
     group: np.ndarray | None = None
+    beta: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +129,21 @@ class SelectiveBlock:
         return len(self.columns.names)
 
     @property
+    def heads(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where states follow the delta rule: the group of each channel (−1: no state) and the group and β of each
+        column. ValueError where they add.
+        """
+        channels, columns = self.channels, self.columns
+        if channels.group is None or columns.group is None or columns.beta is None:
+            raise ValueError("the states of this block add; they do not follow the delta rule")
+        return np.where(channels.writes, channels.group, -1), columns.group, columns.beta
+
+    @property
     def foreign(self) -> np.ndarray | None:
         """Where a channel meets a column that does not keep its state, so that each step forgets: (C × N) mask; None
         where all columns are of one group.
         """
-        if self.channels.group is None or self.columns.group is None:
+        if self.channels.group is None or self.columns.group is None or self.columns.beta is not None:
             return None
         own = self.channels.group[:, None]
         return (own >= 0) & (own != self.columns.group[None, :])
@@ -181,6 +199,8 @@ class SelectiveBlock:
         }
         if channels.group is not None and columns.group is not None:
             shapes |= {"group": (channels.group, (n_channels,)), "group of columns": (columns.group, (n_columns,))}
+        if columns.beta is not None:
+            shapes["beta"] = columns.beta, (n_columns,)
         if columns.step is not None:
             shapes |= {"step": (columns.step, (n_columns, n_features)), "step_bias": (columns.step_bias, (n_columns,))}
         for name, (part, shape) in shapes.items():
@@ -273,6 +293,7 @@ def _recurrence(
     """(exp(−Δ·rate), state after it) of every step, (batch, C or 1, N or 1) and (batch, C, N)."""
     channels, columns = block.channels, block.columns
     x = features[..., channels.feature]
+    heads = None if columns.beta is None or not block.d_state else _Heads.of(block, features)
     delta_in = _times(features, channels.delta_features) + _times(lanes, channels.delta_lanes) + channels.delta_bias
     delta = rectified(delta_in, channels.names, "the Δ pre-activation", channels.real_steps, zero_is_safe=False)
     write = _times(features, columns.write)
@@ -287,8 +308,37 @@ def _recurrence(
         erased = own[:, t, None, :] if own is not None else step * rate
         driven = x[:, t, :, None] if own is not None else step * x[:, t, :, None]
         keep = kept(erased, fades)
-        state = keep * state + driven * write[:, t, None, :]
+        if heads is None:
+            state = keep * state + driven * write[:, t, None, :]
+        else:
+            state = heads.written(keep * state, x[:, t], write[:, t])
         yield keep, state
+
+
+@dataclass(frozen=True, eq=False)
+class _Heads:
+    """own: (C × N) mask of the columns of each channel's head; beta: (N,)."""
+
+    own: np.ndarray
+    beta: np.ndarray
+
+    @staticmethod
+    def of(block: SelectiveBlock, features: np.ndarray) -> _Heads:
+        """The heads of a block, whose keys and queries are unit vectors; UnsafePreactivation where one is not."""
+        channel_group, column_group, beta = block.heads
+        own = channel_group[:, None] == column_group[None, :]
+        members = sparse.csr_array((column_group[None, :] == np.unique(column_group)[:, None]).astype(float))
+        for what, matrix in (("key", block.columns.write), ("query", block.columns.read)):
+            lengths = _times(_times(features, matrix) ** 2, members)
+            if not np.isin(lengths, (0.0, 1.0)).all():
+                worst = lengths[~np.isin(lengths, (0.0, 1.0))][0]
+                raise UnsafePreactivation(f"a {what} has the squared length {worst:g}; it must be 0 or 1 exactly")
+        return _Heads(own, beta)
+
+    def written(self, state: np.ndarray, x: np.ndarray, key: np.ndarray) -> np.ndarray:
+        """The state (batch, C, N) after x (batch, C) is written under the key (batch, N)."""
+        keys = key[:, None, :] * self.own
+        return state + self.beta * keys * (x - (state * keys).sum(-1))[..., None]
 
 
 def _gates(block: SelectiveBlock, lanes: np.ndarray) -> np.ndarray:

@@ -23,6 +23,7 @@ EVERY_LENGTH = 1 << 54  # no sequence is too long: no format adds so many number
 Paths: TypeAlias = frozenset[tuple[str, frozenset[tuple[int, int]]]]  # (state, (distinct edge, token) used)
 _LONGEST_SPELLED = 1 << 16  # of `strings`, which copies a prefix for each of its tokens
 _MOST_DRAWN = 1 << 24  # tokens of one sample
+_MOST_SAID = 12  # tokens that a description names
 _MOST_PATHS = 1 << 17  # that are followed at a time
 
 
@@ -82,11 +83,19 @@ class InputLanguage:
             raise ValueError(f"asked is {shown(self.asked)}, and no edge of the input language touches that state")
 
     @classmethod
-    def everything(cls, alphabet: Alphabet, max_length: int | None) -> InputLanguage:
-        """Every token sequence of at most this length, or of every length (None)."""
+    def everything(
+        cls, alphabet: Alphabet, max_length: int | None, members: str | Iterable[str] | None = None
+    ) -> InputLanguage:
+        """Every sequence of at most this length, or of every length (None), of these tokens.
+
+        members: a group's name, or a list; all tokens where there is none.
+        """
         instance(alphabet, Alphabet, "the alphabet of an input language", "an Alphabet")
-        edge = Edge("any", "any", frozenset(range(alphabet.size)))
-        return cls(alphabet, "any", (edge,), _given(max_length), f"every sequence of the {alphabet.size} tokens")
+        ids = frozenset(alphabet.ids(members))
+        names = [alphabet.tokens[i] for i in sorted(ids)]
+        few = members is not None and len(names) <= _MOST_SAID
+        said = f"every sequence of {' '.join(names) if few else f'the {len(names)} tokens'}"
+        return cls(alphabet, "any", (Edge("any", "any", ids),), _given(max_length), said)
 
     @classmethod
     def of(

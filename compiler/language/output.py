@@ -69,12 +69,22 @@ def readout_nearest(stream: Stream, book: Codebook, alphabet: Alphabet, members:
     return _logits(alphabet, ids, (scores, stream), (np.vstack([-2 * own, [[1.0]]]), constant(1)))
 
 
-def readout_one_hot(stream: Stream, alphabet: Alphabet, members: str | Iterable[str] | None = None) -> Stream:
-    """logit(token) = the lane of that token; 0 for what is no member."""
+def readout_one_hot(
+    stream: Stream, alphabet: Alphabet, members: str | Iterable[str] | None = None, otherwise: str | None = None
+) -> Stream:
+    """logit(token) = the lane of that token; 0 for what is no member.
+
+    otherwise: the token that scores highest where no lane is 1: lanes then count 2, and it scores 1 everywhere.
+    """
     _enters(stream, "readout_one_hot", alphabet)
-    ids = np.asarray(alphabet.once(alphabet.ids(members), "readout_one_hot"))
+    ids = alphabet.once(alphabet.ids(members), "readout_one_hot")
     _wide(stream, "readout_one_hot", len(ids), "one for each token; readout_integer reads a number")
-    return _logits(alphabet, ids, (sparse.eye_array(stream.width), stream))
+    if otherwise is None:
+        return _logits(alphabet, np.asarray(ids), (sparse.eye_array(stream.width), stream))
+    every = np.asarray(alphabet.once((*ids, alphabet.index(otherwise)), "readout_one_hot"))
+    lanes, blank = np.vstack([2 * np.eye(stream.width), np.zeros((1, stream.width))]), np.zeros((len(every), 1))
+    blank[-1] = 1
+    return _logits(alphabet, every, (lanes, stream), (blank, constant(1)))
 
 
 def readout_or_blank(stream: Stream, present: Stream, alphabet: Alphabet, members: str, blank: str) -> Stream:

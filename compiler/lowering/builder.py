@@ -31,6 +31,7 @@ class _Group:
     write: list
     read: list
     step: tuple[list, np.ndarray] | None
+    beta: float | None = None
 
 
 class BlockBuilder:
@@ -84,6 +85,8 @@ class BlockBuilder:
     ) -> np.ndarray:
         """Feature ids of scale · relu(channels): (count,); real: halves of real numbers."""
         count = len(channels.bias)
+        if not self.target.row_bias and channels.bias.any():
+            channels = _biased_by_lane(channels)
         rows = self.lanes.joined(zip(channels.rows, channels.atoms, strict=True), count)
         taps, bias = channels.taps * scale, channels.bias * scale
         ids = np.empty(count, dtype=np.int64)
@@ -124,7 +127,7 @@ class BlockBuilder:
     def _channel_rows(self, stream: Stream, wanted: np.ndarray, rectified: bool) -> ChannelRows:
         """One channel for each wanted number."""
         form, count = form_rows(self.form(stream), np.flatnonzero(wanted)), int(wanted.sum())
-        channels = one_channel(form, count, self.target.d_conv, rectified)
+        channels = one_channel(form, count, self.target.d_conv, rectified, self.target.row_bias)
         assert channels is not None, "fit has seen to it that one channel computes each row"
         return channels
 
@@ -203,19 +206,29 @@ class BlockBuilder:
 
     # Parts ------------------------------------------------------------------------------------
 
+    def head(self, group: tuple) -> None:
+        """What is added from here on belongs to this column group, of several that the operation has."""
+        self._group = group
+
     def set_columns(
-        self, places: Sequence[Coordinate], write: list, read: list, step: tuple[list, np.ndarray] | None = None
+        self,
+        places: Sequence[Coordinate],
+        write: list,
+        read: list,
+        step: tuple[list, np.ndarray] | None = None,
+        beta: float | None = None,
     ) -> None:
         """The state columns of an operation; write, read: (rows, features, weights) triples.
 
-        step: such triples and biases. Operations of one group have the same columns.
+        step: such triples and biases; beta: of columns that follow the delta rule. Operations of one group have the
+        same columns.
         """
         group = self._group
         if group in self._groups:
             return
         self._groups[group] = len(self._columns)
         stamped = self._stamped(places)
-        self._columns.append(_Group(stamped, write, read, step))
+        self._columns.append(_Group(stamped, write, read, step, beta))
         if group in self._mirrored:
             again = tuple(replace(place, name=f"{place.name}, mirrored") for place in stamped)
             self._columns.append(_Group(again, write, [(r, f, -w) for r, f, w in read], step))
@@ -285,8 +298,10 @@ class BlockBuilder:
         )
         step = groups[0].step if groups else None
         own, bias = (None, None) if step is None else (_entries(step[0], counts[0], n_features), step[1])
-        group = np.repeat(np.arange(len(groups)), counts) if len(groups) > 1 else None
-        return Columns(tuple(place for g in groups for place in g.places), write, read, own, bias, group)
+        group = np.repeat(np.arange(len(groups)), counts) if len(groups) > 1 or self.target.heads else None
+        betas = [g.beta for g in groups if g.beta is not None]
+        beta = np.repeat(np.array(betas), counts) if self.target.heads else None
+        return Columns(tuple(place for g in groups for place in g.places), write, read, own, bias, group, beta)
 
     def _channel_record(self, n_features: int, n_lanes: int) -> Channels:
         parts = self._channels
@@ -302,7 +317,7 @@ class BlockBuilder:
             for p, n in zip(parts, counts, strict=True)
         ]
         group = None
-        if len(self._columns) > 1:
+        if len(self._columns) > 1 or self.target.heads:
             own = [self._groups.get(p["group"], -1) for p in parts]
             group = np.repeat(np.array(own, dtype=np.int64), counts)
         target = np.concatenate([p["out"][0] for p in parts]) if parts else np.zeros(0, dtype=np.int64)
@@ -329,6 +344,15 @@ class BlockBuilder:
         if group is None or constant is None:
             return np.zeros(len(step))
         return np.where((group >= 0) & (group != constant), step / (ON * GATE), 0.0)
+
+
+def _biased_by_lane(channels: ChannelRows) -> ChannelRows:
+    """The same with the bias as a weight of the lane that is 1; such rows read present lanes (`one_channel`)."""
+    count = len(channels.bias)
+    column = sparse.csr_array(channels.bias.reshape(count, 1))
+    taps = channels.taps.copy()
+    taps[~taps.any(axis=1), 0] = 1
+    return ChannelRows((*channels.atoms, ONE), (*channels.rows, column), taps, np.zeros(count))
 
 
 def _entries(triples, n_rows: int, n_features: int) -> sparse.csr_array:

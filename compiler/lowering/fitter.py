@@ -110,7 +110,8 @@ class Fitter:
         if is_rectified(form):
             return value
         need_non_negative(self.domains, value)
-        return value if one_channel(form, value.width, self.target.d_conv, rectified=False) else self.landed(value)
+        fits = one_channel(form, value.width, self.target.d_conv, False, self.target.row_bias)
+        return value if fits else self.landed(value)
 
     def threshold(self, flag: Stream) -> Stream:
         """A condition at the Δ port: softplus rectifies, so the pre-activation of a rectified flag will do."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from compiler.language.operations import Operation
+
 # "written": one rectified row of lanes and their past, x̂ of a channel (times a positive unit).
 # "linear":  a linear map of such rows, which may be signed.
 # "lanes":   a linear map of the present lanes.
@@ -24,7 +26,10 @@ class Ports:
         latched copy.
     sums:    whether A may differ from column to column, so that one block holds a direct sum of column groups (E15).
     chunk:   over how many steps its scan adds up the exponents of the decays before it forms their exp; 0: one by one.
-    reals:   whether real numbers and scaled sums are lowered.
+    heads:   whether each column group of a block has a state of its own, which follows the delta rule.
+    reflects: whether a step may turn a number of a state around (β = 2).
+    row_bias: whether a row has a bias beside its taps; elsewhere a constant is a lane that rows read.
+    reals:   operations that are lowered for real numbers, beside linear maps.
     max_d_state: the most state columns that the kernels of its modules take; None where there is no limit.
     """
 
@@ -36,7 +41,10 @@ class Ports:
     counts: ClassVar[bool] = False
     sums: ClassVar[bool] = False
     chunk: ClassVar[int] = 0
-    reals: ClassVar[bool] = False
+    heads: ClassVar[bool] = False
+    reflects: ClassVar[bool] = False
+    row_bias: ClassVar[bool] = True
+    reals: ClassVar[tuple[type[Operation], ...]] = ()
     max_d_state: int | None = None
 
     @property

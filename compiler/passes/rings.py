@@ -58,7 +58,7 @@ def rings(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
 
 def _far(circuit: Circuit, context: Context) -> dict[Stream, tuple[Stream, int]]:
     """(what is shifted, how far) for each shift that becomes a ring."""
-    if not {ops.Latch, ops.GateSum}.isdisjoint(context.target.lacks):
+    if not {ops.Latch, ops.GateSum, ops.Cumsum}.isdisjoint(context.target.lacks):
         return {}
     found: dict[Stream, list[tuple[Stream, int]]] = defaultdict(list)
     for stream in circuit.streams:

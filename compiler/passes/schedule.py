@@ -69,6 +69,8 @@ def column_group(stream: Stream, target: Target) -> tuple | None:
     Where channels cannot keep out of the state, operations without one need a block without columns.
     """
     group = target.needed_gadget(stream.operation).column_group(stream)
+    if target.heads:
+        return None
     return ("no columns",) if group is None and not target.apart else group
 
 

@@ -45,17 +45,27 @@ def split_reals(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     domains = context.domains.draft()
     if all(domains.of(s).step for s in circuit.streams) and not any(s.operation.halved for s in circuit.streams):
         return circuit, context
-    if not context.target.reals:
-        read = lanes_read(circuit)
-        needs_halves = next((s for s in circuit.streams if read[s].any() and _needs_halves(s, domains)), None)
-        if needs_halves is None:
-            return circuit, context
-        reason = f"real numbers and scaled sums are lowered for mamba only, and the target is {context.target.name}"
-        raise CompileError([(needs_halves, reason)])
+    lowered = context.target.reals
+    read = lanes_read(circuit)
+    needing = [s for s in circuit.streams if read[s].any() and _needs_halves(s, domains)]
+    for stream in needing:
+        if not (isinstance(stream.operation, lowered) or (lowered and stream.operation.source)):
+            raise CompileError([(stream, _refusal(stream, lowered, context.target.name))])
+    if not needing:
+        return circuit, context
     splitter = _Splitter(domains)
     for stream in circuit.streams:
         splitter.split(stream)
     return replace(circuit, output=splitter.known[circuit.output]), context.knowing(domains)
+
+
+def _refusal(stream: Stream, lowered: tuple[type[ops.Operation], ...], target: str) -> str:
+    if not lowered:
+        return f"real numbers and scaled sums are lowered for mamba only, and the target is {target}"
+    return (
+        f"{type(stream.operation).__name__} of real numbers is lowered for mamba only, and the target is {target}, "
+        f"which takes them in linear maps, {', '.join(kind.__name__ for kind in lowered)}"
+    )
 
 
 def _needs_halves(stream: Stream, domains: Domains) -> bool:

@@ -21,6 +21,8 @@ _TARGETS: dict[str, str | Callable[[], Target]] = {
     "mamba2": "compiler.targets.mamba2",
     "s4d": "compiler.targets.s4d",
     "mamba-delta-t": "compiler.targets.mamba_delta_t",
+    "gated-deltanet": "compiler.targets.gated_deltanet",
+    "gated-deltanet-qwen": "compiler.targets.gated_deltanet.positive",
 }
 
 

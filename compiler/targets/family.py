@@ -22,11 +22,11 @@ from compiler.artifact.json_files import shown
 from compiler.artifact.tokenizer import special_ids
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
     from compiler.formats import Format
     from compiler.ir.block import SelectiveBlock
-    from compiler.layout import Emission
+    from compiler.layout import Emission, Layout
     from compiler.targets.sizes import Sizes
 
 LARGEST_SIZE = 1 << 31
@@ -101,6 +101,37 @@ class Family:
     def module(self, config: Config, index: int) -> nn.Module:
         """An empty block of this config (parameters on the meta device), number `index` of its model."""
         raise NotImplementedError
+
+    def layers(self, config: Config) -> int:
+        """How many of its layers hold a block."""
+        return config["num_hidden_layers"]
+
+    def epsilon(self, config: Config) -> float:
+        """What its norms add to the mean square."""
+        return config["layer_norm_epsilon"]
+
+    def output_name(self, layer: int) -> str:
+        """The tensor that leads from the channels of a block to the lanes."""
+        return f"{mixer_prefix(layer)}out_proj.weight"
+
+    def told_sizes(self, config: Config) -> dict[str, int]:
+        """The sizes that a manifest tells of a model."""
+        names = {"d_model": "hidden_size", "d_inner": "intermediate_size", "d_state": "state_size"}
+        return {ours: config[theirs] for ours, theirs in names.items()} | {"layers": self.layers(config)}
+
+    def kernel_sizes(self, config: Config) -> tuple[int, int, int, int] | None:
+        """(taps, columns, convolved channels, rows of in_proj) that mamba_ssm's CUDA kernels limit; None: no kernel of
+        it runs the model.
+        """
+        return config["conv_kernel"], config["state_size"], self.convolved(config), self.projected(config)
+
+    def in_library(self, config: Config, tensors: Mapping[str, Tensor], layout: Layout) -> tuple[dict, Layout]:
+        """The tensors of a model and their layout by the library's names, from ours (those of `tensor_shapes` here)."""
+        return dict(tensors), layout
+
+    def in_house(self, config: Config, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The tensors of a model by our names, from the library's."""
+        return dict(tensors)
 
     def cautions(self, config: Config) -> tuple[str, ...]:
         """What the model card of a model of this config warns of."""

@@ -30,15 +30,15 @@ class Run:
 @torch.no_grad()
 def run(stack: Stack, first: Tensor, lanes: Lanes, settings: Mapping[int, Sequence[LaneSetting]]) -> Run:
     """The stack from the residual stream before its first block; lane i stands at coordinate i of d_model."""
-    stream = _set(first, lanes, settings.get(0, ()))
+    stream = set_lanes(first, lanes, settings.get(0, ()))
     streams = [stream]
     for number, (norm, block) in enumerate(zip(stack._norms(), stack.blocks, strict=True), start=1):
-        stream = _set(stack._add(stream, block(norm(stream))), lanes, settings.get(number, ()))
+        stream = set_lanes(stack._add(stream, block(norm(stream))), lanes, settings.get(number, ()))
         streams.append(stream)
     return Run(tuple(streams), stack.logits(stream))
 
 
-def _set(stream: Tensor, lanes: Lanes, settings: Sequence[LaneSetting]) -> Tensor:
+def set_lanes(stream: Tensor, lanes: Lanes, settings: Sequence[LaneSetting]) -> Tensor:
     """A copy with these lanes set; the stream itself where there are none. ValueError for values that no lanes hold."""
     if not settings:
         return stream

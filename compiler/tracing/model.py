@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -17,7 +18,10 @@ from compiler.compiled import Compiled
 from compiler.driver import compile
 from compiler.language.data import from_data
 from compiler.targets.family import EMBEDDING, FINAL_NORM, HEAD, mixer_prefix, norm_name
+from compiler.tracing.causal_graph import causal_graph
+from compiler.tracing.hooks import Hook, hooks
 from compiler.tracing.patch import Given, Patch
+from compiler.tracing.saved_variables import with_variables
 from compiler.tracing.trace import Trace
 from compiler.tracing.truth import Text, Truth
 
@@ -37,6 +41,14 @@ class TracedModel(Stack):
         packaged = language_model(compiled)
         _check_same(self, packaged)
         return Truth(compiled, self, packaged.layout)
+
+    def graph(self) -> dict[str, Any]:
+        """The causal graph of the circuit, in the node-link form of networkx (`tracing.causal_graph`)."""
+        return causal_graph(self.truth.compiled)
+
+    def hooks(self) -> dict[str, Hook]:
+        """For each variable that stands on lanes the module whose output holds it, and how to read and set it there."""
+        return hooks(self.truth)
 
     def trace(self, text: Text) -> Trace:
         """What the model computes on an input, by the names of the circuit.
@@ -63,7 +75,7 @@ class TracedModel(Stack):
     def _compiled_again(self) -> Compiled:
         manifest = self.manifest
         weights = sum(p.numel() * p.element_size() for p in self.parameters())
-        circuit = from_data(read_json(self.directory / CIRCUIT), weights)
+        circuit = with_variables(from_data(read_json(self.directory / CIRCUIT), weights), self.directory)
         found = compile(circuit, manifest.arch, manifest.dtype, manifest.max_d_state, manifest.n_groups)
         return with_a_block(found)
 

@@ -196,6 +196,19 @@ class Trace:
             "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [header, *rows]
         )
 
+    def as_dict(self) -> dict[str, Any]:
+        """The trace as a JSON value: variables decoded and raw, scores, and how it compares with the circuit."""
+        variables = {n: {"values": list(self[n]), "raw": self[n].raw.tolist()} for n in self.readable}
+        return {
+            "tokens": self.tokens,
+            "variables": variables,
+            "scores": self.scores.tolist(),
+            "agrees": self.agrees,
+            "differences": self.differences,
+            "overwritten": self.overwritten,
+            "outside": self.outside,
+        }
+
     def why(self, position: int) -> Why:
         """Which terms of the output made its answer at a position, and by how much it leads the next."""
         return why(self.compiled, self.lanes[self._position(position)])
@@ -226,4 +239,4 @@ class Trace:
 
 def _named(variable: Variable) -> bool:
     """Whether its author has named it, as a stream or as a variable."""
-    return bool(variable.stream.name or variable.stream.as_written.variable) or "output" in variable.names
+    return bool(variable.stream.name or variable.called) or "output" in variable.names

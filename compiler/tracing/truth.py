@@ -30,11 +30,9 @@ class Truth:
     stack: whose lane i stands at coordinate i of d_model, as `language_model` packages it; layout: of its tensors.
     """
 
-    def __init__(
-        self, compiled: Compiled, stack: Stack, layout: Layout, variable_names: Mapping[int, str] | None = None
-    ):
+    def __init__(self, compiled: Compiled, stack: Stack, layout: Layout):
         self.compiled, self.stack, self.layout = compiled, stack, layout
-        self.variables = Variables(compiled, variable_names)
+        self.variables = Variables(compiled)
         self.carriers = Carriers(self.variables, partial(trial, self))
 
     def ids(self, text: Text) -> np.ndarray:

@@ -69,13 +69,14 @@ class Reading:
 class Variable:
     """A stream of the circuit as written.
 
-    name: one that no other variable of the circuit has; names: all that it goes by.
+    name: one that no other variable of the circuit has; names: all that it goes by; called: what its author called it.
     stream: in the circuit as written; core: what it has become in the circuit that the blocks compute.
     reading: where its value stands; None where it stands on no lanes.
     """
 
     name: str
     names: tuple[str, ...]
+    called: str | None
     stream: Stream
     core: Stream
     form: AffineForm = field(repr=False)
@@ -100,10 +101,9 @@ class Variable:
 class Variables(Sequence[Variable]):
     """The variables of a compiled circuit, inputs before readers; `variables["stack"]` finds one by a name of its."""
 
-    def __init__(self, compiled: Compiled, variable_names: Mapping[int, str] | None = None):
-        """variable_names: of streams, by their place in the circuit, the name of the author's variable."""
+    def __init__(self, compiled: Compiled):
         self.compiled = compiled
-        self._all = tuple(_variables(compiled, variable_names or {}))
+        self._all = tuple(_variables(compiled))
         self.of_stream = {variable.stream: variable for variable in self._all}
         self._by_name = {variable.name: variable for variable in self._all}
         for variable in self._all:
@@ -159,12 +159,13 @@ def written_after(compiled: Compiled) -> np.ndarray:
     return result
 
 
-def _variables(compiled: Compiled, variable_names: Mapping[int, str]) -> Iterator[Variable]:
+def _variables(compiled: Compiled) -> Iterator[Variable]:
     after, taken = written_after(compiled), set[str]()
-    for place, stream in enumerate(compiled.source.streams):
+    for stream in compiled.source.streams:
         core = compiled.domains.became(stream)
         form = compiled.context.form(core)
-        known = (stream.name, variable_names.get(place) or stream.as_written.variable, stream.label, stream.origin)
+        called = stream.as_written.variable
+        known = (stream.name, called, stream.label, stream.origin)
         names = [name for name in dict.fromkeys(known) if name]
         if stream is compiled.source.output:
             names.append("output")
@@ -174,7 +175,7 @@ def _variables(compiled: Compiled, variable_names: Mapping[int, str]) -> Iterato
             unique = f"{names[0]}#{again}"
         taken.add(unique)
         every = tuple(dict.fromkeys([unique, *names]))
-        yield Variable(unique, every, stream, core, form, _reading(compiled, core, form, after))
+        yield Variable(unique, every, called, stream, core, form, _reading(compiled, core, form, after))
 
 
 def _reading(compiled: Compiled, core: Stream, form: AffineForm, after: np.ndarray) -> Reading | None:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from conformance.cases.around import conv_cases, norm_cases
 from conformance.cases.curves import curve_cases
+from conformance.cases.delta import delta_cases
 from conformance.cases.scans import scan_cases
 from conformance.loader import Case
 from conformance.stages import STAGES
 
-OPERATIONS = ("selective_scan", "ssd", "conv", "norm")
+CROSSED = ("selective_scan", "ssd", "conv", "norm")
+"""The operations whose options are crossed as well."""
+
+OPERATIONS = (*CROSSED, "delta_rule")
 
 
 def cases(op: str, full: bool = False) -> list[Case]:
     """All cases of an operation in the order of their stages; full: long sequences and wide layers as well."""
     if op in ("selective_scan", "ssd"):
         found = [*scan_cases(op, full), *curve_cases(op)]
+    elif op == "delta_rule":
+        found = list(delta_cases())
     else:
         found = list({"conv": conv_cases, "norm": norm_cases}[op](full))
     order = list(STAGES)

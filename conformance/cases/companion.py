@@ -31,6 +31,15 @@ _MODES: dict[str, dict[str, Any]] = {
     "continuation": {"length": 60, "cuts": [1, 3, 40], "last": True},
     "packed": {"length": 50, "documents": [7, 3, 25, 15]},
 }
+_DELTA_MODES: dict[str, dict[str, Any]] = {
+    "recurrence": {"length": 13},
+    "norm": {"length": 13, "normed": True},
+    "groups": {"length": 13, "spread": 2},
+    "chunk": {"length": 150},
+    "last state": {"length": 70, "last": True},
+    "initial state": {"length": 20, "initial": True, "last": True},
+    "continuation": {"length": 60, "cuts": [1, 3, 40], "last": True},
+}
 
 
 def companion_cases(op: str) -> Iterator[Case]:
@@ -38,6 +47,9 @@ def companion_cases(op: str) -> Iterator[Case]:
     if op in ("selective_scan", "ssd"):
         for stage, sizes in _MODES.items():
             yield _scan(op, stage, **sizes)
+    elif op == "delta_rule":
+        for stage, shape in _DELTA_MODES.items():
+            yield _delta(stage, **shape)
     elif op == "conv":
         yield _conv("window", 20)
         yield _conv("batch", 9, batch=3)
@@ -96,6 +108,30 @@ def _scan(
     return case(
         op, stage, f"random: {stage}", asks, inputs, options, last_state=last, relative=TOLERANCE, absolute=TOLERANCE,
         kind=exact.Double,
+    )  # fmt: skip
+
+
+def _delta(
+    stage: str,
+    length: int,
+    spread: int = 1,
+    normed: bool = False,
+    initial: bool = False,
+    cuts: list[int] | None = None,
+    last: bool = False,
+) -> Case:
+    """Keys of length 1, β between 0 and 2, and decays as layers begin with."""
+    normal = _normal(f"delta {stage}")
+    time, heads = (2, length), 2 * spread
+    q, k = (m if normed else m / m.norm(dim=-1, keepdim=True) for m in (normal(*time, 2, 16) for _ in range(2)))
+    inputs = {"q": q, "k": k, "v": normal(*time, heads, 5), "g": -normal(*time, heads).abs() / 8}
+    inputs["beta"] = 2 * normal(*time, heads).sigmoid()
+    if initial:
+        inputs["initial_state"] = normal(2, heads, 16, 5)
+    options = {"chunk_size": 64, "use_qk_l2norm_in_kernel": normed} | ({"cuts": cuts} if cuts else {})
+    return case(
+        "delta_rule", stage, f"random: {stage}", f"ordinary numbers: {stage}", inputs, options, last_state=last,
+        relative=TOLERANCE, absolute=TOLERANCE, kind=exact.Double,
     )  # fmt: skip
 
 

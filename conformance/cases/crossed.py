@@ -57,6 +57,8 @@ def crossed_cases(op: str, without: frozenset[Option] = frozenset(), lengths: tu
 
 def factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
     """What is crossed; the first value of a factor is what every kernel takes."""
+    if op == "delta_rule":
+        return {}
     common: Factors = {"length": lengths, "dtype": [*_DTYPES], "batch": [1, 2], "views": [False, True, "mixed"]}
     if op == "norm":
         return common | {

@@ -92,7 +92,8 @@ def case(
     expected = {key: torch.from_numpy(results[key].astype(np.float64)) for key in ("y", "last_state")[: 1 + last_state]}
     if documents:
         expected["document_states"] = _document_states(op, kind, inputs, known, documents)
-    narrow = ("u", "delta", "x", "dt", "B", "C", "z", "weight", "bias", *(("initial_states",) if op == "conv" else ()))
+    layer = ("u", "delta", "x", "dt", "B", "C", "z", "weight", "bias", "q", "k", "v", "g", "beta")
+    narrow = (*layer, "initial_states") if op == "conv" else layer
     given = {key: m.to(dtype) if key in narrow and m.is_floating_point() else m for key, m in inputs.items()}
     for key in given:
         if not torch.equal(given[key].to(inputs[key].dtype), inputs[key]):

@@ -15,6 +15,25 @@ from conformance.runtimes.earlier import EarlierRuntime
 from conformance.runtimes.huggingface_model import HuggingFaceModel, opened
 
 
+def _delta_kernels() -> tuple[Kernel, ...]:
+    """The gated delta rule as its models compute it: by chunks, and one step after the other."""
+    from transformers.models.qwen3_next import modeling_qwen3_next as models
+
+    chunk, recurrent = models.torch_chunk_gated_delta_rule, models.torch_recurrent_gated_delta_rule
+
+    def torch_chunk_gated_delta_rule(
+        q, k, v, g, beta, chunk_size=64, initial_state=None, use_qk_l2norm_in_kernel=False, output_final_state=False
+    ):
+        return chunk(q, k, v, g, beta, chunk_size, initial_state, output_final_state, use_qk_l2norm_in_kernel)
+
+    def torch_recurrent_gated_delta_rule(
+        q, k, v, g, beta, initial_state=None, use_qk_l2norm_in_kernel=False, output_final_state=False
+    ):
+        return recurrent(q, k, v, g, beta, initial_state, output_final_state, use_qk_l2norm_in_kernel)
+
+    return kernel(torch_chunk_gated_delta_rule), kernel(torch_recurrent_gated_delta_rule)
+
+
 def _kernels() -> tuple[Kernel, ...]:
     """Its functions by the names of arguments that cases have."""
     models = torch_only_transformers()
@@ -56,6 +75,7 @@ def _kernels() -> tuple[Kernel, ...]:
         *(kernel(function) for function in plain),
         kernel(mamba_selective_state_update, op="channel step"),
         kernel(mamba2_selective_state_update, op="head step"),
+        *_delta_kernels(),
     )
 
 

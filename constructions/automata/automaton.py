@@ -1,9 +1,10 @@
-"""Finite automata (Krohn and Rhodes 1965): a cascade of resets for every automaton without groups.
+"""Finite automata (Krohn and Rhodes 1965): a cascade of resets, and of permutations where there are groups.
 
 Statement. An automaton whose transition monoid holds no group but {1} is followed by a cascade of resets. Each reset is
 a latch, which a block of Mamba keeps for ever: h ← exp(−Δ)·h + Δ·B·x̂ with Δ = 0 or so large that exp(−Δ) = 0.
 So levels + 1 blocks answer behind every token what the automaton answers; on Mamba-2, where Δ sees no convolution,
-2·levels + 1.
+2·levels + 1. On Gated DeltaNet, whose states can be reflected, every automaton is followed for ever: a level that
+permutations move is a few states, each moved by one swap a letter (docs/groups.md).
 
 Conditions that the paper leaves unsaid. The levels must not be a block late: each keeps what stood before the present
 letter, so that its table is of one position alone. Nothing in a sequence is counted, so no length is too long.
@@ -22,16 +23,19 @@ from compiler.automata.holonomy import cascade_of
 from compiler.automata.images import images
 from compiler.automata.stream import levels_of, output_of
 from compiler.automata.table import NO, YES, Table, minimal, table_of
+from compiler.automata.turned import turned_levels, turned_one_hot, turned_output
+from compiler.automata.turning import turning_cascade, turnings
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
-from compiler.language.output import readout_integer
+from compiler.language.output import readout_integer, readout_one_hot
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from constructions.construction import Construction, parameter
 from constructions.papers import KROHN_RHODES
 from verify.tasks.recognition import Recognition
 
+FEW_CLASSES = 8  # that one number tells
 TESTED = 64  # letters of a sequence that is run
 
 
@@ -41,7 +45,7 @@ class Automaton(Construction):
     theorem: ClassVar[str] = KROHN_RHODES
 
     table: str = parameter("start, transitions and accept or classes, as JSON", kw_only=True)
-    arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba", kw_only=True)
+    arch: Literal["mamba", "mamba2", "gated-deltanet"] = parameter("which mixer", default="mamba", kw_only=True)
     max_length: int | None = parameter(  # type: ignore[assignment]
         "longest sequence that the promise covers; none: every length", default=None, kw_only=True
     )
@@ -57,12 +61,17 @@ class Automaton(Construction):
 
     @cached_property
     def turns(self) -> Counting | None:
-        """The counts of an automaton with a group that they follow; None of others."""
-        return counting_of(self.least, self.least.outputs)
+        """The counts of an automaton with a group that they follow; None of others, and where the state can turn."""
+        return None if self.reflects else counting_of(self.least, self.least.outputs)
 
     @cached_property
     def cascade(self) -> Cascade:
-        return cascade_of(images(self.least), self.least.outputs)
+        return (turning_cascade if self.reflects else cascade_of)(images(self.least), self.least.outputs)
+
+    @property
+    def reflects(self) -> bool:
+        """Whether the mixer can turn its state."""
+        return self.arch == "gated-deltanet"
 
     @property
     def target(self) -> str:
@@ -83,10 +92,21 @@ class Automaton(Construction):
         """The levels' latches, or counts modulo numbers, then the table of what is answered."""
         alphabet, letters = self.alphabet(), self.given.letters
         entries = {name: i for i, name in enumerate(self.classes)}
-        answer = self._answer(Tokens(alphabet), entries).named("class")
+        scores = self._scores(Tokens(alphabet), alphabet, entries)
         text = f"every sequence of the letters {' '.join(letters)}"
         language = InputLanguage.of(alphabet, "any", [("any", "any", letters)], self.max_length, text)
-        return Circuit(self.name, readout_integer(answer, alphabet, entries), language)
+        return Circuit(self.name, scores, language)
+
+    def _scores(self, tokens: Tokens, alphabet: Alphabet, entries: dict[str, int]) -> Stream:
+        """The scores of the classes: of one number where they are few, else a lane for each."""
+        if not self.reflects:
+            return readout_integer(self._answer(tokens, entries).named("class"), alphabet, entries)
+        letters = self.given.letters
+        letter = tokens.number({name: i for i, name in enumerate(letters)}, name="letter")
+        levels = turned_levels(self.cascade, letter, len(letters))
+        if len(entries) <= FEW_CLASSES:
+            return readout_integer(turned_output(self.cascade, levels, entries).named("class"), alphabet, entries)
+        return readout_one_hot(turned_one_hot(self.cascade, levels, list(entries)).named("class"), alphabet, entries)
 
     def _answer(self, tokens: Tokens, entries: dict[str, int]) -> Stream:
         """The number of the class behind each token."""
@@ -120,12 +140,17 @@ class Automaton(Construction):
         return said | {"end": None}
 
     def bound_source(self) -> str:
+        if self.reflects:
+            return "ours: four blocks for each level and each swap in a row, and two for the answer"
         return "ours: a block for each level or one for each step of a remainder, and one for the answer"
 
     def bound(self) -> dict[str, int]:
         if self.turns is not None:
             return {"layers": 4}
         levels = len(self.cascade.levels)
+        if self.reflects:
+            swaps = sum(turning.columns for turning in turnings(self.cascade))
+            return {"layers": 4 * (levels + swaps) + 2}
         return {"layers": max(1, (levels if self.arch == "mamba" else 2 * levels) + 1)}
 
 

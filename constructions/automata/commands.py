@@ -28,7 +28,7 @@ def automaton_command(
     ] = None,
     name: Annotated[str | None, typer.Option(help="a language of the literature, such as tomita-4")] = None,
     letters: Annotated[str, typer.Option(help="of --regex: all letters, beside those that it names")] = "",
-    arch: Annotated[Literal["mamba", "mamba2"], typer.Option(help="which mixer")] = "mamba",
+    arch: Annotated[Literal["mamba", "mamba2", "gated-deltanet"], typer.Option(help="which mixer")] = "mamba",
     length: Annotated[str, typer.Option(help="longest sequence that the promise covers, or forever")] = "forever",
     explain: Annotated[bool, typer.Option("--explain", help="say what the language is, and build nothing")] = False,
     out: Out = None,
@@ -41,18 +41,18 @@ def automaton_command(
     seed: Annotated[int, typer.Option(min=0, help="seed of everything that is drawn")] = 0,
     as_json: Json = False,
 ) -> None:
-    """A finite automaton: decided by its algebra, compiled to resets, proved."""
+    """A finite automaton: decided by its algebra, compiled to resets and swaps, proved."""
     most = _length(length)
     given = _given(regex, table, name, letters)
     with working("decide", quiet=as_json):
         from constructions.automata.automaton import Automaton, table_json
-        from constructions.automata.explain import decide
+        from constructions.automata.explain import decide, with_swaps
 
-        decision = decide(given)
+        decision = with_swaps(decide(given), given) if explain or arch == "gated-deltanet" else decide(given)
     if explain:
         typer.echo(strict_json(decision.to_json()) if as_json else "\n".join(decision.says))
         return
-    if decision.levels is None and decision.bounded is None:
+    if decision.swaps is None and decision.levels is None and decision.bounded is None:
         raise ValueError(" ".join(decision.says))
     if not as_json:
         console.print(*decision.says, sep="\n")
@@ -62,9 +62,12 @@ def automaton_command(
 
 def _keys(decision: Any, construction: Any) -> dict[str, Any]:
     """What the report of a built automaton has beside that of other constructions."""
+    from constructions.automata.explain import FOREVER
+
     told = decision.to_json()
     longest = construction.max_length
-    promise = told["promise"] if longest is None else f"sequences of at most {longest:,} tokens"
+    forever = FOREVER if construction.reflects else told["promise"]
+    promise = forever if longest is None else f"sequences of at most {longest:,} tokens"
     return {key: told[key] for key in ("states", "monoid", "star_free", "groups", "levels")} | {"promise": promise}
 
 

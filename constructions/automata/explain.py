@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from compiler.automata.cascade import Cascade
@@ -12,6 +12,7 @@ from compiler.automata.holonomy import cascade_of
 from compiler.automata.images import CapMet, images
 from compiler.automata.monoid import Monoid, transition_monoid
 from compiler.automata.table import Table, minimal
+from compiler.automata.turning import turning_cascade, turnings
 
 SARROF = "Sarrof, Veitsman and Hahn 2024"
 KROHN_RHODES = "Krohn and Rhodes 1965"
@@ -25,7 +26,8 @@ FOREVER = "every length"
 class Decision:
     """states: of the minimal automaton; monoid: its elements, None where the cap was met; star_free: None where the
     caps leave it open; groups: the largest first; levels: resets of the cascade, None without one; bounded: how many
-    letters counts follow it, None where they do not.
+    letters counts follow it, None where they do not; swaps: how many levels and columns of swaps follow it on Gated
+    DeltaNet, None where that was not asked or is not tried.
 
     says: the decision in plain words, sentence by sentence; promise: for how long, "" where nothing is promised.
     """
@@ -38,6 +40,7 @@ class Decision:
     says: tuple[str, ...]
     promise: str
     bounded: int | None = None
+    swaps: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         layers = {} if self.levels is None else {"mamba": self.levels + 1, "mamba2": 2 * self.levels + 1}
@@ -49,6 +52,7 @@ class Decision:
             "levels": self.levels,
             "sizes": {"layers": layers},
             "promise": self.promise,
+            "swaps": self.swaps,
             "says": list(self.says),
         }
 
@@ -72,6 +76,23 @@ def decide(table: Table) -> Decision:
         return _star_free(least, count, size, cascade_of(found, least.outputs))
     except CapMet as cap:
         return _open(least, True, count, size, str(cap))
+
+
+def with_swaps(decision: Decision, table: Table) -> Decision:
+    """The decision with what Gated DeltaNet makes of the language."""
+    least = minimal(table)
+    try:
+        cascade = turning_cascade(images(least), least.outputs)
+    except CapMet as cap:
+        return replace(decision, says=(*decision.says, f"Gated DeltaNet: not tried, because {cap}."))
+    moved = turnings(cascade)
+    swaps = sum(turning.columns for turning in moved)
+    resets = sum(not level.moves for level in cascade.levels)
+    parts = (
+        f"{resets} reset{'s' * (resets != 1)} and {swaps} state{'s' * (swaps != 1)} that a swap moves at each letter"
+    )
+    says = f"Gated DeltaNet: {parts}, {FOREVER} ({KROHN_RHODES}; reflections: {GRAZZI})."
+    return replace(decision, says=(*decision.says, says), swaps=swaps)
 
 
 def _states(least: Table) -> str:

@@ -9,6 +9,8 @@ import typer
 
 from constructions.command.display import console, progress
 from constructions.command.reporting import strict_json, table_of, verdict
+from constructions.experiments.names import WHAT
+from constructions.experiments.table_files import TableFiles
 
 HEAD = """# Every regular language
 
@@ -164,7 +166,9 @@ def _random(drawn: list[dict[str, Any]]) -> str:
     )
 
 
-def reproduce(only: list[str], seed: int, keep: Path | None, page_at: Path | None, as_json: bool) -> None:
+def reproduce(
+    only: list[str], seed: int, keep: Path | None, page_at: Path | None, files: TableFiles, as_json: bool
+) -> None:
     """Run what the file of results does not hold, and show or write all of it; exit code 1 where an answer is wrong."""
     from constructions.automata.reproduce import RANDOM as COUNT
     from constructions.automata.reproduce import Run, kept_random, kept_rows, names
@@ -178,6 +182,7 @@ def reproduce(only: list[str], seed: int, keep: Path | None, page_at: Path | Non
             drawn = [] if only else kept_random(keep, COUNT)
     if page_at:
         page_at.write_text(page(rows, drawn), "utf-8")
+    files.write_records(WHAT["languages"], rows)
     good = all(row["good"] for row in rows) and not any(row.get("wrong") for row in drawn)
     if as_json:
         typer.echo(strict_json({"rows": rows, "random": drawn, "good": good}))

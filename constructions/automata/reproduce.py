@@ -50,7 +50,7 @@ def row(name: str, arch: str, asked: Run) -> dict[str, Any]:
     table = language.make()
     decision = decide(table)
     found = {"name": name, "arch": arch, "source": language.source, "what": language.says} | decision.to_json()
-    del found["says"], found["sizes"]
+    del found["says"], found["sizes"], found["swaps"]
     if decision.levels is None and decision.bounded is None:
         return found | {"refused": decision.says[-1], "good": True}
     started = time.process_time()

@@ -14,6 +14,7 @@ from compiler.artifact.manifest import Manifest
 from compiler.export.record import ExportRecord
 from compiler.language.circuit import Circuit
 from compiler.language.data import DataError, from_data
+from compiler.tracing.saved_variables import with_variables
 from constructions.command.display import OWN
 from constructions.construction import CircuitFamily, Construction, parameter
 from verify.tasks.answers import AuthorsAnswers
@@ -25,7 +26,7 @@ from verify.tasks.walks import Walks
 def read_circuit(directory: Path, manifest: Manifest | ExportRecord, weights: int) -> SavedCircuit | SavedNumbers:
     """The circuit of a checkpoint with so many bytes of weights; CheckpointError, one sentence, where it is none."""
     try:
-        circuit = from_data(read_json(directory / CIRCUIT), weights)
+        circuit = with_variables(from_data(read_json(directory / CIRCUIT), weights), directory)
         circuit = replace(circuit, end=manifest.promise.stop)
         if circuit.language is not None and manifest.asked:
             circuit = replace(circuit, language=replace(circuit.language, asked=manifest.asked))

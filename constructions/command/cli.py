@@ -44,6 +44,7 @@ from constructions.registry import CONSTRUCTIONS
 from constructions.selectivity import commands as commands_selectivity
 from constructions.token_selection import lemma_commands
 from constructions.truths import commands as commands_truths
+from constructions.zoo import commands as commands_zoo
 
 __all__ = ["app", "command_line"]
 
@@ -311,6 +312,7 @@ grafting.register(app)
 disguising.register(app)
 scoring.register(app)
 conformance.register(app)
+commands_zoo.register(app)
 panels.group(app)
 
 

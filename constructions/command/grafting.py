@@ -13,6 +13,8 @@ from constructions.command import requests
 from constructions.command.display import console, progress, working
 from constructions.command.options import Json
 from constructions.command.reporting import strict_json
+from constructions.experiments.names import WHAT
+from constructions.experiments.table_files import TableFiles
 
 if TYPE_CHECKING:
     from compiler.language.circuit import Circuit
@@ -251,7 +253,7 @@ def compose(
         raise typer.Exit(1)
 
 
-def reproduce(seed: int, plot: Path | None, as_json: bool) -> None:
+def reproduce(seed: int, plot: Path | None, files: TableFiles, as_json: bool) -> None:
     """Train and measure the models of `graft_experiment`; exit code 1 where grafting changed the host or forgot."""
     with progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
@@ -264,8 +266,10 @@ def reproduce(seed: int, plot: Path | None, as_json: bool) -> None:
         from constructions.experiments.graft_plot import draw_learning
 
         draw_learning(found, plot)
+    points = [asdict(point) for point in found]
+    files.write_records(WHAT["graft"], points)
     if as_json:
-        typer.echo(strict_json([asdict(point) for point in found]))
+        typer.echo(strict_json(points))
     else:
         table = Table("model", "seed", "steps", "nats a character", "right recalls")
         for point in found:

@@ -13,6 +13,8 @@ from typing import Annotated
 import typer
 
 from constructions.command.display import console, working
+from constructions.command.options import Json
+from constructions.command.reporting import strict_json
 from constructions.command.requests import picture_path
 
 Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
@@ -29,6 +31,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the `construct` application."""
     app.command("plot")(plot)
     app.command("graph")(graph)
+    app.command("trace")(trace)
     app.command("adopt")(adopt)
 
 
@@ -63,12 +66,39 @@ def plot(
     console.print(f"wrote {out}")
 
 
+def trace(
+    directory: Directory,
+    text: Annotated[str, typer.Option("--input", help='tokens, such as "k0 v3 k0"')],
+    patch: Annotated[
+        list[str] | None,
+        typer.Option(help='set a variable: "NAME@POSITION=VALUE", such as "stack@3=("; may be repeated'),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """What a checkpoint computes on an input, by the names of its circuit, and whether it is what the circuit gives."""
+    with working("trace", quiet=as_json):
+        from constructions.command.tracing import shown, traced
+
+        found = traced(directory, text, patch or [])
+    typer.echo(strict_json(found.as_dict()) if as_json else shown(found))
+    if not found.agrees:
+        raise typer.Exit(1)
+
+
 def graph(
     directory: Directory,
     out: Annotated[Path, typer.Option(help="picture to write (SVG, PDF or PNG)")] = Path("circuit.svg"),
+    as_json: Annotated[
+        bool, typer.Option("--json", help="print the causal graph instead, in the node-link form of networkx")
+    ] = False,
 ) -> None:
     """Draw the circuit of a checkpoint as written: a box for each source line, with constants and thresholds."""
     picture_path(out, "--out")
+    if as_json:
+        from compiler.tracing.causal_graph import causal_graph
+
+        typer.echo(strict_json(causal_graph(_rebuilt(directory).compiled)))
+        return
     with working("graph", quiet=False):
         from constructions.pictures.graph import draw_circuit
 

@@ -13,7 +13,7 @@ BUILD, INSPECT, ELSEWHERE, GROUND_TRUTH, PAPERS, KERNELS = (
     "Kernels and runtimes",
 )
 PANELS = {
-    INSPECT: ("list", "verify", "prove", "inspect", "show", "plot", "graph", "generate", "sensitivity"),
+    INSPECT: ("list", "verify", "prove", "inspect", "show", "plot", "graph", "trace", "generate", "sensitivity", "zoo"),
     ELSEWHERE: ("export", "adopt", "graft", "compose", "install-mamba"),
     GROUND_TRUTH: ("disguise", "undisguise", "twin", "score"),
     PAPERS: ("truths", "reproduce", "approximation-rate", "degree-gap", "generalization", "copy-decay", "costs")

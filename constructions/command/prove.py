@@ -40,16 +40,25 @@ def prove(
     """Prove a checkpoint from its files alone, for every input of its language, and write proof.json into it."""
     with working("prove", quiet=as_json):
         accepted, verdict, lines = _proved(directory, key)
-    spoken_of = {name: directory / name for name in SPOKEN_OF}
-    files = {name: file_hash(path) if _worth_hashing(path, accepted) else None for name, path in spoken_of.items()}
-    record = verdict | {"files": files}
+    record = verdict | {"files": hashes(directory, accepted)}
     typer.echo(strict_json(record) if as_json else "\n".join(lines))
     try:
-        write_whole(directory / PROOF, json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+        write_record(directory, record)
     except OSError as reason:  # the verdict stands, whoever owns the directory
         typer.echo(f"{directory / PROOF} is not written: {(reason.strerror or str(reason)).lower()}", err=True)
     if not accepted:
         raise typer.Exit(1)
+
+
+def hashes(directory: Path, accepted: bool) -> dict[str, str | None]:
+    """The SHA-256 of the files that a verdict speaks of."""
+    spoken_of = {name: directory / name for name in SPOKEN_OF}
+    return {name: file_hash(path) if _worth_hashing(path, accepted) else None for name, path in spoken_of.items()}
+
+
+def write_record(directory: Path, record: dict[str, Any]) -> None:
+    """proof.json, whole or not at all."""
+    write_whole(directory / PROOF, json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
 
 
 def _proved(directory: Path, key: Path | None) -> Verdict:

@@ -6,8 +6,8 @@ size O(N) gives y_i = x_pos(i) for every i: A = 0, B = e_i writes x_i into a col
 Conditions that the paper leaves unsaid. x passes the convolution and SiLU of a real block, so a signed number takes two
 channels, silu(Sx) − silu(−Sx) = Sx. "y_i = v_pos(i)" is for real arithmetic: on floats it holds for integers, and real
 numbers come back within a bound that grows with M. On Mamba the places reach B and C through 2N channels that carry N
-columns each, 2(d + N)·N numbers of state; Mamba-2 takes them past the channels, 2d·N, and the compiler lowers integers
-there but no real numbers. Each place is written once; pos(i) ≤ i, for what has not come reads as 0.
+columns each, 2(d + N)·N numbers of state; Mamba-2 takes them past the channels, 2d·N. Each place is written once;
+pos(i) ≤ i, for what has not come reads as 0.
 
 `copy` is the same over tokens, whose places a language model has to count.
 """
@@ -41,7 +41,7 @@ class CopyVectors(NumericConstruction):
     width: int = parameter("d: numbers of a vector", default=4)
     largest: float = parameter("M: the largest number in size", default=1.0)
     integers: bool = parameter("whole numbers, copied bit for bit; else real numbers, within a bound", default=False)
-    arch: Literal["mamba", "mamba2"] = parameter("which mixer; Mamba-2 for integers", default="mamba")
+    arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba")
 
     @property
     def target(self) -> str:  # type: ignore[override]
@@ -57,10 +57,6 @@ class CopyVectors(NumericConstruction):
             raise ValueError(f"largest = {self.largest} must lie above 0 and be at most {_LARGEST:g}")
         if self.integers and not float(self.largest).is_integer():
             raise ValueError(f"largest = {self.largest} is no whole number, and the vectors hold integers")
-        if self.arch == "mamba2" and not self.integers:
-            raise ValueError(
-                "arch = 'mamba2' copies integers only, for real numbers are lowered for mamba; use --integers"
-            )
 
     def circuit(self) -> Circuit:
         self.check_sizes()

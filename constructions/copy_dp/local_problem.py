@@ -11,60 +11,93 @@
         plain=lambda index, values: (values[0] + values[1] + values[4] + (index == 0)) % 7,
     )
 
-`construct dp FILE.py:STAIRS` builds, verifies and saves it; `8 ;` is answered by entries 0 … 8 and `.`.
+`construct dp FILE.py:STAIRS` builds, verifies and saves it; `8 ;` is answered by entries 0 … 8 and `.`. With `letters`
+a prompt is a word, as in `a c d ;`, and there is an entry for each of its letters (`local_inputs`).
 
 Circuit. The entry d back is the present token, d − 1 positions earlier. One that does not exist reads as `missing`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compiler.language.arguments import instance, integer
 from verify.arguments import at_least, at_most
-from verify.tasks.solvers.recurrences import LocalSolver
+from verify.tasks.solvers.recurrences import LocalSolver, LocalSolverOnLetters
 
 if TYPE_CHECKING:
     from compiler.language.stream import Stream
 
-_REACH, _TERMS, _NUMBERS = 64, 1 << 16, 1 << 12
+_REACH, _TERMS, _NUMBERS, _LETTERS, _READS = 64, 1 << 16, 1 << 12, 1 << 11, 16
+_MARKS = (";", ".", "!")  # of every chain
 
 
 @dataclass(frozen=True)
 class LocalProblem:
-    """Entries 0 … n for every n up to `terms`.
+    """Entries 0 … n for every n up to `terms`; with letters an entry for each letter of a word.
 
-    reach:      m; terms: the largest n; largest: values are 0 … largest, and one outside of them is written as `!`,
-        which ends the promise.
+    reach:      m; terms: the largest n, or how many letters a word has, a number or a range of them.
+    largest:    values are 0 … largest, and one outside of them is written as `!`, which ends the promise.
     transition: (index, values) → entry `index` as a stream; values[d − 1] is the entry d before it, `missing` where
-        there is none.
+        there is none. With letters (index, values, letters): letters[k] is the rank, from 0 on, of the letter that
+        stands reads[k] behind place `index` (before it where that is below 0), `blank` where there is none.
     plain:      the same on integers: what the chain is verified against.
     """
 
     name: str
     reach: int
-    terms: int
+    terms: int | range
     largest: int
-    transition: Callable[[Stream, list[Stream]], Stream]
-    plain: Callable[[int, list[int]], int] | None = None
+    transition: Callable[..., Stream]
+    plain: Callable[..., int] | None = None
     missing: int = 0
+    letters: Sequence[str] = ()
+    reads: Sequence[int] = (0,)
+    blank: int = -1
 
     def __post_init__(self) -> None:
         if not instance(self.name, str, "name", "a text").isprintable() or not self.name.strip():
             raise ValueError(f"name is {self.name!r}, and one line of text is needed")
-        for what, because, most in (
-            ("reach", "an entry has one before it", _REACH),
-            ("terms", "a chain has an entry behind the first", _TERMS),
-            ("largest", "a value can be 0 or 1", _NUMBERS),
+        terms = self._words() if self.letters else integer(self.terms, "terms")
+        for what, value, because, most in (
+            ("reach", integer(self.reach, "reach"), "an entry has one before it", _REACH),
+            ("terms", terms, "a chain has an entry", _LETTERS if self.letters else _TERMS),
+            ("largest", integer(self.largest, "largest"), "a value can be 0 or 1", _NUMBERS),
         ):
-            value = integer(getattr(self, what), what)
             at_least(what, value, 1, because)
             at_most(what, value, most, "no more are tried")
         integer(self.missing, "missing")
 
-    def solver(self) -> LocalSolver:
+    def _words(self) -> int:
+        """The most letters of a word; ValueError where the letters, or what is read of them, are none."""
+        names = list(self.letters)
+        odd = [name for name in names if not isinstance(name, str) or not name]
+        taken = {*_MARKS, *map(str, range(integer(self.largest, "largest") + 1))}.intersection(map(str, names))
+        if odd or taken or len(set(names)) < len(names):
+            told = f"{(odd or sorted(taken) or names)[0]!r}"
+            raise ValueError(
+                f"letters has {told}, and they must be different texts, none of them {' '.join(_MARKS)} or a number "
+                f"from 0 to {self.largest}, which the chain writes"
+            )
+        reads = [integer(offset, "an entry of reads") for offset in instance(self.reads, Sequence, "reads", "a tuple")]
+        if not 1 <= len(reads) <= _READS:
+            raise ValueError(f"reads has {len(reads)} entries, and 1 to {_READS} work")
+        integer(self.blank, "blank")
+        lengths = self.lengths
+        if not lengths or lengths[0] < 1:
+            raise ValueError(f"terms is {self.terms!r}, and words of 1 letter or more are needed")
+        return lengths[-1]
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """With letters: how many a word may have, in order."""
+        if isinstance(self.terms, range):
+            return tuple(sorted(self.terms[: _LETTERS + 1]))
+        return (integer(self.terms, "terms"),)
+
+    def solver(self) -> LocalSolver | LocalSolverOnLetters:
         if self.plain is None:
             raise ValueError(f"{self.name}: plain is None, and a transition on integers is needed to verify the chains")
-        return LocalSolver(self)
+        return LocalSolverOnLetters(self) if self.letters else LocalSolver(self)

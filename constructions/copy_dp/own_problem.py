@@ -3,43 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 from compiler.language.alphabet import Alphabet
 from compiler.language.stream import Stream
-from compiler.language.words import constant, select
-from constructions.construction import CircuitFamily, parameter
+from constructions.construction import parameter
 from constructions.copy_dp.chains import END, numbers
 from constructions.copy_dp.local import ASK, Recurrence
+from constructions.copy_dp.local_entry import entry_of, outside
+from constructions.copy_dp.local_inputs import OwnLocalOnLetters
 from constructions.copy_dp.local_problem import LocalProblem
+from constructions.copy_dp.own import Own
 from constructions.copy_dp.problem import OUTSIDE, DPProblem
 from constructions.copy_dp.tables import FixedTable
-from verify.arguments import run_own
-from verify.tasks.chain import Solver
 
 
 @dataclass(frozen=True)
-class _Own(CircuitFamily):
-    """What comes from a file: it has no parameters that a manifest could hold, for the circuit is in circuit.json."""
-
-    name: ClassVar[str] = "circuit"
-    registered: ClassVar[bool] = False
-
-    def title(self) -> str:
-        """The problem's own name."""
-        return self.given.name  # type: ignore[attr-defined]
-
-    def solver(self) -> Solver:
-        """Its own transition on integers."""
-        return self.given.solver()  # type: ignore[attr-defined]
-
-    def params(self) -> dict[str, Any]:
-        """None."""
-        return {}
-
-
-@dataclass(frozen=True)
-class OwnProblem(_Own, FixedTable):
+class OwnProblem(Own, FixedTable):
     """A dynamic program from a file of one's own."""
 
     given: DPProblem = parameter("the problem")
@@ -49,13 +28,13 @@ class OwnProblem(_Own, FixedTable):
 
 
 @dataclass(frozen=True)
-class OwnLocal(_Own, Recurrence):
+class OwnLocal(Own, Recurrence):
     """An m-local dynamic program from a file of one's own."""
 
     given: LocalProblem = parameter("the problem")
 
     def terms(self) -> int:
-        return self.given.terms
+        return self.given.lengths[-1]
 
     def entries(self) -> dict[str, int]:
         return {name: int(name) for name in numbers(self.given.largest)}
@@ -69,19 +48,13 @@ class OwnLocal(_Own, Recurrence):
 
     def following(self, value: Stream, index: Stream, first: Stream) -> Stream:
         """The problem's transition of the last m entries; one before the first is `missing`."""
-        given = self.given
-        values = [select(index < d, given.missing, value.shift(d - 1)) for d in range(1, given.reach + 1)]
-        found = run_own(f"{given.name}: its transition", given.transition, index, values)
-        found = constant(found) if isinstance(found, int) else found
-        if not isinstance(found, Stream):
-            raise ValueError(f"{given.name}: its transition gives {found!r}, and a stream is needed")
-        return found
+        return entry_of(self.given, index, value)
 
     def marks(self, following: Stream) -> list[tuple[Stream, str]]:
-        return [((following < 0) | (following > self.given.largest), OUTSIDE)]
+        return [(outside(self.given, following), OUTSIDE)]
 
 
-def own_of(what: str) -> tuple[type[OwnProblem | OwnLocal], DPProblem | LocalProblem]:
+def own_of(what: str) -> tuple[type[OwnProblem | OwnLocal | OwnLocalOnLetters], DPProblem | LocalProblem]:
     """(its construction, the problem) of FILE.py:NAME; ValueError in one sentence where it is none."""
     from constructions.command.show import value_of
 
@@ -89,5 +62,5 @@ def own_of(what: str) -> tuple[type[OwnProblem | OwnLocal], DPProblem | LocalPro
     if isinstance(found, DPProblem):
         return OwnProblem, found
     if isinstance(found, LocalProblem):
-        return OwnLocal, found
+        return OwnLocalOnLetters if found.letters else OwnLocal, found
     raise ValueError(f"{what}: it is {type(found).__name__}, and a DPProblem or a LocalProblem is needed")

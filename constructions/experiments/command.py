@@ -13,6 +13,7 @@ from constructions.command import display, grafting, requests
 from constructions.command.options import Json
 from constructions.command.reporting import strict_json
 from constructions.experiments.names import ONE_RUN, WHAT, Item
+from constructions.experiments.table_files import TableFiles
 from constructions.token_selection import lemma_commands
 
 if TYPE_CHECKING:
@@ -76,22 +77,20 @@ def reproduce(
     for path, option in ((keep, "--keep"), (page, "--page"), (csv, "--csv"), (latex, "--latex")):
         if path is not None:
             requests.file_path(path, option)
-    for path, option in ((csv, "--csv"), (latex, "--latex")):
-        if path is not None and experiment in ONE_RUN:
-            raise ValueError(f"{option} {path}: {experiment} has no table of models; leave it out, or take --json.")
+    files = TableFiles(csv, latex)
     if experiment == STATEMENTS:
         if train:
             raise ValueError("statements trains nothing; leave out --train")
         from constructions.token_selection import statements_page
 
-        statements_page.reproduce(only or [], samples, seed, keep, page, as_json)
+        statements_page.reproduce(only or [], samples, seed, keep, page, files, as_json)
         return
     if experiment == LANGUAGES:
         if train or plot:
             raise ValueError("languages trains nothing and has no figure; leave out --train and --plot")
         from constructions.automata import page as automata_page
 
-        automata_page.reproduce(only or [], seed, keep, page, as_json)
+        automata_page.reproduce(only or [], seed, keep, page, files, as_json)
         return
     if experiment in ONE_RUN:
         kept = experiment == "lemmas"
@@ -101,9 +100,9 @@ def reproduce(
                 f"{' and --page' * (experiment not in PAGES)}"
             )
         if kept:
-            lemma_commands.reproduce_lemmas(samples, seed, plot, keep, page, as_json)
+            lemma_commands.reproduce_lemmas(samples, seed, plot, keep, page, files, as_json)
         else:
-            _one_run(experiment, seed, page, plot, as_json)
+            _one_run(experiment, seed, page, plot, files, as_json)
         return
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
@@ -120,15 +119,10 @@ def reproduce(
 
         draw_experiment(experiment, rows, trained, plot)
     if csv is not None or latex is not None:
-        from constructions.experiments.table_files import csv_text, latex_text
         from constructions.experiments.tables import columns, notes
 
         heads, cells = columns(rows, trained)
-        said = notes(EXPERIMENTS[experiment], rows, heads)
-        if csv is not None:
-            csv.write_text(csv_text(heads, cells), "utf-8")
-        if latex is not None:
-            latex.write_text(latex_text(EXPERIMENTS[experiment].title, heads, cells, said), "utf-8")
+        files.write(EXPERIMENTS[experiment].title, heads, cells, notes(EXPERIMENTS[experiment], rows, heads))
     if as_json:
         told = [asdict(row) | {"trained": [trained[c] for c in row.controls if c in trained]} for row in rows]
         typer.echo(strict_json(told))
@@ -140,18 +134,20 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _one_run(experiment: str, seed: int, page: Path | None, plot: Path | None, as_json: bool) -> None:
+def _one_run(
+    experiment: str, seed: int, page: Path | None, plot: Path | None, files: TableFiles, as_json: bool
+) -> None:
     """The other items that are no list of rows."""
     if experiment == "graft":
-        grafting.reproduce(seed, plot, as_json)
+        grafting.reproduce(seed, plot, files, as_json)
     elif experiment == "training":
-        _training(seed, as_json)
+        _training(seed, files, as_json)
     elif experiment == "token-selection":
         from constructions.token_selection import page as selection_page
 
-        selection_page.reproduce(page, plot, as_json)
+        selection_page.reproduce(page, plot, files, as_json)
     else:
-        lemma_commands.reproduce_rates(seed, plot, as_json)
+        lemma_commands.reproduce_rates(seed, plot, files, as_json)
 
 
 def _run(
@@ -183,7 +179,7 @@ def _run(
     return rows, {name: trained[name] for name in wanted if name in trained}
 
 
-def _training(seed: int, as_json: bool) -> None:
+def _training(seed: int, files: TableFiles, as_json: bool) -> None:
     """Exit code 1 where the circuit forgets its own task."""
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
@@ -191,7 +187,9 @@ def _training(seed: int, as_json: bool) -> None:
         grafting.quiet()
         advance = bars("training", len(training.ROWS) * training.SEEDS * training.SHOWN[-1])
         found = list(training.points(seed, advance))
-    typer.echo(strict_json([asdict(point) for point in found]) if as_json else training.text(found))
+    points = [asdict(point) for point in found]
+    files.write_records(WHAT["training"], points)
+    typer.echo(strict_json(points) if as_json else training.text(found))
     if not training.kept(found):
         typer.echo("relative steps made the circuit forget its own task", err=True)
         raise typer.Exit(1)

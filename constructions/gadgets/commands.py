@@ -126,7 +126,7 @@ def copy_vectors_command(
     width: Annotated[int, typer.Option(min=1, help="d: numbers of a vector")] = 4,
     largest: Annotated[float, typer.Option(help="M: the largest number in size")] = 1.0,
     integers: Annotated[bool, typer.Option(help="whole numbers, copied bit for bit")] = False,
-    arch: Annotated[Literal["mamba", "mamba2"], typer.Option(help="which mixer; Mamba-2 for integers")] = "mamba",
+    arch: Annotated[Literal["mamba", "mamba2"], typer.Option(help="which mixer")] = "mamba",
     out: Out = None,
     samples: Annotated[int, typer.Option(min=1, help="random sequences for each task")] = 32,
     as_json: Json = False,

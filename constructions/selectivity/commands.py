@@ -48,11 +48,6 @@ def haar_command(
         picture_path(plot, "--plot")
     if integers and out is None:
         raise ValueError("--integers says what is saved, and there is no --out; both transforms are run in any case.")
-    if arch == "mamba2" and out is not None and not integers:
-        raise ValueError(
-            f"--out {out}: real numbers are lowered for mamba only, so that Mamba-2 has the ±1 transform of integers; "
-            "add --integers."
-        )
     with working("haar", quiet=as_json) as bars:
         check_out(out, force)
         from constructions.pictures.plots import draw_bases
@@ -67,7 +62,7 @@ def haar_command(
         console.print(_bases_table(bases))
     bounded = all(row["error"] <= row["bound"] for row in bases["rows"])
     exact = all(row["grid_error"] == 0 for row in bases["rows"] if row["slope"] >= bases["exact_from_slope"])
-    good = saved.good and result["integers_exact"] and (result["largest_error"] or 0) <= ROUNDING and bounded and exact
+    good = saved.good and result["integers_exact"] and result["largest_error"] <= ROUNDING and bounded and exact
     show(result | ({"bases": bases} if as_json else {}) | saved.told, as_json, good)
 
 

@@ -206,8 +206,7 @@ def haar_report(
 
     integers_exact: whether the ±1 transform of integers, the largest allowed included, is `haar_of` in Python's
         integers.
-    largest_error:  of the orthonormal transform, over Σ|x| of its sequence, against the pyramid in float64; None on
-        Mamba-2, for which real numbers are not lowered.
+    largest_error:  of the orthonormal transform, over Σ|x| of its sequence, against the pyramid in float64.
     """
     if samples < 1:
         raise ValueError(f"samples = {samples} must be at least 1")
@@ -215,10 +214,8 @@ def haar_report(
     rng, top = np.random.default_rng(seed), 2 ** (21 - levels)
     integers = np.concatenate([rng.integers(-top, top + 1, (samples, whole.length)), top * haar_matrix(levels)])
     reals = np.float32(rng.standard_normal((samples, whole.length))).astype(np.float64)
-    error = None
-    if arch == "mamba":
-        real = build_haar(levels, form)
-        error = float((np.abs(real(reals) - haar_pyramid(reals)).max(axis=1) / np.abs(reals).sum(axis=1)).max())
+    real = build_haar(levels, form, arch=arch)
+    error = float((np.abs(real(reals) - haar_pyramid(reals)).max(axis=1) / np.abs(reals).sum(axis=1)).max())
     sizes = [size_fields(size) for size in bare_sizes(whole.compiled)]
     return {
         "theorem": Haar.theorem,
@@ -227,7 +224,7 @@ def haar_report(
         "arch": arch,
         "sizes": {name: max(size[name] for size in sizes) for name in sizes[0]} | {"layers": len(sizes)},
         "bound": whole.parameters.bound(),
-        "sequences": len(integers) + (0 if error is None else len(reals)),
+        "sequences": len(integers) + len(reals),
         "integers_exact": bool(np.array_equal(whole(integers), [haar_of(row) for row in integers.tolist()])),
         "largest_error": error,
     }

@@ -56,7 +56,9 @@ class MQAR(WithMemory, Construction):
 
     kappa: int = parameter("number of keys", default=16)
     vocab: int = parameter("number of values", default=512)
-    arch: Literal["mamba", "mamba2", "s4d"] = parameter("which mixer", default="mamba")
+    arch: Literal["mamba", "mamba2", "s4d", "gated-deltanet", "gated-deltanet-qwen"] = parameter(
+        "which mixer", default="mamba"
+    )
     write: Literal["sum", "first", "last"] = parameter(
         "what a key keeps: all values, the first, the last", default="sum"
     )
@@ -236,6 +238,8 @@ class MQAR(WithMemory, Construction):
         kappa, p = self.kappa, balanced_length(self.vocab)
         if self.printed:
             return _sizes(mqar_theorem2(kappa, self.vocab))
+        if self.arch.startswith("gated-deltanet"):
+            return {"d_model": kappa + 2 * p + 3, "d_inner": 2 * p + 4, "d_state": 4 * kappa, "layers": 1}
         if self.guarantee == "random":
             bound = mqar_theorem3(kappa, self.vocab, self.key_length, "one-group")
             wide = bound.d_model if self.arch == "mamba2" else 2 * (self.key_length + 1) + p

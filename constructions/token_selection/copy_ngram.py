@@ -62,12 +62,19 @@ class CopyNgram(Selecting):
         at_least("length", self.length, 1, "there must be something to copy")
         if self.contexts() > MOST_CONTEXTS:
             raise ValueError(
-                f"n = {self.n} has {self.contexts():,} contexts over {self.vocab} tokens, and {MOST_CONTEXTS:,} is the "
-                f"most; `construct copy` is exact with {self.length} places"
+                f"n = {self.n} has more than {MOST_CONTEXTS:,} contexts over {self.vocab} tokens, which is the most; "
+                f"`construct copy` is exact with {self.length} places"
             )
 
     def contexts(self) -> int:
-        return sum(self.vocab**m for m in range(self.n + 1))
+        """How many strings of up to n tokens there are; beyond the most that are taken, counted no further."""
+        found = longer = 1
+        for _ in range(self.n):
+            longer *= self.vocab
+            found += longer
+            if found > MOST_CONTEXTS:
+                break
+        return found
 
     def letters(self) -> int:
         return 3 + self.vocab

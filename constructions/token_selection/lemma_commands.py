@@ -14,6 +14,8 @@ from constructions.command.display import console, working
 from constructions.command.options import Json, Plot, Seed
 from constructions.command.reporting import show, table_of, verdict
 from constructions.command.requests import picture_path
+from constructions.experiments.names import WHAT
+from constructions.experiments.table_files import TableFiles
 
 MOST_FEATURES = 1 << 12
 LEMMA_COLUMNS = ("lemma", "what", "L", "W", "S", "D", "bound", "error")
@@ -98,7 +100,13 @@ def estimation_command(
 
 
 def reproduce_lemmas(
-    samples: int, seed: int, plot: Path | None, keep: Path | None, page: Path | None, as_json: bool
+    samples: int,
+    seed: int,
+    plot: Path | None,
+    keep: Path | None,
+    page: Path | None,
+    files: TableFiles,
+    as_json: bool,
 ) -> None:
     """Lemmas F.1–F.6, H.1, H.3, 3.3 and construction A: all rows; the picture is that of a selection.
 
@@ -112,6 +120,7 @@ def reproduce_lemmas(
             soft_selection_plot.draw(soft_selection.one_selection(soft_selection.angles(), 8, seed), plot)
         if page:
             page.write_text(lemma_page.page(rows), "utf-8")
+    files.write_records(WHAT["lemmas"], rows)
     good = all(row["good"] for row in rows)
     if as_json:
         show({"theorem": "paper D, Lemmas F.1–F.6, H.1, H.3 and 3.3", "rows": rows, "good": good}, as_json, good)
@@ -124,7 +133,7 @@ def reproduce_lemmas(
     verdict(good)
 
 
-def reproduce_rates(seed: int, plot: Path | None, as_json: bool) -> None:
+def reproduce_rates(seed: int, plot: Path | None, files: TableFiles, as_json: bool) -> None:
     """Theorem 4.6, measured with a series estimator."""
     with working("rates", quiet=as_json):
         from constructions.token_selection import rates
@@ -132,6 +141,8 @@ def reproduce_rates(seed: int, plot: Path | None, as_json: bool) -> None:
         result = rates.report(seed)
         if plot:
             rates.draw(result, plot)
+    slopes = [f"a_plus {s['a_plus']}: exponent {s['exponent']}, slope {s['slope']}" for s in result["slopes"]]
+    files.write_records(WHAT["rates"], result["rows"], slopes)
     if as_json:
         show(result, as_json, True)
         return

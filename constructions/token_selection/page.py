@@ -10,6 +10,8 @@ from constructions.command.reporting import strict_json
 from constructions.construction import Construction
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.selective_copy import SelectiveCopy
+from constructions.experiments.names import WHAT
+from constructions.experiments.table_files import TableFiles
 from constructions.token_selection import network
 from constructions.token_selection.copy_ngram import CopyNgram
 from constructions.token_selection.recall import AssociativeRecall
@@ -91,7 +93,7 @@ def with_table_at(head: str, text: str, table: str) -> str:
     return "\n".join([*lines[:start], table, *lines[end:]]) + "\n"
 
 
-def reproduce(path: Path | None, plot: Path | None, as_json: bool) -> None:
+def reproduce(path: Path | None, plot: Path | None, files: TableFiles, as_json: bool) -> None:
     """Compile and show; path: a page whose table is written anew."""
     import typer
 
@@ -103,4 +105,5 @@ def reproduce(path: Path | None, plot: Path | None, as_json: bool) -> None:
         found = rows()
     if path is not None:
         path.write_text(with_table(path.read_text("utf-8"), found), "utf-8")
+    files.write_records(WHAT["token-selection"], found)
     typer.echo(strict_json(found) if as_json else table(found))

@@ -11,6 +11,8 @@ from typing import Any
 from compiler.artifact.json_files import shown, text_of
 from constructions.command.reporting import strict_json, write_whole
 from constructions.copy_dp.places import Arch
+from constructions.experiments.names import WHAT
+from constructions.experiments.table_files import TableFiles
 from constructions.token_selection.page import with_table_at
 from constructions.token_selection.statements import ARCHS, STATEMENTS, Row, Run, Statement, measure
 
@@ -102,7 +104,13 @@ def _right(runs: Sequence[Run]) -> str:
 
 
 def reproduce(
-    only: Sequence[str], samples: int, seed: int, keep: Path | None, page: Path | None, as_json: bool
+    only: Sequence[str],
+    samples: int,
+    seed: int,
+    keep: Path | None,
+    page: Path | None,
+    files: TableFiles,
+    as_json: bool,
 ) -> None:
     """Run what is not kept, show all of it; page: one whose table is written anew from all that --keep holds."""
     import typer
@@ -114,6 +122,7 @@ def reproduce(
     if page is not None:
         write_whole(page, with_table_at(HEAD, page.read_text("utf-8"), table(kept_rows(keep))))
     told: list[dict[str, Any]] = [asdict(row) for row in rows]
+    files.write_records(WHAT["statements"], told)
     typer.echo(strict_json(told) if as_json else table(rows))
     if not all(row.good for row in rows):
         raise typer.Exit(1)

@@ -112,6 +112,7 @@ def test_a_count_that_is_reset_before_the_second_visit_writes_once_in_the_first(
     ))  # fmt: skip
 
 
+@pytest.mark.quick
 def test_a_reset_that_the_other_counts_outgrow_is_a_rise():
     two_words = InputLanguage.of(
         TEXT,

@@ -14,7 +14,7 @@ from compiler import Circuit, CompileError, Int, OneHot, Real, concatenate, dot,
 from compiler.artifact import CheckpointError
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import differences
-from compiler.artifact.files import CARD, MANIFEST, NUMBERS_FILES
+from compiler.artifact.files import CARD, GRAPH, MANIFEST, NUMBERS_FILES
 from compiler.artifact.load import load_over_tokens
 from compiler.artifact.manifest import sealed
 from compiler.artifact.numeric import numeric_stack
@@ -50,7 +50,7 @@ def reseal(directory: Path) -> None:
 def test_a_saved_model_gives_the_same_numbers(name: str, tmp_path: Path) -> None:
     made = compiled(name)
     made.save(tmp_path / "out")
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {MANIFEST, CARD, *NUMBERS_FILES}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {MANIFEST, CARD, GRAPH, *NUMBERS_FILES}
     loaded = compiler.load(tmp_path / "out")
     assert np.array_equal(loaded.run(values(made)), numeric_stack(made).run(values(made)))
     assert loaded.manifest.promise.inputs == list(loaded.inputs)
@@ -77,7 +77,7 @@ def test_an_exact_circuit_on_mamba2_lives_on(tmp_path: Path) -> None:
 def test_the_same_circuit_gives_the_same_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
         compiled("product").save(tmp_path / name)
-    for name in (*NUMBERS_FILES, CARD, MANIFEST):
+    for name in (*NUMBERS_FILES, CARD, GRAPH, MANIFEST):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 

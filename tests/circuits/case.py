@@ -21,6 +21,12 @@ SELECTIVE = ("mamba", "mamba2", "mamba-delta-t")
 ALL = (*SELECTIVE, "s4d")
 NO_LATCH = {"s4d": "has no lowering of latch"}
 FLAGS_ONLY = {"s4d": "for keys that are flags"}
+DELTA, SUBTRACTS = ("gated-deltanet", "gated-deltanet-qwen"), "is subtracted|has no memory that adds"
+_ADDING_NOTHING = """
+    accepted climbed climbed_before induction_heads mqar_sum mqar_once mqar_last chained_memories deleted_keys
+    first_rule_that_holds table_of_a_symbol a_constant previous_token shifts_of_one_to_seven shift_of_a_not
+    shift_of_a_late_not a_far_shift same_as_three_back one_token_at_several_lags fixed_filter presence least_debt"""
+ADDING_NOTHING = frozenset(_ADDING_NOTHING.split())  # the circuits without a sum over the past
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,18 @@ def case(
 
     def add(build: Callable[[], Circuit]) -> Callable[[], Circuit]:
         refusals = refused if refused is not None else {} if "s4d" in targets else NO_LATCH
-        CASES.append(Case(build.__name__, build, oracle, targets, refusals, exhaustive))
+        held = build.__name__ in ADDING_NOTHING
+        everywhere = (*targets, *DELTA) if held else targets
+        CASES.append(
+            Case(
+                build.__name__,
+                build,
+                oracle,
+                everywhere,
+                refusals | ({} if held else dict.fromkeys(DELTA, SUBTRACTS)),
+                exhaustive,
+            )
+        )
         return build
 
     return add

@@ -167,6 +167,7 @@ def workflow() -> dict:
     return yaml.safe_load(re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1])
 
 
+@pytest.mark.quick
 def test_the_workflow_of_the_page_is_one() -> None:
     found = workflow()
     assert found[True] and found["jobs"]  # YAML 1.1 reads the key `on` as true

@@ -91,6 +91,7 @@ def test_one_checkpoint_of_ours(tmp_path) -> None:
     assert {s["verdict"] for s in models["stages"] if s["stage"] != "pieces"} == {"passed"}
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     "arguments, sentence",
     [

@@ -77,7 +77,7 @@ def test_decimals_are_decimals() -> None:
 @pytest.mark.parametrize("op", OPERATIONS)
 def test_every_exact_result_is_exact_in_any_order(op: str) -> None:
     """No sum of absolute values reaches 2^24 quanta, so no order of adding rounds."""
-    if op in ("conv", "norm"):
+    if op in ("conv", "norm", "delta_rule"):  # of the last see test_delta.py
         return
     for case in cases(op, full=True):
         if not case.tolerance:

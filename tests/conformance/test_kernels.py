@@ -102,6 +102,7 @@ def wrong_scan(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplu
     return selective_scan(u, delta, A, B, C, None, z, delta_bias, delta_softplus)
 
 
+@pytest.mark.quick
 def test_a_cause_is_named() -> None:
     found = [f for f in judge(kernel(wrong_scan), cases("selective_scan")) if f.status == "failed"]
     assert found[0].stage == "skip and gate" and found[0].cause == "D u is left out"

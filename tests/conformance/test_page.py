@@ -74,6 +74,7 @@ def patterns(rows: list[Row]) -> list[Row]:
     return list({(row.op, row.random, row.forward, row.modes): row for row in rows}.values())
 
 
+@pytest.mark.quick
 def test_its_table_has_every_bug_at_its_stage() -> None:
     expected = [(f.op, f.bug, f.stage) for f in faults()] + [("model", bug, mode) for bug, mode in MODEL_BUGS.items()]
     assert [(row.op, row.bug, row.caught) for row in ROWS] == expected, AGAIN

@@ -42,6 +42,7 @@ RESULTS = {
 }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("what", RESULTS)
 def test_a_result_of_another_kind_is_wrong_in_a_sentence(what):
     changed, says = RESULTS[what]

@@ -23,14 +23,16 @@ def test_haar(form: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
 
 
 def test_haar_on_mamba2(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    """Remark 1: the transform of integers in two blocks, saved and verified; of real numbers it is refused."""
-    asked = ("haar", "--levels", "2", "--arch", "mamba2", "--samples", "8", "--out", str(tmp_path / "haar"))
-    assert run(*asked) == 2 and "add --integers" in capsys.readouterr().err
-    assert run(*asked, "--integers", "--json") == 0
-    result = json.loads(capsys.readouterr().out)
-    assert result["integers_exact"] and result["largest_error"] is None and result["sizes"]["layers"] == 2
-    assert all(result["sizes"][name] <= most for name, most in result["bound"].items())
-    assert run("verify", str(tmp_path / "haar"), "--samples", "5") == 0
+    """Remark 1: the transforms of integers and of real numbers in two blocks, saved and verified."""
+    for name, options in (("real", ()), ("whole", ("--integers",))):
+        out = str(tmp_path / name)
+        asked = ("haar", "--levels", "2", "--arch", "mamba2", "--samples", "8", "--out", out, *options)
+        assert run(*asked, "--json") == 0
+        result = json.loads(capsys.readouterr().out)
+        assert result["integers_exact"] and result["largest_error"] < 1e-6 and result["sizes"]["layers"] == 2
+        assert all(result["sizes"][name] <= most for name, most in result["bound"].items())
+        assert run("verify", out, "--samples", "5") == 0
+        capsys.readouterr()
 
 
 def test_sensitivity_of_a_mamba2_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

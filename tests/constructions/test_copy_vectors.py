@@ -46,9 +46,10 @@ def test_integers_are_copied_bit_for_bit_from_every_place(arch: str) -> None:
     assert np.array_equal(run(made, x, asked), looked_up(x, asked))
 
 
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
 @pytest.mark.parametrize("largest", [1.0, 3.7, 2.0**20])
-def test_real_numbers_are_copied_within_the_bound_at_every_size(largest: float) -> None:
-    made = CopyVectors(n=6, width=3, largest=largest).compiled()
+def test_real_numbers_are_copied_within_the_bound_at_every_size(largest: float, arch: str) -> None:
+    made = CopyVectors(n=6, width=3, largest=largest, arch=arch).compiled()
     rng = np.random.default_rng(1)
     for size in (largest, largest / 2**10, largest / 2**30):
         x = np.float32(rng.uniform(-size, size, (200, 6, 3)) * 0.999).astype(float)
@@ -60,7 +61,7 @@ def test_real_numbers_are_copied_within_the_bound_at_every_size(largest: float) 
 
 @pytest.mark.parametrize("n, width, arch", [(1, 1, "mamba"), (5, 2, "mamba"), (16, 4, "mamba"), (16, 4, "mamba2")])
 def test_one_block_of_the_theorem_s_size(n: int, width: int, arch: str) -> None:
-    construction = CopyVectors(n=n, width=width, integers=arch == "mamba2", arch=arch)
+    construction = CopyVectors(n=n, width=width, arch=arch)
     made, bound = construction.compiled(), construction.bound()
     (size,) = bare_sizes(made)
     assert len(made.blocks) == bound["layers"] == 1
@@ -90,7 +91,7 @@ def test_the_command_saves_what_verifies(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"arch": "mamba2"}, "copies integers only"),
+        ({"arch": "s4d"}, "arch"),
         ({"n": 0}, "n = 0 is too small"),
         ({"n": 257}, "n = 257 is too large"),
         ({"largest": 0.0}, "largest = 0.0 must lie above 0"),

@@ -66,6 +66,7 @@ def test_every_knapsack_of_at_most_three_items_and_capacity_four():
     assert artifact.passed(built, results) and sum(r.exact_sequences for r in results.values()) >= 5 * 1111
 
 
+@pytest.mark.quick
 def test_the_textbook_by_hand():
     chain = EditDistanceSolver(3, "abc").chain(["a", "b", "c", "|", "b", "c", ";"])
     assert " ".join(chain) == "0 1 2 ; 1 1 2 ; 2 1 2 ; 3 2 1 ."

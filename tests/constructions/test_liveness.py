@@ -137,6 +137,7 @@ def test_a_long_command_names_its_parts(name: str, shown: dict[str, str]) -> Non
         assert part in shown[name], part
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", ["plot", "degree-gap"])
 def test_a_command_shows_life_at_once(name: str, checkpoint: Path, tmp_path: Path) -> None:
     """Before anything is imported, whichever command it is: one of a checkpoint, and one that builds nothing."""

@@ -132,6 +132,7 @@ def test_what_does_not_apply_is_said_in_a_sentence(arguments, message, directory
     assert message in error and "\n" not in error
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

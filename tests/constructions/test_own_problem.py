@@ -21,6 +21,7 @@ from constructions.__main__ import main
 from constructions.checkpoints import artifact
 from constructions.checkpoints.built import build
 from constructions.command.cli import app
+from constructions.copy_dp.local_inputs import OwnLocalOnLetters
 from constructions.copy_dp.local_problem import LocalProblem
 from constructions.copy_dp.own_problem import OwnLocal, OwnProblem
 from constructions.copy_dp.problem import Aggregation, DPProblem
@@ -82,6 +83,7 @@ def test_its_memories_are_kept_in_two_digits_where_the_state_must_be_small(file:
     assert json.loads(told.stdout)["sizes"]["d_state"] <= 2
 
 
+@pytest.mark.quick
 def test_a_promise_that_is_shorter_than_its_chains_is_refused():
     with pytest.raises(ValueError, match="leaves the language that bounds the circuit .* at most 4 tokens"):
         list(OwnProblem(problem(), max_length=4).tasks()[0].rows())
@@ -285,7 +287,8 @@ def test_lengths_from_separators_and_an_aggregation_of_the_last_row(arch: str):
 
 
 def test_the_page_writes_what_the_model_writes(tmp_path: Path):
-    for name, prompt, directory in (("MATCH", "a b a | b b a ;", "match"), ("STAIRS", "8 ;", "stairs")):
+    for name, prompt in {"MATCH": "a b a | b b a ;", "STAIRS": "8 ;", "LOOT": "d a b d ;"}.items():
+        directory = name.lower()
         (tmp_path / "own.py").write_text(from_the_page(name), "utf-8")
         options = ["--verify", "random", "--samples", "3", "--no-certify", "--json", "--out", str(tmp_path / directory)]
         told = CliRunner().invoke(app, ["dp", f"{tmp_path / 'own.py'}:{name}", *options])
@@ -309,6 +312,58 @@ def test_an_m_local_problem(arch: str):
     built = build(OwnLocal(stairs, arch=arch))
     results = artifact.verify(built, built.stack(), "exhaustive", 1, seed=0)
     assert artifact.passed(built, results) and results.popitem()[1].sequences >= 41
+
+
+def most_carried(houses: tuple[int, ...]) -> int:
+    """By all choices of houses."""
+    taken = product((0, 1), repeat=len(houses))
+    allowed = (choice for choice in taken if not any(a and b for a, b in zip(choice, choice[1:])))
+    return max(sum(coins for coins, one in zip(houses, choice) if one) for choice in allowed)
+
+
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+def test_an_m_local_problem_that_reads_its_input(arch: str):
+    """Every word of up to 4 letters on the real modules, against all choices."""
+    loot = replace(named_on_the_page("LOOT"), terms=range(1, 5))
+    solver = loot.solver()
+    for word in (word for length in range(1, 5) for word in product(range(4), repeat=length)):
+        prefixes = [str(most_carried(word[: i + 1])) for i in range(len(word))]
+        assert solver.chain((*("abcd"[coins] for coins in word), ";")) == [*prefixes, "."]
+    assert solver.count() == len(list(solver.prompts())) == 4 + 16 + 64 + 256
+    built = build(OwnLocalOnLetters(loot, arch=arch))
+    results = artifact.verify(built, built.stack(), "exhaustive", 1, seed=0)
+    assert artifact.passed(built, results) and results.popitem()[1].sequences >= 340
+
+
+def test_letters_before_and_behind_a_place_are_read():
+    """The letter before, the one behind and none: `blank`."""
+    both = lambda index, values, letters: letters[0] + 3 * letters[1]
+    wide = LocalProblem("wide", 1, 3, 8, both, both, letters="xyz", reads=(-1, 1), blank=2)
+    built = build(OwnLocalOnLetters(wide))
+    chain = wide.solver().chain(("x", "y", "z", ";"))
+    assert chain == [str(2 + 3 * 1), str(0 + 3 * 2), str(1 + 3 * 2), "."]
+    results = artifact.verify(built, built.stack(), "exhaustive", 1, seed=0)
+    assert artifact.passed(built, results)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"letters": "ab1"}, "letters has '1', and they must be different texts"),
+        ({"letters": "aa"}, "letters has 'a', and they must be different texts"),
+        ({"letters": ["a", 3]}, "letters has 3, and they must be different texts"),
+        ({"letters": "a;"}, "letters has ';', and they must"),
+        ({"reads": ()}, "reads has 0 entries, and 1 to 16 work"),
+        ({"reads": ("x",)}, "an entry of reads"),
+        ({"terms": range(3)}, "words of 1 letter or more are needed"),
+        ({"terms": range(3, 3)}, "words of 1 letter or more are needed"),
+        ({"terms": range(1, 10**9)}, "terms = 2049 is too large"),
+        ({"transition": lambda index, values: 0}, "its transition"),
+    ],
+)
+def test_local_problems_over_letters_that_do_not_fit(changed: dict, reason: str):
+    with pytest.raises((ValueError, TypeError), match=reason):
+        OwnLocalOnLetters(replace(named_on_the_page("LOOT"), **changed)).circuit()
 
 
 def test_the_state_of_an_m_local_problem_does_not_grow_with_its_chain():

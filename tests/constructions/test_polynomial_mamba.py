@@ -102,6 +102,7 @@ def test_the_ternary_form_loses_small_numbers_and_the_binary_does_not():
     assert errors["binary"] <= 1e-6 < errors["ternary"]
 
 
+@pytest.mark.quick
 def test_the_blocks_are_the_library_modules():
     model = build_on_mamba(parse_polynomial(EXAMPLE, 3))
     assert all(type(block) is mamba_classes().Mamba for block in model.stack.blocks)

@@ -100,7 +100,7 @@ BAD = [
     ("reproduce", "table-1", "--seed", "-1"),
     ("reproduce", "table-1", "--plot", "/nope/x.png"),
     ("reproduce", "table-1", "--csv", "/nope/x.csv"),
-    ("reproduce", "lemmas", "--latex", "x.tex"),
+    ("reproduce", "lemmas", "--latex", "/nope/x.tex"),
     ("haar", "--levels", "99"),
     ("haar", "--levels", HUGE),
     ("haar", "--seed", "-1"),

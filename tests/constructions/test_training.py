@@ -35,13 +35,14 @@ def test_the_starts_are_what_their_rows_say():
         assert all((model[name] - tensor).abs().max() <= close * tensor.abs().max() for name, tensor in exact.items())
 
 
-def test_the_command_on_one_row(monkeypatch):
+def test_the_command_on_one_row(tmp_path, monkeypatch):
     monkeypatch.setattr(training, "ROWS", training.ROWS[:1])
     monkeypatch.setattr(training, "SEEDS", 1)
     monkeypatch.setattr(training, "SHOWN", (0, 2))
-    done = CliRunner().invoke(app, ["reproduce", "training", "--json"])
+    done = CliRunner().invoke(app, ["reproduce", "training", "--json", "--csv", str(tmp_path / "points.csv")])
     assert done.exit_code == 0, done.stderr
     assert [(point["step"], point["right"]) for point in json.loads(done.stdout)] == [(0, 1.0), (2, 1.0)]
+    assert len((tmp_path / "points.csv").read_text().splitlines()) == 3
     monkeypatch.setattr(training, "RATES", {"relative": 100.0})
     assert CliRunner().invoke(app, ["reproduce", "training"]).exit_code == 1
     refused = CliRunner().invoke(app, ["reproduce", "training", "--only", "own"])

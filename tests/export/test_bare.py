@@ -80,6 +80,7 @@ def test_the_file_is_the_same_each_time_and_replaced_when_asked(cases, tmp_path)
         bare.write(package, path, True)
 
 
+@pytest.mark.quick
 def test_weights_that_the_circuit_does_not_compile_to_are_refused(cases, tmp_path):
     package = read(cases["keep-nth-mamba"].directory)
     tensors = {name: tensor + 1 for name, tensor in package.model.tensors.items()}

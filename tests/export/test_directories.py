@@ -8,7 +8,17 @@ import torch
 from safetensors.torch import load_file
 
 import compiler
-from compiler import compile
+from compiler import (
+    Alphabet,
+    Circuit,
+    InputLanguage,
+    OneHot,
+    Tokens,
+    compile,
+    memory,
+    permute,
+    readout_one_hot,
+)
 from compiler.export import ExportError, mamba_ssm, mlx, read
 from compiler.runtime import has_mamba_ssm, mamba_classes
 from constructions.selectivity.induction_heads import InductionHeads
@@ -95,6 +105,7 @@ def test_what_is_written_is_the_same_each_time(cases, write, tmp_path):
     assert b"every score equals the circuit's score bit for bit" in one["README.md"]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("write", "change", "reason"),
     [
@@ -114,3 +125,35 @@ def test_a_weight_that_the_promised_dtype_does_not_hold_is_refused(cases, tmp_pa
     package.model.tensors["lm_head.weight"][0, 0] = 1 + 2.0**-12
     with pytest.raises(ExportError, match="lm_head.weight has a weight that bfloat16 does not hold"):
         mlx.write(package, tmp_path / "model", False)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_mlx_lm_computes_every_bit_of_a_gated_deltanet(dtype, tmp_path):
+    """Swaps and an overwritten memory: as a whole, in pieces and token by token."""
+    letters = Alphabet.of("a", "b", "c", "d")
+    token, pairs = Tokens(letters).one_hot(), []
+    held = memory.write(token.shift(1), token, policy="last").read(token)
+    everything = InputLanguage.everything(letters, 100)
+    for name, stream in (("swaps", permute(1, token[:3].retyped(OneHot(3)))), ("held", held)):
+        compiled = compile(Circuit(name, readout_one_hot(stream, letters), everything), "gated-deltanet", dtype)
+        compiled.save(tmp_path / f"{name}-saved")
+        mlx.write(read(tmp_path / f"{name}-saved"), tmp_path / name, False)
+        ids = np.random.default_rng(0).integers(0, 4, (3, 70))
+        stack = compiler.load(tmp_path / f"{name}-saved")
+        with torch.no_grad():
+            scores = stack(torch.from_numpy(ids)).float().numpy()
+        assert np.array_equal(scores[..., :4], compiled.interpret(ids))
+        case = Case(name, tmp_path / f"{name}-saved", ids, np.full_like(ids, IGNORED), scores, stack.tokens)
+        pairs.append((case, tmp_path / name))
+    _, answers = ask("mlx_client", pairs, tmp_path)
+    assert not [sentence for case, _ in pairs for sentence in answers[case.name].wrong(case)]
+
+
+@pytest.mark.parametrize("format", ["gguf", "mamba-ssm", "mamba-ssm-mlp", "onnx"])
+def test_a_format_of_mamba_refuses_a_gated_deltanet(format, tmp_path):
+    letters = Alphabet.of("a", "b")
+    state = permute(0, Tokens(letters).one_hot(["a"]))
+    circuit = Circuit("parity", readout_one_hot(state, letters), InputLanguage.everything(letters, 100))
+    with pytest.raises(ExportError, match="takes Mamba and Mamba-2 here"):
+        compile(circuit, "gated-deltanet").save(tmp_path / "parity", format=format)
+    assert not list(tmp_path.iterdir())

@@ -74,6 +74,7 @@ def altered(case, manifest=None, tokens=None, **config):
     return Checkpoint(case.directory, model, dict(package.manifest) | (manifest or {}))
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

@@ -72,6 +72,7 @@ def test_every_word_is_met():
     assert met == set(WORDS)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("lines", "word", "values"),
     [

@@ -26,12 +26,14 @@ def test_the_command_on_a_few_steps(tmp_path, monkeypatch):
     monkeypatch.setattr(experiment, "SEEDS", 1)
     monkeypatch.setattr(experiment, "STEPS", 4)
     monkeypatch.setattr(experiment, "SHOWN", ())
-    done = CliRunner().invoke(app, ["reproduce", "graft", "--plot", str(tmp_path / "curves.png"), "--json"])
+    files = ("--plot", str(tmp_path / "curves.png"), "--csv", str(tmp_path / "curves.csv"))
+    done = CliRunner().invoke(app, ["reproduce", "graft", *files, "--json"])
     assert done.exit_code == 0, done.stderr
     found = {(point["model"], point["step"]): point for point in json.loads(done.stdout)}
     assert found["host", 0]["text"] == found["host with a branch", 0]["text"]
     after, before = found[experiment.AFTERWARDS, 4], found["host", 4]
     assert after["text"] == before["text"] and after["recall"] == 1 and before["recall"] < 0.5
+    assert len((tmp_path / "curves.csv").read_text().splitlines()) == len(found) + 1
     assert (tmp_path / "curves.png").stat().st_size > 1000
 
 

@@ -99,9 +99,9 @@ def test_swaps_that_may_meet_are_refused():
         compile(over_abc("toy", permute(0, both)), "mamba")
 
 
-@pytest.mark.parametrize("target", ["mamba", "mamba2", "s4d", "mamba-delta-t"])
+@pytest.mark.parametrize("target", ["mamba", "mamba2", "s4d", "mamba-delta-t", "gated-deltanet-qwen"])
 def test_a_state_without_reflections_refuses_it_with_the_reason(target: str):
-    with pytest.raises(CompileError, match="factors of at least 0 cannot swap two places for ever"):
+    with pytest.raises(CompileError, match="factors of at least 0, which cannot swap two places for ever"):
         compile(over_abc("toy", permute(0, token)), target)
 
 

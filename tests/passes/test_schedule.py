@@ -49,6 +49,7 @@ def _check_order(plan: Schedule) -> None:
                 pending += source.inputs
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_operands_come_first(case):
     for target in case.targets:

@@ -140,12 +140,18 @@ def test_a_rectified_real_number_is_one_half_at_the_largest_scale(reach: int, sc
     assert half.operation.alone and half.operation.scale == scale
 
 
-@pytest.mark.parametrize("target", ["mamba2", "s4d", "mamba-delta-t"])
+@pytest.mark.parametrize("target", ["s4d", "mamba-delta-t"])
 def test_a_target_without_real_numbers_refuses_what_a_block_would_carry(target: str):
     with pytest.raises(CompileError, match=f"lowered for mamba only, and the target is {target}"):
         _split(X.cumsum(), target)
     with pytest.raises(CompileError, match="scaled sums are lowered for mamba only"):
         _split(scaled_sum(N, N, N), target)
+
+
+def test_mamba2_takes_what_its_list_of_operations_has():
+    _split(X.cumsum(), "mamba2")
+    with pytest.raises(CompileError, match="ScaledSum of real numbers is lowered for mamba only"):
+        _split(scaled_sum(N, N, N), "mamba2")
 
 
 @pytest.mark.parametrize("target", ["mamba", "mamba2", "s4d"])

@@ -14,6 +14,7 @@ from compiler.artifact.files import check_shapes, tensor_shapes
 from compiler.artifact.model import Stack
 from compiler.runtime.ssd import MAX_CHUNK
 from compiler.targets import families, family_of, shipped, target_of, target_running
+from compiler.targets.gated_deltanet.heads import DeltaSizes
 from compiler.targets.mamba import Mamba
 from compiler.targets.mamba.family import MambaFamily, mamba_config
 from compiler.targets.mamba2.emit import Mamba2Sizes
@@ -25,6 +26,8 @@ SIZES = {
     "mamba2": Mamba2Sizes(8, 16, 3, 4),
     "s4d": MambaSizes(8, 16, 3, 1),
     "mamba-delta-t": MambaSizes(8, 16, 3, 1),
+    "gated-deltanet": DeltaSizes(8, 16, 4, 4),
+    "gated-deltanet-qwen": DeltaSizes(8, 16, 4, 4, largest_beta=1),
 }
 
 
@@ -94,12 +97,12 @@ def test_a_foreign_module_is_refused() -> None:
 @pytest.mark.parametrize("name", families())
 def test_shapes_are_those_of_the_modules(name: str) -> None:
     """Written down in the family, so that a header can be checked without torch; the real class has the same."""
-    size: Sizes = SIZES[name]
+    size: Sizes = SIZES[family_of(name).printer]
     config = family_of(name).config(size, 9, 1, None, 0.0)
     module = family_of(name).module(config, 0)
     assert family_of(name).mixer_shapes(config) == {n: tuple(p.shape) for n, p in module.named_parameters()}
     weight = module.conv1d.weight
-    assert weight.shape[0] == family_of(name).convolved(config) == target_of(name).convolved(size)
+    assert weight.shape[0] == family_of(name).convolved(config) == target_of(family_of(name).printer).convolved(size)
 
 
 def test_transformers_pads_a_prompt_of_mamba2_no_further_than_our_own_scan() -> None:

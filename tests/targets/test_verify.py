@@ -19,7 +19,8 @@ from tests.circuits import is_a, is_b, over_abc, token
 
 
 def _block(target: str, stream=None) -> SelectiveBlock:
-    stream = is_a.cumsum() if stream is None else stream
+    plain = latch(token, is_a) if target.startswith("gated-deltanet") else is_a.cumsum()
+    stream = plain if stream is None else stream
     return compile(over_abc("one", stream), target).blocks[-1]
 
 
@@ -91,5 +92,7 @@ def test_blocks_verify_and_broken_ones_do_not(target: str):
 
 
 def test_an_unknown_target_is_named():
-    with pytest.raises(ValueError, match="'mamba3' is no target; there are mamba, mamba2, s4d, mamba-delta-t"):
+    with pytest.raises(
+        ValueError, match="'mamba3' is no target; there are mamba, mamba2, s4d, mamba-delta-t, gated-deltanet, gated-"
+    ):
         target_of("mamba3")

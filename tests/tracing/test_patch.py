@@ -37,7 +37,7 @@ def choices(truth: Truth, variable: Variable) -> Iterator[np.ndarray]:
     if decoder.words is not None:
         yield from [np.zeros(variable.width), *decoder.words]
     elif variable.width == 1:
-        low, high = max(int(domain.low[0]), -3), min(int(domain.high[0]), 4)
+        low, high = max(int(domain.low[0]), -3), min(int(domain.high[0]), 9)
         yield from (np.array([float(n)]) for n in range(low, high + 1))
 
 

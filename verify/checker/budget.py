@@ -26,7 +26,7 @@ LETTERS_ON_EDGES = 1 << 22  # on all edges together
 LETTERS_BY_EDGES = 1 << 26  # letters × different sets of them on edges: a byte each
 NUMBERS = 1 << 23  # that a circuit lists, or that a short form of a matrix stands for
 BITS = 4096  # of an integer
-LEAST_WORK = 20_000
+LEAST_WORK = 16_000
 BYTES_OF_WEIGHTS = 16  # for one more unit of work
 _LISTED = 2  # numbers that cost as much as a lane
 _FOLDED = 5  # lanes for each lane of such an operation that is a function of the present letter
@@ -60,21 +60,32 @@ def check_circuit(circuit: dict, weights: int) -> None:
         within(max(height, width), LANES, f"circuit.json: codebooks[{i}]", "words or places")
         numbers += height * width
     local: list[bool] = []
+    widths: list[int] = []
     lanes, work = 0, numbers // _LISTED
     for i, stream in enumerate(streams):
         where, name, attributes = f"circuit.json: streams[{i}]", stream["operation"], stream["attributes"]
         within(max(_sizes(attributes), default=0), LANES, where, "lanes or rows in one of its attributes")
         listed, width = _listed(attributes), _width(stream["type"], books)
         numbers, lanes = numbers + listed, lanes + width
+        widths.append(width)
         within(numbers, NUMBERS, f"{where}, with the streams before,", "numbers in its attributes")
         within(lanes, LANES, f"{where}, with the streams before,", "lanes")
         local.append(name not in _OF_THE_PAST and all(local[k] for k in stream["inputs"]))
-        simple = name in _LINEAR
+        simple = name in _LINEAR and (local[-1] or name != "OneHotOf")  # of a letter a table, else ramps
         bent = _FOLDED * width if local[-1] else _BENT + _BENT_LANE * width * (2 if name in _TWICE else 1)
         work += bent if not simple else 1 + width if width > 1 else 1
+        work += _inner(stream, widths, local[-1])
         work += listed // _LISTED + max(0, len(stream["inputs"]) - _FEW_INPUTS)
         most = LEAST_WORK + weights // BYTES_OF_WEIGHTS
         within(work, most, f"{where}, with the streams before, beside weights of {weights} bytes,", "lanes of work")
+
+
+def _inner(stream: dict, widths: list[int], local: bool) -> int:
+    """The slots of a memory, a lane of its query each; the bends of a table of a number, two for a lane."""
+    name, inputs = stream["operation"], stream["inputs"]
+    if name == "Lookup" and not local:
+        return _listed(stream["attributes"]) // _LISTED
+    return widths[inputs[2]] if name == "MemoryRead" and len(inputs) > 2 else 0
 
 
 def within(found: int, most: int, what: str, of: str) -> None:

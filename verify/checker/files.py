@@ -164,12 +164,18 @@ _HARMLESS: dict[str, tuple[type, ...]] = {
     "time_step_rank": (int, str),
     "transformers_version": (str,),
 }
+_WITHOUT_RULES = {
+    "olmo_hybrid": "gated-deltanet",
+    "qwen3_5_text": "gated-deltanet-qwen",
+}  # mixers that are compiled and not proved
 _CLASSES = {"mamba": "MambaForCausalLM", "mamba2": "Mamba2ForCausalLM"}
 
 
 def check_config(config: dict, dtype: str) -> dict:
     """The config, of a model whose equations this checker knows."""
     kind = config.get("model_type")
+    if isinstance(kind, str) and kind in _WITHOUT_RULES:
+        raise Rejected(f"there is no proof rule for {_WITHOUT_RULES[kind]} (model_type {kind!r})")
     if not isinstance(kind, str) or kind not in _CLASSES or config.get("architectures") != [_CLASSES.get(kind)]:
         raise Rejected(
             f"the config has model_type {kind!r:.60}, expected 'mamba' or 'mamba2' and its causal language model"

@@ -14,10 +14,18 @@ class Rejected(Exception):
     """The statement could not be proved: one sentence with the place and the number at fault.
 
     about, world: the values that an operation of the weights reads, and the world they are of, where these are known.
+    placed: whether the stream of the circuit at fault is named.
     """
 
     about: tuple = ()
     world: Any = None
+    placed: bool = False
+
+    def at(self, stream: str) -> Rejected:
+        """The same, of this stream; one that was named before, nearer to the fault, stays."""
+        if not self.placed:
+            self.args, self.placed = (f"{stream}: {self}",), True
+        return self
 
     def of(self, world: Any, *values: Any) -> Rejected:
         """The same, of these values; what was said before, nearer to the fault, stays."""

@@ -27,7 +27,7 @@ EDGES = 1 << 14  # of an input language
 LETTERS_ON_EDGES = 1 << 22  # on all edges together: a set of each is made
 NUMBERS = 1 << 23  # that one circuit lists, or short forms of matrices stand for
 WORDS_SQUARED = 1 << 24  # of the words of a code with each other: 4,096 words
-LEAST_WORK = 20_000
+LEAST_WORK = 16_000
 BYTES_OF_WEIGHTS = 16  # for one more unit of work
 LISTED = 2  # numbers that cost as much as a lane
 FEW_INPUTS = 4  # of an operation; each more costs as much as a lane
@@ -53,6 +53,7 @@ def check_budget(data: Json, weights: int | None = None) -> None:
     books = data.get("codebooks")
     numbers = sum(_checked_book(book, i) for i, book in enumerate(books if isinstance(books, list) else []))
     local: list[bool] = []
+    widths: list[int] = []
     lanes, work = 0, numbers // LISTED
     for i, stream in enumerate(streams):
         stream = stream if isinstance(stream, dict) else {}
@@ -65,7 +66,8 @@ def check_budget(data: Json, weights: int | None = None) -> None:
         if stream.get("operation") == "Decode":
             _within(width**2, WORDS_SQUARED, here, "products of its words with each other")
         local.append(_is_local(stream, local))
-        work += _cost(stream, width, local[-1]) + listed // LISTED
+        widths.append(width)
+        work += _cost(stream, width, local[-1]) + _inner(stream, widths, local[-1]) + listed // LISTED
         work += max(0, _length(stream.get("inputs")) - FEW_INPUTS)
         if weights is not None and work > work_of(weights):
             raise DataError(
@@ -105,12 +107,22 @@ def _cost(stream: dict, width: int, local: bool) -> int:
     """The work of a stream by its width; local: whether it is a function of the present token, which is a table."""
     name = stream.get("operation")
     kind = Operation.known.get(name) if isinstance(name, str) else None
-    if kind is None or name in _SIMPLE or kind.sees is Sees.LINEAR:
+    ramps = name == "OneHotOf" and not local  # of a letter it is a table
+    if kind is None or (name in _SIMPLE and not ramps) or kind.sees is Sees.LINEAR:
         return 1 + width if width > 1 else 1
     if local:
         return FOLDED * width
     operands = width if kind.sees is Sees.POINTWISE else 2 * width
     return BENT + BENT_LANE * operands * (2 if name in _TWICE else 1)
+
+
+def _inner(stream: dict, widths: list[int], local: bool) -> int:
+    """The slots of a memory, a lane of its query each; the bends of a table of a number, two for a lane."""
+    name, inputs = stream.get("operation"), stream.get("inputs")
+    if name == "Lookup" and not local:
+        return _numbers(stream.get("attributes")) // LISTED
+    query = inputs[2] if name == "MemoryRead" and isinstance(inputs, list) and len(inputs) > 2 else None
+    return widths[query] if type(query) is int and 0 <= query < len(widths) else 0
 
 
 def _is_local(stream: dict, local: list[bool]) -> bool:

@@ -28,7 +28,7 @@ from compiler.language.operations.fading import FadingMemory, FadingSum, Selecti
 from compiler.language.operations.flags import And, Compare, Not, Or, SameSymbol, Select
 from compiler.language.operations.linear import Emit, Linear, Lti, Shift
 from compiler.language.operations.memories import GateSum, Latch, MemoryRead, SumWhere
-from compiler.language.operations.permutations import Permute
+from compiler.language.operations.permutations import Moved, Permute
 from compiler.language.operations.products import Dot, Multiply, SiluProduct
 from compiler.language.operations.rectifiers import Clip, Half, Max, Min, Relu, Settled
 from compiler.language.operations.rules import Decide, rule_columns
@@ -64,6 +64,7 @@ __all__ = [
     "Max",
     "MemoryRead",
     "Min",
+    "Moved",
     "Modulo",
     "Multiply",
     "Not",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from compiler.language.operations.base import Operation
 from compiler.language.operations.exact import Array
 from compiler.language.operations.known import Known, Operand
 from compiler.language.operations.wording import needs
-from compiler.language.types import OneHot, Type
+from compiler.language.types import Bool, Int, OneHot, Type
 from compiler.lattice.domain import Domain
 
 _ONE = Fraction(1)
@@ -75,3 +76,71 @@ class Permute(Operation):
                 state = np.where((places[:, t] != 0).any(axis=-1, keepdims=True), places[:, t], state)
             out[:, t] = state
         return out
+
+
+@dataclass(frozen=True)
+class Moved(Operation):
+    """Core of `Permute`: where its state stands, a lane for each place but the start, up to a sign.
+
+    inputs: touched (n lanes: the two places that are swapped, or none), restart (a flag: the state is put back on its
+    start before the swap). A state that is moved by a swap of two places of one colour changes its sign; where the
+    pairs have no such swap, every lane is a flag.
+    """
+
+    core = True
+
+    n: int
+    pairs: tuple[tuple[int, ...], ...]
+    start: int
+
+    @property
+    def symbol(self) -> str:
+        return "permute"
+
+    @property
+    def others(self) -> list[int]:
+        """The places that have a lane."""
+        return [place for place in range(self.n) if place != self.start]
+
+    @cached_property
+    def colours(self) -> tuple[int, ...]:
+        """1 or −1 for each place, the start's 1: different for the places of a pair wherever that is possible."""
+        found: dict[int, int] = {}
+        for first in (self.start, *range(self.n)):
+            found.setdefault(first, 1)
+            pending = [first]
+            while pending:
+                place = pending.pop()
+                for pair in self.pairs:
+                    other = sum(pair) - place if place in pair else place
+                    if other not in found:
+                        found[other] = -found[place]
+                        pending.append(other)
+        return tuple(found[place] for place in range(self.n))
+
+    @property
+    def odd(self) -> list[tuple[int, ...]]:
+        """The pairs of one colour."""
+        return [(i, j) for i, j in self.pairs if self.colours[i] == self.colours[j]]
+
+    def result_type(self, touched: Type, restart: Type) -> Type:
+        return Bool(self.n - 1) if not self.odd else Int(-1, 1, self.n - 1)
+
+    def domain(self, stream: Operand, known: Known) -> Domain:
+        ones = np.ones(self.n - 1)
+        return known.lanes(ones, -ones if self.odd else 0 * ones, ones, _ONE)
+
+    def evaluate(self, touched: Array, restart: Array) -> Array:
+        batch, length, _ = touched.shape
+        begin = np.zeros((batch, self.n), dtype=touched.dtype)
+        begin[:, self.start] = 1
+        state, out = begin, np.empty((batch, length, self.n), dtype=touched.dtype)
+        odd = set(self.odd)
+        for t in range(length):
+            state = np.where(restart[:, t] != 0, begin, state)
+            for i, j in dict.fromkeys((min(pair), max(pair)) for pair in self.pairs):
+                here = (touched[:, t, i] != 0) & (touched[:, t, j] != 0)
+                sign = -1 if (i, j) in odd or (j, i) in odd else 1
+                state[:, [i, j]] = np.where(here[:, None], sign * state[:, [j, i]], state[:, [i, j]])
+            out[:, t] = state
+        return out[..., self.others]

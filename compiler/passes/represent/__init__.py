@@ -41,7 +41,8 @@ def represent(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     domains, choices = context.domains.draft(), context.choices
     masks = MaskFolding(context, domains) if choices.folds_masks else None
     ramps_apart = context.target.step == "linear"  # whether ramps can decide a step in the block that makes them
-    rewriter = Rewriter(RULES, domains, circuit.alphabet, masks, choices.apart, choices.decides, ramps_apart)
+    options = choices.apart, choices.decides, ramps_apart, context.target.heads
+    rewriter = Rewriter(RULES, domains, circuit.alphabet, masks, *options)
     reasons = []
     for stream in circuit.streams:
         try:

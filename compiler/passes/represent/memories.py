@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,7 @@ from compiler.language import operations as ops
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool
 from compiler.language.words import concatenate
-from compiler.lowering.conditions import need_flags, need_one_hot, need_whole
+from compiler.lowering.conditions import is_one_hot, need_flags, need_one_hot, need_whole
 from compiler.passes.represent.rectifiers import masked, step
 from compiler.passes.represent.rewriter import Rewriter, Rules, rule_of
 from compiler.passes.represent.stored import ramps_apart, storable
@@ -73,10 +74,40 @@ def _largest_so_far(rewriter: Rewriter, value: Stream, when: Stream) -> Stream:
 
 @rule_of(RULES, ops.Permute)
 def _permute(rewriter: Rewriter, operation: ops.Permute, swaps: Stream, *reset: Stream) -> Stream:
-    raise NotImplementedError(
-        "a state that is multiplied by factors of at least 0 cannot swap two places for ever (Sarrof, Veitsman, "
-        "Hahn 2024)"
-    )
+    """A reset swaps the state from its start, where it was put back, to its place; the start has what no other has."""
+    need_one_hot(rewriter.domains, swaps, *reset)
+    start, pairs = operation.start or 0, operation.pairs
+    touched, restart = _touches(operation.n, pairs) @ swaps, constant(0)
+    if reset:
+        (places,) = reset
+        restart = places.sum().retyped(Bool())
+        swaps, left = _absorb(rewriter, swaps, [rewriter.logic.negation(restart)])
+        swaps = rewriter.logic.conjunction(swaps, *left) if left else swaps
+        put = [(start, place) for place in range(operation.n) if place != start]
+        others = [place for _, place in put]
+        touched = _touches(operation.n, pairs) @ swaps + _touches(operation.n, put) @ places[others]
+        pairs = tuple(dict.fromkeys((*pairs, *put)))
+    core = ops.Moved(operation.n, pairs, start)
+    moved = Stream(core, (touched, restart))
+    if core.odd:
+        moved = moved.relu() + (-1 * moved).relu()
+    others = [place for place in range(operation.n) if place != start]
+    spread = np.zeros((operation.n, len(others)))
+    spread[others, range(len(others))], spread[start] = 1, -1
+    state = spread @ moved + np.eye(operation.n)[:, [start]] @ constant(1)
+    ones = np.ones(operation.n)
+    rewriter.domains.meet(state, rewriter.domains.lanes(ones, 0 * ones, ones, Fraction(1)))
+    if operation.start is None:
+        state = rewriter.logic.conjunction(state, Stream(ops.Latch(), (constant(1), restart)))
+    return state
+
+
+def _touches(n: int, pairs: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """(n × pairs): the two places of each pair."""
+    found = np.zeros((n, len(pairs)))
+    for lane, pair in enumerate(pairs):
+        found[list(pair), lane] = 1
+    return found
 
 
 @rule_of(RULES, ops.FadingMemory)
@@ -96,7 +127,8 @@ def _memory(
         need_one_hot(rewriter.domains, *((key,) if operation.policy == "once" else (key, query)))
     literals = [flag for w in when for flag in rewriter.logic.conjuncts(w)]
     key, literals = _absorb(rewriter, key, literals)
-    if operation.policy == "last":
+    once = operation.policy == "once" and rewriter.overwrites and is_one_hot(rewriter.domains, query)
+    if operation.policy == "last" or once:
         gate = rewriter.logic.conjunction(key, *literals)
         back, stored = storable(rewriter.domains, value)
         return back(Stream(ops.GateSum(), (Stream(ops.Latch(), (stored, gate)), query)))

@@ -45,10 +45,12 @@ class Rewriter:
         apart: bool = False,
         decides: bool = False,
         ramps_apart: bool = False,
+        overwrites: bool = False,
     ):
         self.apart = apart
         self.decides = decides
         self.ramps_apart = ramps_apart
+        self.overwrites = overwrites
         self.rules = rules
         self.domains = domains
         self.tokens = TokenTables(domains, alphabet)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compiler.ir.block import SelectiveBlock
+from compiler.language.operations import Operation
 from compiler.targets.refuse import column_steps, refuse, steps_from_lanes
 from compiler.targets.sizes import MambaSizes
 from compiler.targets.target import KERNEL_COLUMNS, Target
@@ -15,7 +16,7 @@ class Mamba(Target):
     max_d_state = KERNEL_COLUMNS
     counts = True
     sums = True
-    reals = True
+    reals = (Operation,)
 
     def verify(self, block):
         refuse(self.name, self._without_place(block))

@@ -23,6 +23,7 @@ class Mamba2(Target):
     column = "written"
     chunk = 256
     channels_last = True
+    reals = (ops.Shift, ops.Cumsum, ops.SumWhere, ops.Latch, ops.MemoryRead)
     lacks = {
         ops.SelectiveSum: "its scan adds up steps over chunks, and no error of a factor that changes is proved there",
     }

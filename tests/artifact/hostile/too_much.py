@@ -96,8 +96,8 @@ def _large_file(directory: Path, rng: random.Random, files: tuple[str, ...]) -> 
         return f"{WEIGHTS} of {n} × {n} numbers"
     if rng.random() < 0.5:
         path.write_text(rng.choice(("[[],", '{"":', "1,", " ")) * min(n, 10**7))
-    else:
-        os.truncate(path, n)
+    else:  # JSON of 2^25 bytes is too large for both readers, and to seal what is longer takes most of a case's time
+        os.truncate(path, n if path.name == WEIGHTS else min(n, 10**9))
     return f"{path.name} of {path.stat().st_size} bytes"
 
 

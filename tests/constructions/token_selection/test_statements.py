@@ -121,11 +121,12 @@ def test_the_command_keeps_rows_and_writes_the_page(tmp_path, monkeypatch):
     page, keep = tmp_path / "page.md", tmp_path / "rows.json"
     page.write_text(f"# Title\n\n{statements_page.HEAD}\n| --- |\n\n- old is refused: so.\n\nMore.\n")
     words = ["reproduce", "statements", "--only", "recall fnn+ssm", "--samples", "4", "--keep", str(keep)]
-    done = CliRunner().invoke(app, [*words, "--page", str(page), "--json"])
+    done = CliRunner().invoke(app, [*words, "--page", str(page), "--json", "--csv", str(tmp_path / "rows.csv")])
     assert done.exit_code == 0, done.output
     (row,) = json.loads(done.output)
     assert row["statement"] == "3.2" and row["plants"]["seen"] > 0
     assert statements_page.kept_rows(keep) == [statements.Row.of(row)]
+    assert (tmp_path / "rows.csv").read_text().splitlines()[1].startswith("3.2,fnn+ssm,4")
     text = page.read_text()
     assert "| 3.2 | fnn+ssm |" in text and "is refused" not in text and text.endswith("\n\nMore.\n")
     monkeypatch.setattr(statements_page, "measure", lambda *_: pytest.fail("the row is kept"))

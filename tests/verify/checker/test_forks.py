@@ -53,6 +53,7 @@ def test_the_command_is_asked_about_the_change(tmp_path):
     assert not commanded(directory, tensors | {"lm_head.weight": 2 * tensors["lm_head.weight"]})["accepted"]
 
 
+@pytest.mark.quick
 def test_what_changes_no_score_is_not_asked(tmp_path, monkeypatch):
     """And what changes one is: where the checker accepts everything, each is missed."""
     import tests.verify.checker.faults as faults

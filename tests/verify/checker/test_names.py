@@ -6,6 +6,7 @@ import json
 from functools import cache
 from itertools import combinations, islice
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -96,6 +97,8 @@ def test_letters_that_change_names_are_accepted_only_where_the_text_stays_right(
         dealt[[a, b]] = b, a
         right = _right(i, dealt)
         wrong += not right
+        if right and accepted:  # another one that may be proved shows nothing new; those that are wrong must not be
+            continue
         if prove_task(language, circuit | {"alphabet": [letters[k] for k in dealt]}, claim).reason is None:
             accepted += 1
             assert right, (letters[a], letters[b])
@@ -150,10 +153,18 @@ def test_a_claim_tells_nothing_that_nobody_reads():
     assert "letters" in prove_task(language, circuit | {"alphabet": ["a"]}, ASKED[0].asks()).reason
 
 
-def _saved(name: str, directory: Path) -> None:
-    """A small checkpoint of a construction."""
-    built = build(CONSTRUCTIONS[name](**SIZES[name][0]))
-    artifact.save(built, {}, directory, None, proof_of(built))
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """The folder of a small checkpoint of a construction, which is accepted."""
+
+    @cache
+    def folder(name: str) -> Path:
+        built, directory = build(CONSTRUCTIONS[name](**SIZES[name][0])), tmp_path_factory.mktemp("saved") / name
+        artifact.save(built, {}, directory, None, proof_of(built))
+        assert check(directory).accepted
+        return directory
+
+    return folder
 
 
 def _rename(directory: Path, named: dict[str, str]) -> None:
@@ -188,10 +199,9 @@ def _rename(directory: Path, named: dict[str, str]) -> None:
         ("phonebook", {";": ","}, "';'"),
     ],
 )
-def test_names_that_would_mislead_are_rejected(name, named, said, tmp_path):
+def test_names_that_would_mislead_are_rejected(name, named, said, saved, tmp_path):
     """As an attacker wrote them: the checkpoint's files agree with one another."""
-    _saved(name, tmp_path / "c")
-    assert check(tmp_path / "c").accepted
+    copytree(saved(name), tmp_path / "c")
     _rename(tmp_path / "c", named)
     assert said in check(tmp_path / "c").reason
 

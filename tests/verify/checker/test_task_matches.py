@@ -4,6 +4,8 @@ as well.
 
 from __future__ import annotations
 
+import json
+import re
 from functools import cache
 from itertools import product
 from types import SimpleNamespace
@@ -220,3 +222,20 @@ def test_a_claim_that_is_none_is_rejected(name, change):
     assert tried.prove() and not tried.prove(claim=tried.claim | change)
     with pytest.raises(Rejected):
         read_task(tried.claim | change, tried.circuit["alphabet"])
+
+
+def test_what_is_not_shown_names_letters_streams_and_lines():
+    """A readout in which two letters are swapped; a memory that is written under what is no flag."""
+    made = case(IDS.index("unique-induction vocab=3 length=6"))
+    swapped, doubled = (json.loads(json.dumps(made.circuit)) for _ in range(2))
+    rows = swapped["streams"][swapped["output"]]["attributes"]["matrices"][0]["rows"]
+    rows[0], rows[1] = rows[1], rows[0]
+    reason = made.answers(swapped).reason
+    assert re.search(
+        r"the score of 'v\d' \(token \d\) is only shown to lead the score of 'v\d' \(token \d\) by -", reason
+    )
+    assert re.search(r"it reads .*\(\w+\.py:\d+\); .* may make it provable", reason)
+    for stream in doubled["streams"]:
+        if stream["operation"] == "MemoryRead":
+            stream["attributes"]["policy"] = "most"
+    assert re.search(r"\(\w+\.py:\d+\): the proof of matches has no rule for a memory", made.answers(doubled).reason)

@@ -104,11 +104,14 @@ class Hulls:
         if (i, lag) not in self._known:
             stream = self.streams[i]
             rule = _RULES.get(stream["operation"])
-            if rule is None:
-                raise Rejected(f"{place(self.streams, i)}: {no_rule(stream['operation'])} among matches")
-            found = rule(self, stream, lag)
-            if found.lo.size > _MOST_ENTRIES:
-                raise Rejected(f"a stream has {found.lo.size} numbers over all cases, too many to go through")
+            try:
+                if rule is None:
+                    raise Rejected(f"{no_rule(stream['operation'])} among matches")
+                found = rule(self, stream, lag)
+                if found.lo.size > _MOST_ENTRIES:
+                    raise Rejected(f"it has {found.lo.size} numbers over all cases, too many to go through")
+            except Rejected as reason:
+                raise reason.at(place(self.streams, i))  # noqa: B904 (the same one)
             self._known[i, lag] = found
         return self._known[i, lag]
 

@@ -82,9 +82,12 @@ class Position:
         if i not in self._values:
             stream = self.machine.streams[i]
             rule = _VALUES.get(stream["operation"])
-            if rule is None:
-                raise Rejected(f"{place(self.machine.streams, i)}: {no_rule(stream['operation'])} among paths")
-            self._values[i] = rule(self, i, stream)
+            try:
+                if rule is None:
+                    raise Rejected(f"{no_rule(stream['operation'])} among paths")
+                self._values[i] = rule(self, i, stream)
+            except Rejected as reason:
+                raise reason.at(place(self.machine.streams, i))  # noqa: B904 (the same one)
         return self._values[i]
 
     def input(self, i: int, k: int) -> Open:

@@ -17,7 +17,9 @@ from fractions import Fraction
 import numpy as np
 
 from verify.checker.formats import Rejected
+from verify.checker.meaning.conditions import place
 from verify.checker.meaning.entries import read_matrix
+from verify.checker.meaning.told import letter
 from verify.checker.tasks.hulls import Counts, Hulls, Seen, Windows
 from verify.checker.tasks.readout import NOBODY, least
 from verify.checker.tasks.scores import dense
@@ -113,8 +115,23 @@ def lead(hulls: Hulls, data: dict, right: np.ndarray, letters: int) -> Fraction:
                 raise Rejected("a matrix of the readout has another width than what it reads")
             away = plus(head[answer][None], -head)
             total = plus(total, plus(times(np.maximum(away, 0.0), lanes.lo), times(np.minimum(away, 0.0), lanes.hi)))
-        found = min(found, least(np.delete(total, answer, axis=0)))
+        leads = np.delete(total, answer, axis=0)
+        margin = least(leads)
+        if margin <= 0:
+            raise Rejected(_short(data, answer, int(leads.min(axis=1).argmin()), margin))
+        found = min(found, margin)
     return found
+
+
+def _short(data: dict, answer: int, other: int, margin: Fraction) -> str:
+    """Which score is not shown to lead, over which, what was read for it, and what may make it provable."""
+    other += other >= answer  # of the letters, without the answer
+    reads = data["streams"][data["output"]]["inputs"]
+    return (
+        f"{letter(data, answer)} is only shown to lead {letter(data, other)} by {float(margin):g}; it reads "
+        f"{', '.join(place(data['streams'], k) for k in reads)}; a larger weight of the keys that are compared, or "
+        "fewer earlier items, may make it provable"
+    )
 
 
 class Paths:

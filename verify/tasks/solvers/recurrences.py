@@ -5,7 +5,8 @@ of one's own.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -88,15 +89,60 @@ class LocalSolver(Counted):
         self.problem, self.name = problem, problem.name
 
     def entries(self, last: int) -> list[str]:
-        problem = self.problem
-        found: list[int] = []
-        for index in range(last + 1):
-            values = [found[index - d] if d <= index else problem.missing for d in range(1, problem.reach + 1)]
-            value = run_own(f"{self.name}: plain of entry {index}", problem.plain, index, values)
-            if not isinstance(value, int | np.integer) or not 0 <= value <= problem.largest:
-                raise ValueError(
-                    f"{self.name}: plain gives {value!r} for entry {index}, and values are declared to be "
-                    f"whole numbers from 0 to {problem.largest}"
-                )
-            found.append(int(value))
-        return [str(value) for value in found]
+        return _entries(self.problem, last + 1, lambda index: ())
+
+
+class LocalSolverOnLetters(Solver):
+    """The same over the words of a problem: prompts `a c d ;`, an entry for each letter.
+
+    problem: also has letters, lengths, reads and blank, and plain takes the letters' ranks behind the values.
+    """
+
+    def __init__(self, problem: Any):
+        self.problem, self.name = problem, problem.name
+        self.letters, self.lengths = tuple(problem.letters), problem.lengths
+
+    def chain(self, prompt: Sequence[str]) -> list[str]:
+        word, problem = [self.letters.index(name) for name in prompt[:-1]], self.problem
+
+        def read(index: int) -> tuple[list[int]]:
+            places = [index + offset for offset in problem.reads]
+            return ([word[at] if 0 <= at < len(word) else problem.blank for at in places],)
+
+        return [*_entries(problem, len(word), read), "."]
+
+    def prompts(self) -> Iterator[tuple[str, ...]]:
+        for length in self.lengths:
+            for word in product(self.letters, repeat=length):
+                yield (*word, ";")
+
+    def count(self) -> int:
+        return sum(len(self.letters) ** length for length in self.lengths)
+
+    def draw(self, rng: np.random.Generator) -> tuple[str, ...]:
+        length = self.lengths[rng.integers(len(self.lengths))]
+        return (*(self.letters[i] for i in rng.integers(len(self.letters), size=length)), ";")
+
+    def corners(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        for length in (self.lengths[0], self.lengths[-1]):
+            yield f"{length} times the first letter", (*[self.letters[0]] * length, ";")
+            yield f"{length} times the last letter", (*[self.letters[-1]] * length, ";")
+            yield f"{length} letters in turn", (*(self.letters[i % len(self.letters)] for i in range(length)), ";")
+
+    def describe(self) -> str:
+        return f"{self.name}, words of {self.lengths[0]} to {self.lengths[-1]} letters"
+
+
+def _entries(problem: Any, count: int, read: Callable[[int], tuple]) -> list[str]:
+    """The entries by the problem's own transition on integers; read: what it is given behind index and values."""
+    found: list[int] = []
+    for index in range(count):
+        values = [found[index - d] if d <= index else problem.missing for d in range(1, problem.reach + 1)]
+        value = run_own(f"{problem.name}: plain of entry {index}", problem.plain, index, values, *read(index))
+        if not isinstance(value, int | np.integer) or not 0 <= value <= problem.largest:
+            raise ValueError(
+                f"{problem.name}: plain gives {value!r} for entry {index}, and values are declared to be "
+                f"whole numbers from 0 to {problem.largest}"
+            )
+        found.append(int(value))
+    return [str(value) for value in found]

@@ -1,0 +1,167 @@
+"""The tensors of a Gated DeltaNet read back, from what the module computes, and compared with the block.
+
+Both sides become what each head computes: β, decay, its pairs of key and query rows, and its channels (value row, gate,
+output), with no order and no padding. Heads with equal keys, β and decay are one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+from scipy import sparse
+from torch import Tensor
+
+from compiler.exactness.compare import MISTAKE, Miscompiled
+from compiler.exactness.levels import ERASE_LOG, ON
+from compiler.exactness.read_back import csr, keys, moved
+from compiler.ir.block import SelectiveBlock
+from compiler.targets.gated_deltanet.heads import LEVEL, DeltaSizes, one_lane
+
+Row = tuple[bytes, bytes]  # weights over d_model and taps
+Held = dict[tuple, Counter]  # (β, decay, step row, step bias, {(key row, query row)}) → {(value row, gate, out)}
+
+
+def check_heads(
+    tensors: Mapping[str, Tensor], size: DeltaSizes, block: SelectiveBlock, lane_in: np.ndarray, lane_out: np.ndarray
+) -> None:
+    """Raise Miscompiled unless the tensors hold the block, nothing less and nothing more."""
+    one = int(lane_in[one_lane(block)])
+    printed, meant = held_in(tensors, size, one), held_by(block, size, lane_in, lane_out)
+    for head in meant:
+        if printed.get(head) != meant[head]:
+            name = block.channels.names[0] if block.channels.names else "the block"
+            raise Miscompiled(f"{MISTAKE} the weights that were printed do not hold a head of {name} and its block.")
+    if printed.keys() != meant.keys():
+        raise Miscompiled(f"{MISTAKE} the weights that were printed hold a head that their block lacks.")
+
+
+def held_in(tensors: Mapping[str, Tensor], size: DeltaSizes, one: int) -> Held:
+    """What the tensors compute, K of the heads' norms divided out; one: the coordinate of d_model that holds 1."""
+    arrays = {name: tensor.numpy().astype(np.float64) for name, tensor in tensors.items()}
+    taps = arrays["conv1d.weight"][:, 0, ::-1]
+    keyed = size.heads * size.d_state
+    query, key, value = (
+        _rows(csr(arrays[f"{name}_proj.weight"]), taps[start:end], one)
+        for name, start, end in (("q", 0, keyed), ("k", keyed, 2 * keyed), ("v", 2 * keyed, len(taps)))
+    )
+    gates, outs = keys(csr(arrays["g_proj.weight"])), csr(arrays["out_proj.weight"].T)
+    steps, strengths = keys(csr(arrays["a_proj.weight"])), arrays["b_proj.weight"]
+    level = arrays["o_norm.weight"]
+    if not (level == level[0]).all():
+        raise Miscompiled(f"{MISTAKE} the norm of the heads that was printed is not the same for all columns.")
+    found: Held = {}
+    for head in range(size.heads):
+        rows = slice(head * size.d_state, (head + 1) * size.d_state)
+        columns = np.arange(head * size.headdim, (head + 1) * size.headdim)
+        pairs = Counter(pair for pair in zip(key[rows], query[rows], strict=True) if pair != (None, None))
+        if not pairs:
+            if outs[columns].nnz:
+                raise Miscompiled(f"{MISTAKE} a head without keys was printed that puts something out.")
+            continue
+        beta = _beta(strengths[head], one, size.largest_beta)
+        written = Counter(
+            (row, gates[c], keys(outs[[c]] * put)[0])
+            for c, row, put in _norm(value, columns, size.headdim, level[0], one)
+            if outs[[c]].nnz or gates[c]
+        )
+        name = (beta, arrays["A_log"][head], steps[head], arrays["dt_bias"][head], frozenset(pairs.items()))
+        found.setdefault(name, Counter()).update(written)
+    return found
+
+
+def _rows(rows: sparse.csr_array, taps: np.ndarray, one: int) -> list[Row | None]:
+    """(weights, taps) of each convolved row; None where it is 0."""
+    return [(key, (taps[i] + 0.0).tobytes()) if key and taps[i].any() else None for i, key in enumerate(keys(rows))]
+
+
+def _beta(strength: np.ndarray, one: int, largest: int) -> float:
+    """c·σ(b) of a head whose b is 0 or at least 64 everywhere; Miscompiled for another."""
+    others = np.delete(strength, one)
+    if others.any() or not (strength[one] == 0 or strength[one] >= 64):
+        raise Miscompiled(f"{MISTAKE} the β of a head that was printed depends on its input, or is no whole number.")
+    return largest * (0.5 if strength[one] == 0 else 1.0)
+
+
+def _norm(
+    value: list[Row | None], columns: np.ndarray, headdim: int, level: float, one: int
+) -> list[tuple[int, Row, float]]:
+    """(column, its row as the block has it, what is put out for it) of the columns of a head that hold data.
+
+    Where a head has constants a_i·K with Σ a_i² = headdim, its norm divides by K and its weight is K. Where all its
+    columns hold multiples a_i of one row with such a sum, ±V·a_i or 0, the norm gives ±a_i for it.
+    """
+    held = {int(c): row for c in columns if (row := value[c]) is not None}
+    constants = {c: weight for c, row in held.items() if (weight := _constant(row, one)) >= level}
+    if constants:
+        if sum((w / level) ** 2 for w in constants.values()) != headdim:
+            raise Miscompiled(f"{MISTAKE} the ballast of a head that was printed is not that of its norm.")
+        return [(c, row, 1.0) for c, row in held.items() if c not in constants]
+    heights = {c: float(np.abs(_weights(row)).max() * np.frombuffer(row[1]).sum()) for c, row in held.items()}
+    unit = (sum(h * h for h in heights.values()) / headdim) ** 0.5  # V
+    rows = {c: _divided(row, heights[c] / unit) for c, row in held.items()}
+    if len(set(rows.values())) != 1:
+        raise Miscompiled(f"{MISTAKE} a head that was printed has no ballast and more than one value.")
+    return [(c, row, level * heights[c] / unit / unit) for c, row in rows.items()]
+
+
+def _weights(row: Row) -> np.ndarray:
+    places = np.frombuffer(row[0][: len(row[0]) // 2], dtype=np.int64)
+    return np.frombuffer(row[0][8 * len(places) :])
+
+
+def _divided(row: Row, factor: float) -> Row:
+    """A row over a factor."""
+    return row[0][: len(row[0]) // 2] + (_weights(row) / factor).tobytes(), row[1]
+
+
+def _constant(row: Row, one: int) -> float:
+    """The weight of a row that reads the constant lane alone, at the present position; 0 for another."""
+    places, taps = np.frombuffer(row[0][: len(row[0]) // 2], dtype=np.int64), np.frombuffer(row[1])
+    return float(_weights(row)[0]) if places.tolist() == [one] and taps[0] == 1 and not taps[1:].any() else 0.0
+
+
+def held_by(block: SelectiveBlock, size: DeltaSizes, lane_in: np.ndarray, lane_out: np.ndarray) -> Held:
+    """What a block computes, in the same terms."""
+    channels, columns, features = block.channels, block.columns, block.features
+    of_channels, of_columns, betas = block.heads
+    rows = [
+        (key, (features.taps[i] + 0.0).tobytes()) if key and features.taps[i].any() else None
+        for i, key in enumerate(keys(moved(features.rows, lane_in, size.d_model)))
+    ]
+    gates = keys(moved(channels.gate, lane_in, size.d_model))
+    steps = keys(moved(channels.delta_lanes, lane_in, size.d_model))
+    outs = moved(channels.out, lane_out, size.d_model)
+    row = np.array([lane_in[one_lane(block)]], dtype=np.int64).tobytes() + np.array([LEVEL]).tobytes()
+    first = np.zeros(size.d_conv)
+    first[0] = 1
+    constant = (row, first.tobytes())
+    passing = (1.0, ERASE_LOG, b"", ON, frozenset({((constant, constant), 1)}))
+    found: Held = {}
+    for c in range(len(channels.names)):
+        scale = 1.0
+        if of_channels[c] >= 0:
+            own = np.flatnonzero(of_columns == of_channels[c]).tolist()
+            pairs = Counter((_single(columns.write, n, rows), _single(columns.read, n, rows)) for n in own)
+            pairs.pop((None, None), None)
+            name = (
+                float(betas[own[0]]),
+                channels.decay[c].a_log,
+                steps[c],
+                float(channels.delta_bias[c]),
+                frozenset(pairs.items()),
+            )
+        else:
+            name, scale = passing, float(channels.skip[c])
+        entry = (rows[channels.feature[c]], gates[c], keys(outs[[c]] * scale)[0])
+        if gates[c] and entry[2] and entry[0]:
+            found.setdefault(name, Counter())[entry] += 1
+    return found
+
+
+def _single(matrix: sparse.csr_array, column: int, rows: list[Row | None]) -> Row | None:
+    """The row of the one feature of a key or query column."""
+    span = slice(matrix.indptr[column], matrix.indptr[column + 1])
+    (feature,) = matrix.indices[span] if span.stop > span.start else (None,)
+    return None if feature is None else rows[feature]

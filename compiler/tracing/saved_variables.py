@@ -1,0 +1,21 @@
+"""What the author of a saved circuit called its streams: circuit.json does not say it, causal_graph.json does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from compiler.artifact.files import GRAPH
+from compiler.artifact.json_files import read_json
+from compiler.language.circuit import Circuit
+
+
+def with_variables(circuit: Circuit, directory: Path) -> Circuit:
+    """The circuit, read from a checkpoint, with what its author called its streams."""
+    path = directory / GRAPH
+    graph = read_json(path) if path.is_file() else {}
+    nodes = graph.get("nodes") if isinstance(graph, dict) else None
+    for node in nodes if isinstance(nodes, list) else ():
+        at, name = (node.get("id"), node.get("variable")) if isinstance(node, dict) else (None, None)
+        if isinstance(at, int) and 0 <= at < len(circuit.streams) and isinstance(name, str):
+            circuit.streams[at].variable = name
+    return circuit

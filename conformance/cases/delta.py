@@ -1,0 +1,183 @@
+"""Exact cases of the gated delta rule.
+
+A write with a key of one place, β = 1, puts a value in the place of another; with β = 2 it turns the place's sign as
+well, x → 2 v − x. A key of ½ at four places reflects: where the state holds (x, x) at two of them and (−x, −x) at the
+other two, they change places, so a state of such pairs stays one of small integers for ever. Keys and queries are
+lengths 1 already, or in the stage *norm* 64 times as long. d_k is a power of 4, whose root is a power of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from conformance.cases.draw import BF16, Draw, case
+from conformance.loader import Case
+
+KEEP, ERASE = 0.0, -256.0
+OVERWRITE, REFLECT = (1.0,), (2.0,)
+ANY = (0.0, 1.0, 1.0, 2.0)
+RARELY = (KEEP,) * 15 + (ERASE,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A case before its numbers are drawn.
+
+    heads: of q and k; values: channels of v; spread: heads of v for each of q and k.
+    beta, g: what these are drawn from.
+    swaps: keys of ½ at four places, over a state of pairs that the first steps write. places: how many places keys
+    of one place are drawn from. u: the largest v. normed: whether q and k are normed inside, and 64 times as long.
+    """
+
+    stage: str
+    name: str
+    asks: str
+    length: int
+    heads: int = 2
+    keys: int = 4
+    values: int = 3
+    spread: int = 1
+    batch: int = 1
+    beta: tuple[float, ...] = OVERWRITE
+    g: tuple[float, ...] = (KEEP,)
+    u: int = 2
+    places: int = 2
+    swaps: bool = False
+    normed: bool = False
+    initial: int = 0
+    cuts: tuple[int, ...] = ()
+    documents: tuple[int, ...] = ()
+    chunk: int = 64
+    last: bool = False
+    dtype: torch.dtype = torch.float32
+
+
+ROWS = (
+    Row(stage="recurrence", name="one step", asks="y = β v ⟨k, q⟩/√d_k, behind the write", length=1),
+    Row(stage="recurrence", name="one step of 16", asks="q over the root of d_k = 16", length=1, keys=16, places=1),
+    Row(stage="decay", name="kept", asks="exp(0) = 1: what is not written over stays bit for bit", length=9),
+    Row(stage="decay", name="erased", asks="exp(g) = 0 for g ≤ −104", length=9, g=(ERASE,)),
+    Row(stage="decay", name="erase or keep", asks="the decay acts before the write", length=13, g=(KEEP, ERASE)),
+    Row(stage="write", name="overwrite", asks="β = 1: the place holds v, and nothing of before", length=12, places=1),
+    Row(stage="write", name="nothing", asks="β = 0: nothing is written", length=12, beta=(0.0, 1.0)),
+    Row(stage="write", name="reflect", asks="β = 2: x becomes 2 v − x", length=9, beta=REFLECT),
+    Row(stage="write", name="any", asks="β of 0, 1 and 2, each of its own step and head", length=20, beta=ANY, heads=3),
+    Row(
+        *(), stage="write", name="swaps", asks="β = 2 and a key of ½ at four places: two pairs change places",
+        length=30, beta=REFLECT, keys=16, swaps=True,
+    ),
+    Row(
+        *(), stage="norm", name="norm", asks="q and k over the root of their sums of squares", length=12, normed=True,
+        beta=ANY,
+    ),
+    Row(stage="batch", name="batch", asks="each row has its own k, β, g and state", length=9, batch=3, beta=ANY),
+    Row(stage="groups", name="shared keys", asks="heads 2i, 2i + 1 of v share head i of q and k", length=9, spread=2),
+    Row(
+        *(), stage="occupancy", name="odd sizes", asks="the last head and channel of a tile", length=5, heads=5,
+        values=19, keys=16, beta=ANY, batch=2,
+    ),
+    Row(
+        *(), stage="occupancy", name="64 keys", asks="the last place of a key", length=60, heads=1, keys=64, places=64,
+        values=2,
+    ),
+    Row(stage="chunk", name="16 and one", asks="a second chunk of one step", length=17, chunk=16, beta=ANY, g=RARELY),
+    Row(stage="chunk", name="64 and one", asks="a second chunk of one step", length=65, beta=ANY, g=RARELY),
+    Row(
+        *(), stage="chunk", name="300", asks="many chunks, the last not full", length=300, beta=ANY, g=RARELY, heads=3,
+    ),
+    Row(
+        *(), stage="chunk", name="300 swaps", asks="reflections over many chunks: entries of the inverse up to 2",
+        length=300, beta=REFLECT, keys=16, swaps=True,
+    ),
+    Row(stage="last state", name="state after one", asks="the state after the last step", length=1, last=True),
+    Row(
+        *(), stage="last state", name="state after 70", asks="the state after the last step, not of padding behind it",
+        length=70, last=True, beta=ANY, g=RARELY,
+    ),
+    Row(
+        *(), stage="initial state", name="kept", asks="the initial state, of which nothing fades", length=5, initial=25,
+        last=True, batch=2,
+    ),
+    Row(
+        *(), stage="initial state", name="through chunks", asks="the initial state reaches later chunks", length=150,
+        initial=25, beta=ANY, last=True, places=1,
+    ),
+    Row(
+        *(), stage="continuation", name="odd cuts", asks="a state handed from piece to piece", length=75,
+        cuts=(1, 3, 40, 64, 65), beta=ANY, g=RARELY, last=True, batch=2,
+    ),
+    Row(
+        *(), stage="packed", name="three documents", asks="a document begins with an empty state", length=80,
+        documents=(7, 64, 9), beta=ANY, places=4,
+    ),
+    Row(stage="precision", name="wide v", asks="all bits of v", length=3, u=4095, places=1),
+    Row(
+        *(), stage="precision", name="wide state", asks="all bits of a state of 13", length=70, u=4095,
+        beta=(0.0, 0.0, 1.0),
+    ),
+    Row(stage="dtype", name="bfloat16", asks="operands in bfloat16", length=20, beta=ANY, g=(KEEP, ERASE), dtype=BF16),
+    Row(
+        *(), stage="dtype", name="float16", asks="operands in float16", length=20, beta=ANY, g=(KEEP, ERASE),
+        dtype=torch.half,
+    ),
+)  # fmt: skip
+
+
+def delta_cases() -> Iterator[Case]:
+    for row in ROWS:
+        yield _rendered(row)
+
+
+def _rendered(row: Row) -> Case:
+    draw = Draw(f"delta {row.name}")
+    time, heads = (row.batch, row.length), row.heads * row.spread
+    v = draw.integers((*time, heads, row.values), row.u)
+    beta = draw.of(row.beta, (*time, heads))
+    q, k = (_one_place(draw, row) for _ in range(2))
+    if row.swaps:
+        q, k, v = _pairs(draw, row)
+        beta[:, : row.keys] = 1
+    inputs = {"q": q, "k": k, "v": v, "g": draw.of(row.g, (*time, heads)), "beta": beta}
+    if row.normed:
+        inputs |= {"q": 64 * q, "k": 64 * k}
+    if row.initial:
+        inputs["initial_state"] = draw.integers((row.batch, heads, row.keys, row.values), row.initial)
+    if row.documents:
+        inputs["seq_idx"] = torch.tensor(
+            [[i for i, length in enumerate(row.documents) for _ in range(length)]], dtype=torch.int32
+        )
+    options: dict[str, Any] = {"chunk_size": row.chunk, "use_qk_l2norm_in_kernel": row.normed}
+    options |= {"cuts": list(row.cuts)} if row.cuts else {}
+    borders = {"cut": list(row.cuts), "document": list(accumulate(row.documents))[:-1]}
+    borders["chunk"] = list(range(row.chunk, row.length, row.chunk))
+    return case(
+        "delta_rule", row.stage, row.name, row.asks, inputs, options, last_state=row.last, dtype=row.dtype,
+        borders={what: places for what, places in borders.items() if places}, documents=row.documents,
+    )  # fmt: skip
+
+
+def _one_place(draw: Draw, row: Row) -> Tensor:
+    """One of the first `places` of a key, 1 or −1."""
+    place = draw.random.randint(row.places, size=(row.batch, row.length, row.heads))
+    sign = draw.of((1, -1), (row.batch, row.length, row.heads))
+    return torch.eye(row.keys)[torch.from_numpy(place)] * sign[..., None]
+
+
+def _pairs(draw: Draw, row: Row) -> tuple[Tensor, Tensor, Tensor]:
+    """q reads a pair. First k and v write (x, x) to even pairs and (−x, −x) to odd ones, then k swaps two of these."""
+    count, size = row.keys // 2, (row.batch, row.length, row.heads)
+    member = torch.eye(count).repeat_interleave(2, 1)  # (pair, place)
+    even, odd, read = (torch.from_numpy(draw.random.randint(count // 2, size=size)) for _ in range(3))
+    k = (member[2 * even] + member[2 * odd + 1]) / 2
+    k[:, : row.keys] = torch.eye(row.keys)[:, None]
+    signs = torch.tensor([1.0, -1.0]).repeat(count // 2)[:, None, None]
+    v = torch.zeros(row.batch, row.length, row.heads, row.values)
+    x = draw.integers((row.batch, count, row.heads, row.values), 9) * signs
+    v[:, : row.keys] = x.repeat_interleave(2, 1)
+    return member[2 * read], k, v

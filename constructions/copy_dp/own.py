@@ -1,0 +1,29 @@
+"""What a dynamic program from a file of one's own has in place of parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from constructions.construction import CircuitFamily
+from verify.tasks.chain import Solver
+
+
+@dataclass(frozen=True)
+class Own(CircuitFamily):
+    """What comes from a file: it has no parameters that a manifest could hold, for the circuit is in circuit.json."""
+
+    name: ClassVar[str] = "circuit"
+    registered: ClassVar[bool] = False
+
+    def title(self) -> str:
+        """The problem's own name."""
+        return self.given.name  # type: ignore[attr-defined]
+
+    def solver(self) -> Solver:
+        """Its own transition on integers."""
+        return self.given.solver()  # type: ignore[attr-defined]
+
+    def params(self) -> dict[str, Any]:
+        """None."""
+        return {}

@@ -1,0 +1,143 @@
+"""`construct zoo`: named circuits with their answers, built and proved, and their data with labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from constructions.command import display
+from constructions.command.display import console
+from constructions.command.options import Json, Seed
+from constructions.command.reporting import strict_json, table_of
+
+Names = Annotated[
+    list[str] | None, typer.Argument(metavar="NAME…", help="circuits, families, or globs such as 'mqar-*'")
+]
+All = Annotated[bool, typer.Option("--all", help="every circuit")]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="where to write, a directory for each circuit")]
+_LINE = "{:<24} {:>6} {:>5} {:<7} {:>17} {:>6}"
+
+zoo = typer.Typer(
+    no_args_is_help=True,
+    help="Named circuits to study: what each computes, its checkpoint and proof, its data with labels.",
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the `construct` application."""
+    app.add_typer(zoo, name="zoo")
+
+
+@zoo.command("list")
+def list_circuits(names: Names = None, as_json: Json = False) -> None:
+    """Every circuit: its family, what it answers, how many blocks it takes, and what is proved of it."""
+    from constructions.zoo.measured import told
+
+    rows = told(names or [])
+    if as_json:
+        typer.echo(strict_json(rows))
+        return
+    for family in dict.fromkeys(row["family"] for row in rows):
+        mine = [row for row in rows if row["family"] == family]
+        console.print(f"[bold]{family}[/bold]: {mine[0]['family_title']}")
+        for row in mine:
+            console.print(
+                f"  [bold]{row['name']}[/bold] {row['says']}; blocks: {row['blocks'] or '?'}; {row['proved']}"
+            )
+    console.print(f"{len(rows)} circuits; `construct zoo show NAME` shows one")
+
+
+@zoo.command()
+def show(name: Annotated[str, typer.Argument(help="a circuit")], as_json: Json = False) -> None:
+    """One circuit: its source, its answers in plain Python, its promise, its variables, and an example."""
+    from constructions.zoo.show import description, lines
+
+    told = description(name)
+    typer.echo(strict_json(told) if as_json else "\n".join(lines(told)))
+
+
+@zoo.command()
+def build(
+    names: Names = None, everything: All = False, out: Out = Path("out/zoo"), seed: Seed = 0, as_json: Json = False
+) -> None:
+    """Build, prove and ask circuits; one that stands in DIR already is not built again."""
+    from constructions.zoo.collection import chosen
+    from constructions.zoo.measured import total
+
+    entries = chosen(names or [], everything)
+    out.mkdir(parents=True, exist_ok=True)
+    with display.progress(quiet=as_json) as bars:
+        with bars.stage("start PyTorch"):
+            from constructions.zoo.build import build as build_one
+            from constructions.zoo.kept import Kept
+        kept, advance, rows, before = Kept(out), bars("circuits", len(entries)), [], 0
+        for entry in entries:
+            row = kept.find(entry, seed)
+            before += row is not None
+            if row is None:
+                row = build_one(entry, out / entry.name, seed)
+                kept.add(row)
+                if not as_json:
+                    _print_row(row, first=len(rows) == before)
+            rows.append(row)
+            advance(1)
+    found = total(rows, before)
+    if as_json:
+        typer.echo(strict_json({"circuits": [row.to_json() for row in rows]} | found))
+    else:
+        _print_end(len(rows), found)
+    for row in rows:
+        if not row.good:
+            typer.echo(f"{row.name} failed: {row.why or 'an answer or a score is not the right one'}", err=True)
+    if found["failed"]:
+        raise typer.Exit(1)
+
+
+@zoo.command()
+def data(
+    names: Names = None,
+    everything: All = False,
+    out: Out = Path("out/zoo-data"),
+    train: Annotated[int, typer.Option(min=1, max=10**6, help="sequences to learn from")] = 500,
+    test: Annotated[int, typer.Option(min=1, max=10**6, help="other sequences, to test on")] = 100,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Write data as Parquet: sequences, answers, and a label for every named variable at every position."""
+    from constructions.zoo.collection import chosen
+    from constructions.zoo.parquet import write_data
+
+    entries, written = chosen(names or [], everything), []
+    with display.progress(quiet=as_json) as bars:
+        advance = bars("circuits", len(entries))
+        for entry in entries:
+            place = out / entry.name
+            written.append({"name": entry.name, "out": str(place)} | write_data(entry, place, train, test, seed))
+            advance(1)
+    if as_json:
+        typer.echo(strict_json(written))
+        return
+    console.print(table_of(written, ("name", "train", "test", "out")))
+    console.print(f'datasets.load_dataset("{written[0]["out"]}") opens the first')
+
+
+def _print_row(row: Any, first: bool) -> None:
+    """A line of the table of a run, and its head before the first."""
+    if first:
+        console.print(_LINE.format("circuit", "blocks", "exact", "proved", "answers right of", "CPU s"))
+    right = f"{row.right:,} of {row.questions:,}"
+    exact, proved = "yes" if row.exact else "no", row.proof or "nothing"
+    console.print(_LINE.format(row.name, row.difficulty["blocks"], exact, proved, right, row.cpu_seconds))
+
+
+def _print_end(count: int, found: dict[str, Any]) -> None:
+    """The sums of a run."""
+    proved = found["proved"]
+    console.print(f"{count} circuits, {found['kept']} of them built before; every score exact in {found['exact']}")
+    console.print(
+        f"weights and answers proved of {proved['answers']}, weights alone of {proved['scores']}, "
+        f"neither of {proved['']}"
+    )
+    console.print(f"{found['right']:,} of {found['questions']:,} answers right; {found['cpu_seconds']:,} CPU s")

@@ -1,0 +1,108 @@
+"""docs/zoo.md, written from the rows of a whole run.
+
+    construct zoo build --all --out out/zoo
+    python -m constructions.zoo.page out/zoo/zoo.json docs/zoo.md
+
+keeps the rows beside the circuits (measured.json) and writes the page from them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from constructions.zoo.collection import FAMILIES, entries
+from constructions.zoo.entry import Family
+from constructions.zoo.measured import MEASURED, total
+from constructions.zoo.row import Row, read_rows, write_rows
+
+HEAD = """# The zoo
+
+{count} small circuits whose inner workings are known: each is a model in which every lane has a name and a
+meaning. Use them to test a method that looks for algorithms in state-space models.
+
+    construct zoo list
+    construct zoo show count-since-b-to-8
+    construct zoo build count-since-b-to-8 'tomita-*' --out out/zoo
+    construct zoo data count-since-b-to-8 --out out/zoo-data
+
+Arguments are names, families, or globs; `--all` takes every circuit, `--json` prints for machines. `build`
+compiles each circuit, writes its checkpoint, lets the [checker](proofs.md) prove it from the files, and asks
+the saved model {asked} random sequences. The checkpoint loads in plain transformers, and the same circuit gives
+the same bytes each time. A run that was stopped goes on where it was. The exit code is 1 if a score is not
+exact, an answer is wrong, or the weights are not proved.
+
+## Data with labels
+
+`data` writes `train.parquet` and `test.parquet` for each circuit:
+
+```python
+from datasets import load_dataset
+
+rows = load_dataset("out/zoo-data/count-since-b-to-8", split="train")
+```
+
+Each row is a sequence: `text`, `tokens`, `answers` (the right token behind each, null where nobody asks), and a
+column for **every named variable** of the circuit, with a label at every position. A *flag* is 0 or 1, a
+*choice* the number of the alternative (−1: none yet); variables of several lanes have a list at each position.
+The labels come from the interpreter in exact arithmetic. The Parquet schema says of each variable its kind,
+width and source line. Train and test share no sequence. The same arguments give the same bytes by one version
+of pyarrow, which writes its version into each file. `pip install '.[zoo]'` brings pyarrow and datasets.
+
+## What is proved
+
+*weights and answers*: for every input of the promise, every score is the circuit's, bit for bit, and every
+answer is right. *weights*: every score is the circuit's; the answers are tested against plain Python, which
+shares no code with the circuit, on all short sequences and on random ones. Nothing in the zoo has unproved
+weights.
+
+## The circuits
+
+Written by `python -m constructions.zoo.page` from a run of `construct zoo build --all`: {cpu:,.0f} CPU seconds,
+{exact} of {count} exact; weights and answers proved of {answers}, weights of {scores}; {right:,} of
+{questions:,} answers right. *Size*: blocks / lanes / memories / lags, where *lanes* are numbers of the residual
+stream, *memories* keyed memories, and *lags* the positions that the longest shift looks back.
+"""
+PROVED = {"answers": "weights and answers", "scores": "weights", "": "nothing"}
+_ASKED = 200
+
+
+def page(rows: Mapping[str, Row]) -> str:
+    """The page; KeyError where a circuit was not run."""
+    ordered = [rows[name] for name in entries()]
+    found = total(ordered)
+    head = HEAD.format(
+        count=len(ordered),
+        asked=_ASKED,
+        cpu=found["cpu_seconds"],
+        exact=found["exact"],
+        answers=found["proved"]["answers"],
+        scores=found["proved"]["scores"],
+        right=found["right"],
+        questions=found["questions"],
+    )
+    return head + "".join(_table(family, rows) for family in FAMILIES)
+
+
+def _table(family: Family, rows: Mapping[str, Row]) -> str:
+    lines = [f"\n### {family.name}: {family.title}\n", "| circuit | answers behind each token | size | proved |"]
+    lines.append("| --- | --- | --- | --- |")
+    for entry in family.entries:
+        row = rows[entry.name]
+        size = " / ".join(str(row.difficulty[name]) for name in ("blocks", "lanes", "memories", "lags"))
+        says = entry.says.replace("|", "\\|")
+        lines.append(f"| `{entry.name}` | {says} | {size} | {PROVED[row.proof]} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(run: Path, out: Path) -> None:
+    """Keep the rows of a run, and write the page from them."""
+    rows = read_rows(run)
+    text = page(rows)
+    write_rows(MEASURED, [rows[name] for name in entries()])
+    out.write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))

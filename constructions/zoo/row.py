@@ -1,0 +1,58 @@
+"""What came out of one circuit, and the file of such rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from compiler.artifact.json_files import shown, text_of
+from constructions.command.reporting import write_whole
+
+
+@dataclass(frozen=True)
+class Row:
+    """What came out of one circuit.
+
+    circuit: a hash of the circuit as data; weights: of the saved weights. proof: "answers" where every score and every
+    answer is proved, "scores" where the weights are proved to compute the circuit and its answers are tested, "" where
+    the weights are not proved; why: what the checker says of what is not. exact: whether every score of the asked
+    sequences was the interpreter's, bit for bit. questions, right: answers that were asked for, and that were right.
+    """
+
+    name: str
+    circuit: str
+    weights: str
+    promise: str
+    proof: str
+    why: str
+    exact: bool
+    questions: int
+    right: int
+    seed: int
+    difficulty: dict[str, int] = field(default_factory=dict)
+    cpu_seconds: float = 0.0
+
+    @property
+    def good(self) -> bool:
+        return self.exact and bool(self.proof) and 0 < self.questions == self.right
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def read_rows(path: Path) -> dict[str, Row]:
+    """The rows of a file by name; ValueError, in one sentence, for a file that is none."""
+    known = [field.name for field in fields(Row)]
+    try:
+        records = json.loads(text_of(path))["circuits"]
+        return {record["name"]: Row(**{key: record[key] for key in known}) for record in records}
+    except (ValueError, TypeError, KeyError, RecursionError) as reason:
+        raise ValueError(f"{path} holds no rows of the zoo ({shown(str(reason))}); remove it") from None
+
+
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    """The file, whole or not at all."""
+    write_whole(path, json.dumps({"circuits": [row.to_json() for row in rows]}, indent=1) + "\n")

@@ -1,0 +1,81 @@
+"""Automata with groups on Gated DeltaNet: blocks, and a checkpoint in plain transformers, beside their tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from compiler.automata.table import Table
+from compiler.compiled import run_blocks
+from constructions.automata.automaton import Automaton, table_json
+from constructions.automata.languages import NAMED
+from constructions.command.cli import app
+from tests.automata.test_turning import cyclic, group_table, symmetric
+
+TABLES = {name: NAMED[name].make() for name in ("parity", "abab-star", "tomita-3", "cycle-5", "s3", "ends-with-abb")}
+TABLES |= {"C_3": group_table(cyclic(3)), "S_3": group_table(symmetric(3)), "C_9": group_table(cyclic(9))}
+
+
+def answers(table: Table, word: list[int]) -> list[str]:
+    state, found = table.start, []
+    for letter in word:
+        state = table.following[state][letter]
+        found.append(table.outputs[state])
+    return found
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_blocks_answer_what_the_table_answers(name: str) -> None:
+    table = TABLES[name]
+    construction = Automaton(table=table_json(table), arch="gated-deltanet")
+    compiled, alphabet = construction.compiled(), construction.alphabet()
+    assert len(compiled.blocks) <= construction.bound()["layers"]
+    letters = [alphabet.index(letter) for letter in table.letters]
+    words = np.random.default_rng(0).integers(len(letters), size=(4, 60))
+    said = (run_blocks(compiled, np.array(letters)[words])[-1] @ compiled.head.toarray().T).argmax(axis=-1)
+    for word, row in zip(words.tolist(), said.tolist(), strict=True):
+        assert [alphabet.tokens[i] for i in row] == answers(table, word)
+
+
+def run(*arguments: str) -> dict:
+    done = CliRunner().invoke(app, [*arguments, "--json"], catch_exceptions=False)
+    assert done.exit_code == 0
+    return json.loads(done.stdout)
+
+
+def test_parity_for_ever_in_plain_transformers(tmp_path: Path) -> None:
+    out = str(tmp_path / "parity")
+    report = run(
+        *("automaton", "--regex", "(b*ab*a)*b*", "--arch", "gated-deltanet", "--length", "forever"),
+        *("--out", out, "--samples", "20"),
+    )
+    assert report["promise"] == "every length"
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    names = AutoTokenizer.from_pretrained(out)
+    yes, no, a = (names.convert_tokens_to_ids(token) for token in ("yes", "no", "a"))
+    word = torch.from_numpy(np.random.default_rng(1).choice([a, names.convert_tokens_to_ids("b")], size=(1, 3000)))
+    right = torch.where((word == a).cumsum(-1) % 2 == 0, yes, no)
+    for dtype in ("float32", "bfloat16"):
+        model = AutoModelForCausalLM.from_pretrained(out, dtype=dtype)
+        with torch.no_grad():
+            assert torch.equal(model(word).logits.argmax(-1), right), dtype
+
+
+def test_it_is_explained_with_its_theorem() -> None:
+    said = run("automaton", "--name", "a5", "--explain")
+    assert said["swaps"] == 4
+    assert any(s.startswith("Gated DeltaNet: 0 resets and 4 states") and "Grazzi" in s for s in said["says"])
+
+
+def test_what_is_too_large_is_refused_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    from compiler.automata import turning
+
+    monkeypatch.setattr(turning, "MOST_PLACES", 2)
+    with pytest.raises(ValueError, match="moves 3 places, and 2 are the most"):
+        CliRunner().invoke(app, ["automaton", "--name", "s3", "--arch", "gated-deltanet"], catch_exceptions=False)

@@ -1,0 +1,97 @@
+"""The gated delta rule: right kernels pass, each bug is found at its stage, and the page says what was found."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from torch import tensor
+
+from conformance import exact
+from conformance.cases import cases
+from conformance.cases.companion import companion_cases
+from conformance.faults.delta import BUGS, END, MARK, caught, faulty, seen_by_random_operands
+from conformance.judge import judge
+from conformance.kernel import Kernel, kernel
+
+CASES = [*cases("delta_rule"), *companion_cases("delta_rule")]
+PAGE = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text("utf-8")
+
+
+def kernels() -> list[Kernel]:
+    from conformance.runtimes.huggingface import load
+
+    return [each for each in load().kernels if each.op == "delta_rule"]
+
+
+def test_two_steps_by_hand() -> None:
+    # S1 = (3, 0); β = 2 at the same place: 2·5 − 3 = 7; y over the root of d_k = 4.
+    one = tensor([[[[1.0, 0, 0, 0]], [[1.0, 0, 0, 0]]]])
+    v, beta = tensor([[[[3.0]], [[5.0]]]]), tensor([[[1.0], [2.0]]])
+    found = exact.delta_rule(exact.Exact, one, one, v, torch.zeros(1, 2, 1), beta)
+    assert [2 * y for y in found["y"].reshape(-1).tolist()] == [3, 7]
+    assert found["last_state"].reshape(-1).tolist() == [7, 0, 0, 0]
+
+
+def test_the_decay_comes_before_the_write() -> None:
+    one, v = tensor([[[[1.0]], [[1.0]]]]), tensor([[[[3.0]], [[5.0]]]])
+    g = tensor([[[0.0], [-256.0]]])
+    found = exact.delta_rule(exact.Exact, one, one, v, g, tensor([[[1.0], [2.0]]]))
+    assert found["y"].reshape(-1).tolist() == [3, 10]
+
+
+def test_no_order_of_adding_rounds() -> None:
+    """A chunk of 64 adds at most 64 terms β T v, with |β| and the entries of T, the inverse, at most 2."""
+    for case in cases("delta_rule"):
+        k = case.inputs["k"].double()
+        k = k / 64 if case.options["use_qk_l2norm_in_kernel"] else k
+        quantum = float(k[k != 0].abs().min()) ** 2
+        largest = max(float(m.abs().max()) for m in (case.inputs["v"], *case.expected.values()))
+        largest = max(largest, float(case.inputs.get("initial_state", torch.zeros(1)).abs().max()))
+        assert 64 * 2 * 2 * largest * int((k != 0).sum(-1).max()) / quantum < 2**24, case.name
+
+
+@pytest.mark.parametrize("tested", [faulty(), *kernels()], ids=lambda each: each.name)
+def test_right_kernels_pass(tested: Kernel) -> None:
+    found = judge(tested, CASES)
+    assert {each.status for each in found if each.stage != "packed"} == {"passed"}
+    assert all(each.says == "it takes no seq_idx" for each in found if each.status == "skipped")
+
+
+def test_there_are_two_kernels_of_transformers() -> None:
+    assert [each.name for each in kernels()] == ["torch_chunk_gated_delta_rule", "torch_recurrent_gated_delta_rule"]
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_each_bug_is_caught_at_its_stage(bug: str) -> None:
+    assert caught(bug) == BUGS[bug]
+
+
+def test_a_bug_that_is_no_bug_is_not_caught() -> None:
+    assert caught("no such bug") == ""
+
+
+def rows() -> list[tuple[str, ...]]:
+    table = PAGE.partition(MARK)[2].partition(END)[0]
+    return re.findall(r"^\| (.*?) \| (.*?) \| (yes|–) / (yes|–) \|$", table, re.MULTILINE)
+
+
+def test_the_page_has_every_bug_at_its_stage() -> None:
+    assert [row[:2] for row in rows()] == list(BUGS.items()), (
+        "run `python -m conformance.faults.delta docs/conformance.md`"
+    )
+
+
+@pytest.mark.parametrize("bug", ["β clamped at 1.99", "a thousandth lost every 64", "β at most 1"])
+def test_its_marks_are_found_again(bug: str) -> None:
+    marks = next(row[2:] for row in rows() if row[0] == bug)
+    assert seen_by_random_operands(bug) == tuple(mark == "yes" for mark in marks)
+
+
+def test_an_operation_is_read_from_its_arguments() -> None:
+    def mine(q, k, v, g, beta):
+        return v
+
+    assert kernel(mine).op == "delta_rule"

@@ -1,0 +1,151 @@
+"""A sample of the zoo through the whole path: built, proved, asked, reloaded by transformers, and its data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from compiler.artifact.files import WEIGHTS
+from compiler.artifact.generate import transformers_model
+from constructions.zoo import build as building
+from constructions.zoo.build import build
+from constructions.zoo.collection import chosen, entries
+from constructions.zoo.entry import Own
+from constructions.zoo.kept import Kept
+from constructions.zoo.parquet import write_data
+from tests.constructions.test_construct import run
+
+SAMPLE = (
+    *("count-since-b-to-8", "distinct-letters", "ends-ab", "thermostat-0-3", "ab-or-ba-last", "only-b-6", "depth-3-64"),
+    *("add-base-2", "lock", "calculator-2-8", "bigram-3", "tomita-2", "mqar-4", "fibonacci-7", "keep-1st"),
+)
+WEIGHTS_ALONE = ("ab-or-ba-last", "only-b-6", "bigram-3")
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("zoo")
+    for name in SAMPLE:
+        row = build(entries()[name], place / name)
+        assert row.good and row.proof == "answers" and row.questions == row.right > 100, row
+    return place
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_transformers_answers_as_the_oracle(checkpoints: Path, name: str) -> None:
+    model, entry = transformers_model(checkpoints / name, "float32"), entries()[name]
+    names = entry.circuit().token_alphabet.tokens
+    asked = 0
+    for word, answers in entry.sequences(4, 7):
+        with torch.no_grad():
+            scores = model(torch.tensor([[names.index(token) for token in word]])).logits[0]
+        for row, answer in zip(scores, answers, strict=True):
+            if answer is not None:
+                asked += 1
+                assert int(row.argmax()) == names.index(answer)
+    assert asked
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_data_open_with_datasets_and_hold_every_variable(tmp_path: Path, name: str) -> None:
+    datasets = pytest.importorskip("datasets")
+    from constructions.zoo.labels import variables
+
+    entry = entries()[name]
+    wrote = write_data(entry, tmp_path / "data", 20, 10, 0)
+    assert wrote == ({"train": 9, "test": 4} if name == "fibonacci-7" else {"train": 20, "test": 10})  # it has 13
+    found = datasets.load_dataset(str(tmp_path / "data"), cache_dir=str(tmp_path / "cache"))
+    assert {name: len(rows) for name, rows in found.items()} == wrote
+    assert not set(found["train"]["text"]) & set(found["test"]["text"])
+    for row in found["train"]:
+        for variable in variables(entry.circuit()):
+            assert len(row[variable.name]) == len(row["tokens"]) == len(row["answers"])
+
+
+def test_labels_are_what_the_text_says(tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    write_data(entries()["count-since-b-to-8"], tmp_path, 30, 5, 3)
+    for row in parquet.read_table(tmp_path / "train.parquet").to_pylist():
+        text = "".join(row["tokens"])
+        assert row["is_a"] == [int(letter == "a") for letter in text]
+        assert row["since"] == [text[: t + 1].rpartition("b")[2].count("a") for t in range(len(text))]
+        assert row["answers"] == [str(n) for n in row["since"]]
+
+
+def test_the_same_arguments_give_the_same_bytes(tmp_path: Path, checkpoints: Path) -> None:
+    entry = entries()["distinct-letters"]
+    for name in ("one", "two"):
+        write_data(entry, tmp_path / name, 12, 4, 5)
+    for name in ("train.parquet", "test.parquet"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    entry.write(tmp_path / "again")
+    for path in (tmp_path / "again").iterdir():
+        assert path.read_bytes() == (checkpoints / entry.name / path.name).read_bytes(), path.name
+
+
+def test_a_changed_weight_is_found(tmp_path: Path) -> None:
+    entry = entries()["count-since-b-to-8"]
+    made = entry.write(tmp_path / "broken")
+    tensors = load_file(tmp_path / "broken" / WEIGHTS)
+    head = tensors["lm_head.weight"]
+    row, lane = np.argwhere(head.numpy() != 0)[0].tolist()
+    head[row, lane] *= -1
+    save_file(tensors, tmp_path / "broken" / WEIGHTS, metadata={"format": "pt"})
+    assert not building.prove(tmp_path / "broken").accepted
+    stack_of, building.load = building.load, lambda directory: stack_of(directory, sealed=False)
+    try:
+        found = building.ask(made, tmp_path / "broken", entry.sequences(20, 0))
+    finally:
+        building.load = stack_of
+    assert not found.bit_exact and found.correct < found.queries
+
+
+def test_a_wrong_oracle_is_not_good(tmp_path: Path) -> None:
+    entry = entries()["distinct-letters"]
+    assert isinstance(entry, Own)
+    wrong = replace(entry, oracle=lambda tokens: "2")
+    with pytest.raises(Exception, match="answers"):
+        build(wrong, tmp_path / "wrong")
+
+
+def test_what_is_built_is_not_built_again_unless_it_changed(tmp_path: Path) -> None:
+    entry = entries()["count-a-to-8"]
+    row = build(entry, tmp_path / entry.name)
+    Kept(tmp_path).add(row)
+    assert Kept(tmp_path).find(entry, 0) == row
+    assert Kept(tmp_path).find(entry, 1) is None
+    assert Kept(tmp_path).find(replace(entry, make=entries()["count-a-to-24"].make), 0) is None
+    (tmp_path / entry.name / WEIGHTS).write_bytes(b"damaged")
+    assert Kept(tmp_path).find(entry, 0) is None
+
+
+def test_names_globs_and_families() -> None:
+    assert [entry.name for entry in chosen(["count-a-to-*"])] == ["count-a-to-8", "count-a-to-24"]
+    assert len(chosen(["counting"])) > 10
+    assert chosen([], True) == list(entries().values())
+    for names, everything in (([], False), (["mqar-4"], True)):
+        with pytest.raises(ValueError, match="--all"):
+            chosen(names, everything)
+    with pytest.raises(ValueError, match="did you mean 'mqar-4'"):
+        chosen(["mqar4"])
+
+
+def test_the_command_lists_builds_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def said(*arguments: str) -> str:
+        assert run("zoo", *arguments) == 0
+        return capsys.readouterr().out
+
+    assert [row["name"] for row in json.loads(said("list", "--json"))] == list(entries())
+    assert "→" in said("show", "mqar-4")
+    for kept in (0, 1):
+        told = json.loads(said("build", "count-a-to-8", "--out", str(tmp_path), "--json"))
+        assert told["kept"] == kept and told["failed"] == [] and told["right"] == told["questions"] > 0
+    assert run("zoo", "build", "no-such-circuit") == 2
+    assert "the zoo has no circuit" in capsys.readouterr().err
