@@ -15,7 +15,7 @@ BUILD, INSPECT, ELSEWHERE, GROUND_TRUTH, PAPERS, KERNELS = (
 PANELS = {
     INSPECT: ("list", "verify", "prove", "inspect", "show", "plot", "graph", "trace", "generate", "sensitivity", "zoo"),
     ELSEWHERE: ("export", "adopt", "graft", "compose", "install-mamba"),
-    GROUND_TRUTH: ("disguise", "undisguise", "twin", "score"),
+    GROUND_TRUTH: ("disguise", "undisguise", "twin", "score", "score-table"),
     PAPERS: ("truths", "reproduce", "approximation-rate", "degree-gap", "generalization", "copy-decay", "costs")
     + ("gadgets", "estimation", "soft-selection"),
     KERNELS: ("conformance",),

@@ -11,14 +11,13 @@ import torch
 
 from compiler.artifact.generate import transformers_model
 from compiler.artifact.manifest import MANIFEST, is_disguised
-from compiler.artifact.weights_file import read_tensors
 from compiler.disguise.basis import channels_used, lane_basis
 from compiler.disguise.key import Key
 from compiler.targets.family import mixer_prefix
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.saved import rebuild, rebuilt
 from constructions.scoring.problem import LENGTH, Featurizer, Given, Problem, Scale, scales
-from constructions.scoring.sites import Site, channels_of, stream_after
+from constructions.scoring.sites import Site, channels_of, read_all, stream_after
 from constructions.scoring.truth import Truth
 from constructions.scoring.twin import WIDTH
 
@@ -61,13 +60,17 @@ def _of_weights(directory: Path, built: Built, kind: str, key: Key | None, seed:
         used.append(plain.astype(int) if key is None else channels_used(key.steps, layer, plain).astype(int))
     sites = {name: stream_after(truth.after(name), width) for name in truth.variables}
     nodes = tuple(channels_of(layer, inner) for layer in layers)
+    seen = read_all(model, nodes, torch.from_numpy(truth.draw(TRAIN, LENGTH, 4 * seed)))
+    for one, values in zip(used, seen, strict=True):
+        constant = (values.flatten(0, 1) == values[0, 0]).all(dim=0).numpy()
+        one[constant & (one == 1)] = -1  # what never varies cannot be told from a bias
     return _problem(directory.name, kind, truth, model, nodes, used, sites, places, seed)
 
 
 def _of_twin(directory: Path, seed: int) -> Problem:
     """Components are the lanes behind block 1: those of variables are used, the free ones are not."""
-    from compiler.artifact.schema import parse
     from compiler.artifact.manifest import Manifest
+    from compiler.artifact.schema import parse
     from constructions.scoring.twins_saved import read_twin
 
     twin, manifest = read_twin(directory)
@@ -78,7 +81,8 @@ def _of_twin(directory: Path, seed: int) -> Problem:
     used[[i for lanes in twin.lanes.values() for i in lanes]] = 1
     site = stream_after(1, WIDTH)
     places = {name: (one[lanes], one[:, lanes]) for name, lanes in twin.lanes.items()}
-    return _problem(directory.name, "twin", truth, twin.model, (site,), [used], dict.fromkeys(twin.lanes, site), places, seed)
+    sites = dict.fromkeys(twin.lanes, site)
+    return _problem(directory.name, "twin", truth, twin.model, (site,), [used], sites, places, seed)
 
 
 def _problem(

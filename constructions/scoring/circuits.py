@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler import Alphabet, Circuit, InputLanguage, Stream, Tokens, count, emit, latch, present, readout_integer, readout_one_hot
+from compiler import (
+    Alphabet,
+    Circuit,
+    InputLanguage,
+    Stream,
+    Tokens,
+    count,
+    emit,
+    latch,
+    present,
+    readout_integer,
+    readout_one_hot,
+)
 
 LENGTH = 12  # tokens of a sequence
 Made = tuple[Stream, Alphabet, tuple[str, ...]]

@@ -20,9 +20,12 @@ from verify.tasks.task import IGNORED
 class Score:
     """None where a method does not speak of it, or where it is undefined.
 
-    area: chance that a used component is ranked above one that is not (ties count half). faithfulness: answers that stay
-    right when all but as many best-ranked components as are used have their mean. interchange: answers that are the circuit's
-    when the variable is exchanged, on pairs and at positions where the exchange changes the answer. matched: mean |correlation|
+    area: chance that a used component is ranked above one that is not (ties count half). faithfulness: answers that
+    stay
+    right when all but as many best-ranked components as are used have their mean. interchange: answers that are the
+    circuit's
+    when the variable is exchanged, on pairs and at positions where the exchange changes the answer. matched: mean
+    |correlation|
     of each number of a variable with the feature that is matched to it. answers: how many answers interchange counts.
     """
 
@@ -127,7 +130,8 @@ def exchanged_answers(problem: Problem, name: str, featurizer: Featurizer, pairs
 
 
 def _matched(problem: Problem, name: str, featurizer: Featurizer) -> float:
-    """Each number of the variable that varies is matched to one feature, so that the sum of |correlations| is greatest."""
+    """Each number of the variable that varies is matched to one feature, so that the sum of |correlations| is
+    greatest."""
     given, pairs = problem.given, problem.held[name]
     site: Site = given.site[name]
     values = given.scale[name].of_values(site.read(given.model, torch.from_numpy(pairs.base)))

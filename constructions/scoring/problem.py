@@ -37,10 +37,12 @@ class Scale:
 class Given:
     """All that a method sees: a plain model of transformers and data, nothing of where anything stands.
 
-    ids, answers: (n, time), -100 where nothing is asked. nodes: sites whose coordinates are ranked. site: for each variable
-    where its subspace is sought, and scale: how that site's coordinates are measured. labels: for each variable (n, time,
-    width) values on `ids`. pairs: for each variable interchanges with the answers that they should give. seed: for all that
-    the method draws.
+    ids, answers: (n, time), -100 where nothing is asked. nodes: sites whose coordinates are ranked. site: for each
+    variable
+    where its subspace is sought, and scale: how that site's coordinates are measured. labels: for each variable (n,
+    time,
+    width) values on `ids`. pairs: for each variable interchanges with the answers that they should give. seed: for
+    all that the method draws.
     """
 
     model: Any
@@ -60,7 +62,8 @@ class Given:
 
 @dataclass(frozen=True, eq=False)
 class Featurizer:
-    """A subspace in scaled coordinates. read: (k, width); write: (width, k): h + write · (read · h_source − read · h)."""
+    """A subspace in scaled coordinates. read: (k, width); write: (width, k): h + write · (read · h_source − read ·
+    h)."""
 
     read: torch.Tensor
     write: torch.Tensor
@@ -77,7 +80,8 @@ class Featurizer:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a method returns. components: for each site of `nodes` a score of each coordinate; variables: a featurizer each."""
+    """What a method returns. components: for each site of `nodes` a score of each coordinate; variables: a
+    featurizer each."""
 
     components: list[np.ndarray] | None = None
     variables: Mapping[str, Featurizer] | None = None
@@ -87,8 +91,10 @@ class Found:
 class Problem:
     """What a method is given, and what it is held to.
 
-    used: for each site of `given.nodes` whether a coordinate is part of the algorithm (1), is not (0), or does not count (-1).
-    held: pairs that no method saw, by variable, all of the same inputs, with their labels and answers; oracle: the true featurizers.
+    used: for each site of `given.nodes` whether a coordinate is part of the algorithm (1), is not (0), or does not
+    count (-1).
+    held: pairs that no method saw, by variable, all of the same inputs, with their labels and answers; oracle: the
+    true featurizers.
     """
 
     name: str

@@ -14,7 +14,8 @@ Change = Callable[[torch.Tensor], torch.Tensor]
 
 @dataclass(frozen=True)
 class Site:
-    """A place in a model. path: of the module; incoming: whether its input is meant, or its output; width: coordinates."""
+    """A place in a model. path: of the module; incoming: whether its input is meant, or its output; width:
+    coordinates."""
 
     path: str
     incoming: bool

@@ -14,7 +14,8 @@ from verify.tasks.task import IGNORED
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Two inputs each, and what the circuit answers on the first if a variable has its value from the second throughout.
+    """Two inputs each, and what the circuit answers on the first if a variable has its value from the second
+    throughout.
 
     base, source: (n, time) ids; answers: (n, time), IGNORED where no letter alone scores highest.
     """
@@ -36,8 +37,8 @@ class Truth:
         self.variables = {v.name: v for v in found}
         if not found:
             raise ValueError(
-                f"the circuit {compiled.source.name!r} has no variable that a block writes to lanes, so there is nothing "
-                "to find in it."
+                f"the circuit {compiled.source.name!r} has no variable that a block writes to lanes, so there is "
+                "nothing to find in it."
             )
 
     def lanes(self, name: str) -> np.ndarray:

@@ -1,7 +1,8 @@
 """Realistic twins: models of ordinary initialisation, trained so that a circuit's variables stand at known lanes.
 
 Strict interchange-intervention training (Gupta et al., InterpBench, 2024; after Geiger et al., 2022). Behind the first
-block each variable has lanes of its own, and so has all else that the model may pass on; the other lanes are free. Three
+block each variable has lanes of its own, and so has all else that the model may pass on; the other lanes are free.
+Three
 losses are added, each a cross entropy: the answers; the answers that the circuit gives where a variable has its value
 from another input (lanes of the variable exchanged); and the same answers where free lanes come from another input.
 """
@@ -21,7 +22,7 @@ from constructions.scoring.truth import Truth
 from verify.tasks.task import IGNORED
 
 WIDTH, STATES, BLOCKS, LANES = 32, 8, 2, 4  # d_model, d_state, blocks; lanes of a variable
-POOL, BATCH, STEPS, RATE = 1024, 32, 250, 1e-2
+POOL, BATCH, STEPS, RATE = 1024, 32, 120, 1e-2
 HELD, HELD_SEED = 200, 77_000_000  # pairs that faithfulness is measured on, at most
 Told = Callable[[int], None]
 
@@ -29,8 +30,8 @@ Told = Callable[[int], None]
 @dataclass(frozen=True)
 class Faithfulness:
     """Measured on inputs that were not trained on. accuracy: answers right; interchange: for each variable, answers
-    that are the circuit's under the same intervention; strict: answers that stay right with the free lanes of another input.
-    sequences: how many, and positions that were asked.
+    that are the circuit's under the same intervention; strict: answers that stay right with the free lanes of
+    another input. sequences: how many, and positions that were asked.
     """
 
     accuracy: float
@@ -42,7 +43,8 @@ class Faithfulness:
 
 @dataclass(frozen=True, eq=False)
 class Twin:
-    """model: of transformers; lanes: of each variable, behind block 1; rest: lanes that may hold anything; seed, steps."""
+    """model: of transformers; lanes: of each variable, behind block 1; rest: lanes that may hold anything; seed,
+    steps."""
 
     model: Any
     lanes: dict[str, list[int]]
@@ -80,7 +82,10 @@ def fresh(truth: Truth, seed: int) -> Twin:
     lanes = {name: sorted(places[LANES * i : LANES * (i + 1)]) for i, name in enumerate(truth.variables)}
     used = LANES * len(lanes)
     if used + WIDTH // 4 > WIDTH:
-        raise ValueError(f"{len(lanes)} variables need {used} of {WIDTH} lanes; a twin has room for {3 * WIDTH // 4 // LANES}.")
+        most = 3 * WIDTH // 4 // LANES
+        raise ValueError(
+            f"{len(lanes)} variables need {used} of {WIDTH} lanes, and a twin has room for {most} variables."
+        )
     return Twin(MambaForCausalLM(config), lanes, [], seed, 0)
 
 

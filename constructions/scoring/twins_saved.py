@@ -35,7 +35,8 @@ def check_out(out: Path, overwrite: bool) -> None:
 
 
 def write_twin(twin: Twin, source: Path, out: Path) -> None:
-    """Write the directory, whole or not at all. source: the checkpoint of its circuit, whose manifest is kept as twin of."""
+    """Write the directory, whole or not at all. source: the checkpoint of its circuit, whose manifest is kept as
+    twin of."""
     with staging(out) as place:
         twin.model.save_pretrained(place)
         for name in _OF_THE_CIRCUIT:
@@ -46,7 +47,8 @@ def write_twin(twin: Twin, source: Path, out: Path) -> None:
 
 
 def read_twin(directory: Path) -> tuple[Twin, dict[str, Any]]:
-    """(the twin with its model, the manifest of its circuit); CheckpointError where a file is missing or was changed."""
+    """(the twin with its model, the manifest of its circuit); CheckpointError where a file is missing or was
+    changed."""
     from transformers import AutoModelForCausalLM
 
     record = read_json(directory / TWIN)

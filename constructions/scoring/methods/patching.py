@@ -1,7 +1,7 @@
 """Which components matter: by exchanging each one, or by gradients that guess what an exchange would do.
 
-Attribution patching is Nanda's (2023), EAP's scores of nodes are those of Syed et al. (2023), integrated gradients those of
-Hanna et al. (2024). The measure is the right letter's logit less the mean of all, at every position that asks.
+Attribution patching is Nanda's (2023), EAP's scores of nodes are those of Syed et al. (2023), integrated gradients
+those of Hanna et al. (2024). The measure is the right letter's logit less the mean of all, at every position that asks.
 """
 
 from __future__ import annotations
@@ -68,9 +68,7 @@ def _attributed(given: Given, points: Sequence[float]) -> Found:
     return Found(components)
 
 
-def _gradient(
-    given: Given, site: Site, values: torch.Tensor, base: torch.Tensor, wanted: torch.Tensor
-) -> torch.Tensor:
+def _gradient(given: Given, site: Site, values: torch.Tensor, base: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
     """Of the measure by what stands at a site."""
     values = values.clone().requires_grad_()
     with ExitStack() as hooks:

@@ -8,7 +8,7 @@ import torch
 from constructions.scoring.problem import Featurizer, Found, Given
 from verify.tasks.task import IGNORED
 
-DAS_STEPS, DAS_ROWS, DAS_RATE = 60, 24, 0.05
+DAS_STEPS, DAS_ROWS, DAS_RATE = 30, 24, 0.1
 SAE_FEATURES, SAE_STEPS, SAE_SPARSITY = 64, 300, 0.05
 
 
@@ -41,7 +41,8 @@ def linear_probes(given: Given) -> Found:
 
 
 def alignment_search(given: Given) -> Found:
-    """DAS: a rotation trained so that exchanging its first directions does to answers what the circuit says (pyvene)."""
+    """DAS: a rotation trained so that exchanging its first directions does to answers what the circuit says
+    (pyvene)."""
     from pyvene import LowRankRotatedSpaceIntervention
 
     def one(given: Given, name: str) -> Featurizer:
