@@ -185,12 +185,6 @@ def near(case: Case, position: int | None) -> str:
     return f"at a multiple of {multiple}" if multiple >= 8 else ""
 
 
-def by_stage(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
-    """The findings of each stage that has any, in the order of the stages."""
-    found = list(findings)
-    return {stage: rows for stage in STAGES if (rows := [f for f in found if f.stage == stage])}
-
-
 def verdict(rows: Iterable[Finding]) -> Status:
     """A stage failed where a case did; it passed where one passed and none was refused."""
     statuses = {row.status for row in rows}

@@ -159,6 +159,7 @@ def rates() -> str:
 def mqar_sizes() -> str:
     """Theorems 2, 3 and 4 and what goes beyond them, at κ = 16, V = 512."""
     kinds = [("mamba", "sum"), ("mamba2", "sum"), ("s4d", "sum"), ("mamba", "first"), ("mamba", "last")]
+    kinds.append(("gated-deltanet", "last"))
     rows = [[arch, write, *sizes_row(MQAR(arch=arch, write=write))] for arch, write in kinds]
     return markdown(["arch", "write", "bound d · d_inner · N · layers", "built", "accuracy"], rows)
 

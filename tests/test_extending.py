@@ -7,9 +7,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import random
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from unittest.mock import patch
 
@@ -22,11 +24,16 @@ from compiler.artifact import formats
 from compiler.artifact.formats import format_names
 from compiler.artifact.package import bare, language_model
 from compiler.compiled import run_blocks
+from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.ir import printer
+from compiler.passes.represent import RULES as REWRITINGS
 from compiler.targets import target_names
 from tests.constructions.test_construct import run as run_command
+from tests.verify.checker.checkpoints import write
+from tests.verify.checker.faults import inject
 from verify.checker.check import check
+from verify.checker.meaning.rules import RULES as PROOF_RULES
 
 PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
 _HERE = os.environ | {"PYTHONPATH": str(PAGE.parents[1])}
@@ -40,7 +47,7 @@ def toy(tmp_path_factory):
     spec = importlib.util.spec_from_file_location("toy", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules["toy"] = module
-    with patch.dict(targets._TARGETS), patch.dict(formats._FORMATS):
+    with patch.dict(targets._TARGETS), patch.dict(formats._FORMATS), patch.dict(REWRITINGS), patch.dict(PROOF_RULES):
         spec.loader.exec_module(module)
         yield module
 
@@ -150,3 +157,23 @@ def test_a_checkpoint_of_the_toys_verifies_from_its_files(toy, tmp_path):
     toy.compiled.save(tmp_path / "toy")
     found = verify_checkpoint(tmp_path / "toy", mode="random", samples=20)
     assert found.good, found.complaints
+
+
+@pytest.mark.parametrize("target", ["mamba", "mamba2"])
+def test_an_operation_made_of_others_is_right_and_proved(toy, target, tmp_path):
+    compiled = compile(toy.flips, target)
+    words = np.array(list(product((0, 1), repeat=6)))
+    scores = bare(compiled)(torch.from_numpy(words)).detach().numpy()
+    told = [[int(word[t] != (word[t - 1] if t else 0)) for t in range(6)] for word in words.tolist()]
+    assert scores[..., 0].tolist() == told
+    directory = write(tmp_path / "c", toy.flips, target)
+    assert check(directory).weights is None
+    tally, missed = inject(directory, 4, random.Random(0))
+    assert tally["rejected"] == 4 and not missed
+
+
+def test_without_its_rule_in_the_checker_nothing_is_proved_of_it(toy, tmp_path):
+    directory = write(tmp_path / "c", toy.flips, "mamba")
+    with patch.dict(PROOF_RULES):
+        del PROOF_RULES["ParityOfTwo"]
+        assert "computed, but no proof rule for ParityOfTwo" in check(directory).meaning

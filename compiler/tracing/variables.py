@@ -25,6 +25,7 @@ from compiler.analysis.exact_matrices import on_columns
 from compiler.compiled import Compiled
 from compiler.language.arguments import close_to, shown
 from compiler.language.stream import Stream
+from compiler.language.variables import distinct_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,22 +161,11 @@ def written_after(compiled: Compiled) -> np.ndarray:
 
 
 def _variables(compiled: Compiled) -> Iterator[Variable]:
-    after, taken = written_after(compiled), set[str]()
-    for stream in compiled.source.streams:
+    after, source = written_after(compiled), compiled.source
+    for stream, names in zip(source.streams, distinct_names(source.streams, source.output), strict=True):
         core = compiled.domains.became(stream)
-        form = compiled.context.form(core)
-        called = stream.as_written.variable
-        known = (stream.name, called, stream.label, stream.origin)
-        names = [name for name in dict.fromkeys(known) if name]
-        if stream is compiled.source.output:
-            names.append("output")
-        unique, again = names[0], 1
-        while unique in taken:
-            again += 1
-            unique = f"{names[0]}#{again}"
-        taken.add(unique)
-        every = tuple(dict.fromkeys([unique, *names]))
-        yield Variable(unique, every, called, stream, core, form, _reading(compiled, core, form, after))
+        form, called = compiled.context.form(core), stream.as_written.variable
+        yield Variable(names[0], names, called, stream, core, form, _reading(compiled, core, form, after))
 
 
 def _reading(compiled: Compiled, core: Stream, form: AffineForm, after: np.ndarray) -> Reading | None:

@@ -21,7 +21,6 @@ from conformance.faults import numerics, unforeseen
 
 Right = Callable[..., Any]
 Given = dict[str, Any]
-Twist = Callable[[Right, Given], Any]
 
 
 @dataclass(frozen=True)

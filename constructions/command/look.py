@@ -32,6 +32,7 @@ def register(app: typer.Typer) -> None:
     app.command("plot")(plot)
     app.command("graph")(graph)
     app.command("trace")(trace)
+    app.command("report")(report)
     app.command("adopt")(adopt)
 
 
@@ -63,6 +64,19 @@ def plot(
         built = _rebuilt(directory)
         history = model_history(built.compiled, load(directory), text, block)
         draw_state(history, out, built.construction.title())
+    console.print(f"wrote {out}")
+
+
+def report(
+    directory: Directory,
+    out: Annotated[Path, typer.Option(help="page to write (HTML)")] = Path("report.html"),
+) -> None:
+    """Write a page to look at, which needs no network: what is promised, and the circuit, to step through an input."""
+    with working("report", quiet=False):
+        from constructions.report.page import page_of
+
+        text = page_of(directory)
+    out.write_text(text, "utf-8", newline="\n")
     console.print(f"wrote {out}")
 
 

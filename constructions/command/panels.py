@@ -13,7 +13,20 @@ BUILD, INSPECT, ELSEWHERE, GROUND_TRUTH, PAPERS, KERNELS = (
     "Kernels and runtimes",
 )
 PANELS = {
-    INSPECT: ("list", "verify", "prove", "inspect", "show", "plot", "graph", "trace", "generate", "sensitivity", "zoo"),
+    INSPECT: (
+        "list",
+        "verify",
+        "prove",
+        "inspect",
+        "show",
+        "plot",
+        "graph",
+        "trace",
+        "report",
+        "generate",
+        "sensitivity",
+        "zoo",
+    ),
     ELSEWHERE: ("export", "adopt", "graft", "compose", "install-mamba"),
     GROUND_TRUTH: ("disguise", "undisguise", "twin", "score", "score-table"),
     PAPERS: ("truths", "reproduce", "approximation-rate", "degree-gap", "generalization", "copy-decay", "costs")

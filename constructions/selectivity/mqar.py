@@ -239,7 +239,7 @@ class MQAR(WithMemory, Construction):
         if self.printed:
             return _sizes(mqar_theorem2(kappa, self.vocab))
         if self.arch.startswith("gated-deltanet"):
-            return {"d_model": kappa + 2 * p + 3, "d_inner": 2 * p + 4, "d_state": 4 * kappa, "layers": 1}
+            return {"d_model": kappa + p + 2, "d_inner": _power(2, p + 2), "d_state": _power(4, kappa), "layers": 1}
         if self.guarantee == "random":
             bound = mqar_theorem3(kappa, self.vocab, self.key_length, "one-group")
             wide = bound.d_model if self.arch == "mamba2" else 2 * (self.key_length + 1) + p
@@ -294,6 +294,14 @@ def _least_key_code(kappa: int, kind: str) -> int:
     while (comb(length, length // 2) if kind == "balanced" else 2**length) < 2 * kappa:
         length += 2 if kind == "balanced" else 1
     return length
+
+
+def _power(base: int, least: int) -> int:
+    """The least power of a base that is at least this."""
+    power = 1
+    while power < least:
+        power *= base
+    return power
 
 
 def _sizes(bound: SizeBound) -> dict[str, int]:

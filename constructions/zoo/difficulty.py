@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from compiler.artifact.package import bare_sizes
 from compiler.compiled import Compiled
-from compiler.language.operations import Latch, MemoryRead, Shift
 from constructions.zoo.labels import variables
 
 
@@ -18,8 +17,8 @@ def difficulty(compiled: Compiled) -> dict[str, int]:
         "lanes": compiled.lanes.count,
         "channels": max((size.d_inner for size in sizes), default=0),
         "columns": max((size.d_state for size in sizes), default=0),
-        "memories": sum(isinstance(operation, MemoryRead) for operation in operations),
-        "latches": sum(isinstance(operation, Latch) for operation in operations),
-        "lags": max((operation.k for operation in operations if isinstance(operation, Shift)), default=0),
+        "memories": sum(operation.keyed for operation in operations),
+        "latches": sum(operation.latches for operation in operations),
+        "lags": max((operation.delay or 0 for operation in operations), default=0),
         "variables": len(variables(compiled.source)),
     }

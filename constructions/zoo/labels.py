@@ -12,6 +12,7 @@ from compiler.interpreter import interpret
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, Logits, OneHot
+from compiler.language.variables import distinct_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +48,10 @@ class Variable:
 
 
 def variables(circuit: Circuit) -> list[Variable]:
-    """The named streams in the order of the circuit; of several with one name the later ones are NAME#2, NAME#3, …"""
-    found: list[Variable] = []
-    again: dict[str, int] = {}
-    for stream in circuit.streams:
-        if stream.name is None or isinstance(stream.type, Logits):
-            continue
-        number = again[stream.name] = again.get(stream.name, 0) + 1
-        found.append(Variable(stream.name if number == 1 else f"{stream.name}#{number}", stream))
-    return found
+    """The named streams in the order of the circuit, by the names that `trace` of a checkpoint knows them by."""
+    found = zip(circuit.streams, distinct_names(circuit.streams, circuit.output), strict=True)
+    named = ((stream, names[0]) for stream, names in found if stream.name or stream.as_written.variable)
+    return [Variable(name, stream) for stream, name in named if not isinstance(stream.type, Logits)]
 
 
 def labels(circuit: Circuit, words: Iterable[list[str]]) -> Iterable[dict[str, list]]:

@@ -29,9 +29,9 @@ meaning. Use them to test a method that looks for algorithms in state-space mode
 
 Arguments are names, families, or globs; `--all` takes every circuit, `--json` prints for machines. `build`
 compiles each circuit, writes its checkpoint, lets the [checker](proofs.md) prove it from the files, and asks
-the saved model {asked} random sequences. The checkpoint loads in plain transformers, and the same circuit gives
-the same bytes each time. A run that was stopped goes on where it was. The exit code is 1 if a score is not
-exact, an answer is wrong, or the weights are not proved.
+the saved model {asked} random sequences. The checkpoint loads in plain transformers and holds the circuit's
+[causal graph](ground_truth.md); the same circuit gives the same bytes each time. A run that was stopped goes
+on where it was. The exit code is 1 if a score is not exact, an answer is wrong, or the weights are not proved.
 
 ## Data with labels
 

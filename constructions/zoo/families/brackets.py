@@ -271,7 +271,7 @@ FAMILY = Family(
         ),
         *sizes(
             "letter-inside-{}",
-            "the last letter in the innermost open bracket, at most {} open",
+            "the last letter directly in the innermost open bracket, or outside of all; - for none; at most {} open",
             letter_inside,
             _inside,
             *(2, 3),

@@ -142,7 +142,7 @@ def equal_counts() -> Made:
     a_less_b = x.number({"a": 1, "b": -1}, name="a-b").cumsum().named("a_less_b")
     b_less_c = x.number({"b": 1, "c": -1}, name="b-c").cumsum().named("b_less_c")
     equal = ((a_less_b == 0) & (b_less_c == 0)).named("equal")
-    return emit(alphabet, (equal, "yes"), otherwise="no"), InputLanguage.everything(alphabet, 18, ABC)
+    return emit(alphabet, (equal, "yes"), otherwise="no"), InputLanguage.everything(alphabet, 15, ABC)
 
 
 def changes(most: int) -> Made:

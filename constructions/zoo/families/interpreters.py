@@ -312,7 +312,7 @@ FAMILY = Family(
         *sizes(
             "tape-{}", "the bit under the head of a tape of {} cells, in up to {} orders", tape, _tape, (2, 32), (4, 32)
         ),
-        Own("queue-10", "the letter that pop takes out of a queue, in up to 10 orders", lambda: queue(10), _queue),
+        Own("queue-6", "the letter that pop takes out of a queue, in up to 6 orders", lambda: queue(6), _queue),
         *sizes("switch-{}", "whether the variable x has the value asked for, in up to {} tokens", switch, _switch, 64),
         Own("door", "whether a door is open, shut or locked", lambda: machine_of_states(DOOR), _of(DOOR)),
         Own("lamp", "how bright a lamp with an up and a down button is", lambda: machine_of_states(LAMP), _of(LAMP)),

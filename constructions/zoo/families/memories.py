@@ -264,7 +264,12 @@ FAMILY = Family(
             _store(False),
         ),
         *sizes(
-            "booked-{}", "the sum of all amounts booked under the name before, up to {} of them", tally, _tally, 4, 8
+            "booked-{}",
+            "behind a name and an amount, the sum of all booked under the name so far, of up to {} amounts; else 0",
+            tally,
+            _tally,
+            4,
+            8,
         ),
         Own("exists", "whether the last name was made (+) and not removed (!) since", exists, _exists()),
         Own(
@@ -276,7 +281,12 @@ FAMILY = Family(
         Own("first-behind-set", "the letter right behind the last set", lambda: kept_since(True), _behind_set(True)),
         Own("last-behind-set", "the last letter since the last set", lambda: kept_since(False), _behind_set(False)),
         Own("table-cell", "at ?, the digit stored last in this row and column", two_keys, _table()),
-        Own("pointer-chase", "behind ?, the name that two pointers lead to", chase, _chase()),
+        Own(
+            "pointer-chase",
+            "behind ?, where the pointer of the pointer of a name leads (x = y points x to y), - for nowhere",
+            chase,
+            _chase(),
+        ),
         *sizes(
             "times-named-{}",
             "how often the present name stood so far, in up to {} names",

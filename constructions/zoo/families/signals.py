@@ -269,14 +269,14 @@ FAMILY = Family(
         ),
         *sizes(
             "limit-{}-steps-{}",
-            "whether a request must wait: in the last {} steps there were more than {}",
+            "whether a request must wait: in the last {} steps, this one included, there were more than {}",
             limiter,
             lambda n, most: _recent(n, lambda s: "wait" if s[-1] == "request" and s.count("request") > most else "ok"),
             *((3, 1), (5, 2)),
         ),
         *sizes(
             "alarm-after-{}",
-            "whether the level was 3 or more for {} steps in a row since the last reset",
+            "whether the level was ever 3 or more for {} steps in a row since the last reset",
             alarm,
             _alarm,
             *(2, 3),
@@ -304,7 +304,7 @@ FAMILY = Family(
         ),
         *sizes(
             "slope-over-{}",
-            "whether the last {} levels together are above the same number before them",
+            "whether the last {} levels together are above as many before them; 0 counts before the text",
             slope,
             _slope,
             *(1, 2),

@@ -1,0 +1,149 @@
+"""What a report holds: the blocks, lanes and variables of a model as JSON, for the page's own interpreter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from compiler.analysis.affine_form import ONE
+from compiler.artifact.manifest import Manifest
+from compiler.compiled import Compiled
+from compiler.ir.block import SelectiveBlock
+from compiler.ir.decay import FORGET, rates
+from compiler.tracing.decoding import Decoder
+from compiler.tracing.variables import Variable, Variables
+
+MOST_NUMBERS = 2_000_000  # entries of all matrices: a page of about 30 MB
+
+
+def model_data(compiled: Compiled) -> dict[str, Any]:
+    """Tokens, lanes, blocks, head and variables, as interpreter.js takes them. ValueError for what it does not run."""
+    if compiled.source.alphabet is None:
+        raise ValueError("a report steps through tokens, and the checkpoint is a model over numbers")
+    if any(_curved(block) for block in compiled.blocks):
+        raise ValueError("a report computes exactly, and the checkpoint's promise is within an error; plot shows it")
+    parts = [compiled.lanes.embedding, compiled.head]
+    parts += [m for b in compiled.blocks for m in (b.features.rows, b.channels.gate, b.columns.write, b.columns.read)]
+    if (count := sum(part.nnz for part in parts)) > MOST_NUMBERS:
+        raise ValueError(f"a report would hold {count:,} weights, and a page takes at most {MOST_NUMBERS:,}")
+    variables = [_variable(v, compiled) for v in Variables(compiled) if v.reading is not None and not v.constant]
+    return {
+        "tokens": list(compiled.source.alphabet.tokens),
+        "lanes": [{"name": c.name, "said": c.said} for c in compiled.lanes.coordinates],
+        "embedding": _rows(compiled.lanes.embedding),
+        "blocks": [_block(block) for block in compiled.blocks],
+        "head": _rows(compiled.head),
+        "one": int(compiled.lanes.index[ONE][0]),
+        "variables": [v for v in variables if v],
+        "length": compiled.source.max_length,
+    }
+
+
+def page_data(compiled: Compiled, manifest: Manifest, proof: str) -> dict[str, Any]:
+    """The same, and what the page says of the checkpoint in words."""
+    guarantee, sizes = manifest.guarantee, manifest.sizes
+    exact, variables = manifest.promise.level == "bit-exact", Variables(compiled)
+    return model_data(compiled) | {
+        "title": manifest.construction or manifest.circuit or "circuit",
+        "theorem": manifest.theorem or "a circuit of its author's own",
+        "arch": manifest.arch,
+        "promise": {
+            "scores": "Every score is the circuit's, bit for bit."
+            if exact
+            else "Scores are the circuit's within a bound.",
+            "answers": f"Answers right: {guarantee.answers}."
+            if guarantee
+            else "Nobody has said what it should answer.",
+            "domain": manifest.promise.description,
+            "length": manifest.promise.length,
+            "dtype": manifest.promise.dtype,
+            "proof": proof,
+        },
+        "sizes": [
+            {"name": name, "used": getattr(sizes, name), "bound": manifest.bound.get(name)}
+            for name in ("d_model", "d_inner", "d_state", "layers")
+        ],
+        "obstructions": manifest.obstructions,
+        "tested": _tested(manifest),
+        "circuit": [_line(v, variables) for v in variables],
+    }
+
+
+def _tested(manifest: Manifest) -> list[str]:
+    found = manifest.verification
+    if found is None:
+        return ["It was compared with its circuit on short sequences and random ones when it was compiled."]
+    right = "" if found.accuracy is None else f", {found.accuracy:.6g} of them answered right"
+    return [
+        f"{found.sequences:,} sequences with {found.queries:,} questions{right}; {found.exact_sequences:,} bit-exact."
+    ]
+
+
+def _line(variable: Variable, variables: Variables) -> dict[str, Any]:
+    stream = variable.stream
+    reads = [_said(variables.of_stream[s]) for s in stream.inputs]
+    return {
+        "name": _said(variable),
+        "label": stream.label,
+        "source": stream.origin,
+        "reads": reads,
+        "type": str(stream.type),
+    }
+
+
+def _said(variable: Variable) -> str:
+    """What its author calls it."""
+    return variable.called or variable.name
+
+
+def _variable(variable: Variable, compiled: Compiled) -> dict[str, Any] | None:
+    reading = variable.reading
+    if reading is None or not reading.whole:
+        return None
+    decoder = Decoder(variable.stream, variable.name, compiled.source.alphabet)
+    lags = {}
+    for lag, matrix in reading.parts.items():
+        coo = matrix.tocoo()
+        lags[str(lag)] = [list(e) for e in zip(coo.row.tolist(), coo.col.tolist(), coo.data.tolist(), strict=True)]
+    words = decoder.words
+    pairs = None if words is None else [[n, w.tolist()] for n, w in zip(decoder.names, words, strict=True)]
+    named = bool(variable.stream.name or variable.called)
+    source = variable.stream.origin
+    return {
+        "name": variable.name, "said": _said(variable), "width": variable.width, "lags": lags, "alternatives": pairs,
+        "named": named, "source": source, "after": reading.after,
+    }  # fmt: skip
+
+
+def _curved(block: SelectiveBlock) -> bool:
+    channels = block.channels
+    real = block.features.real or channels.real_gates or channels.real_steps or channels.curved_gates
+    return bool(real) or block.columns.step is not None or any(decay.fades for decay in channels.decay)
+
+
+def _block(block: SelectiveBlock) -> dict[str, Any]:
+    features, channels, columns = block.features, block.channels, block.columns
+    rate = rates(channels.decay)[:, None]
+    if block.foreign is not None:
+        rate = np.where(block.foreign, FORGET.rate, rate)
+    return {
+        "features": list(features.names), "rows": _rows(features.rows), "taps": features.taps.tolist(),
+        "bias": features.bias.tolist(), "channels": list(channels.names), "feature": channels.feature.tolist(),
+        "said": [c.said for c in channels.coordinates], "why": [c.gadget for c in channels.coordinates],
+        "columns": list(columns.names), "write": _rows(columns.write), "read": _rows(columns.read),
+        "deltaFeatures": _rows(channels.delta_features), "deltaLanes": _rows(channels.delta_lanes),
+        "deltaBias": channels.delta_bias.tolist(), "rate": rate.tolist(), "skip": channels.skip.tolist(),
+        "gate": _rows(channels.gate), "out": _rows(channels.out),
+    }  # fmt: skip
+
+
+def _rows(matrix: sparse.csr_array) -> list[list[float]]:
+    """Each row as [column, weight, column, weight, …]."""
+    found = []
+    for i in range(matrix.shape[0]):
+        span = slice(matrix.indptr[i], matrix.indptr[i + 1])
+        pairs = zip(matrix.indices[span].tolist(), matrix.data[span].tolist(), strict=True)
+        found.append([part for pair in pairs for part in pair])
+    return found
