@@ -71,8 +71,14 @@ class Own(Entry):
         for i in range(count):
             rng = Random(f"{self.name} {seed} {i}")
             word = _walk(language, rng) if self.words is None else list(self.words(rng))
-            found.append((word, [self.oracle(word[: t + 1]) for t in range(len(word))]))
+            found.append((word, self.answers(word)))
         return found
+
+    def answers(self, word: list[str]) -> list[str | None]:
+        """What the oracle says behind each token."""
+        if isinstance(self.oracle, Machine):
+            return self.oracle.answers(word)
+        return [self.oracle(word[: t + 1]) for t in range(len(word))]
 
     def write(self, directory: Path) -> Artifact:
         from compiler.artifact.artifact import Artifact

@@ -28,6 +28,14 @@ class Machine:
             state = self.step(state, token)
         return self.answer(state)
 
+    def answers(self, tokens: Sequence[str]) -> list[str | None]:
+        """What is right behind each token."""
+        state, found = self.start, []
+        for token in tokens:
+            state = self.step(state, token)
+            found.append(self.answer(state))
+        return found
+
     def over(self, language: InputLanguage) -> Automaton | None:
         """The same as a table, which the checker can read; None where it has too many states.
 

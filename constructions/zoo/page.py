@@ -54,26 +54,28 @@ of pyarrow, which writes its version into each file. `pip install '.[zoo]'` brin
 
 *weights and answers*: for every input of the promise, every score is the circuit's, bit for bit, and every
 answer is right. *weights*: every score is the circuit's; the answers are tested against plain Python, which
-shares no code with the circuit, on all short sequences and on random ones. Nothing in the zoo has unproved
-weights.
+shares no code with the circuit, on all short sequences and on random ones. A circuit whose weights are not
+proved fails `build`.
 
 ## The circuits
 
-Written by `python -m constructions.zoo.page` from a run of `construct zoo build --all`: {cpu:,.0f} CPU seconds,
-{exact} of {count} exact; weights and answers proved of {answers}, weights of {scores}; {right:,} of
-{questions:,} answers right. *Size*: blocks / lanes / memories / lags, where *lanes* are numbers of the residual
-stream, *memories* keyed memories, and *lags* the positions that the longest shift looks back.
+Written by `python -m constructions.zoo.page` from a run of `construct zoo build --all`, which built {built} of
+the {count} circuits in {cpu:,.0f} CPU seconds: {exact} exact; weights and answers proved of {answers}, weights of
+{scores}; {right:,} of {questions:,} answers right. *Size*: blocks / lanes / memories / lags, where *lanes* are
+numbers of the residual stream, *memories* keyed memories, and *lags* the positions that the longest shift looks
+back.
 """
 PROVED = {"answers": "weights and answers", "scores": "weights", "": "nothing"}
 _ASKED = 200
 
 
 def page(rows: Mapping[str, Row]) -> str:
-    """The page; KeyError where a circuit was not run."""
-    ordered = [rows[name] for name in entries()]
+    """The page; circuits that the run did not come to are told as such."""
+    ordered = [rows[name] for name in entries() if name in rows]
     found = total(ordered)
     head = HEAD.format(
-        count=len(ordered),
+        count=len(entries()),
+        built=len(ordered),
         asked=_ASKED,
         cpu=found["cpu_seconds"],
         exact=found["exact"],
@@ -89,18 +91,24 @@ def _table(family: Family, rows: Mapping[str, Row]) -> str:
     lines = [f"\n### {family.name}: {family.title}\n", "| circuit | answers behind each token | size | proved |"]
     lines.append("| --- | --- | --- | --- |")
     for entry in family.entries:
-        row = rows[entry.name]
-        size = " / ".join(str(row.difficulty[name]) for name in ("blocks", "lanes", "memories", "lags"))
-        says = entry.says.replace("|", "\\|")
-        lines.append(f"| `{entry.name}` | {says} | {size} | {PROVED[row.proof]} |")
+        row, says = rows.get(entry.name), entry.says.replace("|", "\\|")
+        size, proved = "–", "not in this run"
+        if row is not None:
+            size = " / ".join(str(row.difficulty[name]) for name in ("blocks", "lanes", "memories", "lags"))
+            proved = PROVED[row.proof]
+        lines.append(f"| `{entry.name}` | {says} | {size} | {proved} |")
     return "\n".join(lines) + "\n"
 
 
 def main(run: Path, out: Path) -> None:
-    """Keep the rows of a run, and write the page from them."""
-    rows = read_rows(run)
+    """Keep the rows of a run, and write the page from them; rows of circuits that have changed since are left out."""
+    from constructions.zoo.build import circuit_hash  # not at the top: it starts PyTorch
+
+    found = read_rows(run)
+    rows = {name: found[name] for name, entry in entries().items() if name in found}
+    rows = {name: row for name, row in rows.items() if row.circuit == circuit_hash(entries()[name])}
     text = page(rows)
-    write_rows(MEASURED, [rows[name] for name in entries()])
+    write_rows(MEASURED, list(rows.values()))
     out.write_text(text, "utf-8")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,15 @@ from compiler.automata.table import Table
 from compiler.compiled import run_blocks
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.languages import NAMED
+from constructions.checkpoints.built import build
 from constructions.command.cli import app
 from tests.automata.test_turning import cyclic, group_table, symmetric
 
 TABLES = {name: NAMED[name].make() for name in ("parity", "abab-star", "tomita-3", "cycle-5", "s3", "ends-with-abb")}
 TABLES |= {"C_3": group_table(cyclic(3)), "S_3": group_table(symmetric(3)), "C_9": group_table(cyclic(9))}
+PAGE = (Path(__file__).parents[2] / "docs" / "groups.md").read_text("utf-8")
+NAMES, COUNTS = re.search(r"^(\| `parity`.*)\n\| --- .*\n(.*)$", PAGE, re.MULTILINE).groups()  # type: ignore[union-attr]
+BLOCKS = dict(zip(re.findall(r"`(.*?)`", NAMES), map(int, re.findall(r"\d+", COUNTS)), strict=True))
 
 
 def answers(table: Table, word: list[int]) -> list[str]:
@@ -35,6 +40,7 @@ def test_blocks_answer_what_the_table_answers(name: str) -> None:
     construction = Automaton(table=table_json(table), arch="gated-deltanet")
     compiled, alphabet = construction.compiled(), construction.alphabet()
     assert len(compiled.blocks) <= construction.bound()["layers"]
+    assert BLOCKS.get(name, len(compiled.blocks)) == len(compiled.blocks)
     letters = [alphabet.index(letter) for letter in table.letters]
     words = np.random.default_rng(0).integers(len(letters), size=(4, 60))
     said = (run_blocks(compiled, np.array(letters)[words])[-1] @ compiled.head.toarray().T).argmax(axis=-1)
@@ -79,3 +85,15 @@ def test_what_is_too_large_is_refused_with_the_limit(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(turning, "MOST_PLACES", 2)
     with pytest.raises(ValueError, match="moves 3 places, and 2 are the most"):
         CliRunner().invoke(app, ["automaton", "--name", "s3", "--arch", "gated-deltanet"], catch_exceptions=False)
+
+
+def test_a_swap_that_is_looked_up_is_printed_as_it_is_meant() -> None:
+    """Its flag is a sum of ramps, whose weights are larger than the flag."""
+    table = NAMED["modulo-5"].make()
+    built = build(Automaton(table=table_json(table), arch="gated-deltanet"))
+    stack, letters = built.stack(), np.array([built.construction.alphabet().index(a) for a in table.letters])
+    assert stack is not None
+    word = np.random.default_rng(0).integers(len(letters), size=100)
+    with torch.no_grad():
+        said = stack(torch.from_numpy(letters[word])[None]).argmax(dim=-1)[0]
+    assert [built.construction.alphabet().tokens[i] for i in said.tolist()] == answers(table, word.tolist())

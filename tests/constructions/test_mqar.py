@@ -17,6 +17,7 @@ from compiler.language.codebook import balanced, balanced_length
 from constructions.checkpoints import artifact
 from constructions.checkpoints.artifact import passed, verify
 from constructions.checkpoints.built import build
+from constructions.checkpoints.guarantee import verdict_of
 from constructions.checkpoints.scores import module_scores
 from constructions.selectivity.mqar import MQAR
 from verify.check import Verification, check
@@ -287,6 +288,13 @@ def test_free_signs_recall_the_sum_of_values_by_overlaps_of_codes():
     module = module_scores(artifact.in_dtype(artifact.bare(compiled), "float32"))
     for row in rows[-50:]:
         assert np.array_equal(module(np.array([row])), compiled.interpret(np.array([row])).astype(np.float32))
+
+
+def test_scores_of_long_free_signs_on_mamba2_are_proved() -> None:
+    """The queries of 65 columns of signs and complements are looked at together."""
+    built = build(MQAR(kappa=9, vocab=2, key_code=36, code="jl", guarantee="random", arch="mamba2"))
+    found = verdict_of(built)
+    assert found.weights is None and found.arithmetic is found.meaning is found.specials is None
 
 
 @pytest.mark.parametrize("code", ["balanced", "jl"])

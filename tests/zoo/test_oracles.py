@@ -51,7 +51,7 @@ def short_sequences(entry: Own) -> Iterator[Answered]:
     for strings in language.short_strings(SHORT, FEW):
         for string in strings:
             word = [language.alphabet.tokens[i] for i in string]
-            yield word, [entry.oracle(word[: t + 1]) for t in range(len(word))]
+            yield word, entry.answers(word)
 
 
 @pytest.mark.parametrize("entry", OWN, ids=lambda entry: entry.name)

@@ -12,7 +12,7 @@ from compiler.exactness.levels import ERASE_LOG, KEEP_LOG, OFF, ON
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.coordinate import Coordinate
 from compiler.layout import Axis, Emission, Layout, axis, taps_axis
-from compiler.targets.gated_deltanet.heads import BALLAST, LEVEL, DeltaSizes, Head, factors, heads_of, one_lane
+from compiler.targets.gated_deltanet.heads import BALLAST, LEVEL, DeltaSizes, Head, factors, heads_of, height, one_lane
 from compiler.targets.tensors import exact_tensors, put
 
 
@@ -110,7 +110,7 @@ def _values(
         for i, a in enumerate(parts):
             value.put(np.array([columns + i]), [features[channel]], a)
             channels[columns + i] = of_channels[channel]
-        return _height(block, channel) / (BALLAST * parts[0])
+        return height(block, channel) / (BALLAST * parts[0])
     for i, a in enumerate(parts):
         held = Coordinate(f"ballast[{i}]", text="a constant that makes the norm of the head the identity")
         value.constant(columns + i, a * BALLAST, one, held)
@@ -118,13 +118,6 @@ def _values(
     value.put(columns + head.values, features[head.channels])
     channels.update({int(columns + v): of_channels[c] for v, c in zip(head.values, head.channels, strict=True)})
     return 1.0
-
-
-def _height(block: SelectiveBlock, channel: int) -> float:
-    """x̂ of a channel that stands for a flag: what its out row times 1/32 undoes."""
-    weights = np.abs(block.channels.out[[channel]].data)
-    gate = np.abs(block.channels.gate[[channel]].data)
-    return float(1 / (weights[0] * gate[0]))
 
 
 def _scaled(block: SelectiveBlock, head: Head, scale: float) -> sparse.csr_array:

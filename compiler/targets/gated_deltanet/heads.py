@@ -79,6 +79,13 @@ def heads_of(block: SelectiveBlock, headdim: int) -> list[Head]:
     return found
 
 
+def height(block: SelectiveBlock, channel: int) -> float:
+    """V, the x̂ of a channel that stands for a flag: what its gate and its out row undo."""
+    weights = np.abs(block.channels.out[[channel]].data)
+    gate = np.abs(block.channels.gate[[channel]].data)
+    return float(1 / (weights[0] * gate[0]))
+
+
 def one_lane(block: SelectiveBlock) -> int:
     """The lane that holds 1."""
     return next(i for i, lane in enumerate(block.lanes) if lane.stream is ONE)

@@ -17,7 +17,7 @@ from compiler.exactness.compare import MISTAKE, Miscompiled
 from compiler.exactness.levels import ERASE_LOG, ON
 from compiler.exactness.read_back import csr, keys, moved
 from compiler.ir.block import SelectiveBlock
-from compiler.targets.gated_deltanet.heads import LEVEL, DeltaSizes, one_lane
+from compiler.targets.gated_deltanet.heads import LEVEL, DeltaSizes, height, one_lane
 
 Row = tuple[bytes, bytes]  # weights over d_model and taps
 Held = dict[tuple, Counter]  # (β, decay, step row, step bias, {(key row, query row)}) → {(value row, gate, out)}
@@ -90,7 +90,8 @@ def _norm(
     """(column, its row as the block has it, what is put out for it) of the columns of a head that hold data.
 
     Where a head has constants a_i·K with Σ a_i² = headdim, its norm divides by K and its weight is K. Where all its
-    columns hold multiples a_i of one row with such a sum, ±V·a_i or 0, the norm gives ±a_i for it.
+    columns hold multiples a_i of one row with such a sum, ±V·a_i or 0, the norm gives ±a_i for it, whatever V is: what
+    is put out is told for V = 1.
     """
     held = {int(c): row for c in columns if (row := value[c]) is not None}
     constants = {c: weight for c, row in held.items() if (weight := _constant(row, one)) >= level}
@@ -99,11 +100,13 @@ def _norm(
             raise Miscompiled(f"{MISTAKE} the ballast of a head that was printed is not that of its norm.")
         return [(c, row, 1.0) for c, row in held.items() if c not in constants]
     heights = {c: float(np.abs(_weights(row)).max() * np.frombuffer(row[1]).sum()) for c, row in held.items()}
-    unit = (sum(h * h for h in heights.values()) / headdim) ** 0.5  # V
+    unit = (
+        sum(h * h for h in heights.values()) / headdim
+    ) ** 0.5  # of the row's weights: those of a ramp may be larger than V
     rows = {c: _divided(row, heights[c] / unit) for c, row in held.items()}
     if len(set(rows.values())) != 1:
         raise Miscompiled(f"{MISTAKE} a head that was printed has no ballast and more than one value.")
-    return [(c, row, level * heights[c] / unit / unit) for c, row in rows.items()]
+    return [(c, row, level * heights[c] / unit) for c, row in rows.items()]
 
 
 def _weights(row: Row) -> np.ndarray:
@@ -152,6 +155,7 @@ def held_by(block: SelectiveBlock, size: DeltaSizes, lane_in: np.ndarray, lane_o
                 float(channels.delta_bias[c]),
                 frozenset(pairs.items()),
             )
+            scale = height(block, c) if betas[own[0]] == 2 else 1.0
         else:
             name, scale = passing, float(channels.skip[c])
         entry = (rows[channels.feature[c]], gates[c], keys(outs[[c]] * scale)[0])

@@ -53,7 +53,7 @@ from verify.checker.values.windows import (
 
 ONE = Fraction(1)
 _MOST_COLUMNS = 8  # of a memory that is a factor
-_MOST_QUERIES = 64  # that are looked at together
+_MOST_QUERIES = 1 << 8  # that are looked at together
 
 
 class Meaning:
