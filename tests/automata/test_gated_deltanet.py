@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,9 @@ from tests.automata.test_turning import cyclic, group_table, symmetric
 
 TABLES = {name: NAMED[name].make() for name in ("parity", "abab-star", "tomita-3", "cycle-5", "s3", "ends-with-abb")}
 TABLES |= {"C_3": group_table(cyclic(3)), "S_3": group_table(symmetric(3)), "C_9": group_table(cyclic(9))}
+PAGE = (Path(__file__).parents[2] / "docs" / "groups.md").read_text("utf-8")
+NAMES, COUNTS = re.search(r"^(\| `parity`.*)\n\| --- .*\n(.*)$", PAGE, re.MULTILINE).groups()  # type: ignore[union-attr]
+BLOCKS = dict(zip(re.findall(r"`(.*?)`", NAMES), map(int, re.findall(r"\d+", COUNTS)), strict=True))
 
 
 def answers(table: Table, word: list[int]) -> list[str]:
@@ -36,6 +40,7 @@ def test_blocks_answer_what_the_table_answers(name: str) -> None:
     construction = Automaton(table=table_json(table), arch="gated-deltanet")
     compiled, alphabet = construction.compiled(), construction.alphabet()
     assert len(compiled.blocks) <= construction.bound()["layers"]
+    assert BLOCKS.get(name, len(compiled.blocks)) == len(compiled.blocks)
     letters = [alphabet.index(letter) for letter in table.letters]
     words = np.random.default_rng(0).integers(len(letters), size=(4, 60))
     said = (run_blocks(compiled, np.array(letters)[words])[-1] @ compiled.head.toarray().T).argmax(axis=-1)
