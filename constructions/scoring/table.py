@@ -9,7 +9,7 @@ from typing import Any
 
 from constructions.scoring.methods.named import METHODS, ORACLE, found_by
 
-CIRCUITS = ("seen", "since", "flip-flop")
+CIRCUITS = ("seen", "since")
 KINDS = ("plain", "disguised", "twin")
 COLUMNS = {"area": "area", "faithfulness": "faithful", "interchange": "interchange", "matched": "matched"}
 Row = dict[str, Any]
