@@ -1,7 +1,7 @@
 """Whether a change of the compiler leaves every weight as it was.
 
-    python benchmarks/same_bytes.py record FILE [--every N]
-    python benchmarks/same_bytes.py compare FILE [--every N]
+    python -m benchmarks.same_bytes record FILE [--every N]
+    python -m benchmarks.same_bytes compare FILE [--every N]
 
 Each small construction and test circuit is compiled for its targets in float32 and bfloat16, and packaged as a language
 model. `record` writes what became of each: a hash of config and model.safetensors, or the refusal. `compare` compiles
@@ -55,7 +55,7 @@ def became(build: Callable[[], Circuit], target: str, dtype: str) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python benchmarks/same_bytes.py", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.same_bytes", description=__doc__)
     parser.add_argument("action", choices=("record", "compare"))
     parser.add_argument("file", type=Path)
     parser.add_argument("--every", type=int, default=1, help="every Nth only [default: all]")

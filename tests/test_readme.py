@@ -80,6 +80,7 @@ def _unplaced(circuit: Circuit) -> dict:
     return data | {"streams": [{**stream, "source": None} for stream in data["streams"]]}
 
 
+@pytest.mark.quick
 def test_the_readme_is_a_front_door() -> None:
     """Two sentences say what it is; the circuit of one's own takes ten lines; what is shown fits a terminal."""
     assert len(README.split()) <= MOST_WORDS
@@ -90,7 +91,6 @@ def test_the_readme_is_a_front_door() -> None:
     assert all(len(line) <= 80 for block in blocks() for line in block.splitlines())
 
 
-@pytest.mark.quick
 def test_every_help_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     from typer.testing import CliRunner
 

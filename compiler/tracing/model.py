@@ -20,6 +20,7 @@ from compiler.language.data import from_data
 from compiler.targets.family import EMBEDDING, FINAL_NORM, HEAD, mixer_prefix, norm_name
 from compiler.tracing.causal_graph import causal_graph
 from compiler.tracing.hooks import Hook, hooks
+from compiler.tracing.interchange import Interchange, interchange
 from compiler.tracing.patch import Given, Patch
 from compiler.tracing.saved_variables import with_variables
 from compiler.tracing.trace import Trace
@@ -71,6 +72,13 @@ class TracedModel(Stack):
         their numbers over all positions of these inputs, rounded to the model's own format.
         """
         return Patch(self.truth).ablated(names, mean_of, positions)
+
+    def interchange(self, name: str, pairs: Sequence[tuple[Text, Text, int]]) -> Interchange:
+        """How often the model answers as the circuit, where a variable is set to what it is in another run.
+
+        pairs: (base, source, position) each.
+        """
+        return interchange(self.truth, name, pairs)
 
     def _compiled_again(self) -> Compiled:
         manifest = self.manifest

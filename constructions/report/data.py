@@ -28,7 +28,8 @@ def model_data(compiled: Compiled) -> dict[str, Any]:
     parts += [m for b in compiled.blocks for m in (b.features.rows, b.channels.gate, b.columns.write, b.columns.read)]
     if (count := sum(part.nnz for part in parts)) > MOST_NUMBERS:
         raise ValueError(f"a report would hold {count:,} weights, and a page takes at most {MOST_NUMBERS:,}")
-    variables = [_variable(v, compiled) for v in Variables(compiled) if v.reading is not None and not v.constant]
+    shown = [v for v in Variables(compiled) if not v.constant and v.stream is not compiled.source.output]
+    variables = [_variable(v, compiled) for v in shown]
     return {
         "tokens": list(compiled.source.alphabet.tokens),
         "lanes": [{"name": c.name, "said": c.said} for c in compiled.lanes.coordinates],

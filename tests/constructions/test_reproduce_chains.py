@@ -110,6 +110,7 @@ def test_what_reproduce_refuses(tiny, monkeypatch, tmp_path, capsys):
         assert sentence in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.quick
 def test_the_page_of_what_was_run_is_that_of_its_rows():
     rows = KeptRows(DOCS / "chains.json")
     assert page(rows) == (DOCS / "chains.md").read_text("utf-8"), "construct reproduce … --keep --page"

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+import torch
 
 from compiler.tracing.compared import differences
+from compiler.tracing.interchange import interchange
 from compiler.tracing.intervention import NotCarried, Setting, lane_settings
 from compiler.tracing.patch import Patch
 from compiler.tracing.truth import Truth
@@ -104,6 +106,25 @@ def test_what_another_run_holds_is_taken_over() -> None:
     assert trace["stack"] == ["[", "(", "["] and trace.agrees
     trace = patch.also({"stack": {0: 2}}, source="( ( [").trace("( (")
     assert trace["stack"] == ["[", "("] and trace.agrees
+
+
+def test_interchanges_are_counted() -> None:
+    truth = brackets("mamba")
+    pairs = [("( [", "[ (", at) for at in (0, 1)] + [("( (", "( (", 1)]
+    found = interchange(truth, "stack", pairs)
+    assert (found.runs, found.accuracy, found.exact, found.moved) == (3, 1.0, 1.0, 2 / 3)
+    weight, lane = truth.stack.head.weight, truth.compiled.lanes.names.index("stack[1]")
+    kept = weight[:, lane].clone()
+    with torch.no_grad():
+        weight[:, lane] = 0  # the head no longer reads whether the stack holds [
+    try:
+        broken = interchange(truth, "stack", pairs)
+    finally:
+        with torch.no_grad():
+            weight[:, lane] = kept
+    assert broken.accuracy == broken.exact == 2 / 3  # both answers of the first pair are wrong
+    with pytest.raises(ValueError, match="no pairs"):
+        interchange(truth, "stack", [])
 
 
 def test_ablation() -> None:
