@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 
 from compiler.automata.table import Table
 from compiler.compiled import run_blocks
+from compiler.driver import compile
+from compiler.errors import CompileError
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.languages import NAMED
 from constructions.checkpoints.built import build
@@ -97,3 +99,12 @@ def test_a_swap_that_is_looked_up_is_printed_as_it_is_meant() -> None:
     with torch.no_grad():
         said = stack(torch.from_numpy(letters[word])[None]).argmax(dim=-1)[0]
     assert [built.construction.alphabet().tokens[i] for i in said.tolist()] == answers(table, word.tolist())
+
+
+def test_bfloat16_is_compiled_or_refused_with_the_number() -> None:
+    circuit = lambda name: Automaton(table=table_json(NAMED[name].make()), arch="gated-deltanet").circuit()
+    assert "the number of the two places that are swapped may reach 300" in " ".join(PAGE.split())
+    for name in ("parity", "abab-star", "s3"):
+        assert len(compile(circuit(name), "gated-deltanet", dtype="bfloat16").blocks) == BLOCKS[name]
+    with pytest.raises(CompileError, match="can reach 300 quanta, and bfloat16 adds exactly up to 256"):
+        compile(circuit("modulo-5"), "gated-deltanet", dtype="bfloat16")
