@@ -29,6 +29,7 @@ from constructions.command import (
     panels,
     prove,
     requests,
+    scoring,
     sensitivity,
 )
 from constructions.command.building import Mode, fail, run, runtime_name
@@ -309,6 +310,7 @@ generation.register(app)
 exporting.register(app)
 grafting.register(app)
 disguising.register(app)
+scoring.register(app)
 conformance.register(app)
 commands_zoo.register(app)
 panels.group(app)

@@ -87,7 +87,7 @@ def _key_place(key: Path | None, out: Path, force: bool) -> Path:
         raise ValueError(
             f"--key {place} lies in the disguised directory, whose readers must not have it; choose another."
         )
-    if place.is_dir() or not place.absolute().parent.is_dir():
+    if place.is_dir() or (key is not None and not place.absolute().parent.is_dir()):  # OUT brings its own directory
         raise ValueError(f"--key {place} must name a file in a directory that exists.")
     if place.exists() and not force:
         raise ValueError(f"--key {place} exists already: --force replaces it.")

@@ -28,7 +28,7 @@ PANELS = {
         "zoo",
     ),
     ELSEWHERE: ("export", "adopt", "graft", "compose", "install-mamba"),
-    GROUND_TRUTH: ("disguise", "undisguise"),
+    GROUND_TRUTH: ("disguise", "undisguise", "twin", "score", "score-table"),
     PAPERS: ("truths", "reproduce", "approximation-rate", "degree-gap", "generalization", "copy-decay", "costs")
     + ("gadgets", "estimation", "soft-selection"),
     KERNELS: ("conformance",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ from typer.testing import CliRunner
 
 from compiler.automata.table import Table
 from compiler.compiled import run_blocks
+from compiler.driver import compile
+from compiler.errors import CompileError
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.languages import NAMED
 from constructions.checkpoints.built import build
@@ -20,6 +23,9 @@ from tests.automata.test_turning import cyclic, group_table, symmetric
 
 TABLES = {name: NAMED[name].make() for name in ("parity", "abab-star", "tomita-3", "cycle-5", "s3", "ends-with-abb")}
 TABLES |= {"C_3": group_table(cyclic(3)), "S_3": group_table(symmetric(3)), "C_9": group_table(cyclic(9))}
+PAGE = (Path(__file__).parents[2] / "docs" / "groups.md").read_text("utf-8")
+NAMES, COUNTS = re.search(r"^(\| `parity`.*)\n\| --- .*\n(.*)$", PAGE, re.MULTILINE).groups()  # type: ignore[union-attr]
+BLOCKS = dict(zip(re.findall(r"`(.*?)`", NAMES), map(int, re.findall(r"\d+", COUNTS)), strict=True))
 
 
 def answers(table: Table, word: list[int]) -> list[str]:
@@ -36,6 +42,7 @@ def test_blocks_answer_what_the_table_answers(name: str) -> None:
     construction = Automaton(table=table_json(table), arch="gated-deltanet")
     compiled, alphabet = construction.compiled(), construction.alphabet()
     assert len(compiled.blocks) <= construction.bound()["layers"]
+    assert BLOCKS.get(name, len(compiled.blocks)) == len(compiled.blocks)
     letters = [alphabet.index(letter) for letter in table.letters]
     words = np.random.default_rng(0).integers(len(letters), size=(4, 60))
     said = (run_blocks(compiled, np.array(letters)[words])[-1] @ compiled.head.toarray().T).argmax(axis=-1)
@@ -92,3 +99,12 @@ def test_a_swap_that_is_looked_up_is_printed_as_it_is_meant() -> None:
     with torch.no_grad():
         said = stack(torch.from_numpy(letters[word])[None]).argmax(dim=-1)[0]
     assert [built.construction.alphabet().tokens[i] for i in said.tolist()] == answers(table, word.tolist())
+
+
+def test_bfloat16_is_compiled_or_refused_with_the_number() -> None:
+    circuit = lambda name: Automaton(table=table_json(NAMED[name].make()), arch="gated-deltanet").circuit()
+    assert "the number of the two places that are swapped may reach 300" in " ".join(PAGE.split())
+    for name in ("parity", "abab-star", "s3"):
+        assert len(compile(circuit(name), "gated-deltanet", dtype="bfloat16").blocks) == BLOCKS[name]
+    with pytest.raises(CompileError, match="can reach 300 quanta, and bfloat16 adds exactly up to 256"):
+        compile(circuit("modulo-5"), "gated-deltanet", dtype="bfloat16")

@@ -53,7 +53,7 @@ def sort(most: int, letters: tuple[str, ...] = ABC) -> Made:
 def by_place(most: int, place: Callable[[Stream, Stream], Stream], total: Callable[[Stream], Stream]) -> Made:
     """What stands at a place of the text that length and written say (from 1 on); the end behind so many letters."""
     x, given, length, written = places()
-    held = memory.write(length.one_hot(most + 1), x.one_hot(*ABC), when=given, policy="once", name="text")
+    held = memory.write(length.one_hot(most + 1), x.one_hot(*ABC), when=given, policy="once", name="held")
     read = held.read(place(length, written).named("place").one_hot(most + 1))
     over = (written >= total(length)).named("over")
     return emit(
@@ -100,7 +100,7 @@ def double_count(keep: str, letter: str, most: int) -> Made:
 def relabel(most: int) -> Made:
     """Each letter replaced by the next one: a → b → c → a."""
     x, given, length, written = places()
-    held = memory.write(length.one_hot(most + 1), x.one_hot(*ABC), when=given, policy="once", name="text")
+    held = memory.write(length.one_hot(most + 1), x.one_hot(*ABC), when=given, policy="once", name="held")
     read = held.read((written + 1).one_hot(most + 1))
     over = (written >= length).named("over")
     rules = [(read[i] >= 1, ABC[(i + 1) % 3]) for i in range(3)]

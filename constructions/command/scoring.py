@@ -1,0 +1,115 @@
+"""`construct twin DIR` and `construct score DIR`: trained models of known structure, and whether methods find it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from constructions.command import requests
+from constructions.command.disguising import Force
+from constructions.command.display import console, progress, working
+from constructions.command.options import Json, Seed
+from constructions.command.reporting import strict_json, table_of, write_whole
+
+if TYPE_CHECKING:
+    from compiler.disguise.key import Key
+
+MOST_STEPS = 5000
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the `construct` application."""
+    app.command("twin")(twin)
+    app.command("score")(score)
+    app.command("score-table")(score_table)
+
+
+def twin(
+    directory: Annotated[Path, typer.Argument(help="a checkpoint directory")],
+    out: Annotated[Path, typer.Option(parser=requests.directory, metavar="PATH", help="directory of the twin")],
+    seed: Seed = 0,
+    steps: Annotated[int | None, typer.Option(min=1, max=MOST_STEPS, help="training steps [default: 120]")] = None,
+    as_json: Json = False,
+    force: Force = False,
+) -> None:
+    """Train a model of ordinary initialisation whose lanes hold the circuit's variables at known places."""
+    with progress(quiet=as_json) as bars:
+        with bars.stage("start PyTorch"):
+            from constructions.checkpoints.saved import rebuild
+            from constructions.scoring.truth import Truth
+            from constructions.scoring.twin import STEPS, trained
+            from constructions.scoring.twins_saved import check_out, write_twin
+        check_out(out, force)
+        built = rebuild(directory)
+        if built.over_numbers or built.model is None:
+            raise ValueError(f"{directory} is no language model, and a twin is one.")
+        count = STEPS if steps is None else steps
+        found = trained(Truth(built.compiled), seed, count, bars("train", count))
+        write_twin(found, directory, out)
+    measured = found.record()["measured"]
+    if as_json:
+        typer.echo(strict_json(found.record() | {"directory": str(out)}))
+        return
+    console.print(f"on {measured['sequences']} sequences that were not trained on ({measured['positions']} answers):")
+    console.print(f"answers right: {100 * measured['accuracy']:.1f} %")
+    for name, share in measured["interchange"].items():
+        console.print(f"as the circuit where {name!r} is exchanged: {100 * share:.1f} %")
+    console.print(f"right where the free lanes are exchanged: {100 * measured['strict']:.1f} %")
+    console.print(f"twin: {out}")
+
+
+def score(
+    directory: Annotated[Path, typer.Argument(help="a checkpoint, a disguised one, or a twin")],
+    method: Annotated[list[str], typer.Option(help="a name, or FILE.py:function; may be given again")],
+    key: Annotated[Path | None, typer.Option(help="key of a disguise: the scorer reads it, no method does")] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Hold methods of interpretability to what a model is known to compute: its components and its variables."""
+    with working("score", quiet=as_json):
+        from constructions.scoring.build import problem_of
+        from constructions.scoring.evaluate import score as scored
+        from constructions.scoring.methods.named import found_by
+
+        problem = problem_of(directory, None if key is None else _key(key), seed)
+        rows = [{"method": name} | asdict(scored(problem, found_by(name, problem))) for name in method]
+    if as_json:
+        typer.echo(strict_json({"directory": str(directory), "kind": problem.kind, "seed": seed, "scores": rows}))
+        return
+    console.print(table_of(rows, ("method", "area", "faithfulness", "interchange", "matched", "answers")))
+
+
+def _key(path: Path) -> Key:
+    from compiler.disguise.key import read_key
+
+    return read_key(path)
+
+
+def score_table(
+    place: Annotated[Path, typer.Argument(help="directory for the models; those that are there are used again")],
+    keep: Annotated[Path, typer.Option(help="JSON file of results; those that are there are not run again")],
+    page: Annotated[Path | None, typer.Option(help="also put the table into this Markdown page")] = None,
+    seed: Seed = 0,
+) -> None:
+    """Regenerate the table of docs/scores.md: every method on circuits, disguises and twins."""
+    with progress(quiet=False) as bars:
+        with bars.stage("start PyTorch"):
+            from constructions.scoring import table
+            from constructions.scoring.methods.named import METHODS
+            from constructions.scoring.twin import STEPS
+        place.mkdir(parents=True, exist_ok=True)
+        advance = bars("score", len(table.CIRCUITS) * len(table.KINDS) * (1 + len(METHODS)))
+        known = json.loads(keep.read_text("utf-8"))["rows"] if keep.exists() else []
+        found: dict[str, Any] = {"rows": [], "twins": []}
+        for row in table.rows(place, seed, STEPS, known, advance):
+            found["rows"].append(row)
+            write_whole(keep, json.dumps({"rows": found["rows"], "twins": []}, indent=1, sort_keys=True) + "\n")
+        found["twins"] = table.twin_rows(place, seed, STEPS)
+        write_whole(keep, json.dumps(found, indent=1, sort_keys=True) + "\n")
+    if page is not None:
+        write_whole(page, table.on_page(page.read_text("utf-8"), found))
+    console.print(f"{len(found['rows'])} rows: {keep}")

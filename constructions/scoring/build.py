@@ -1,0 +1,121 @@
+"""Problems of three kinds from directories: a plain checkpoint, a disguised one with its key, a twin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from compiler.artifact.generate import transformers_model
+from compiler.artifact.manifest import MANIFEST, is_disguised
+from compiler.disguise.basis import channels_used, lane_basis
+from compiler.disguise.key import Key
+from compiler.targets.family import mixer_prefix
+from constructions.checkpoints.built import Built
+from constructions.checkpoints.saved import rebuild, rebuilt
+from constructions.scoring.problem import LENGTH, Featurizer, Given, Problem, Scale, scales
+from constructions.scoring.sites import Site, channels_of, read_all, stream_after
+from constructions.scoring.truth import Truth
+from constructions.scoring.twin import WIDTH
+
+TRAIN, HELD = 128, 100  # inputs that a method sees, pairs that it is held to
+KINDS = ("plain", "disguised", "twin")
+
+
+def problem_of(directory: Path, key: Key | None = None, seed: int = 0) -> Problem:
+    """The problem of a directory; ValueError for a disguised one without its key, whose truth nobody could know."""
+    from constructions.scoring.twins_saved import is_twin
+
+    if is_twin(directory):
+        return _of_twin(directory, seed)
+    if not is_disguised(directory):
+        return _of_weights(directory, rebuild(directory), "plain", None, seed)
+    if key is None:
+        raise ValueError(f"{directory} is disguised, and only its key says what is where: give it with --key FILE.")
+    from compiler.disguise.directory import read_disguised
+    from constructions.checkpoints.disguised import key_differences
+
+    manifest, tensors = read_disguised(directory)
+    built = rebuilt(directory, manifest, MANIFEST)
+    for sentence in key_differences(directory, key, tensors, built):
+        raise ValueError(f"{directory}: {sentence}.")
+    return _of_weights(directory, built, "disguised", key, seed)
+
+
+def _of_weights(directory: Path, built: Built, kind: str, key: Key | None, seed: int) -> Problem:
+    """Components are the channels of the blocks; variables stand on lanes, which the key may have mixed."""
+    truth, config = Truth(built.compiled), built.model.config
+    model = transformers_model(directory, built.compiled.dtype)
+    width, inner = config["hidden_size"], config["intermediate_size"]
+    layers = range(config["num_hidden_layers"])
+    basis = np.eye(width) if key is None else lane_basis(key.steps, width)
+    back = np.linalg.inv(basis)
+    places = {name: (back[truth.lanes(name)], basis[:, truth.lanes(name)]) for name in truth.variables}
+    used = []
+    for layer in layers:
+        plain = (built.model.tensors[f"{mixer_prefix(layer)}out_proj.weight"] != 0).any(dim=0).numpy()
+        used.append(plain.astype(int) if key is None else channels_used(key.steps, layer, plain).astype(int))
+    sites = {name: stream_after(truth.after(name), width) for name in truth.variables}
+    nodes = tuple(channels_of(layer, inner) for layer in layers)
+    seen = read_all(model, nodes, torch.from_numpy(truth.draw(TRAIN, LENGTH, 4 * seed)))
+    for one, values in zip(used, seen, strict=True):
+        constant = (values.flatten(0, 1) == values[0, 0]).all(dim=0).numpy()
+        one[constant & (one == 1)] = -1  # what never varies cannot be told from a bias
+    return _problem(directory.name, kind, truth, model, nodes, used, sites, places, seed)
+
+
+def _of_twin(directory: Path, seed: int) -> Problem:
+    """Components are the lanes behind block 1: those of variables are used, the free ones are not."""
+    from compiler.artifact.manifest import Manifest
+    from compiler.artifact.schema import parse
+    from constructions.scoring.twins_saved import read_twin
+
+    twin, manifest = read_twin(directory)
+    built = rebuilt(directory, parse(Manifest, manifest, MANIFEST), MANIFEST)
+    truth, one = Truth(built.compiled), np.eye(WIDTH)
+    used = np.full(WIDTH, -1)
+    used[twin.free] = 0
+    used[[i for lanes in twin.lanes.values() for i in lanes]] = 1
+    site = stream_after(1, WIDTH)
+    places = {name: (one[lanes], one[:, lanes]) for name, lanes in twin.lanes.items()}
+    sites = dict.fromkeys(twin.lanes, site)
+    return _problem(directory.name, "twin", truth, twin.model, (site,), [used], sites, places, seed)
+
+
+def _problem(
+    name: str, kind: str, truth: Truth, model: Any, nodes: tuple[Site, ...], used: list[np.ndarray],
+    sites: Mapping[str, Site], places: Mapping[str, tuple[np.ndarray, np.ndarray]], seed: int,
+) -> Problem:  # fmt: skip
+    """places: for each variable how it is read from its site, and how it is written there."""
+    ids, other, held, source = (truth.draw(n, LENGTH, 4 * seed + k) for k, n in enumerate((TRAIN, TRAIN, HELD, HELD)))
+    tokens = torch.from_numpy(ids)
+    scale = scales(model, sites, tokens)
+    given = Given(
+        model=model,
+        ids=tokens,
+        answers=torch.from_numpy(truth.answers(ids)),
+        nodes=nodes,
+        site=sites,
+        scale=scale,
+        labels={v: torch.from_numpy(truth.values(v, ids)) for v in sites},
+        pairs={v: truth.pairs(v, ids, other) for v in sites},
+        seed=seed,
+    )
+    return Problem(
+        name=name,
+        kind=kind,
+        given=given,
+        used=used,
+        held={v: truth.pairs(v, held, source) for v in sites},
+        held_labels={v: torch.from_numpy(truth.values(v, held)) for v in sites},
+        held_answers=truth.answers(held),
+        oracle={v: _scaled(*places[v], scale[v]) for v in sites},
+    )
+
+
+def _scaled(read: np.ndarray, write: np.ndarray, scale: Scale) -> Featurizer:
+    """A featurizer of raw coordinates as one of scaled ones."""
+    return Featurizer(torch.from_numpy(read) * scale.spread, torch.from_numpy(write) / scale.spread[:, None])

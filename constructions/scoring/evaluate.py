@@ -1,0 +1,150 @@
+"""Holds what a method found to the truth: two tracks, as in MIB (Mueller et al., 2025)."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.optimize import linear_sum_assignment
+from scipy.stats import rankdata
+
+from constructions.scoring.problem import Featurizer, Found, Problem
+from constructions.scoring.sites import Site, read_all
+from constructions.scoring.truth import Pairs
+from verify.tasks.task import IGNORED
+
+
+@dataclass(frozen=True)
+class Score:
+    """None where a method does not speak of it, or where it is undefined.
+
+    area: chance that a used component is ranked above one that is not (ties count half). faithfulness: answers that
+    stay
+    right when all but as many best-ranked components as are used have their mean. interchange: answers that are the
+    circuit's
+    when the variable is exchanged, on pairs and at positions where the exchange changes the answer. matched: mean
+    |correlation|
+    of each number of a variable with the feature that is matched to it. answers: how many answers interchange counts.
+    """
+
+    area: float | None = None
+    faithfulness: float | None = None
+    interchange: float | None = None
+    matched: float | None = None
+    answers: int = 0
+
+
+def score(problem: Problem, found: Found) -> Score:
+    """All numbers of a method on one problem; ValueError for shapes that are none of the problem's."""
+    area = faithful = interchange = matched = None
+    count = 0
+    if found.components is not None:
+        _check_components(problem, found.components)
+        area = _area(problem.used, found.components)
+        faithful = _faithfulness(problem, found.components)
+    if found.variables is not None:
+        rights = [_interchanged(problem, name, _checked(problem, name, found)) for name in problem.held]
+        count = sum(len(r) for r in rights)
+        interchange = float(np.concatenate(rights).mean()) if count else None
+        matched = float(np.mean([_matched(problem, name, found.variables[name]) for name in problem.held]))
+    return Score(area, faithful, interchange, matched, count)
+
+
+def _check_components(problem: Problem, components: list[np.ndarray]) -> None:
+    widths = [site.width for site in problem.given.nodes]
+    shapes = [np.shape(c) for c in components]
+    if shapes != [(w,) for w in widths]:
+        raise ValueError(f"a method gave component scores of shapes {shapes}, and the sites have widths {widths}.")
+    if not all(np.isfinite(c).all() for c in components):
+        raise ValueError("a method gave component scores that are no finite numbers.")
+
+
+def _checked(problem: Problem, name: str, found: Found) -> Featurizer:
+    """The featurizer of a variable, of the shape that its site asks for."""
+    width = problem.given.site[name].width
+    if found.variables is None or name not in found.variables:
+        raise ValueError(f"a method gave no featurizer for the variable {name!r}.")
+    one = found.variables[name]
+    if one.read.shape != (one.write.shape[1], width) or one.write.shape[0] != width:
+        raise ValueError(
+            f"a method read {name!r} with {tuple(one.read.shape)} and wrote it with {tuple(one.write.shape)}, expected "
+            f"(k, {width}) and ({width}, k)."
+        )
+    return one
+
+
+def _area(used: list[np.ndarray], found: list[np.ndarray]) -> float | None:
+    truth, scores = np.concatenate(used), np.concatenate(found)
+    good, bad = (truth == 1).sum(), (truth == 0).sum()
+    if not good or not bad:
+        return None
+    ranks = rankdata(scores[truth >= 0])
+    return float((ranks[truth[truth >= 0] == 1].sum() - good * (good + 1) / 2) / (good * bad))
+
+
+@torch.no_grad()
+def _faithfulness(problem: Problem, found: list[np.ndarray]) -> float:
+    """Coordinates that do not count stay as they are."""
+    given, truth = problem.given, np.concatenate(problem.used)
+    order = np.argsort(-np.where(truth >= 0, np.concatenate(found), np.inf), kind="stable")
+    kept = np.zeros(len(truth), dtype=bool)
+    kept[order[: int((truth != 0).sum())]] = True
+    parts = np.split(kept, np.cumsum([site.width for site in given.nodes])[:-1])
+    means = [values.flatten(0, 1).mean(dim=0) for values in read_all(given.model, given.nodes, given.ids)]
+    first = next(iter(problem.held.values()))
+    with ExitStack() as hooks:
+        for site, keep, mean in zip(given.nodes, parts, means, strict=True):
+            mask = torch.from_numpy(keep)
+            hooks.enter_context(site.changed(given.model, lambda x, m=mask, v=mean: torch.where(m, x, v.to(x.dtype))))
+        logits = given.model(torch.from_numpy(first.base), use_cache=False).logits
+    wanted = problem.held_answers
+    asked = wanted != IGNORED
+    return float((logits.argmax(-1).numpy() == wanted)[asked].mean())
+
+
+@torch.no_grad()
+def _interchanged(problem: Problem, name: str, featurizer: Featurizer) -> np.ndarray:
+    """Whether each answer is the circuit's, where the exchange changes it."""
+    pairs = problem.held[name]
+    changed = (pairs.answers != problem.held_answers) & (pairs.answers != IGNORED)
+    found = exchanged_answers(problem, name, featurizer, pairs)
+    return (found == pairs.answers)[changed]
+
+
+@torch.no_grad()
+def exchanged_answers(problem: Problem, name: str, featurizer: Featurizer, pairs: Pairs) -> np.ndarray:
+    """What the model answers with the subspace of another input."""
+    given = problem.given
+    site, scale = given.site[name], given.scale[name]
+    source = scale.of_values(site.read(given.model, torch.from_numpy(pairs.source)))
+
+    def change(values: torch.Tensor) -> torch.Tensor:
+        base = scale.of_values(values)
+        moved = (featurizer.swapped(base, source) - base) * scale.spread
+        return (values.double() + moved).to(values.dtype)
+
+    with site.changed(given.model, change):
+        return given.model(torch.from_numpy(pairs.base), use_cache=False).logits.argmax(-1).numpy()
+
+
+def _matched(problem: Problem, name: str, featurizer: Featurizer) -> float:
+    """Each number of the variable that varies is matched to one feature, so that the sum of |correlations| is
+    greatest."""
+    given, pairs = problem.given, problem.held[name]
+    site: Site = given.site[name]
+    values = given.scale[name].of_values(site.read(given.model, torch.from_numpy(pairs.base)))
+    features = (values @ featurizer.read.T).flatten(0, 1).numpy()
+    labels = problem.held_labels[name].flatten(0, 1).double().numpy()
+    labels = labels[:, labels.std(axis=0) > 0]
+    size = np.abs(_correlations(labels, features))
+    rows, columns = linear_sum_assignment(-size)
+    return float(size[rows, columns].sum() / max(1, labels.shape[1]))
+
+
+def _correlations(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """(columns of one, columns of the other); 0 for what is constant."""
+    a, b = (m - m.mean(axis=0) for m in (one, other))
+    sizes = np.outer(np.linalg.norm(a, axis=0), np.linalg.norm(b, axis=0))
+    return np.divide(a.T @ b, sizes, out=np.zeros_like(sizes), where=sizes > 1e-12)

@@ -1,0 +1,1 @@
+"""Methods by name. Each is a function from `Given` to `Found`; `oracle` alone reads the truth, to test the scorer."""

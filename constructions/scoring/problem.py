@@ -1,0 +1,112 @@
+"""A model whose variables and components are known, and what of it a method is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from constructions.scoring.sites import Site
+from constructions.scoring.truth import Pairs
+
+LENGTH = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """Coordinates of a site less their mean, over their spread: what is constant, such as a ballast, is 0."""
+
+    mean: torch.Tensor
+    spread: torch.Tensor
+
+    @classmethod
+    def of(cls, values: torch.Tensor) -> Scale:
+        flat = values.double().flatten(0, -2)
+        spread = flat.std(dim=0)
+        constant = spread <= 1e-9 * flat.abs().amax(dim=0).clamp(min=1e-30)
+        return cls(flat.mean(dim=0), torch.where(constant, torch.ones_like(spread), spread))
+
+    def of_values(self, values: torch.Tensor) -> torch.Tensor:
+        return (values.double() - self.mean) / self.spread
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """All that a method sees: a plain model of transformers and data, nothing of where anything stands.
+
+    ids, answers: (n, time), -100 where nothing is asked. nodes: sites whose coordinates are ranked. site: for each
+    variable
+    where its subspace is sought, and scale: how that site's coordinates are measured. labels: for each variable (n,
+    time,
+    width) values on `ids`. pairs: for each variable interchanges with the answers that they should give. seed: for
+    all that the method draws.
+    """
+
+    model: Any
+    ids: torch.Tensor
+    answers: torch.Tensor
+    nodes: tuple[Site, ...]
+    site: Mapping[str, Site]
+    scale: Mapping[str, Scale]
+    labels: Mapping[str, torch.Tensor]
+    pairs: Mapping[str, Pairs]
+    seed: int
+
+    def features(self, name: str) -> torch.Tensor:
+        """What stands at a variable's site on `ids`, in scale: (n, time, width)."""
+        return self.scale[name].of_values(self.site[name].read(self.model, self.ids))
+
+
+@dataclass(frozen=True, eq=False)
+class Featurizer:
+    """A subspace in scaled coordinates. read: (k, width); write: (width, k): h + write · (read · h_source − read ·
+    h)."""
+
+    read: torch.Tensor
+    write: torch.Tensor
+
+    @classmethod
+    def onto(cls, directions: torch.Tensor) -> Featurizer:
+        """The orthogonal projection on the span of these columns (width, k)."""
+        basis = torch.linalg.qr(directions.double())[0]
+        return cls(basis.T, basis)
+
+    def swapped(self, base: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
+        return base + (source - base) @ self.read.T @ self.write.T
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a method returns. components: for each site of `nodes` a score of each coordinate; variables: a
+    featurizer each."""
+
+    components: list[np.ndarray] | None = None
+    variables: Mapping[str, Featurizer] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a method is given, and what it is held to.
+
+    used: for each site of `given.nodes` whether a coordinate is part of the algorithm (1), is not (0), or does not
+    count (-1).
+    held: pairs that no method saw, by variable, all of the same inputs, with their labels and answers; oracle: the
+    true featurizers.
+    """
+
+    name: str
+    kind: str
+    given: Given
+    used: list[np.ndarray]
+    held: Mapping[str, Pairs]
+    held_labels: Mapping[str, torch.Tensor]
+    held_answers: np.ndarray
+    oracle: Mapping[str, Featurizer]
+
+
+def scales(model: Any, sites: Mapping[str, Site], ids: torch.Tensor) -> dict[str, Scale]:
+    """For each variable the scale of its site."""
+    return {name: Scale.of(site.read(model, ids)) for name, site in sites.items()}

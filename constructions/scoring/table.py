@@ -1,0 +1,115 @@
+"""The table of docs/scores.md: each method on each circuit, plain, disguised and as a twin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from constructions.scoring.methods.named import METHODS, ORACLE, found_by
+
+CIRCUITS = ("seen", "since")
+KINDS = ("plain", "disguised", "twin")
+COLUMNS = {"area": "area", "faithfulness": "faithful", "interchange": "interchange", "matched": "matched"}
+Row = dict[str, Any]
+START, END = "<!-- the table of scores -->", "<!-- its end -->"
+
+
+def plain(place: Path, name: str) -> Path:
+    """The checkpoint of a circuit, built where it is not there."""
+    from compiler.driver import compile
+    from constructions.scoring.circuits import circuit
+
+    out = place / f"{name}-plain"
+    if not out.exists():
+        compile(circuit(name), "mamba").save(out)
+    return out
+
+
+def twin_of(place: Path, name: str, seed: int, steps: int) -> Path:
+    """Its twin, trained where it is not there."""
+    from compiler.driver import compile
+    from constructions.scoring.circuits import circuit
+    from constructions.scoring.truth import Truth
+    from constructions.scoring.twin import trained
+    from constructions.scoring.twins_saved import write_twin
+
+    out = place / f"{name}-twin"
+    if not out.exists():
+        write_twin(trained(Truth(compile(circuit(name), "mamba")), seed, steps), plain(place, name), out)
+    return out
+
+
+def directories(place: Path, seed: int, steps: int) -> Iterator[tuple[str, str, Path, Any]]:
+    """(circuit, kind, directory, key) of every problem."""
+    from compiler.disguise.key import read_key
+    from constructions.checkpoints.disguised import disguise_checkpoint
+
+    for name in CIRCUITS:
+        hidden, key = place / f"{name}-disguised", place / f"{name}.key.json"
+        if not key.exists():
+            key.write_text(disguise_checkpoint(plain(place, name), hidden, 3, seed + 1).key.text(), "utf-8")
+        yield name, "plain", plain(place, name), None
+        yield name, "disguised", hidden, read_key(key)
+        yield name, "twin", twin_of(place, name, seed, steps), None
+
+
+def rows(place: Path, seed: int, steps: int, known: list[Row], told: Callable[[int], None]) -> Iterator[Row]:
+    """A row for each problem and method. known: rows of an earlier run, which are not run again."""
+    from constructions.scoring.build import problem_of
+    from constructions.scoring.evaluate import score
+
+    for name, kind, directory, key in directories(place, seed, steps):
+        there = {r["method"]: r for r in known if (r["circuit"], r["kind"], r["seed"]) == (name, kind, seed)}
+        problem = None
+        for method in (ORACLE, *METHODS):
+            if method not in there:
+                problem = problem or problem_of(directory, key, seed)
+                found = asdict(score(problem, found_by(method, problem)))
+                there[method] = {"circuit": name, "kind": kind, "method": method, "seed": seed} | found
+            yield there[method]
+            told(1)
+
+
+def twin_rows(place: Path, seed: int, steps: int) -> list[Row]:
+    """What the twins of all circuits measured of themselves when they were trained."""
+    from constructions.scoring.circuits import CIRCUITS as ALL
+    from constructions.scoring.twins_saved import read_twin
+
+    found = {name: read_twin(twin_of(place, name, seed, steps))[0].record() for name in ALL}
+    return [{"circuit": name, "seed": seed, "steps": one["steps"]} | one["measured"] for name, one in found.items()]
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """The tables as they stand on the page."""
+    lines = []
+    for kind in KINDS:
+        of = [row for row in found["rows"] if row["kind"] == kind]
+        lines += [f"**{kind}**, mean over {', '.join(CIRCUITS)}", ""]
+        lines += ["| method | " + " | ".join(COLUMNS.values()) + " |", "| --- |" + " --- |" * len(COLUMNS)]
+        for method in (ORACLE, *METHODS):
+            cells = [_mean([row[c] for row in of if row["method"] == method]) for c in COLUMNS]
+            lines.append(f"| {method} | " + " | ".join(cells) + " |")
+        lines.append("")
+    lines += ["**twins**, measured on inputs that were not trained on", ""]
+    lines += ["| circuit | accuracy | interchange | strict | sequences |", "| --- | --- | --- | --- | --- |"]
+    for row in found["twins"]:
+        shares = ", ".join(f"{share:.2f}" for share in row["interchange"].values())
+        lines.append(
+            f"| {row['circuit']} | {row['accuracy']:.2f} | {shares} | {row['strict']:.2f} | {row['sequences']} |"
+        )
+    return "\n".join(lines)
+
+
+def _mean(values: list[float | None]) -> str:
+    """Over the circuits where it is defined."""
+    there = [value for value in values if value is not None]
+    return f"{sum(there) / len(there):.2f}" if there else ""
+
+
+def on_page(text: str, found: dict[str, Any]) -> str:
+    """The page with this table in the place of its own."""
+    before, _, rest = text.partition(START)
+    _, _, after = rest.partition(END)
+    return f"{before}{START}\n\n{markdown(found)}\n\n{END}{after}"

@@ -1,0 +1,166 @@
+"""Realistic twins: models of ordinary initialisation, trained so that a circuit's variables stand at known lanes.
+
+Strict interchange-intervention training (Gupta et al., InterpBench, 2024; after Geiger et al., 2022). Behind the first
+block each variable has lanes of its own, and so has all else that the model may pass on; the other lanes are free.
+Three
+losses are added, each a cross entropy: the answers; the answers that the circuit gives where a variable has its value
+from another input (lanes of the variable exchanged); and the same answers where free lanes come from another input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from compiler.artifact.tokenizer import with_special_tokens
+from constructions.scoring.problem import LENGTH
+from constructions.scoring.truth import Truth
+from verify.tasks.task import IGNORED
+
+WIDTH, STATES, BLOCKS, LANES = 32, 8, 2, 4  # d_model, d_state, blocks; lanes of a variable
+POOL, BATCH, STEPS, RATE = 1024, 32, 120, 1e-2
+HELD, HELD_SEED = 200, 77_000_000  # pairs that faithfulness is measured on, at most
+Told = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Faithfulness:
+    """Measured on inputs that were not trained on. accuracy: answers right; interchange: for each variable, answers
+    that are the circuit's under the same intervention; strict: answers that stay right with the free lanes of
+    another input. sequences: how many, and positions that were asked.
+    """
+
+    accuracy: float
+    interchange: dict[str, float]
+    strict: float
+    sequences: int
+    positions: int
+
+
+@dataclass(frozen=True, eq=False)
+class Twin:
+    """model: of transformers; lanes: of each variable, behind block 1; rest: lanes that may hold anything; seed,
+    steps."""
+
+    model: Any
+    lanes: dict[str, list[int]]
+    rest: list[int]
+    seed: int
+    steps: int
+    faithfulness: Faithfulness | None = field(default=None)
+
+    @property
+    def free(self) -> list[int]:
+        """Lanes that must not matter."""
+        taken = {*self.rest, *(i for lanes in self.lanes.values() for i in lanes)}
+        return [i for i in range(WIDTH) if i not in taken]
+
+    def record(self) -> dict[str, Any]:
+        """What twin.json says of it."""
+        measured = None if self.faithfulness is None else asdict(self.faithfulness)
+        return {"lanes": self.lanes, "rest": self.rest, "seed": self.seed, "steps": self.steps, "measured": measured}
+
+
+def fresh(truth: Truth, seed: int) -> Twin:
+    """An untrained twin: transformers' own initialisation, and lanes drawn for each variable."""
+    from transformers import MambaConfig, MambaForCausalLM
+
+    from compiler.runtime.huggingface import torch_only_transformers
+
+    torch_only_transformers()
+    torch.manual_seed(seed)
+    vocab = len(with_special_tokens(list(truth.compiled.source.token_alphabet.tokens), None))
+    config = MambaConfig(
+        vocab_size=vocab, hidden_size=WIDTH, state_size=STATES, num_hidden_layers=BLOCKS, tie_word_embeddings=False,
+        bos_token_id=None, eos_token_id=None, pad_token_id=None,
+    )  # fmt: skip
+    places = np.random.default_rng(seed).permutation(WIDTH).tolist()
+    lanes = {name: sorted(places[LANES * i : LANES * (i + 1)]) for i, name in enumerate(truth.variables)}
+    used = LANES * len(lanes)
+    if used + WIDTH // 4 > WIDTH:
+        most = 3 * WIDTH // 4 // LANES
+        raise ValueError(
+            f"{len(lanes)} variables need {used} of {WIDTH} lanes, and a twin has room for {most} variables."
+        )
+    return Twin(MambaForCausalLM(config), lanes, [], seed, 0)
+
+
+def behind_first(model: Any, ids: torch.Tensor) -> torch.Tensor:
+    """The residual stream behind block 1: (n, time, d_model)."""
+    return model.backbone.layers[0](model.backbone.embeddings(ids))
+
+
+def onwards(model: Any, stream: torch.Tensor) -> torch.Tensor:
+    """Logits from there."""
+    for layer in model.backbone.layers[1:]:
+        stream = layer(stream)
+    return model.lm_head(model.backbone.norm_f(stream)).float()
+
+
+def exchanged(base: torch.Tensor, source: torch.Tensor, lanes: list[int]) -> torch.Tensor:
+    """The stream with these lanes of another input."""
+    at = torch.zeros(base.shape[-1], dtype=torch.bool)
+    at[lanes] = True
+    return torch.where(at, source, base)
+
+
+def trained(truth: Truth, seed: int, steps: int = STEPS, told: Told = lambda done: None) -> Twin:
+    """A twin, with its faithfulness measured. told: how many steps were done."""
+    twin = fresh(truth, seed)
+    model, names = twin.model.train(), list(truth.variables)
+    base, source = (truth.draw(POOL, LENGTH, 2 * seed + k) for k in (0, 1))
+    plain = truth.answers(base)
+    swapped = {name: truth.pairs(name, base, source).answers for name in names}
+    adam = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.0)
+    rate = torch.optim.lr_scheduler.OneCycleLR(adam, RATE, total_steps=max(steps, 2))
+    rng = np.random.default_rng(seed)
+    for step in range(steps):
+        name, rows = names[step % len(names)], rng.choice(POOL, BATCH, replace=False)
+        wanted = np.concatenate([plain[rows], swapped[name][rows], plain[rows]])
+        loss = _loss(twin, name, base[rows], source[rows], wanted)
+        adam.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        adam.step()
+        rate.step()
+        told(1)
+    model.eval()
+    return Twin(model, twin.lanes, twin.rest, seed, steps, measured(truth, twin, {row.tobytes() for row in base}))
+
+
+def _loss(twin: Twin, name: str, base: np.ndarray, source: np.ndarray, wanted: np.ndarray) -> torch.Tensor:
+    """All three losses, in one run behind block 1 and one onwards."""
+    streams = behind_first(twin.model, torch.from_numpy(np.concatenate([base, source])))
+    here, there = streams[: len(base)], streams[len(base) :]
+    variants = [here, exchanged(here, there, twin.lanes[name]), exchanged(here, there, twin.free)]
+    logits = onwards(twin.model, torch.cat(variants))
+    return torch.nn.functional.cross_entropy(
+        logits.flatten(0, 1), torch.from_numpy(wanted).flatten(), ignore_index=IGNORED
+    )
+
+
+@torch.no_grad()
+def measured(truth: Truth, twin: Twin, seen: set[bytes]) -> Faithfulness:
+    """On pairs whose first input is none of those that were trained on."""
+    ids = truth.draw(4 * HELD, LENGTH, HELD_SEED + twin.seed)
+    base, source = ids[: 3 * HELD], ids[3 * HELD :]
+    base = base[[row.tobytes() not in seen for row in base]][:HELD]
+    source = source[: len(base)]
+    here, there = (behind_first(twin.model, torch.from_numpy(part)) for part in (base, source))
+    plain = truth.answers(base)
+    share = lambda stream, wanted: _share(onwards(twin.model, stream).argmax(-1).numpy(), wanted)
+    interchange = {
+        name: share(exchanged(here, there, lanes), truth.pairs(name, base, source).answers)
+        for name, lanes in twin.lanes.items()
+    }
+    strict = share(exchanged(here, there, twin.free), plain)
+    return Faithfulness(share(here, plain), interchange, strict, len(base), int((plain != IGNORED).sum()))
+
+
+def _share(found: np.ndarray, wanted: np.ndarray) -> float:
+    asked = wanted != IGNORED
+    return float((found == wanted)[asked].mean())
