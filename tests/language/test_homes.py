@@ -16,6 +16,7 @@ WORDS = {name for name in ops.__all__ if isinstance(getattr(ops, name), type)} -
 def asked(text: str) -> Iterator[str]:
     """The calls of isinstance that name an operation, by itself, of the module or in a tuple that is written before."""
     tree = ast.parse(text)
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}  # another class of that name
     tuples = {
         target.id
         for node in ast.walk(tree)
@@ -26,6 +27,8 @@ def asked(text: str) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
             kind = node.args[1]
+            if isinstance(kind, ast.Name) and kind.id in own:
+                continue
             if _names(kind) or isinstance(kind, ast.Name) and kind.id in tuples:
                 yield ast.unparse(node)
 
