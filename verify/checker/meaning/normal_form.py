@@ -53,7 +53,8 @@ from verify.checker.values.windows import (
 
 ONE = Fraction(1)
 _MOST_COLUMNS = 8  # of a memory that is a factor
-_MOST_QUERIES = 1 << 8  # that are looked at together
+_MOST_QUERIES, _MOST_OF_FEW = 64, 1 << 8  # that are looked at together; where letters are few
+_FEW_LETTERS = 64
 
 
 class Meaning:
@@ -318,7 +319,8 @@ class Meaning:
         """(cases of the last few letters, queries): what the queries with these keys are, exactly; None where one is no
         window, or where they are many.
         """
-        if len(keys) > _MOST_QUERIES or not all(key is None or key in self._queries for key in keys):
+        most = _MOST_OF_FEW if self.world.language.tokens <= _FEW_LETTERS else _MOST_QUERIES
+        if len(keys) > most or not all(key is None or key in self._queries for key in keys):
             return None
         depth = max(reach(self.world, self._queries[key][0]) for key in keys if key) if any(keys) else 0
         columns = [self._query(key, depth) for key in keys]
