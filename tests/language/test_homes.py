@@ -16,6 +16,12 @@ WORDS = {name for name in ops.__all__ if isinstance(getattr(ops, name), type)} -
 def asked(text: str) -> Iterator[str]:
     """The calls of isinstance that name an operation, by itself, of the module or in a tuple that is written before."""
     tree = ast.parse(text)
+    own = {  # other classes, of an operation's name
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and "operations" not in (node.module or "")
+        for alias in node.names
+    }
     tuples = {
         target.id
         for node in ast.walk(tree)
@@ -26,6 +32,8 @@ def asked(text: str) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
             kind = node.args[1]
+            if isinstance(kind, ast.Name) and kind.id in own:
+                continue
             if _names(kind) or isinstance(kind, ast.Name) and kind.id in tuples:
                 yield ast.unparse(node)
 
@@ -51,3 +59,5 @@ def test_a_question_is_found() -> None:
     for kind in ("ops.Relu", "(ops.Relu, int)", "Relu", "KINDS"):
         assert list(asked(f"KINDS = (ops.Relu, ops.Shift)\nx = [1 for s in y if isinstance(s.operation, {kind})]"))
     assert not list(asked("isinstance(x, ops.Operation) or isinstance(x, (Bool, int))"))
+    assert not list(asked("from compiler.disguise.steps import Permute\nx = isinstance(step, Permute)"))
+    assert list(asked("from compiler.language.operations import Permute\nx = isinstance(step, Permute)"))
