@@ -54,7 +54,7 @@ from verify.checker.values.windows import (
 ONE = Fraction(1)
 _MOST_COLUMNS = 8  # of a memory that is a factor
 _MOST_QUERIES, _MOST_OF_FEW = 64, 1 << 8  # that are looked at together; where letters are few
-_FEW_LETTERS = 64
+_FEW_LETTERS = 32
 
 
 class Meaning:
