@@ -79,7 +79,7 @@ PARTS = {
         Part("proofs", 600, 60, _counted("tests.verify.checker.proof_edits")),
         Part("certificates", 3000, 500, _counted("tests.verify.faults")),
         Part("kills", 500, 250, _counted("tests.artifact.kills")),
-        Part("plants", 15_475, 125, _counted("tests.verify.checker.evidence"), unit=FAULTS),
+        Part("plants", 15_625, 125, _counted("tests.verify.checker.evidence"), unit=FAULTS),
         Part("programs", 1000, 100, _counted("tests.verify.checker.programs"), PROGRAMS_START),
         Part("mutation", 300, 10, _counted("benchmarks.mutation_guard")),
         Part("defaults", 54, 18, _counted("tests.trust.defaults")),

@@ -81,13 +81,14 @@ READ_BY_VALUE = (
 )  # in narrow dtypes, which hold no parabola of their numbers: another circuit than in float32
 LATER = ("sums_at_each_letter", "place_of_the_only_c")  # circuits that came when the others had their numbers
 LAST = ("accepted", "climbed", "climbed_before")  # and those that came after them
+NEWEST = ("deleted_keys",)  # and after those
 Job = tuple[str, Callable[[], Circuit], str, str]
 """Name, circuit, target, dtype."""
 
 
 def jobs() -> list[Job]:
     """Every checkpoint that there may be, in one order: what is added comes last, for faults keep their numbers."""
-    found = [job for case in CASES if case.name not in LATER + LAST for job in _of_case(case)]
+    found = [job for case in CASES if case.name not in LATER + LAST + NEWEST for job in _of_case(case)]
     for name, sizes in SMALL.items():
         for number, params in enumerate(sizes):
             for target in TARGETS:
@@ -98,7 +99,8 @@ def jobs() -> list[Job]:
     found += [job for case in CASES if case.name in LATER for job in _of_case(case)]
     narrow = [(name, t, d) for name in READ_BY_VALUE for t in TARGETS for d in DTYPES[1:]]
     found += [(f"{name}-by-value", _construction(name, SMALL[name][0], t, d), t, d) for name, t, d in narrow]
-    return found + [job for case in CASES if case.name in LAST for job in _of_case(case)]
+    found += [job for case in CASES if case.name in LAST for job in _of_case(case)]
+    return found + [job for case in CASES if case.name in NEWEST for job in _of_case(case)]
 
 
 def _of_case(case: Case) -> list[Job]:
