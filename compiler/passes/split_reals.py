@@ -61,7 +61,8 @@ def split_reals(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
 
 def _refusal(stream: Stream, lowered: tuple[type[ops.Operation], ...], target: str) -> str:
     if not lowered:
-        return f"real numbers and scaled sums are lowered for mamba only, and the target is {target}"
+        known = "real numbers are lowered for mamba and mamba2, scaled sums are lowered for mamba only"
+        return f"{known}, and the target is {target}"
     return (
         f"{type(stream.operation).__name__} of real numbers is lowered for mamba only, and the target is {target}, "
         f"which takes them in linear maps, {', '.join(kind.__name__ for kind in lowered)}"

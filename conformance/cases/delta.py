@@ -101,8 +101,8 @@ ROWS = (
         length=70, last=True, beta=ANY, g=RARELY,
     ),
     Row(
-        *(), stage="initial state", name="kept", asks="the initial state, of which nothing fades", length=5, initial=25,
-        last=True, batch=2,
+        *(), stage="initial state", name="carried", asks="the initial state, of which nothing fades", length=5,
+        initial=25, last=True, batch=2,
     ),
     Row(
         *(), stage="initial state", name="through chunks", asks="the initial state reaches later chunks", length=150,

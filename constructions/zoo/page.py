@@ -59,7 +59,7 @@ proved fails `build`.
 
 ## The circuits
 
-Written by `python -m constructions.zoo.page` from a run of `construct zoo build --all`, which built {built} of
+Written by `python -m constructions.zoo.page` from runs of `construct zoo build`, which built {built} of
 the {count} circuits in {cpu:,.0f} CPU seconds: {exact} exact; weights and answers proved of {answers}, weights of
 {scores}; {right:,} of {questions:,} answers right. *Size*: blocks / lanes / memories / lags, where *lanes* are
 numbers of the residual stream, *memories* keyed memories, and *lags* the positions that the longest shift looks

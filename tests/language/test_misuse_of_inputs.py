@@ -91,7 +91,7 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "codes too many": (lambda: abc.code(None, balanced(5)), "the codebook has 5 words for 3 tokens"),
     "rows of a vector": (lambda: abc.rows(None, [1, 2, 3], "r"), "the matrix of rows has 1 axes, and two are needed"),
     # input languages
-    "no length": (lambda: InputLanguage.everything(ABC, None), "max_length is None, and an integer is needed"),
+    "a length of text": (lambda: InputLanguage.everything(ABC, "3"), "max_length is '3', and an integer is needed"),
     "length 0": (lambda: InputLanguage.everything(ABC, 0), "max_length is 0, and it must be at least 1"),
     "an alphabet of text": (lambda: InputLanguage.everything("abc", 3), "is 'abc', and an Alphabet is needed"),
     "ids out of range": (

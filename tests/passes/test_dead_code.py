@@ -135,14 +135,14 @@ def test_states_in_conflict_are_placed_though_an_operand_is_not(target):
 
 
 def test_what_nobody_reads_is_no_reason_to_refuse():
-    """Mamba-2 carries no real numbers, and a real number may be as near to the bound as it likes."""
+    """Mamba-Δᵀ carries no real numbers, and a real number may be as near to the bound as it likes."""
     count = is_a.cumsum()
     mixed = concatenate(fading_sum(count, Fraction(1, 3)), count)
-    for stream in (mixed > 4, mixed.cumsum()):
+    for stream, target in ((mixed > 4, "mamba2"), (mixed.cumsum(), "mamba-delta-t")):
         with pytest.raises(CompileError):
-            compiled(stream, "mamba2")
+            compiled(stream, target)
     agrees((mixed > 4)[1], lambda word: [[int(n > 4)] for (n,) in _counts(word, "a")], ("mamba", "mamba2"))
-    agrees(mixed.cumsum()[1], lambda word: _summed(_counts(word, "a")), ("mamba", "mamba2"))
+    agrees(mixed.cumsum()[1], lambda word: _summed(_counts(word, "a")), ("mamba", "mamba-delta-t"))
 
 
 def _best(word: Sequence[str]) -> Rows:
