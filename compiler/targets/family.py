@@ -192,9 +192,7 @@ def common_config(
 
 def common_sizes(config: Config) -> dict[str, Any]:
     """What `common_config` was given, read off a config: KeyError for what it lacks."""
-    vocab, eos = checked_size("vocab", config["vocab_size"]), config["eos_token_id"]
-    if type(eos) is not int:
-        raise CheckpointError(f"the config has eos_token_id = {shown(eos)}, expected an integer.")
+    vocab, end = letters_of(config)
     return {
         "vocab": vocab,
         "d_model": config["hidden_size"],
@@ -202,8 +200,16 @@ def common_sizes(config: Config) -> dict[str, Any]:
         "layers": config["num_hidden_layers"],
         "d_conv": config["conv_kernel"],
         "expand": config["expand"],
-        "end": None if eos == vocab - 3 else eos,
+        "end": end,
     }
+
+
+def letters_of(config: Config) -> tuple[int, int | None]:
+    """The size of the vocabulary, and the id of the letter that ends a generation; CheckpointError for a bad entry."""
+    vocab, eos = checked_size("vocab", config["vocab_size"]), config["eos_token_id"]
+    if type(eos) is not int:
+        raise CheckpointError(f"the config has eos_token_id = {shown(eos)}, expected an integer.")
+    return vocab, None if eos == vocab - 3 else eos
 
 
 def common_arguments(config: Config) -> dict[str, Any]:
