@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from compiler.driver import compile
 
 # What needs torch or the passes is imported when it is first used.
-__getattr__ = lazy_names(
+lazy_names(
     __name__,
     {
         "Compiled": "compiler.compiled",

@@ -4,16 +4,28 @@ torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Mapping
 from importlib import import_module
+from types import ModuleType
 
 
-def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """A module's `__getattr__` (PEP 562) for a package: `homes` says which module each name comes from."""
+class _Late:
+    """An attribute of a package that is imported when it is asked for."""
 
-    def __getattr__(name: str) -> object:
-        if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(homes[name]), name)
+    def __init__(self, name: str, home: str):
+        self.name, self.home = name, home
 
-    return __getattr__
+    def __get__(self, package: object, owner: type) -> object:
+        return getattr(import_module(self.home), self.name)
+
+
+def lazy_names(package: str, homes: Mapping[str, str]) -> None:
+    """Give a package names that are imported late: `homes` says which module each comes from.
+
+    They are attributes of the package's class and not a `__getattr__` (PEP 562), which is asked only for what no object
+    has: nnsight gives every object a method `save`.
+    """
+    sys.modules[package].__class__ = type(
+        "LatePackage", (ModuleType,), {name: _Late(name, home) for name, home in homes.items()}
+    )

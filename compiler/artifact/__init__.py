@@ -11,8 +11,6 @@ The manifest is imported when it is first asked for: it names targets, and these
 from compiler.artifact.errors import CheckpointError
 from compiler.lazy import lazy_names
 
-__getattr__ = lazy_names(
-    __name__, {"Manifest": "compiler.artifact.manifest", "read_manifest": "compiler.artifact.manifest"}
-)
+lazy_names(__name__, {"Manifest": "compiler.artifact.manifest", "read_manifest": "compiler.artifact.manifest"})
 
 __all__ = ["CheckpointError", "Manifest", "read_manifest"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from compiler.graft.relative import finished, parameters_to_train, trainable
     from compiler.graft.side import branch, reader
 
-__getattr__ = lazy_names(
+lazy_names(
     __name__,
     {
         "branch": "compiler.graft.side",

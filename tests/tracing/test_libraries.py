@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+import compiler.artifact.save
+import compiler.graft.directory
 from compiler import compile as compile_circuit
 from compiler import load
 from examples.programs import two_brackets
@@ -54,6 +56,13 @@ def test_each_library_patches_the_model_as_printed(title: str, scope: dict, monk
         exec(compile(text, str(script.absolute()), "exec"), dict(scope))
     else:
         exec(compile(text, title, "exec"), dict(scope))
+
+
+def test_save_is_ours_beside_nnsight() -> None:
+    """It gives every object of Python a method `save`; what a package imports late must not be taken for it."""
+    pytest.importorskip("nnsight")
+    assert hasattr(object, "save")
+    assert compiler.save is compiler.artifact.save.save and compiler.graft.save is compiler.graft.directory.save
 
 
 @pytest.mark.parametrize("mixer", MIXERS)
