@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from compiler.runtime.cpu_layers import wide
 from compiler.runtime.streaming import convolved
+from compiler.targets.gated_deltanet.heads import DeltaSizes
 
 CHUNK = 64
 NORM_EPSILON, LENGTH_EPSILON = 1e-5, 1e-6  # of the norm of a head, and of keys and queries
@@ -65,6 +66,12 @@ class GatedDeltaNet(nn.Module):
         """The norm of each head: float32 inside, rounded to the input's dtype before the weight."""
         unit = wide(o) * torch.rsqrt(wide(o).square().mean(-1, keepdim=True) + NORM_EPSILON)
         return wide(self.o_norm["weight"] * unit.to(o.dtype))
+
+
+def empty_mixer(size: DeltaSizes) -> GatedDeltaNet:
+    """A mixer of this size, its parameters on the meta device."""
+    with torch.device("meta"):
+        return GatedDeltaNet(size.d_model, size.heads, size.d_state, size.headdim, size.d_conv, size.largest_beta)
 
 
 def _unit(x: Tensor) -> Tensor:
