@@ -42,7 +42,8 @@ def compile(
     max_d_state: int | None = None,
     n_groups: int = 1,
 ) -> Compiled | CompiledNetwork:
-    """Lower a circuit to blocks of a target: "mamba", "mamba2", "s4d" or "mamba-delta-t"; or to the machine "fnn+ssm".
+    """Lower a circuit to blocks of a target: "mamba", "mamba2", "s4d", "mamba-delta-t", "gated-deltanet" or
+    "gated-deltanet-qwen"; or to the machine "fnn+ssm".
 
     dtype: the arithmetic that the promise of exactness is made for ("float32", "bfloat16", "float16").
     max_d_state: how many columns the state of a block may use; keyed memories with more slots are kept in two digits.

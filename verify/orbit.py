@@ -60,9 +60,9 @@ def close_orbit(
     level, steps = [_Reached((), start, stack.initial_state(1))], 0
     while level:
         following: list[_Reached] = []
-        joined = [tuple(torch.cat(parts) for parts in zip(*caches, strict=True)) for caches in _by_block(level)]
+        held = [_joined(caches) for caches in zip(*(reached.caches for reached in level), strict=True)]
         for letter in range(letters):
-            given, after = advance(stack, torch.full((len(level), 1), letter), [(w, s) for w, s in joined])
+            given, after = advance(stack, torch.full((len(level), 1), letter), held)
             steps += len(level)
             for i, reached in enumerate(level):
                 state, word = follow(reached.state, letter), (*reached.word, letter)
@@ -80,8 +80,10 @@ def close_orbit(
     return Orbit(len(seen), steps)
 
 
-def _by_block(level: Sequence[_Reached]) -> list[list[tuple[Tensor, Tensor]]]:
-    return [[reached.caches[i] for reached in level] for i in range(len(level[0].caches))]
+def _joined(caches: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    """The caches of a block of several sequences, as one batch."""
+    windows, states = zip(*caches, strict=True)
+    return torch.cat(windows), torch.cat(states)
 
 
 def _bytes(part: Tensor) -> bytes:

@@ -4,7 +4,7 @@ language.
 A write happens where all conditions hold and the key is present; its slot is the lane of the one-hot key. One of four
 arguments must succeed, each over all paths of the language (`paths`), with "possible" for whatever is not certain:
 
-total         The lanes of the key, or one of the conditions, are on at most once in a sequence.
+total        The lanes of the key, or one of the conditions, are on at most once in a sequence.
 rising count The key is one_hot(x), and x rises strictly between any two writes. x is a sum Σ c·atom(t − k): a running
              sum of something ≥ 0, a count or the position may only grow (c > 0), except where the count is reset; a
              latch is constant except where it stores. So if, along every path, none of these *events* is possible

@@ -40,7 +40,7 @@ def rising_count(form: AffineForm, domains: Domains) -> bool:
 
 def saturating(plan: Schedule, domains: Domains, limit: int) -> set[Stream]:
     """The counts that may exceed the exact range, because every reader is a falling ramp, and these ramps
-    themselves. None where no sequence is too long: then counts outgrow all floats.
+    themselves. Where no sequence is too long there are none: counts outgrow all floats.
     """
     if domains.language is not None and domains.language.every_length:
         return set()

@@ -40,9 +40,7 @@ class Memory:
             raise ValueError(
                 f"the policy of the memory is {self.policy!r}, and only from 'last' entries can be deleted"
             )
-        value = select(when, 0, self.value)
-        if isinstance(self.value.type, OneHot):
-            value = self.value & ~when
+        value = self.value & ~when if isinstance(self.value.type, OneHot) else select(when, 0, self.value)
         written = None if self.when is None else self.when | when
         return Memory(self.key, value, written, self.policy, self.name)
 

@@ -2,7 +2,7 @@
 
 An additive memory is bounded by all that could be written under one key, which grows with the length and is refused
 where it leaves the exact range. Written once (`analysis.written_once`) it is bounded by the largest value. The proof
-paths the input language, so it is looked for only where the circuit is refused without it.
+follows all paths of the input language, so it is looked for only where the circuit is refused without it.
 """
 
 from __future__ import annotations

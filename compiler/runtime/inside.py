@@ -22,7 +22,7 @@ from torch import Tensor
 class Inside:
     """x, gate (before its silu), delta: (b, l, d); A: (d, n); B, C: (b, l, g, n); D: (d,); all float32.
 
-    Channel i belongs to group i // (d / g). of: which channels `states` gives, by default all.
+    Channel i belongs to group i // (d / g).
     """
 
     x: Tensor

@@ -77,21 +77,20 @@ def _permute(rewriter: Rewriter, operation: ops.Permute, swaps: Stream, *reset: 
     """A reset swaps the state from its start, where it was put back, to its place; the start has what no other has."""
     need_one_hot(rewriter.domains, swaps, *reset)
     start, pairs = operation.start or 0, operation.pairs
+    others = [place for place in range(operation.n) if place != start]
     touched, restart = _touches(operation.n, pairs) @ swaps, constant(0)
     if reset:
         (places,) = reset
         restart = places.sum().retyped(Bool())
         swaps, left = _absorb(rewriter, swaps, [rewriter.logic.negation(restart)])
         swaps = rewriter.logic.conjunction(swaps, *left) if left else swaps
-        put = [(start, place) for place in range(operation.n) if place != start]
-        others = [place for _, place in put]
+        put = [(start, place) for place in others]
         touched = _touches(operation.n, pairs) @ swaps + _touches(operation.n, put) @ places[others]
         pairs = tuple(dict.fromkeys((*pairs, *put)))
     core = ops.Moved(operation.n, pairs, start)
     moved = Stream(core, (touched, restart))
     if core.odd:
         moved = moved.relu() + (-1 * moved).relu()
-    others = [place for place in range(operation.n) if place != start]
     spread = np.zeros((operation.n, len(others)))
     spread[others, range(len(others))], spread[start] = 1, -1
     state = spread @ moved + np.eye(operation.n)[:, [start]] @ constant(1)

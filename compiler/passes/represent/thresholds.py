@@ -24,8 +24,8 @@ MOST_STEPS = 1 << 12  # thresholds of a division by a constant
 
 @rule_of(RULES, ops.Lookup)
 def _lookup(rewriter: Rewriter, operation: ops.Lookup, x: Stream) -> Stream:
-    """Linear between the integers that can occur: first value + Σ change_j · relu(x − j); 0 beside
-    the table. change_j: of the slope at j.
+    """Linear between the integers that can occur: first value + Σ change_j · relu(x − j), change_j that of the slope at
+    j; 0 beside the table.
     """
     if operation.symbols:
         return exact_rows([np.array([int(v) for v in operation.table], dtype=object)]) @ x

@@ -78,7 +78,7 @@ class GatedDeltaNet(Target):
     def sizes(self, block, n_lanes):
         from compiler.targets.gated_deltanet.heads import sizes
 
-        return sizes(block, n_lanes, self.largest_beta)
+        return sizes([block], n_lanes, self.largest_beta)
 
     def sizes_of(self, fields):
         from compiler.targets.gated_deltanet.heads import DeltaSizes
@@ -103,12 +103,9 @@ class GatedDeltaNet(Target):
         return emission
 
     def module(self, size, index):
-        import torch
+        from compiler.targets.gated_deltanet.mixer import empty_mixer
 
-        from compiler.targets.gated_deltanet.mixer import GatedDeltaNet as Mixer
-
-        with torch.device("meta"):
-            return Mixer(size.d_model, size.heads, size.d_state, size.headdim, size.d_conv, size.largest_beta)
+        return empty_mixer(size)
 
     def convolved(self, size):
         return 2 * size.heads * size.d_state + size.d_inner

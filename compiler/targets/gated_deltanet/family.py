@@ -12,7 +12,7 @@ from compiler.artifact.errors import CheckpointError
 from compiler.artifact.tokenizer import special_ids
 from compiler.layout import Axis, Layout, numbers
 from compiler.targets.family import HEAD, Config, Family, Shape, checked_size, least_width, letters_of
-from compiler.targets.gated_deltanet.heads import DeltaSizes, best_headdim, key_rows
+from compiler.targets.gated_deltanet.heads import DeltaSizes, sizes
 
 SILENT_WIDTH = 2  # of the MLP and of the head of the attention: rotary embeddings want pairs
 LONGEST = 1 << 20  # positions that the config names; nothing depends on it without rotary embeddings
@@ -37,9 +37,7 @@ class DeltaFamily(Family):
     )
 
     def size(self, blocks, n_lanes):
-        headdim, count = best_headdim(blocks)
-        rows, taps = max(map(key_rows, blocks)), blocks[0].features.taps.shape[1]
-        return DeltaSizes(least_width(n_lanes), headdim * count, rows, headdim, taps, self.largest_beta)
+        return sizes(blocks, least_width(n_lanes), self.largest_beta)
 
     def config(self, size, vocab, layers, end, largest_step):
         return self._config(size, vocab, layers, end)
@@ -89,8 +87,8 @@ class DeltaFamily(Family):
         return config["rms_norm_eps"]
 
     def told_sizes(self, config):
-        inner = config["linear_num_value_heads"] * config["linear_value_head_dim"]
-        told = {"d_model": config["hidden_size"], "d_inner": inner, "d_state": config["linear_key_head_dim"]}
+        size = self.size_of(config)
+        told = {"d_model": size.d_model, "d_inner": size.d_inner, "d_state": size.d_state}
         return told | {"layers": self.layers(config)}
 
     def kernel_sizes(self, config):
@@ -172,17 +170,9 @@ class DeltaFamily(Family):
         return {name: tensor for name, tensor in tensors.items() if name not in silent}
 
     def module(self, config, index):
-        from compiler.targets.gated_deltanet.mixer import GatedDeltaNet
+        from compiler.targets.gated_deltanet.mixer import empty_mixer
 
-        with torch.device("meta"):
-            return GatedDeltaNet(
-                config["hidden_size"],
-                config["linear_num_value_heads"],
-                config["linear_key_head_dim"],
-                config["linear_value_head_dim"],
-                config["linear_conv_kernel_dim"],
-                self.largest_beta,
-            )
+        return empty_mixer(self.size_of(config))
 
 
 def library_mixer(layer: int) -> str:

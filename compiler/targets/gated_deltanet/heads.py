@@ -9,6 +9,7 @@ stands at all a_i and is the ballast itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,10 +98,11 @@ def power_of_four(n: int) -> int:
     return power if power.bit_length() % 2 else 2 * power
 
 
-def sizes(block: SelectiveBlock, n_lanes: int, largest_beta: int) -> DeltaSizes:
-    """The least sizes that hold the block: as few columns of values as heads of one width can have."""
-    headdim, count = best_headdim([block])
-    return DeltaSizes(n_lanes, headdim * count, key_rows(block), headdim, block.features.taps.shape[1], largest_beta)
+def sizes(blocks: Sequence[SelectiveBlock], d_model: int, largest_beta: int) -> DeltaSizes:
+    """The least sizes that hold any of the blocks: as few columns of values as heads of one width can have."""
+    headdim, count = best_headdim(blocks)
+    rows, taps = max(map(key_rows, blocks)), blocks[0].features.taps.shape[1]
+    return DeltaSizes(d_model, headdim * count, rows, headdim, taps, largest_beta)
 
 
 def key_rows(block: SelectiveBlock) -> int:
@@ -109,7 +111,7 @@ def key_rows(block: SelectiveBlock) -> int:
     return power_of_four(int(groups.max()))
 
 
-def best_headdim(blocks: list[SelectiveBlock] | tuple[SelectiveBlock, ...]) -> tuple[int, int]:
+def best_headdim(blocks: Sequence[SelectiveBlock]) -> tuple[int, int]:
     """(columns of values of a head, heads that hold any of the blocks): a power of two, with the least product."""
     tried = []
     headdim = 1

@@ -13,6 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from compiler.runtime.cpu_layers import wide
+from compiler.runtime.streaming import convolved
+from compiler.targets.gated_deltanet.heads import DeltaSizes
 
 CHUNK = 64
 NORM_EPSILON, LENGTH_EPSILON = 1e-5, 1e-6  # of the norm of a head, and of keys and queries
@@ -29,8 +31,8 @@ class GatedDeltaNet(nn.Module):
         self.q_proj, self.k_proj, self.v_proj = linear(heads * d_state), linear(heads * d_state), linear(self.d_inner)
         self.a_proj, self.b_proj, self.g_proj = linear(heads), linear(heads), linear(self.d_inner)
         self.out_proj = nn.Linear(self.d_inner, d_model, bias=False)
-        convolved = 2 * heads * d_state + self.d_inner
-        self.conv1d = nn.Conv1d(convolved, convolved, d_conv, groups=convolved, padding=d_conv - 1, bias=False)
+        rows = 2 * heads * d_state + self.d_inner
+        self.conv1d = nn.Conv1d(rows, rows, d_conv, groups=rows, padding=d_conv - 1, bias=False)
         self.A_log, self.dt_bias = nn.Parameter(torch.zeros(heads)), nn.Parameter(torch.zeros(heads))
         self.o_norm = nn.ParameterDict({"weight": nn.Parameter(torch.ones(headdim))})
 
@@ -49,23 +51,27 @@ class GatedDeltaNet(nn.Module):
         (b, heads, d_state, headdim).
         """
         rows = torch.cat([self.q_proj(u), self.k_proj(u), self.v_proj(u)], dim=-1)
-        past = torch.cat([window, rows.transpose(1, 2)], dim=2)
-        seen = past[..., -(u.shape[1] + self.d_conv - 1) :]
-        convolved = F.silu(F.conv1d(wide(seen), wide(self.conv1d.weight), groups=rows.shape[-1])).to(u.dtype)
+        rows, window = convolved(self.conv1d, rows, window)
         keyed = self.heads * self.d_state
-        q, k, v = wide(convolved.transpose(1, 2)).split([keyed, keyed, self.d_inner], dim=-1)
+        q, k, v = wide(rows).split([keyed, keyed, self.d_inner], dim=-1)
         by_head = lambda m, size: m.unflatten(-1, (self.heads, size)).transpose(1, 2)
         q, k = (_unit(by_head(m, self.d_state)) for m in (q, k))
         beta = wide(torch.sigmoid(self.b_proj(u)) * self.largest_beta).transpose(1, 2)
         g = -torch.exp(self.A_log.float()) * F.softplus(wide(self.a_proj(u)) + self.dt_bias.float())
         o, state = delta_rule(q * self.d_state**-0.5, k, by_head(v, self.headdim), beta, g.transpose(1, 2), state)
         y = self._normed(o.transpose(1, 2).to(u.dtype)) * F.silu(wide(self.g_proj(u)).unflatten(-1, (self.heads, -1)))
-        return self.out_proj(y.flatten(-2).to(u.dtype)), past[..., -self.d_conv :], state
+        return self.out_proj(y.flatten(-2).to(u.dtype)), window, state
 
     def _normed(self, o: Tensor) -> Tensor:
         """The norm of each head: float32 inside, rounded to the input's dtype before the weight."""
         unit = wide(o) * torch.rsqrt(wide(o).square().mean(-1, keepdim=True) + NORM_EPSILON)
         return wide(self.o_norm["weight"] * unit.to(o.dtype))
+
+
+def empty_mixer(size: DeltaSizes) -> GatedDeltaNet:
+    """A mixer of this size, its parameters on the meta device."""
+    with torch.device("meta"):
+        return GatedDeltaNet(size.d_model, size.heads, size.d_state, size.headdim, size.d_conv, size.largest_beta)
 
 
 def _unit(x: Tensor) -> Tensor:

@@ -43,7 +43,7 @@ def held_in(tensors: Mapping[str, Tensor], size: DeltaSizes, one: int) -> Held:
     taps = arrays["conv1d.weight"][:, 0, ::-1]
     keyed = size.heads * size.d_state
     query, key, value = (
-        _rows(csr(arrays[f"{name}_proj.weight"]), taps[start:end], one)
+        _rows(csr(arrays[f"{name}_proj.weight"]), taps[start:end])
         for name, start, end in (("q", 0, keyed), ("k", keyed, 2 * keyed), ("v", 2 * keyed, len(taps)))
     )
     gates, outs = keys(csr(arrays["g_proj.weight"])), csr(arrays["out_proj.weight"].T)
@@ -71,7 +71,7 @@ def held_in(tensors: Mapping[str, Tensor], size: DeltaSizes, one: int) -> Held:
     return found
 
 
-def _rows(rows: sparse.csr_array, taps: np.ndarray, one: int) -> list[Row | None]:
+def _rows(rows: sparse.csr_array, taps: np.ndarray) -> list[Row | None]:
     """(weights, taps) of each convolved row; None where it is 0."""
     return [(key, (taps[i] + 0.0).tobytes()) if key and taps[i].any() else None for i, key in enumerate(keys(rows))]
 
@@ -99,40 +99,38 @@ def _norm(
         if sum((w / level) ** 2 for w in constants.values()) != headdim:
             raise Miscompiled(f"{MISTAKE} the ballast of a head that was printed is not that of its norm.")
         return [(c, row, 1.0) for c, row in held.items() if c not in constants]
-    heights = {c: float(np.abs(_weights(row)).max() * np.frombuffer(row[1]).sum()) for c, row in held.items()}
-    unit = (
-        sum(h * h for h in heights.values()) / headdim
-    ) ** 0.5  # of the row's weights: those of a ramp may be larger than V
+    heights = {c: float(np.abs(_entries(row)[1]).max() * np.frombuffer(row[1]).sum()) for c, row in held.items()}
+    # of the row's weights: those of a ramp may be larger than V
+    unit = (sum(h * h for h in heights.values()) / headdim) ** 0.5
     rows = {c: _divided(row, heights[c] / unit) for c, row in held.items()}
     if len(set(rows.values())) != 1:
         raise Miscompiled(f"{MISTAKE} a head that was printed has no ballast and more than one value.")
     return [(c, row, level * heights[c] / unit) for c, row in rows.items()]
 
 
-def _weights(row: Row) -> np.ndarray:
-    places = np.frombuffer(row[0][: len(row[0]) // 2], dtype=np.int64)
-    return np.frombuffer(row[0][8 * len(places) :])
+def _entries(row: Row) -> tuple[np.ndarray, np.ndarray]:
+    """(coordinates of d_model, weights) of a row."""
+    middle = len(row[0]) // 2
+    return np.frombuffer(row[0][:middle], dtype=np.int64), np.frombuffer(row[0][middle:])
 
 
 def _divided(row: Row, factor: float) -> Row:
     """A row over a factor."""
-    return row[0][: len(row[0]) // 2] + (_weights(row) / factor).tobytes(), row[1]
+    places, weights = _entries(row)
+    return places.tobytes() + (weights / factor).tobytes(), row[1]
 
 
 def _constant(row: Row, one: int) -> float:
     """The weight of a row that reads the constant lane alone, at the present position; 0 for another."""
-    places, taps = np.frombuffer(row[0][: len(row[0]) // 2], dtype=np.int64), np.frombuffer(row[1])
-    return float(_weights(row)[0]) if places.tolist() == [one] and taps[0] == 1 and not taps[1:].any() else 0.0
+    (places, weights), taps = _entries(row), np.frombuffer(row[1])
+    return float(weights[0]) if places.tolist() == [one] and taps[0] == 1 and not taps[1:].any() else 0.0
 
 
 def held_by(block: SelectiveBlock, size: DeltaSizes, lane_in: np.ndarray, lane_out: np.ndarray) -> Held:
     """What a block computes, in the same terms."""
     channels, columns, features = block.channels, block.columns, block.features
     of_channels, of_columns, betas = block.heads
-    rows = [
-        (key, (features.taps[i] + 0.0).tobytes()) if key and features.taps[i].any() else None
-        for i, key in enumerate(keys(moved(features.rows, lane_in, size.d_model)))
-    ]
+    rows = _rows(moved(features.rows, lane_in, size.d_model), features.taps)
     gates = keys(moved(channels.gate, lane_in, size.d_model))
     steps = keys(moved(channels.delta_lanes, lane_in, size.d_model))
     outs = moved(channels.out, lane_out, size.d_model)
@@ -143,7 +141,6 @@ def held_by(block: SelectiveBlock, size: DeltaSizes, lane_in: np.ndarray, lane_o
     passing = (1.0, ERASE_LOG, b"", ON, frozenset({((constant, constant), 1)}))
     found: Held = {}
     for c in range(len(channels.names)):
-        scale = 1.0
         if of_channels[c] >= 0:
             own = np.flatnonzero(of_columns == of_channels[c]).tolist()
             pairs = Counter((_single(columns.write, n, rows), _single(columns.read, n, rows)) for n in own)
