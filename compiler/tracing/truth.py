@@ -12,7 +12,6 @@ from compiler.artifact.model import Stack
 from compiler.compiled import Compiled
 from compiler.language.arguments import listed
 from compiler.layout import Layout
-from compiler.targets.family import mixer_prefix
 from compiler.tracing.decoding import Decoder
 from compiler.tracing.forward import Run, run
 from compiler.tracing.inside import BlockValues
@@ -61,8 +60,10 @@ class Truth:
         with torch.no_grad():
             reads = [norm(stream) for norm, stream in zip(self.stack._norms(), done.streams, strict=False)]
         parts = zip(self.compiled.blocks, self.stack.blocks, reads, strict=True)
+        family = self.compiled.context.target.family
+        assert family is not None, "a language model has one"
         inside = [
-            BlockValues(i + 1, block, module, u, self.layout.axes[f"{mixer_prefix(i)}out_proj.weight"][1])
+            BlockValues(i + 1, block, module, u, self.layout.axes[family.output_name(i)][1])
             for i, (block, module, u) in enumerate(parts)
         ]
         return Trace(self.variables, ids, done, inside, setting, beyond)

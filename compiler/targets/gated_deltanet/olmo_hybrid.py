@@ -56,6 +56,9 @@ class DeltaFamily(Family):
     def epsilon(self, config):
         return config["rms_norm_eps"]
 
+    def stream_name(self, blocks):
+        return f"model.layers.{blocks - 1}" if blocks else "model.embed_tokens"
+
     def told_sizes(self, config):
         inner = config["linear_num_value_heads"] * config["linear_value_head_dim"]
         told = {"d_model": config["hidden_size"], "d_inner": inner, "d_state": config["linear_key_head_dim"]}
