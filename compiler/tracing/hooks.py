@@ -49,16 +49,11 @@ class Hook:
 
     def raw(self, hidden: Tensor) -> np.ndarray:
         """The numbers of the variable in the module's output: (batch, time, width) float64."""
-        reading = self._variable.reading
-        assert reading is not None, "what has a hook stands on lanes"
-        count = self._truth.compiled.lanes.count
-        found = reading.of(hidden.detach()[..., :count].double().cpu().numpy())
-        if reading.whole:
-            return found
-        whole = self._decoder.completed(found.reshape(-1, self._variable.width), reading.missing.toarray()[:, 0])
-        if whole is None:
+        lanes = hidden.detach()[..., : self._truth.compiled.lanes.count].double().cpu().numpy()
+        found = self._truth.variables.numbers(self._variable, lanes)
+        if found is None:
             raise ValueError(f"the numbers of {self.name!r} on lanes do not tell its value, of which one has no lane")
-        return whole.reshape(found.shape)
+        return found
 
     def read(self, hidden: Tensor) -> list[list[Any]]:
         """The variable, decoded: for each sequence of the batch a list with one entry a position."""

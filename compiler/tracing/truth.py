@@ -50,8 +50,7 @@ class Truth:
 
     def decoder(self, name: str) -> Decoder:
         """What turns the numbers of a variable into letters, and back; NoVariable for an unknown name."""
-        variable = self.variables[name]
-        return Decoder(variable.stream, variable.name, self.compiled.source.alphabet)
+        return self.variables.decoder(self.variables[name])
 
     def trace(self, ids: np.ndarray, setting: Intervention, outside: Sequence[str] = ()) -> Trace:
         """One input (time,) under an intervention; NotCarried where a variable of it cannot be set."""
