@@ -144,7 +144,7 @@ class Stack(nn.Module):
             norms=[RMSNorm(d_model, eps, device="meta") for _ in range(layers)],
             final_norm=RMSNorm(d_model, eps, device="meta"),
         )
-        return _assign(stack, {_stack_name(name): t for name, t in family.in_house(config, tensors).items()})
+        return _assign(stack, {stack_name(name): t for name, t in family.in_house(config, tensors).items()})
 
     def forward(self, tokens: Tensor, return_stream: bool = False) -> Tensor | tuple[Tensor, list[Tensor]]:
         """Token ids (b, l), int64, to logits (b, l, vocab).
@@ -273,8 +273,10 @@ _NAMES = (
 )
 
 
-def _stack_name(name: str) -> str:
-    """Our name of a Hugging Face tensor; an unknown name comes back unchanged, for `_assign` to refuse."""
+def stack_name(name: str) -> str:
+    """The name in a stack of a tensor of a family (`in_house`); an unknown one comes back unchanged, for `_assign` to
+    refuse.
+    """
     for pattern, ours in _NAMES:
         if found := pattern.fullmatch(name):
             return found.expand(ours)

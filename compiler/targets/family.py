@@ -114,6 +114,10 @@ class Family:
         """The tensor that leads from the channels of a block to the lanes."""
         return f"{mixer_prefix(layer)}out_proj.weight"
 
+    def stream_name(self, blocks: int) -> str:
+        """The library's module whose output is the residual stream after so many blocks; 0: the embedding."""
+        return f"backbone.layers.{blocks - 1}" if blocks else "backbone.embeddings"
+
     def told_sizes(self, config: Config) -> dict[str, int]:
         """The sizes that a manifest tells of a model."""
         names = {"d_model": "hidden_size", "d_inner": "intermediate_size", "d_state": "state_size"}

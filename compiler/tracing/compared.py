@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
-from compiler.tracing.decoding import Decoder
 from compiler.tracing.forward import Run
 from compiler.tracing.intervention import Intervention, circuit_values
 from compiler.tracing.variables import Variable, Variables
@@ -49,17 +48,13 @@ def model_values(variables: Variables, variable: Variable, run: Run) -> np.ndarr
             f"{variable.name!r} is computed within a block and stands on no lane; t.circuit[{variable.name!r}] has the "
             "circuit's own value"
         )
-    raw = variable.reading.of(run.lanes(compiled.lanes.count))
-    if variable.reading.whole:
-        return raw
-    decoder = Decoder(variable.stream, variable.name, compiled.source.alphabet)
-    whole = decoder.completed(raw.reshape(-1, variable.width), variable.reading.missing.toarray()[:, 0])
-    if whole is None:
+    found = variables.numbers(variable, run.lanes(compiled.lanes.count))
+    if found is None:
         raise Unread(
             f"{variable.name!r} stands on lanes but for one number that nothing reads, and its value is no letter that "
             f"the others tell; t.circuit[{variable.name!r}] has the circuit's own value"
         )
-    return whole.reshape(raw.shape)
+    return found
 
 
 def overwritten(variables: Variables, setting: Collection[Variable]) -> set[Variable]:

@@ -1,8 +1,8 @@
 """Where other libraries find a variable: the module of Hugging Face's model, the lanes of its output, and the decoding.
 
-The output of module `backbone.embeddings`, or of a layer `backbone.layers.i`, is the residual stream (batch, time,
-d_model). Lane i of the circuit is its coordinate i. So a variable is read from, or set in, one tensor; no part of this
-package runs the model.
+The output of the module of the embedding (`backbone.embeddings` of Mamba), or of a layer (`backbone.layers.i`), is the
+residual stream (batch, time, d_model). Lane i of the circuit is its coordinate i. So a variable is read from, or set
+in, one tensor; no part of this package runs the model.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from compiler.tracing.variables import Variable
 class Hook:
     """A variable in the output of a module.
 
-    module: its path in Hugging Face's model; layer: i of backbone.layers.i, −1 for the embedding.
+    module: its path in Hugging Face's model; layer: its number among the layers, −1 for the embedding.
     lanes: the coordinates of d_model that it is read from; matrix: of each lag, value(t) = Σ matrix (width × lanes) ·
         lanes(t − lag).
     """
@@ -49,16 +49,11 @@ class Hook:
 
     def raw(self, hidden: Tensor) -> np.ndarray:
         """The numbers of the variable in the module's output: (batch, time, width) float64."""
-        reading = self._variable.reading
-        assert reading is not None, "what has a hook stands on lanes"
-        count = self._truth.compiled.lanes.count
-        found = reading.of(hidden.detach()[..., :count].double().cpu().numpy())
-        if reading.whole:
-            return found
-        whole = self._decoder.completed(found.reshape(-1, self._variable.width), reading.missing.toarray()[:, 0])
-        if whole is None:
+        lanes = hidden.detach()[..., : self._truth.compiled.lanes.count].double().cpu().numpy()
+        found = self._truth.variables.numbers(self._variable, lanes)
+        if found is None:
             raise ValueError(f"the numbers of {self.name!r} on lanes do not tell its value, of which one has no lane")
-        return whole.reshape(found.shape)
+        return found
 
     def read(self, hidden: Tensor) -> list[list[Any]]:
         """The variable, decoded: for each sequence of the batch a list with one entry a position."""
@@ -87,13 +82,14 @@ class Hook:
 def hooks(truth: Truth) -> dict[str, Hook]:
     """The hooks of all variables that stand on lanes, by name."""
     found = {}
+    family = truth.compiled.context.target.family
+    assert family is not None, "a language model has one"
     for variable in truth.variables:
         reading = variable.reading
         if reading is None or variable.constant or variable.stream is truth.compiled.source.output:
             continue
-        layer = reading.after - 1
         lanes = tuple(reading.lanes.tolist())
         matrix = {lag: part[:, list(lanes)].toarray() for lag, part in reading.parts.items()}
-        module = "backbone.embeddings" if layer < 0 else f"backbone.layers.{layer}"
-        found[variable.name] = Hook(variable.name, module, layer, lanes, matrix, truth, variable)
+        module = family.stream_name(reading.after)
+        found[variable.name] = Hook(variable.name, module, reading.after - 1, lanes, matrix, truth, variable)
     return found

@@ -12,12 +12,12 @@ import torch
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CIRCUIT
 from compiler.artifact.json_files import read_json
-from compiler.artifact.model import Stack
+from compiler.artifact.model import Stack, stack_name
 from compiler.artifact.package import LanguageModel, language_model, with_a_block
 from compiler.compiled import Compiled
 from compiler.driver import compile
 from compiler.language.data import from_data
-from compiler.targets.family import EMBEDDING, FINAL_NORM, HEAD, mixer_prefix, norm_name
+from compiler.targets import family_of
 from compiler.tracing.causal_graph import causal_graph
 from compiler.tracing.hooks import Hook, hooks
 from compiler.tracing.interchange import Interchange, interchange
@@ -90,15 +90,11 @@ class TracedModel(Stack):
 
 def _check_same(stack: Stack, packaged: LanguageModel) -> None:
     """CheckpointError unless the stack has these weights: the layout explains no others."""
-    ours = {"embedding.weight": EMBEDDING, "final_norm.weight": FINAL_NORM, "head.weight": HEAD}
-    for name, tensor in stack.state_dict().items():
-        theirs = ours.get(name)
-        if theirs is None:
-            kind, number, rest = name.split(".", 2)
-            theirs = norm_name(int(number)) if kind == "norms" else mixer_prefix(int(number)) + rest
-        expected = packaged.tensors[theirs].to(tensor.dtype)
-        if not torch.equal(tensor, expected):
+    family, tensors = family_of(packaged.config["model_type"]), stack.state_dict()
+    for name, expected in family.in_house(packaged.config, packaged.tensors).items():
+        tensor = tensors[stack_name(name)]
+        if not torch.equal(tensor, expected.to(tensor.dtype)):
             raise CheckpointError(
-                f"the weights {theirs} are not those that {CIRCUIT} compiles to, so its names do not stand for them; "
+                f"the weights {name} are not those that {CIRCUIT} compiles to, so its names do not stand for them; "
                 "construct verify lists the differences."
             )

@@ -122,7 +122,7 @@ class Trace:
 
     def decoder(self, variable: Variable) -> Decoder:
         """What turns the numbers of a variable into letters, and back."""
-        return Decoder(variable.stream, variable.name, self._alphabet)
+        return self.variables.decoder(variable)
 
     def raw(self, variable: Variable) -> np.ndarray:
         """The numbers of a variable as the lanes hold them: (time, width); Unread where no lanes do."""

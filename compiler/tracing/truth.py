@@ -12,7 +12,6 @@ from compiler.artifact.model import Stack
 from compiler.compiled import Compiled
 from compiler.language.arguments import listed
 from compiler.layout import Layout
-from compiler.targets.family import mixer_prefix
 from compiler.tracing.decoding import Decoder
 from compiler.tracing.forward import Run, run
 from compiler.tracing.inside import BlockValues
@@ -51,8 +50,7 @@ class Truth:
 
     def decoder(self, name: str) -> Decoder:
         """What turns the numbers of a variable into letters, and back; NoVariable for an unknown name."""
-        variable = self.variables[name]
-        return Decoder(variable.stream, variable.name, self.compiled.source.alphabet)
+        return self.variables.decoder(self.variables[name])
 
     def trace(self, ids: np.ndarray, setting: Intervention, outside: Sequence[str] = ()) -> Trace:
         """One input (time,) under an intervention; NotCarried where a variable of it cannot be set."""
@@ -61,8 +59,10 @@ class Truth:
         with torch.no_grad():
             reads = [norm(stream) for norm, stream in zip(self.stack._norms(), done.streams, strict=False)]
         parts = zip(self.compiled.blocks, self.stack.blocks, reads, strict=True)
+        family = self.compiled.context.target.family
+        assert family is not None, "a language model has one"
         inside = [
-            BlockValues(i + 1, block, module, u, self.layout.axes[f"{mixer_prefix(i)}out_proj.weight"][1])
+            BlockValues(i + 1, block, module, u, self.layout.axes[family.output_name(i)][1])
             for i, (block, module, u) in enumerate(parts)
         ]
         return Trace(self.variables, ids, done, inside, setting, beyond)

@@ -26,6 +26,7 @@ from compiler.compiled import Compiled
 from compiler.language.arguments import close_to, shown
 from compiler.language.stream import Stream
 from compiler.language.variables import distinct_names
+from compiler.tracing.decoding import Decoder
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +116,24 @@ class Variables(Sequence[Variable]):
     def one(self) -> int:
         """The lane of the constant 1."""
         return int(self.compiled.lanes.index[ONE][0])
+
+    def decoder(self, variable: Variable) -> Decoder:
+        """What turns the numbers of a variable into letters, and back."""
+        return Decoder(variable.stream, variable.name, self.compiled.source.alphabet)
+
+    def numbers(self, variable: Variable, lanes: np.ndarray) -> np.ndarray | None:
+        """The numbers of a variable that stands on lanes: (…, time, width) float64 from lanes (…, time, lanes).
+
+        None where one of them has no lane, and the others do not tell it.
+        """
+        reading = variable.reading
+        assert reading is not None, "what is read stands on lanes"
+        raw = reading.of(lanes)
+        if reading.whole:
+            return raw
+        flat, missing = raw.reshape(-1, variable.width), reading.missing.toarray()[:, 0]
+        whole = self.decoder(variable).completed(flat, missing)
+        return None if whole is None else whole.reshape(raw.shape)
 
     def __len__(self) -> int:
         return len(self._all)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -14,9 +14,6 @@ from constructions.command.disguising import Force
 from constructions.command.display import console, progress, working
 from constructions.command.options import Json, Seed
 from constructions.command.reporting import strict_json, table_of, write_whole
-
-if TYPE_CHECKING:
-    from compiler.disguise.key import Key
 
 MOST_STEPS = 5000
 
@@ -71,22 +68,17 @@ def score(
 ) -> None:
     """Hold methods of interpretability to what a model is known to compute: its components and its variables."""
     with working("score", quiet=as_json):
+        from compiler.disguise.key import read_key
         from constructions.scoring.build import problem_of
         from constructions.scoring.evaluate import score as scored
         from constructions.scoring.methods.named import found_by
 
-        problem = problem_of(directory, None if key is None else _key(key), seed)
+        problem = problem_of(directory, None if key is None else read_key(key), seed)
         rows = [{"method": name} | asdict(scored(problem, found_by(name, problem))) for name in method]
     if as_json:
         typer.echo(strict_json({"directory": str(directory), "kind": problem.kind, "seed": seed, "scores": rows}))
         return
     console.print(table_of(rows, ("method", "area", "faithfulness", "interchange", "matched", "answers")))
-
-
-def _key(path: Path) -> Key:
-    from compiler.disguise.key import read_key
-
-    return read_key(path)
 
 
 def score_table(

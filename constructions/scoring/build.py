@@ -13,7 +13,7 @@ from compiler.artifact.generate import transformers_model
 from compiler.artifact.manifest import MANIFEST, is_disguised
 from compiler.disguise.basis import channels_used, lane_basis
 from compiler.disguise.key import Key
-from compiler.targets.family import mixer_prefix
+from compiler.targets import family_of
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.saved import rebuild, rebuilt
 from constructions.scoring.problem import LENGTH, Featurizer, Given, Problem, Scale, scales
@@ -22,7 +22,6 @@ from constructions.scoring.truth import Truth
 from constructions.scoring.twin import WIDTH
 
 TRAIN, HELD = 128, 100  # inputs that a method sees, pairs that it is held to
-KINDS = ("plain", "disguised", "twin")
 
 
 def problem_of(directory: Path, key: Key | None = None, seed: int = 0) -> Problem:
@@ -47,19 +46,20 @@ def problem_of(directory: Path, key: Key | None = None, seed: int = 0) -> Proble
 
 def _of_weights(directory: Path, built: Built, kind: str, key: Key | None, seed: int) -> Problem:
     """Components are the channels of the blocks; variables stand on lanes, which the key may have mixed."""
-    truth, config = Truth(built.compiled), built.model.config
-    model = transformers_model(directory, built.compiled.dtype)
-    width, inner = config["hidden_size"], config["intermediate_size"]
-    layers = range(config["num_hidden_layers"])
+    if built.over_numbers or built.model is None:
+        raise ValueError(f"{directory} is no language model, and methods are held to one.")
+    truth, family = Truth(built.compiled), family_of(built.model.config["model_type"])
+    model, told = transformers_model(directory, built.compiled.dtype), family.told_sizes(built.model.config)
+    width, inner, layers = told["d_model"], told["d_inner"], range(told["layers"])
     basis = np.eye(width) if key is None else lane_basis(key.steps, width)
     back = np.linalg.inv(basis)
     places = {name: (back[truth.lanes(name)], basis[:, truth.lanes(name)]) for name in truth.variables}
     used = []
     for layer in layers:
-        plain = (built.model.tensors[f"{mixer_prefix(layer)}out_proj.weight"] != 0).any(dim=0).numpy()
+        plain = (built.model.tensors[family.output_name(layer)] != 0).any(dim=0).numpy()
         used.append(plain.astype(int) if key is None else channels_used(key.steps, layer, plain).astype(int))
-    sites = {name: stream_after(truth.after(name), width) for name in truth.variables}
-    nodes = tuple(channels_of(layer, inner) for layer in layers)
+    sites = {name: stream_after(family, truth.after(name), width) for name in truth.variables}
+    nodes = tuple(channels_of(family, layer, inner) for layer in layers)
     seen = read_all(model, nodes, torch.from_numpy(truth.draw(TRAIN, LENGTH, 4 * seed)))
     for one, values in zip(used, seen, strict=True):
         constant = (values.flatten(0, 1) == values[0, 0]).all(dim=0).numpy()
@@ -79,7 +79,7 @@ def _of_twin(directory: Path, seed: int) -> Problem:
     used = np.full(WIDTH, -1)
     used[twin.free] = 0
     used[[i for lanes in twin.lanes.values() for i in lanes]] = 1
-    site = stream_after(1, WIDTH)
+    site = stream_after(family_of("mamba"), 1, WIDTH)
     places = {name: (one[lanes], one[:, lanes]) for name, lanes in twin.lanes.items()}
     sites = dict.fromkeys(twin.lanes, site)
     return _problem(directory.name, "twin", truth, twin.model, (site,), [used], sites, places, seed)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from constructions.scoring.sites import Site
+from constructions.scoring.sites import Site, read_all
 from constructions.scoring.truth import Pairs
 
 LENGTH = 12
@@ -109,4 +109,5 @@ class Problem:
 
 def scales(model: Any, sites: Mapping[str, Site], ids: torch.Tensor) -> dict[str, Scale]:
     """For each variable the scale of its site."""
-    return {name: Scale.of(site.read(model, ids)) for name, site in sites.items()}
+    seen = read_all(model, list(sites.values()), ids)
+    return {name: Scale.of(values) for name, values in zip(sites, seen, strict=True)}

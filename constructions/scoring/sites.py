@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
+
+from compiler.targets.family import Family
 
 Change = Callable[[torch.Tensor], torch.Tensor]
 
@@ -45,24 +48,24 @@ def _put(out: Any, change: Change) -> Any:
 
 def read_all(model: Any, sites: Sequence[Site], ids: torch.Tensor) -> list[torch.Tensor]:
     """What stands at several sites in one run."""
-    found: list[torch.Tensor] = []
+    found: dict[int, torch.Tensor] = {}
 
-    def keep(values: torch.Tensor) -> torch.Tensor:
-        found.append(values.detach())
+    def keep(values: torch.Tensor, i: int) -> torch.Tensor:
+        found[i] = values.detach()
         return values
 
     with ExitStack() as hooks, torch.no_grad():
-        for site in sites:
-            hooks.enter_context(site.changed(model, keep))
+        for i, site in enumerate(sites):
+            hooks.enter_context(site.changed(model, partial(keep, i=i)))
         model(ids, use_cache=False)
-    return found
+    return [found[i] for i in range(len(sites))]
 
 
-def stream_after(blocks: int, width: int) -> Site:
+def stream_after(family: Family, blocks: int, width: int) -> Site:
     """The residual stream behind so many blocks."""
-    return Site(f"backbone.layers.{blocks - 1}", False, width)
+    return Site(family.stream_name(blocks), False, width)
 
 
-def channels_of(layer: int, width: int) -> Site:
+def channels_of(family: Family, layer: int, width: int) -> Site:
     """The channels of a block, as out_proj reads them."""
-    return Site(f"backbone.layers.{layer}.mixer.out_proj", True, width)
+    return Site(family.output_name(layer).removesuffix(".weight"), True, width)

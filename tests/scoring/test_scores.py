@@ -18,10 +18,12 @@ from constructions.scoring.circuits import CIRCUITS, circuit
 from constructions.scoring.evaluate import score
 from constructions.scoring.methods.named import METHODS, ORACLE, found_by
 from constructions.scoring.problem import Featurizer, Found
+from constructions.scoring.sites import read_all
 from constructions.scoring.table import COLUMNS, KINDS, on_page
 from constructions.scoring.truth import Truth
 from constructions.scoring.twin import exchanged, fresh, trained
 from constructions.scoring.twins_saved import read_twin, write_twin
+from tests.tracing.models import NAMED as CASES
 
 ROOT = Path(__file__).parents[2]
 KEPT = json.loads((ROOT / "docs" / "scores.json").read_text("utf-8"))
@@ -62,6 +64,21 @@ def test_the_truth_scores_one_and_chance_does_not(place, kind):
     assert score(one, found_by("random", one)).interchange < 0.6
     wrong = {name: Featurizer(f.read.flip(0), f.write) for name, f in one.oracle.items()}
     assert score(one, Found(None, wrong)).interchange < 0.5
+
+
+@pytest.mark.parametrize("target", ["gated-deltanet", "gated-deltanet-qwen"])
+def test_the_truth_scores_one_where_the_library_has_other_names(target, tmp_path):
+    compile(CASES["accepted"].build(), target).save(tmp_path / "made")
+    one = problem_of(tmp_path / "made")
+    right = score(one, found_by(ORACLE, one))
+    assert right.area == right.faithfulness == 1 and right.matched == pytest.approx(1)
+
+
+def test_sites_are_read_in_the_order_in_which_they_are_asked_for(place):
+    one = problem(place, "plain")
+    sites = [*one.given.site.values(), *one.given.nodes]
+    for site, values in zip(sites, read_all(one.given.model, sites, one.given.ids), strict=True):
+        assert torch.equal(values, site.read(one.given.model, one.given.ids))
 
 
 def test_patching_finds_the_channels_of_a_plain_circuit(place):

@@ -10,10 +10,12 @@ import torch
 
 from compiler import compile, load
 from compiler.artifact.errors import CheckpointError
+from compiler.artifact.generate import transformers_model
 from compiler.tracing.variables import NoVariable
+from constructions.scoring.sites import Site, read_all
 from examples.gallery import bracket_depth
 from examples.programs import two_brackets
-from tests.tracing.models import MIXERS, brackets, case, depth
+from tests.tracing.models import MIXERS, NAMED, brackets, case, depth
 
 
 def stacks(word: list[str]) -> list[list[str]]:
@@ -147,3 +149,22 @@ def test_a_loaded_checkpoint_is_traced(mixer: str, tmp_path: Path) -> None:
         changed.blocks[1].D[0] += 1
     with pytest.raises(CheckpointError, match="backbone.layers.1.mixer.D are not those that circuit.json compiles to"):
         changed.trace("(")
+
+
+@pytest.mark.parametrize("target", ["gated-deltanet", "gated-deltanet-qwen"])
+def test_a_checkpoint_is_traced_whose_library_has_other_names(target: str, tmp_path: Path) -> None:
+    compiled = compile(NAMED["accepted"].build(), target)
+    compiled.save(tmp_path / "made")
+    model = load(tmp_path / "made")
+    word = compiled.source.token_language.sample(1, 6, 0)
+    trace = model.trace(word[0].tolist())
+    assert trace.agrees
+    theirs = transformers_model(tmp_path / "made", "float32")
+    for name, hook in model.hooks().items():
+        stream = read_all(theirs, [Site(hook.module, False, 0)], torch.from_numpy(word))[0]
+        assert trace[name] == hook.read(stream)[0], name
+    changed = load(tmp_path / "made")
+    with torch.no_grad():
+        changed.blocks[0].A_log[0] += 1
+    with pytest.raises(CheckpointError, match="mixer.A_log are not those that circuit.json compiles to"):
+        changed.trace(word[0].tolist())

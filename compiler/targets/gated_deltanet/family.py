@@ -86,6 +86,9 @@ class DeltaFamily(Family):
     def epsilon(self, config):
         return config["rms_norm_eps"]
 
+    def stream_name(self, blocks):
+        return f"model.layers.{blocks - 1}" if blocks else "model.embed_tokens"
+
     def told_sizes(self, config):
         size = self.size_of(config)
         told = {"d_model": size.d_model, "d_inner": size.d_inner, "d_state": size.d_state}
