@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from compiler.artifact.artifact import Artifact
+from compiler.artifact.compare import without_sources
 from compiler.artifact.files import WEIGHTS
 from compiler.artifact.load import load
-from compiler.artifact.manifest import file_hash
+from compiler.artifact.manifest import file_hash, text_hash
 from compiler.language.data import to_data
 from constructions.checkpoints.scores import module_scores, reference_scores
 from constructions.command.prove import hashes, write_record
@@ -54,14 +53,7 @@ def build(entry: Entry, directory: Path, seed: int = 0) -> Row:
 
 def circuit_hash(entry: Entry) -> str:
     """SHA-256 of the circuit as data, wherever its lines stand."""
-    text = json.dumps(_without_places(to_data(entry.circuit())), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _without_places(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {key: _without_places(value) for key, value in data.items() if key != "origin"}
-    return [_without_places(value) for value in data] if isinstance(data, list | tuple) else data
+    return text_hash(json.dumps(without_sources(to_data(entry.circuit())), sort_keys=True))
 
 
 def _proof(verdict: Verdict) -> tuple[str, str]:
