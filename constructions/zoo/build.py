@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 
 from compiler.artifact.artifact import Artifact
@@ -22,7 +21,7 @@ from constructions.zoo.row import Row
 from verify.check import CheckedForm, Verification, check_forms
 from verify.checker.check import UNSTATED, Verdict
 from verify.checker.check import check as prove
-from verify.tasks.task import IGNORED, Batch
+from verify.tasks.task import IGNORED, Batch, by_length
 
 ASKED = 200  # sequences that the saved model is asked
 
@@ -73,7 +72,5 @@ def ask(made: Artifact, directory: Path, sequences: list[Answered]) -> Verificat
 
 
 def _batches(made: Artifact, sequences: list[Answered]) -> Iterator[Batch]:
-    """Sequences of one length together."""
     ids = {token: i for i, token in enumerate(made.compiled.source.token_alphabet.tokens)} | {None: IGNORED}
-    for _, same in groupby(sorted(sequences, key=lambda pair: len(pair[0])), key=lambda pair: len(pair[0])):
-        yield Batch.of(([ids[t] for t in word], [ids[a] for a in answers]) for word, answers in same)
+    return by_length(([ids[t] for t in word], [ids[a] for a in answers]) for word, answers in sequences)
