@@ -17,13 +17,11 @@ from constructions.checkpoints.scores import module_scores, reference_scores
 from constructions.command.prove import hashes, write_record
 from constructions.zoo.difficulty import difficulty
 from constructions.zoo.entry import Answered, Entry
-from constructions.zoo.row import Row
+from constructions.zoo.row import ASKED, Row
 from verify.check import CheckedForm, Verification, check_forms
 from verify.checker.check import UNSTATED, Verdict
 from verify.checker.check import check as prove
 from verify.tasks.task import IGNORED, Batch, by_length
-
-ASKED = 200  # sequences that the saved model is asked
 
 
 def build(entry: Entry, directory: Path, seed: int = 0) -> Row:

@@ -1,4 +1,4 @@
-"""The rows of a run in DIR/zoo.json: what stands there, with its checkpoint, is not built again."""
+"""The rows of all runs into DIR, in DIR/zoo.json: what stands there, with its checkpoint, is not built again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/zoo.md and measured.json: the circuits as they are now, all right in one run, in under 20 CPU minutes."""
+"""docs/zoo.md and measured.json: the circuits as they are now, all right, built in under 20 CPU minutes together."""
 
 from __future__ import annotations
 
