@@ -83,7 +83,7 @@ def _text_differences(path: Path, text: str) -> list[str]:
             return []
         found, expected = read_json(path), json.loads(text)
         if path.name == CIRCUIT:
-            found, expected = _without_sources(found), _without_sources(expected)
+            found, expected = without_sources(found), without_sources(expected)
         return entry_differences(path.name, found, expected)
     except (OSError, CheckpointError) as reason:
         return [str(reason).rstrip(".")]
@@ -109,7 +109,7 @@ def _unsourced(graph: Any) -> Any:
     return graph | {"nodes": nodes}
 
 
-def _without_sources(circuit: Any) -> Any:
+def without_sources(circuit: Any) -> Any:
     """A circuit as data without the lines of the program that it was written on: they move, and mean nothing."""
     if not isinstance(circuit, dict) or not isinstance(circuit.get("streams"), list):
         return circuit

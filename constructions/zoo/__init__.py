@@ -1,1 +1,1 @@
-"""Two hundred named circuits with plain answers beside them: built, proved, asked, and their data with labels."""
+"""Named circuits with plain answers beside them: built, proved, asked, and their data with labels."""

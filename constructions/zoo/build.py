@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from compiler.artifact.artifact import Artifact
+from compiler.artifact.compare import without_sources
 from compiler.artifact.files import WEIGHTS
 from compiler.artifact.load import load
-from compiler.artifact.manifest import file_hash
+from compiler.artifact.manifest import file_hash, text_hash
 from compiler.language.data import to_data
 from constructions.checkpoints.scores import module_scores, reference_scores
 from constructions.command.prove import hashes, write_record
 from constructions.zoo.difficulty import difficulty
 from constructions.zoo.entry import Answered, Entry
-from constructions.zoo.row import Row
+from constructions.zoo.row import ASKED, Row
 from verify.check import CheckedForm, Verification, check_forms
 from verify.checker.check import UNSTATED, Verdict
 from verify.checker.check import check as prove
-from verify.tasks.task import IGNORED, Batch
-
-ASKED = 200  # sequences that the saved model is asked
+from verify.tasks.task import IGNORED, Batch, by_length
 
 
 def build(entry: Entry, directory: Path, seed: int = 0) -> Row:
@@ -54,14 +50,7 @@ def build(entry: Entry, directory: Path, seed: int = 0) -> Row:
 
 def circuit_hash(entry: Entry) -> str:
     """SHA-256 of the circuit as data, wherever its lines stand."""
-    text = json.dumps(_without_places(to_data(entry.circuit())), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _without_places(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {key: _without_places(value) for key, value in data.items() if key != "origin"}
-    return [_without_places(value) for value in data] if isinstance(data, list | tuple) else data
+    return text_hash(json.dumps(without_sources(to_data(entry.circuit())), sort_keys=True))
 
 
 def _proof(verdict: Verdict) -> tuple[str, str]:
@@ -81,7 +70,5 @@ def ask(made: Artifact, directory: Path, sequences: list[Answered]) -> Verificat
 
 
 def _batches(made: Artifact, sequences: list[Answered]) -> Iterator[Batch]:
-    """Sequences of one length together."""
     ids = {token: i for i, token in enumerate(made.compiled.source.token_alphabet.tokens)} | {None: IGNORED}
-    for _, same in groupby(sorted(sequences, key=lambda pair: len(pair[0])), key=lambda pair: len(pair[0])):
-        yield Batch.of(([ids[t] for t in word], [ids[a] for a in answers]) for word, answers in same)
+    return by_length(([ids[t] for t in word], [ids[a] for a in answers]) for word, answers in sequences)

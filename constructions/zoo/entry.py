@@ -39,7 +39,7 @@ class Entry(ABC):
 
     @abstractmethod
     def sequences(self, count: int, seed: int) -> list[Answered]:
-        """`count` random sequences with their right answers; sequence i depends on the name, the seed and i only."""
+        """`count` random sequences with their right answers, the same ones for the same count and seed."""
 
     @abstractmethod
     def write(self, directory: Path) -> Artifact:

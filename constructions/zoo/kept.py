@@ -1,4 +1,4 @@
-"""The rows of a run in DIR/zoo.json: what stands there, with its checkpoint, is not built again."""
+"""The rows of all runs into DIR, in DIR/zoo.json: what stands there, with its checkpoint, is not built again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Kept:
         self._rows = read_rows(directory / ROWS) if (directory / ROWS).exists() else {}
 
     def find(self, entry: Entry, seed: int) -> Row | None:
-        """The row of an entry that was built as it is now, was right, and whose checkpoint stands there unchanged."""
+        """The row of a circuit that was built as it is now, was right, and whose weights stand there unchanged."""
         row = self._rows.get(entry.name)
         weights = self.directory / entry.name / WEIGHTS
         if row is None or not row.good or row.seed != seed or not weights.is_file():

@@ -1,4 +1,4 @@
-"""What a run of the whole zoo found, kept beside the circuits (measured.json): for lists and the page."""
+"""What was found when the circuits were built, kept beside them (measured.json): for lists and the page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAYS = {
 
 @cache
 def measured() -> dict[str, Row]:
-    """The row of each circuit of the last whole run."""
+    """The row of each circuit; rows of several runs may stand together."""
     return read_rows(MEASURED) if MEASURED.exists() else {}
 
 
@@ -38,7 +38,7 @@ def told(names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def total(rows: Sequence[Row], kept: int = 0) -> dict[str, Any]:
-    """The sums of a run. kept: rows of an earlier one."""
+    """The sums of these rows. kept: how many of them an earlier run built."""
     return {
         "exact": sum(row.exact for row in rows),
         "proved": {kind: sum(row.proof == kind for row in rows) for kind in SAYS},

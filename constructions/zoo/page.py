@@ -1,4 +1,4 @@
-"""docs/zoo.md, written from the rows of a whole run.
+"""docs/zoo.md, written from the rows of a directory, which come from one run of `construct zoo build` or several.
 
     construct zoo build --all --out out/zoo
     python -m constructions.zoo.page out/zoo/zoo.json docs/zoo.md
@@ -15,7 +15,7 @@ from pathlib import Path
 from constructions.zoo.collection import FAMILIES, entries
 from constructions.zoo.entry import Family
 from constructions.zoo.measured import MEASURED, total
-from constructions.zoo.row import Row, read_rows, write_rows
+from constructions.zoo.row import ASKED, Row, read_rows, write_rows
 
 HEAD = """# The zoo
 
@@ -66,17 +66,16 @@ numbers of the residual stream, *memories* keyed memories, and *lags* the positi
 back.
 """
 PROVED = {"answers": "weights and answers", "scores": "weights", "": "nothing"}
-_ASKED = 200
 
 
 def page(rows: Mapping[str, Row]) -> str:
-    """The page; circuits that the run did not come to are told as such."""
+    """The page; circuits without a row are told as such."""
     ordered = [rows[name] for name in entries() if name in rows]
     found = total(ordered)
     head = HEAD.format(
         count=len(entries()),
         built=len(ordered),
-        asked=_ASKED,
+        asked=ASKED,
         cpu=found["cpu_seconds"],
         exact=found["exact"],
         answers=found["proved"]["answers"],
@@ -92,7 +91,7 @@ def _table(family: Family, rows: Mapping[str, Row]) -> str:
     lines.append("| --- | --- | --- | --- |")
     for entry in family.entries:
         row, says = rows.get(entry.name), entry.says.replace("|", "\\|")
-        size, proved = "–", "not in this run"
+        size, proved = "–", "not measured"
         if row is not None:
             size = " / ".join(str(row.difficulty[name]) for name in ("blocks", "lanes", "memories", "lags"))
             proved = PROVED[row.proof]
@@ -100,11 +99,11 @@ def _table(family: Family, rows: Mapping[str, Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(run: Path, out: Path) -> None:
-    """Keep the rows of a run, and write the page from them; rows of circuits that have changed since are left out."""
+def main(kept: Path, out: Path) -> None:
+    """Keep the rows of a file, and write the page from them; rows of circuits that have changed since are left out."""
     from constructions.zoo.build import circuit_hash  # not at the top: it starts PyTorch
 
-    found = read_rows(run)
+    found = read_rows(kept)
     rows = {name: found[name] for name, entry in entries().items() if name in found}
     rows = {name: row for name, row in rows.items() if row.circuit == circuit_hash(entries()[name])}
     text = page(rows)

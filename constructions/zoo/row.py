@@ -11,6 +11,8 @@ from typing import Any
 from compiler.artifact.json_files import shown, text_of
 from constructions.command.reporting import write_whole
 
+ASKED = 200  # sequences that a saved model is asked
+
 
 @dataclass(frozen=True)
 class Row:

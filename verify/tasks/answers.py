@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby, islice
 
 import numpy as np
 
 from compiler.artifact.answers import Answers
-from verify.tasks.task import IGNORED, Batch, Task
+from verify.tasks.task import IGNORED, Batch, Task, by_length
 
 
 class AuthorsAnswers(Task):
@@ -35,23 +34,16 @@ class AuthorsAnswers(Task):
         return Batch.of([row for row in self._rows if len(row[0]) == self.length][:count])
 
     def random(self, count: int, seed: int, batch_size: int = 1024) -> Iterator[Batch]:
-        return _batches(self._rows[:count], batch_size)
+        return by_length(self._rows[:count], batch_size)
 
     def rows(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
         return iter(self._rows)
 
     def exhaustive(self, batch_size: int = 1024) -> Iterator[Batch]:
-        return _batches(self._rows, batch_size)
+        return by_length(self._rows, batch_size)
 
     def exhaustive_count(self) -> int:
         return len(self._rows)
 
     def adversarial(self) -> Iterator[Batch]:
         return iter(())
-
-
-def _batches(rows: Sequence[tuple[Sequence[int], Sequence[int]]], size: int) -> Iterator[Batch]:
-    """Sequences of one length together, at most `size` of them."""
-    for _, same in groupby(rows, key=lambda row: len(row[0])):
-        while chunk := list(islice(same, size)):
-            yield Batch.of(chunk)

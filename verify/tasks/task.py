@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 
 import numpy as np
 
@@ -43,6 +43,14 @@ class Batch:
         """A batch of one or more (tokens, labels) rows, all of one length."""
         tokens, labels = zip(*rows)
         return cls(np.array(tokens, dtype=np.int64), np.array(labels, dtype=np.int64), case)
+
+
+def by_length(rows: Iterable[tuple[Sequence[int], Sequence[int]]], batch_size: int = 1024) -> Iterator[Batch]:
+    """(tokens, labels) rows, shortest first: those of one length together, at most `batch_size` of them."""
+    length = lambda row: len(row[0])
+    for _, same in groupby(sorted(rows, key=length), key=length):
+        while chunk := list(islice(same, batch_size)):
+            yield Batch.of(chunk)
 
 
 class Task(ABC):
