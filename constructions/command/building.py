@@ -65,7 +65,8 @@ def run(
             if saved:
                 artifact.save(built, results, directory, bare_results, proof, overwrite=overwrite)
             report = artifact.report(built, results, str(directory) if saved else None, bare_results, proof)
-            report["contrasts"] = artifact.exact_rate_of_contrasts(built, min(samples, 1000), construction.seed)
+        few = min(samples, 1000) if mode != "none" else 0
+        report["contrasts"] = artifact.exact_rate_of_contrasts(built, few, construction.seed, bars) if few else {}
         with bars.stage("generate"):
             report["generation"] = artifact.generations(built, directory) if saved else []
     report["runtime"] = runtime_name(built.compiled)

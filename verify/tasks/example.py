@@ -56,7 +56,8 @@ def _candidates(task: Task) -> Iterator[Example]:
         cases = (task.ids(prompt) for _, prompt in islice(task.solver.corners(), _CASES))
         yield from (Example(tuple(a), tuple(b)) for a, b in chain(task.cases(_DRAWN, seed=0), cases))
         return
-    for batch in chain(task.random(_DRAWN, seed=0), islice(task.adversarial(), _CASES)):
+    hard = (case.batch(range(min(_DRAWN, case.count))) for case in islice(task.hard_cases(), _CASES))
+    for batch in chain(task.random(_DRAWN, seed=0), hard):
         yield from _queries(batch)
 
 
