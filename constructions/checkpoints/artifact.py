@@ -103,6 +103,11 @@ def verify_forms(
     return results
 
 
+def not_run(built: Built) -> dict[str, Verification]:
+    """What is found where nothing is run."""
+    return {} if built.over_numbers else {task.describe(): Verification() for task in built.construction.tasks()}
+
+
 def _cost(compiled: Compiled, models: Sequence[Scores]) -> Cost:
     """What one position takes of all models; of what it holds at most, only where all score distinct rows alone."""
     splits = [model for model in models if isinstance(model, Split)]
