@@ -1,7 +1,8 @@
 """MambaLRP (Jafari et al., 2024): relevance of channels, which no layer makes or loses.
 
 Gradient times value, where the backward pass is that of a model made linear around what it computed. Held are the
-factor that silu is, B, C and Δ of the state, and the spread of a norm; a product of a channel and its gate gives half to each.
+factor that silu is, B, C and Δ of the state, and the spread of a norm. A product of a channel and its gate gives half
+to each.
 """
 
 from __future__ import annotations
@@ -18,32 +19,33 @@ from constructions.scoring.problem import Found, Given
 
 
 def mamba_lrp(given: Given) -> Found:
-    """The size of each channel's relevance to the measure, summed; ValueError where blocks are no Mamba's."""
+    """The size of each component's relevance to the measure, summed; ValueError where blocks are no Mamba's."""
     ids, _, wanted = inputs(given)
-    written: dict[str, torch.Tensor] = {}
-    with linear(given.model, written):
+    seen: dict[int, torch.Tensor] = {}
+
+    def keep(values: torch.Tensor, i: int) -> torch.Tensor:
+        seen[i] = values  # a site that is run again within its block was run by the rules the last time
+        values.retain_grad()
+        return values
+
+    with linear(given.model) as hooks:
+        for i, site in enumerate(given.nodes):
+            hooks.enter_context(site.changed(given.model, partial(keep, i=i)))
         measure(given.model(ids, use_cache=False).logits, wanted).backward()
-    found = []
-    for site in given.nodes:
-        if (there := written.get(site.path)) is None:
-            raise ValueError("mamba-lrp ranks the channels of Mamba blocks, and these components are none.")
-        found.append((there * there.grad).detach().abs().sum(dim=(0, 1)).double().numpy())
     given.model.zero_grad(set_to_none=True)
-    return Found(found)
+    relevance = [(seen[i] * seen[i].grad).detach().abs() for i in range(len(given.nodes))]
+    return Found([each.sum(dim=(0, 1)).double().numpy() for each in relevance])
 
 
-def linear(model: Any, written: dict[str, torch.Tensor]) -> ExitStack:
-    """A context in which `model` computes what it does, with LRP's backward pass. written: gets for each out_proj what
-    stands at its input, (n, time, d_inner), with its gradient after the backward pass.
-    """
+def linear(model: Any) -> ExitStack:
+    """A context in which `model` computes what it does, with LRP's backward pass."""
+    modules = list(model.modules())
+    mixers = [m for m in modules if hasattr(m, "out_proj")]
+    if not mixers or not all(hasattr(m, "x_proj") for m in mixers):
+        raise ValueError(f"mamba-lrp knows the blocks of Mamba, and {type(model).__name__} has others.")
+    norms = [m for m in modules if type(m).__name__.endswith("RMSNorm")]
     hooks = ExitStack()
-    for name, module in model.named_modules():
-        if hasattr(module, "x_proj") and hasattr(module, "out_proj"):
-            change = partial(_mixed, name=f"{name}.out_proj", written=written)
-        elif type(module).__name__.endswith("RMSNorm"):
-            change = _normed
-        else:
-            continue
+    for module, change in [*((m, _mixed) for m in mixers), *((m, _normed) for m in norms)]:
         hooks.callback(module.register_forward_hook(change).remove)
     return hooks
 
@@ -58,7 +60,7 @@ def _silu(x: torch.Tensor) -> torch.Tensor:
     return x * torch.sigmoid(x).detach()
 
 
-def _mixed(mixer: Any, given: tuple[torch.Tensor, ...], out: torch.Tensor, name: str, written: dict) -> torch.Tensor:
+def _mixed(mixer: Any, given: tuple[torch.Tensor, ...], out: torch.Tensor) -> torch.Tensor:
     """The mixer again, from its own weights, with the rules of LRP."""
     x, gate = mixer.in_proj(given[0]).transpose(1, 2).chunk(2, dim=1)
     x = _silu(mixer.conv1d(x)[..., : given[0].shape[1]])
@@ -72,7 +74,4 @@ def _mixed(mixer: Any, given: tuple[torch.Tensor, ...], out: torch.Tensor, name:
         state = kept * state + (delta[:, t] * x[..., t])[..., None] * write[:, t, None]
         scanned.append((state * read[:, t, None]).sum(dim=-1))
     product = (torch.stack(scanned, dim=1) + mixer.D * x.transpose(1, 2)) * _silu(gate).transpose(1, 2)
-    here = product / 2 + product.detach() / 2
-    here.retain_grad()
-    written[name] = here
-    return mixer.out_proj(here.to(out.dtype))
+    return mixer.out_proj((product / 2 + product.detach() / 2).to(out.dtype))
