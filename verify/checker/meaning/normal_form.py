@@ -20,6 +20,7 @@ from verify.checker.arithmetic.memories import columns_apart
 from verify.checker.meaning.breakpoints import joined_factors, taken_apart
 from verify.checker.meaning.flags import behind_one_flag, straightened, switched
 from verify.checker.meaning.items import Factors, Items, Term, Terms
+from verify.checker.meaning.moved import canonical
 from verify.checker.meaning.rings import Clock, delayed
 from verify.checker.values.bent import product, relu
 from verify.checker.values.bounds import bounds, values_of
@@ -110,6 +111,12 @@ class Meaning:
         value = delayed(self._clock, value)
         for (root, lag), ramp in value.ramps.items():
             form = self.world.roots[root]
+            if form.kind == "moved":
+                least, same = canonical(self.world, form, ramp, self.first_named)
+                if least is not form:
+                    place = {(root, lag): ramp}, {(least.id, lag): same}
+                    terms += [(sign, Value(ZERO, part)) for sign, part in zip((-ONE, ONE), place, strict=True)]
+                continue
             if form.kind == "product" and ramp.linear and not lag and not is_window_root(self.world, form):
                 slope, monomials = ramp.slopes[0], self._monomials(form)
                 if any((root, 0) in m.terms for _, m in monomials) and len(monomials) == 1:
@@ -166,8 +173,15 @@ class Meaning:
         up, down = (self.label(combine([(s, value)], -s * shift)) for s in (ONE, -ONE))
         return (1, shift, up) if up <= down else (-1, shift, down)
 
+    def first_named(self, value: Value) -> tuple[str, Value]:
+        """(the normal form in short, the first value that had it)."""
+        label = self.label(value)
+        return label, self.facts.setdefault(("first", label), value)
+
     def slope(self, root: Root, ramp: Ramp) -> Fraction:
-        """The slope of a ramp before its first breakpoint."""
+        """The slope of a ramp before its first breakpoint; a function of a state that is moved stays whole."""
+        if root.kind == "moved":
+            return ZERO
         return (ramp.slopes or [ZERO])[0 if ramp.linear or self.axis(root)[0] > 0 else -1]
 
     def name(self, terms: Iterable[Term]) -> tuple:
@@ -268,8 +282,9 @@ class Meaning:
 
     def _breakpoints(self, root: Root, lag: int, ramp: Ramp) -> tuple[Value, list[Ramp]]:
         """(level, ramps) as `taken_apart`: one ramp where breakpoints stay together."""
-        backward = not ramp.linear and self.axis(root)[0] < 0
-        whole = bool(lag) or not self.breakpoints
+        moved = root.kind == "moved"
+        backward = not (moved or ramp.linear) and self.axis(root)[0] < 0
+        whole = moved or bool(lag) or not self.breakpoints
         return taken_apart(self.world, root, lag, ramp, self.slope(root, ramp), backward, whole)
 
     def _products(self, terms: Terms) -> dict[str, Terms]:
