@@ -83,7 +83,7 @@ def test_a_memory_that_overwrites_is_proved(tmp_path, target) -> None:
 
 def test_last_write_recall_and_parity_are_answered(tmp_path) -> None:
     recall = CONSTRUCTIONS["mqar"](kappa=4, vocab=16, write="last")
-    parity = Automaton(table=table_json(NAMED["parity"].make()))
+    parity = Automaton(table=table_json(NAMED["parity"].make()), arch="gated-deltanet")
     for name, construction, target in (("recall", recall, "gated-deltanet-qwen"), ("parity", parity, "gated-deltanet")):
         directory = write(tmp_path / name, construction.circuit(), target, task=construction.asks())
         verdict = prove(*_read(directory))
@@ -183,3 +183,10 @@ def test_states_are_numbered_by_what_moves_them() -> None:
     assert machine(world, [_flag(1)], 0, swap, "x")[0] is not root
     with pytest.raises(Rejected, match="more than 1024 states"):
         machine(world, [_flag(0)], 0, lambda state, on: state + len(on), "x")
+
+
+def test_a_cascade_of_two_columns_is_proved(tmp_path) -> None:
+    """S_3 by two letters: the second column's swap is seen through the first, and its places turn the sign."""
+    construction = Automaton(table=table_json(NAMED["s3"].make()), arch="gated-deltanet")
+    verdict = check(write(tmp_path / "s3", construction.circuit(), "gated-deltanet"))
+    assert verdict.weights is None, verdict.lines()

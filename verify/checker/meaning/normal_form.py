@@ -234,7 +234,31 @@ class Meaning:
         for weight, factors in windows:
             parts = [self._pieces(f, depth) for f in factors] or [self._pieces(constant(1), depth)]
             total = plus(total, reduce(times, parts), weight)
-        return total, self._products(others)
+        return total, self._products(self._moved_together(others))
+
+    def _moved_together(self, terms: Terms) -> Terms:
+        """Products with functions of one moved state as a factor, the others being the same, as one product."""
+        for number in sorted({number for _, factors in terms for f in factors for number in self._moved_by(f)}):
+            groups: dict[tuple, Terms] = {}
+            for weight, factors in terms:
+                own = [f for f in factors if number in self._moved_by(f)]
+                rest = tuple(f for f in factors if f is not own[0]) if len(own) == 1 else factors
+                place = (*sorted(map(self.label, rest)), *(own[0].terms if len(own) == 1 else (len(groups),)))
+                groups.setdefault(place, []).append((weight, (*own, *rest) if len(own) == 1 else factors))
+            terms = [term for group in groups.values() for term in self._added(group)]
+        return terms
+
+    def _added(self, group: Terms) -> Iterator[Term]:
+        """Products of which the first factor alone is another."""
+        if len(group) == 1:
+            yield from group
+            return
+        total = combine([(weight, factors[0]) for weight, factors in group])
+        yield from self.expanded([(ONE, (total, *group[0][1][1:]))])
+
+    def _moved_by(self, factor: Value) -> list[int]:
+        """The moved state that a factor is a function of, at this position."""
+        return [number for number, lag in factor.ramps if not lag and self.world.roots[number].kind == "moved"]
 
     @kept
     def _pieces(self, window: Value, depth: int) -> list[Letters]:
