@@ -23,7 +23,10 @@ def channels_used(steps: Sequence[Step], layer: int, used: np.ndarray) -> np.nda
     found, name = used.copy(), f"{mixer_prefix(layer)}out_proj.weight"
     for step in steps:
         if isinstance(step, Patch) and step.what.get("layer") == layer:
-            found[step.what["seats"]] = step.what["change"] == "split" and found[step.what["channel"]]
+            channel, seats, change = (step.what[name] for name in ("channel", "seats", "change"))
+            if change == "merged":  # one channel weighs what both did
+                found[channel] |= found[seats].any()
+            found[seats] = change == "split" and found[channel]
         elif isinstance(step, Permute) and any(leg[:2] == (name, 1) for leg in step.legs):
             found = found[np.array(step.order)]
     return found

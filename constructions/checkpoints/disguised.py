@@ -27,8 +27,8 @@ from constructions.checkpoints import artifact
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.guarantee import proof_of, verdict_of
 from constructions.checkpoints.saved import Finding, rebuild, rebuilt, recorded
-from verify.check import chosen_batches
 from verify.checker.check import Verdict, check
+from verify.samples import Cost, chosen_batches
 
 ATTEMPTS = {1: ((),), 2: ((), (COLUMNS,), (LANES,)), 3: ((), (COLUMNS,), (LANES,), (COLUMNS, LANES))}
 """What is left out of a level, in this order, until the checker proves what it proves of the plain weights."""
@@ -111,9 +111,9 @@ def _compared(built: Built, found: Disguise, samples: int) -> tuple[int, int]:
 
 def _inputs(built: Built, samples: int) -> Iterator[torch.Tensor]:
     """Token ids (sequences, time) of every task of a construction."""
-    letters, hard = built.compiled.source.alphabet.size, built.construction.promise() != "random"
+    cost, hard = Cost(built.compiled.source.alphabet.size), built.construction.promise() != "random"
     for task in built.construction.tasks():
-        for batch in chosen_batches(task, "auto", samples, built.construction.seed + 1, letters, hard, 0).batches:
+        for batch in chosen_batches(task, "auto", samples, built.construction.seed + 1, cost, hard).batches:
             yield torch.as_tensor(batch.tokens)
 
 

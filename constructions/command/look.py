@@ -14,7 +14,7 @@ import typer
 
 from constructions.command.display import console, working
 from constructions.command.options import Json
-from constructions.command.reporting import strict_json
+from constructions.command.reporting import strict_json, write_whole
 from constructions.command.requests import picture_path
 
 Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
@@ -68,15 +68,21 @@ def plot(
 
 
 def report(
-    directory: Directory,
-    out: Annotated[Path, typer.Option(help="page to write (HTML)")] = Path("report.html"),
+    directory: Annotated[Path | None, typer.Argument(help="a checkpoint directory")] = None,
+    zoo: Annotated[bool, typer.Option("--zoo", help="the index of the zoo instead, of all its circuits")] = False,
+    out: Annotated[
+        Path, typer.Option(help="page to write (HTML); the index links each NAME.html that stands beside it")
+    ] = Path("report.html"),
 ) -> None:
     """Write a page to look at, which needs no network: what is promised, and the circuit, to step through an input."""
+    if zoo == (directory is not None):
+        raise ValueError("report makes the page of one checkpoint, DIRECTORY, or with --zoo the index of the zoo.")
     with working("report", quiet=False):
         from constructions.report.page import page_of
+        from constructions.report.zoo import zoo_page
 
-        text = page_of(directory)
-    out.write_text(text, "utf-8", newline="\n")
+        text = zoo_page(out.absolute().parent) if directory is None else page_of(directory)
+    write_whole(out, text)
     console.print(f"wrote {out}")
 
 

@@ -37,7 +37,7 @@ def _value(text: str) -> Any:
         plain = [float(number) for number in numbers]
     except ValueError:
         return text
-    whole = [int(number) if number == int(number) else number for number in plain]
+    whole = [int(number) if number.is_integer() else number for number in plain]
     return whole[0] if len(whole) == 1 else whole
 
 
