@@ -30,8 +30,8 @@ from constructions.checkpoints import artifact
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.guarantee import proof_of, verdict_of
 from constructions.checkpoints.saved import Finding, rebuild, rebuilt, recorded
-from verify.check import EXHAUSTIVE_LIMIT, chosen_batches
 from verify.checker.check import Verdict, check
+from verify.samples import EXHAUSTIVE_LIMIT, Cost, chosen_batches
 from verify.tasks.task import IGNORED, Batch
 
 ATTEMPTS = {1: ((),), 2: ((), (COLUMNS,), (LANES,)), 3: ((), (COLUMNS,), (LANES,), (COLUMNS, LANES))}
@@ -153,9 +153,9 @@ def _compared(built: Built, found: Disguise, samples: int) -> tuple[int, int]:
 
 def _batches(built: Built, samples: int) -> Iterator[Batch]:
     """Sequences of every task of a construction."""
-    letters, hard = built.compiled.source.alphabet.size, built.construction.promise() != "random"
+    cost, hard = Cost(built.compiled.source.alphabet.size), built.construction.promise() != "random"
     for task in built.construction.tasks():
-        yield from chosen_batches(task, "auto", samples, built.construction.seed + 1, letters, hard, 0).batches
+        yield from chosen_batches(task, "auto", samples, built.construction.seed + 1, cost, hard).batches
 
 
 def verify_disguised(
