@@ -1,0 +1,47 @@
+"""How much memory a process may still take, so that what needs more is refused before any of it is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_UNLIMITED = 1 << 60
+
+
+def free_bytes() -> int | None:
+    """The least of what the machine has left, what its control group allows and the limit on this process's addresses.
+
+    None where the system tells none of them.
+    """
+    found = [left for left in (_machine(), _group(), _addresses()) if left is not None]
+    return min(found, default=None)
+
+
+def _machine() -> int | None:
+    return _entry(Path("/proc/meminfo"), "MemAvailable:")
+
+
+def _group(root: Path = Path("/sys/fs/cgroup")) -> int | None:
+    try:
+        most, used = (int((root / name).read_text()) for name in ("memory.max", "memory.current"))
+    except (OSError, ValueError):  # there is none, or it says "max"
+        return None
+    return max(0, most - used)
+
+
+def _addresses() -> int | None:
+    try:
+        import resource  # not on Windows
+    except ImportError:
+        return None
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    used = _entry(Path("/proc/self/status"), "VmSize:")
+    return None if used is None or not 0 <= most < _UNLIMITED else max(0, most - used)
+
+
+def _entry(path: Path, name: str) -> int | None:
+    """An entry in kB of one of Linux's tables, in bytes."""
+    try:
+        line = next(line for line in path.read_text("utf-8").splitlines() if line.startswith(name))
+    except (OSError, StopIteration):
+        return None
+    return int(line.split()[1]) * 1024
