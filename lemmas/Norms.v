@@ -133,7 +133,7 @@ Proof.
     pose proof (power_least (roundings t)). nra.
 Qed.
 
-(* s is not changed by what is below half a step of it. *)
+(* Lemma of norms: s is not changed by what is below half a step of it. *)
 Theorem absorbed s d : float s -> 0 <= s -> 0 <= d < / 2 * ulp radix2 fexp s -> rnd (s + d) = s.
 Proof.
   intros F S [D0 D]. apply Rle_antisym.

@@ -150,13 +150,20 @@ Proof.
   unfold factor at 2, since at 2. simpl. ring.
 Qed.
 
-(* Lemma of counts since: what was added up to now, less what was by the last position where the flag held. `flagged`
-   are the positions up to it, that one included; the latch stores the running sum there. *)
-Theorem running_sum_less_its_latch flagged later :
-  sum (flagged ++ later) - sum flagged = sum later.
-Proof. rewrite sum_app. ring. Qed.
+(* Lemma of counts since: a running sum, its latch under a flag, and the count since the flag last held, side by side. *)
+Definition watch (s : R * R * R) (position : bool * R) : R * R * R :=
+  let '(total, kept, count) := s in
+  let '(flag, added) := position in
+  (total + added, if flag then total + added else kept, if flag then 0 else count + added).
 
-(* Lemma of latches of one flag: states are linear in what they store, where their factors are the same. *)
+Theorem counts_since l : let '(total, kept, count) := fold_left watch l (0, 0, 0) in total - kept = count.
+Proof.
+  enough (H : forall s, fst (fst s) - snd (fst s) = snd s ->
+    let '(total, kept, count) := fold_left watch l s in total - kept = count) by (apply (H (0, 0, 0)); simpl; ring).
+  induction l as [|[[|] w] l IH]; intros [[t k] c] E; simpl in *; [exact E|apply IH; simpl; ring|apply IH; simpl; lra].
+Qed.
+
+(* Lemmas of latches of one flag and of memories: states are linear in what they store, where their factors are the same. *)
 Theorem states_are_linear (l : list (R * (R * R))) x y :
   since (map (fun s => (fst s, x * fst (snd s) + y * snd (snd s))) l) =
   x * since (map (fun s => (fst s, fst (snd s))) l) + y * since (map (fun s => (fst s, snd (snd s))) l).
@@ -164,7 +171,3 @@ Proof.
   induction l as [|[a [b c]] l IH] using rev_ind; [unfold since; simpl; ring|].
   rewrite !map_app. simpl map. rewrite !since_last, IH. simpl. ring.
 Qed.
-
-(* Lemma of other memories' columns: equal B and decay, opposite C. *)
-Theorem mirrored_columns_cancel (l : list step) c : c * since l + (- c) * since l = 0.
-Proof. ring. Qed.

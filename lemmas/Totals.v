@@ -126,7 +126,7 @@ Proof.
   inversion P as [|e' l' t' P']; subst. destruct (IH _ P') as (u & A & B). exists u. split; [now constructor|exact B].
 Qed.
 
-(* An edge that a path takes twice is part of a cycle: its end leads back to its beginning. *)
+(* Lemma of edges: one that a path takes twice is part of a cycle: its end leads back to its beginning. *)
 Theorem taken_twice_on_a_cycle s t l e m n : path s (l ++ e :: m ++ e :: n) t -> exists c, path (target e) c (source e).
 Proof.
   intros P. apply path_app in P as (u & _ & P). inversion P as [|? ? ? P']; subst.
