@@ -220,14 +220,24 @@ Qed.
 (* The whole norm: width d = 2^j and Σ c² = K²·d for K = 2^k; rsqrt is right at powers of 4. *)
 Theorem norms t k j epsilon rsqrt weight x :
   hides (bigs t) (spoiled t) -> bigs t <> [] -> sum (bigs t) = two (2 * k + j) ->
-  (emin <= 2 * k)%Z -> (emin + p <= 2 * k)%Z -> 0 <= epsilon < / 2 * ulp radix2 fexp (two (2 * k)) ->
+  (emin <= 2 * k)%Z -> 0 <= epsilon < / 2 * ulp radix2 fexp (two (2 * k)) ->
   rsqrt (two (2 * k)) = two (- k) -> float (x * two (- k)) -> float (weight * (x * two (- k))) ->
   rnd (weight * rnd (x * rsqrt (rnd (rnd (run t * two (- j)) + epsilon)))) = weight * x / two k.
 Proof.
-  intros H N S Hk Hk' He Hr Fx Fw. rewrite (sum_of_squares t H N), S, <- bpow_plus.
+  intros H N S Hk He Hr Fx Fw. rewrite (sum_of_squares t H N), S, <- bpow_plus.
   replace (2 * k + j + - j)%Z with (2 * k)%Z by lia.
   assert (F : float (two (2 * k))) by now apply generic_format_FLT_bpow.
   rewrite (round_generic _ _ _ (two (2 * k)) F), absorbed, Hr; try assumption; [|apply bpow_ge_0].
   rewrite (round_generic _ _ _ (x * two (- k)) Fx), (round_generic _ _ _ _ Fw). rewrite bpow_opp. unfold Rdiv. ring.
+Qed.
+
+(* Lemma of lengths: rows of one level whose squares add up to 4^j become level/2^j. *)
+Theorem lengths j epsilon rsqrt level :
+  (emin <= 2 * j)%Z -> 0 <= epsilon < / 2 * ulp radix2 fexp (two (2 * j)) -> rsqrt (two (2 * j)) = two (- j) ->
+  float (level * two (- j)) -> rnd (level * rsqrt (rnd (two (2 * j) + epsilon))) = level / two j.
+Proof.
+  intros Hj He Hr Fl. rewrite absorbed, Hr, (round_generic _ _ _ _ Fl), bpow_opp; try assumption; try reflexivity.
+  - now apply generic_format_FLT_bpow.
+  - apply bpow_ge_0.
 Qed.
 End Norms.
