@@ -137,7 +137,8 @@ class _Levels:
         name = f"level[{turning.members[0]}]"
         if self.counts:
             code, number = self._table(turning.reads, self.cascade.levels[turning.members[0]].sets)
-            return counted(turning.size, dict(code.entries), code.size, number, starts, name)
+            actions: dict[int, Any] = dict(code.entries)
+            return counted(turning.size, actions, code.size, number, starts, name)
         by = {key: (factors, turning.resets.get(key)) for key, factors in turning.factors.items()}
         code, number = self._table(turning.reads, by)
         entries: dict[int, Any] = dict(code.entries)
