@@ -14,12 +14,11 @@ from constructions.checkpoints.built import build
 
 RANDOM = 500
 MOST_STATES = 8
-RUNS = {"mamba": (500, 10, 1_000), "mamba2": (100, 10, 1_000), "gated-deltanet": (10, 2, 1_000)}
+RUNS = {"mamba": (500, 10, 1_000), "mamba2": (20, 10, 1_000), "gated-deltanet": (3, 2, 1_000)}
 """Of each mixer: how many of the automata are built, where it holds them for every length; how many words of how many
 letters are run.
 """
-ALIKE = (10, 100)  # the words of those that answer every word alike
-LONG = (1, 100_000)  # so many of those with more than one state also read a word of so many letters, on Mamba
+ALIKE = (2, 100)  # the words of those that answer every word alike
 
 
 def drawn(number: int) -> Table:
@@ -40,35 +39,34 @@ def holds(decision: Decision) -> dict[str, int | None]:
     return found | ({} if decision.swaps is None else {"gated-deltanet": None})
 
 
-def random_row(number: int, before: list[dict[str, Any]]) -> dict[str, Any]:
-    """What a random automaton is, what holds it, and what was built and run. before: the rows of smaller numbers."""
+def decided(number: int) -> dict[str, Any]:
+    """What the random automaton of this number is, and what holds it; nothing is built yet."""
     table = drawn(number)
     decision = with_swaps(decide(table), table)
     hard = [group.name for group in decision.groups if not group.solvable]
     found = {"number": number, "states": decision.states, "monoid": decision.monoid, "star_free": decision.star_free}
     found |= {"groups": [group.name for group in decision.groups], "solvable": not hard, "levels": decision.levels}
-    found |= {"swaps": decision.swaps, "holds": holds(decision), "built": {}}
-    for arch, most in found["holds"].items():
-        automata, count, length = RUNS[arch]
-        if number < automata and most is None:
-            long = arch == "mamba" and _remembers(found) and sum(map(_remembers, before)) < LONG[0]
-            first = ALIKE if decision.states == 1 else (count, length)
-            found["built"][arch] = _built(table, arch, [first] + [(1, LONG[1])] * long)
-    return found
+    return found | {"swaps": decision.swaps, "holds": holds(decision), "built": {}}
 
 
-def _remembers(row: dict[str, Any]) -> bool:
-    """Whether it holds no group and its answers are not all the same."""
-    return bool(row["star_free"]) and row["states"] > 1
+def missing(row: dict[str, Any]) -> list[str]:
+    """The mixers on which a random automaton is still to be built."""
+    wanted = (arch for arch, most in row["holds"].items() if most is None and row["number"] < RUNS[arch][0])
+    return [arch for arch in wanted if arch not in row["built"]]
 
 
-def _built(table: Table, arch: str, runs: list[tuple[int, int]]) -> dict[str, Any]:
+def built_on(row: dict[str, Any], arch: str) -> dict[str, Any]:
+    """Its sizes on a mixer, and how many answers of transformers were wrong."""
+    _, *words_of = RUNS[arch]
+    count, length = ALIKE if row["states"] == 1 else words_of
+    return _built(drawn(row["number"]), arch, count, length)
+
+
+def _built(table: Table, arch: str, count: int, length: int) -> dict[str, Any]:
     try:
         built = build(Automaton(table=table_json(table), arch=arch))  # type: ignore[arg-type]
     except CompileError as reason:
         return {"refused": str(reason)}
-    found: dict[str, Any] = {"blocks": len(built.compiled.blocks), "d_model": built.compiled.lanes.count, "wrong": {}}
-    for count, letters in runs:
-        given = words(task_of(built), count, letters, 0)
-        found["wrong"][f"{count} x {letters}"] = wrong_in_transformers(built, given)
-    return found
+    wrong = wrong_in_transformers(built, words(task_of(built), count, length, 0))
+    sizes = {"blocks": len(built.compiled.blocks), "d_model": built.compiled.lanes.count}
+    return sizes | {"wrong": {f"{count} x {length}": wrong}}

@@ -14,7 +14,7 @@ from compiler.errors import CompileError
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.explain import Decision, decide, with_swaps
 from constructions.automata.languages import NAMED
-from constructions.automata.random_automata import RUNS, holds, random_row
+from constructions.automata.random_automata import RUNS, built_on, decided, holds, missing
 from constructions.automata.runs import task_of, words, wrong_in_modules
 from constructions.checkpoints.built import Built, build
 from constructions.checkpoints.guarantee import verdict_of
@@ -103,14 +103,17 @@ def kept_rows(keep: Path | None, only: list[str], asked: Run) -> Iterator[dict[s
 
 
 def kept_random(keep: Path | None, count: int) -> Iterator[dict[str, Any]]:
-    """The random automata likewise."""
+    """The random automata likewise: each is decided, then built where it is to be."""
     held = _read(keep)
     for number in range(count):
         if number == len(held["random"]):
-            held["random"].append(random_row(number, held["random"]))
-            if number % 10 == 9 or number == count - 1:
-                _write(keep, held)
-        yield held["random"][number]
+            held["random"].append(decided(number))
+    _write(keep, held)
+    for row in held["random"][:count]:
+        for arch in missing(row):
+            row["built"][arch] = built_on(row, arch)
+            _write(keep, held)
+        yield row
 
 
 def _read(keep: Path | None) -> dict[str, Any]:
