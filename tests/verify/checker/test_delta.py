@@ -38,6 +38,7 @@ SWAPPED = {
     "parity": (2, [(0, 1)], 0, False),
     "S_5": (5, NEIGHBOURS, 2, False),
     "a triangle, which turns the sign": (3, [(0, 1), (1, 2), (0, 2)], 0, False),
+    "a start that is never moved": (3, [(1, 2), (2, 1)], 0, False),
     "resets": (4, NEIGHBOURS[:3], 0, True),
 }
 

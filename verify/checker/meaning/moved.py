@@ -9,9 +9,10 @@ from fractions import Fraction
 
 from verify.checker.values.machines import Move, Moves, numbered
 from verify.checker.values.tables import Ramp
-from verify.checker.values.values import Root, Value, World, combine
+from verify.checker.values.values import ZERO, Root, Value, World, combine
 
 ONE = Fraction(1)
+_MOST_APART = 16  # states
 
 
 def canonical(
@@ -33,6 +34,15 @@ def canonical(
     facts = (0, len(order) - 1, tuple(range(len(order))))
     found = world.root("moved", facts, (Moves(each), tuple((when,) for _, when, _ in named)))
     return found, Ramp(range(len(order)), [ramp.at(some[state]) for state in order], ramp.start)
+
+
+def by_state(ramp: Ramp) -> list[Ramp]:
+    """A function of the state that is 0 in the first one, as what each other state adds; as it is where they are many."""
+    states = range(ramp.xs[0], ramp.xs[-1] + 1)
+    if len(states) > _MOST_APART:
+        return [ramp]
+    values = {s: y for s in states if (y := ramp.at(s))}
+    return [Ramp(states, [y if x == s else ZERO for x in states], ramp.start) for s, y in values.items()]
 
 
 def _told_apart(outputs: Sequence[Fraction], moves: Sequence[Move]) -> tuple[list[int], list[int]]:

@@ -20,7 +20,7 @@ from verify.checker.arithmetic.memories import columns_apart
 from verify.checker.meaning.breakpoints import joined_factors, taken_apart
 from verify.checker.meaning.flags import behind_one_flag, straightened, switched
 from verify.checker.meaning.items import Factors, Items, Term, Terms
-from verify.checker.meaning.moved import canonical
+from verify.checker.meaning.moved import by_state, canonical
 from verify.checker.meaning.rings import Clock, delayed
 from verify.checker.values.bent import product, relu
 from verify.checker.values.bounds import bounds, values_of
@@ -295,6 +295,8 @@ class Meaning:
                 continue
             level, pieces_ = self._breakpoints(root, place[1], component)
             levels.append(level)
+            if root.kind == "moved" and len(pieces_) == 1:
+                pieces_ = by_state(*pieces_)
             for piece in pieces_:
                 if root.kind == "memory" and piece.linear and not place[1] and len(root.parts[2]) <= _MOST_COLUMNS:
                     found += self.expanded(columns_apart(self.world, root, piece.slopes[0]))
