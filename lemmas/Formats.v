@@ -129,3 +129,26 @@ Proof. apply (flushing_keeps bfloat16); simpl; try lia; try apply valid_rnd_N; n
 
 Example float16_rounds_to_nearest : keeps float16 (round radix2 (FLT_exp (-24) 11) ZnearestE).
 Proof. apply (ieee_keeps float16); simpl; try lia; try apply valid_rnd_N; now unfold Prec_gt_0. Qed.
+
+(* Lemma of sums: its range is not one bit larger. *)
+Theorem one_bit_more_is_not_kept :
+  ~ keeps (Format 25 (-126) (two 127)) (round radix2 (FLT_exp (-149) 24) ZnearestE).
+Proof.
+  intros K. set (x := IZR (2 ^ 24 + 1)).
+  assert (H : holds (Format 25 (-126) (two 127)) x).
+  { exists 0%Z. simpl. unfold x. rewrite Rabs_pos_eq by (apply IZR_le; lia). split; [lia|].
+    split; [exists (2 ^ 24 + 1)%Z; simpl; ring|]. split; [change (two (25 + 0)) with (IZR (2 ^ 25)); apply IZR_le; lia|].
+    change (two 127) with (IZR (2 ^ 127)). apply IZR_le. lia. }
+  specialize (K x H).
+  assert (G : generic_format radix2 (FLT_exp (-149) 24) x).
+  { rewrite <- K. apply generic_format_round; [apply FLT_exp_valid; reflexivity|apply valid_rnd_N]. }
+  apply FLT_format_generic in G; [|reflexivity]. destruct G as [[m e] E B _]. simpl in B. unfold F2R in E. simpl in E.
+  destruct (Z_le_gt_dec e 0) as [L|L].
+  - assert (A : Rabs x <= IZR (Z.abs m)).
+    { rewrite E, Rabs_mult, <- abs_IZR, (Rabs_pos_eq (bpow radix2 e)) by apply bpow_ge_0.
+      rewrite <- (Rmult_1_r (IZR (Z.abs m))) at 2. apply Rmult_le_compat_l; [apply IZR_le; lia|].
+      change 1 with (two 0). now apply bpow_le. }
+    unfold x in A. rewrite Rabs_pos_eq in A by (apply IZR_le; lia). apply le_IZR in A. lia.
+  - unfold x in E. rewrite <- (IZR_Zpower radix2), <- mult_IZR in E by lia. apply eq_IZR in E.
+    replace e with (1 + (e - 1))%Z in E by lia. rewrite Z.pow_add_r in E by lia. simpl radix_val in E. lia.
+Qed.

@@ -59,11 +59,11 @@ Fixpoint terms (t : order) : list R :=
   | Fused w v t => w * v :: terms t
   end.
 
-(* x is what t can be computed as, where each step is rounded in a way of its own that keeps what F holds. *)
-Inductive computed (F : format) : order -> R -> Prop :=
-  | computed_term r w v : keeps F r -> computed F (Term w v) (r (w * v))
-  | computed_add r s t x y : keeps F r -> computed F s x -> computed F t y -> computed F (Add s t) (r (x + y))
-  | computed_fused r w v t y : keeps F r -> computed F t y -> computed F (Fused w v t) (r (w * v + y)).
+(* x is what t can be computed as, where each step is rounded in a way of its own: one of `ways`. *)
+Inductive computed (ways : (R -> R) -> Prop) : order -> R -> Prop :=
+  | computed_term r w v : ways r -> computed ways (Term w v) (r (w * v))
+  | computed_add r s t x y : ways r -> computed ways s x -> computed ways t y -> computed ways (Add s t) (r (x + y))
+  | computed_fused r w v t y : ways r -> computed ways t y -> computed ways (Fused w v t) (r (w * v + y)).
 
 (* The premise of the lemma of sums: all terms are multiples of 2^e, and neither the positive nor the negative ones add
    up to more than 2^p of these, or beyond the largest number. *)
@@ -90,7 +90,7 @@ Proof.
 Qed.
 
 (* Lemma of sums: every order gives the exact sum, and so does every order of the same terms. *)
-Theorem sums F e t x : within F e (terms t) -> computed F t x -> x = sum (terms t).
+Theorem sums F e t x : within F e (terms t) -> computed (keeps F) t x -> x = sum (terms t).
 Proof.
   intros H C. induction C as [r w v K|r s t x y K _ IHs _ IHt|r w v t y K _ IH]; simpl in *.
   - rewrite K; [lra|]. apply within_holds in H. simpl in H. now rewrite Rplus_0_r in H.
@@ -101,7 +101,7 @@ Proof.
 Qed.
 
 Corollary sums_in_any_order F e l t x :
-  within F e l -> Permutation (terms t) l -> computed F t x -> x = sum l.
+  within F e l -> Permutation (terms t) l -> computed (keeps F) t x -> x = sum l.
 Proof.
   intros (He & Hm & Hb) P C. rewrite <- (sum_permuted _ _ P). apply (sums F e t x); [|exact C].
   split; [exact He|]. split; [|now rewrite (above_permuted _ _ P), (under_permuted _ _ P)].

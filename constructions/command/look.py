@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from constructions.command.disguising import KeyFile
 from constructions.command.display import console, working
 from constructions.command.options import Json
 from constructions.command.reporting import strict_json, write_whole
@@ -93,13 +94,14 @@ def trace(
         list[str] | None,
         typer.Option(help='set a variable: "NAME@POSITION=VALUE", such as "stack@3=("; may be repeated'),
     ] = None,
+    key: KeyFile = None,
     as_json: Json = False,
 ) -> None:
     """What a checkpoint computes on an input, by the names of its circuit, and whether it is what the circuit gives."""
     with working("trace", quiet=as_json):
         from constructions.command.tracing import shown, traced
 
-        found = traced(directory, text, patch or [])
+        found = traced(directory, text, patch or [], key)
     typer.echo(strict_json(found.as_dict()) if as_json else shown(found))
     if not found.agrees:
         raise typer.Exit(1)
