@@ -95,7 +95,7 @@ def by_state(ramp: Ramp) -> list[Ramp]:
     return [Ramp(states, [y if x == s else ZERO for x in states], ramp.start) for s, y in values.items()]
 
 
-def _told_apart(outputs: Sequence[Fraction], moves: Sequence[Move]) -> tuple[list[int], list[int]]:
+def _told_apart(outputs: Sequence[Hashable], moves: Sequence[Move]) -> tuple[list[int], list[int]]:
     """(for each state its class, a state of each class): of one class are states whose outputs are equal, after any
     moves. Classes are numbered by their first states.
     """

@@ -114,7 +114,7 @@ def _component(world: World, number: int, component: Table | Ramp, t: int | None
 def _over(number: int, place: int, values: np.ndarray) -> Letters:
     """A function of one root at one place."""
     distinct, labels = np.unique(values, return_inverse=True)
-    return Letters({(number, place): labels.reshape(-1)}, distinct)  # type: ignore[dict-item]
+    return Letters({(number, place): labels.reshape(-1)}, distinct)
 
 
 def _number(x: float) -> Letters:
