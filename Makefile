@@ -7,8 +7,10 @@
 # make hostile N=10000   damage checkpoints at random, ask too much of them, and verify them; kill processes that save
 # make fuzz N=100000 START=0   random programs over the whole language: exact or refused, from a seed on
 # make proofs N=5000     mutate checkpoints and hold the checker to its word
+# make lemmas   check the lemmas of docs/proofs.md by machine, where Coq is installed
 # make runtimes   read exports with every program that they are for, into docs/export.md
 # make trust SHARE=1     all of these and the mutants, into docs/trust.md; stopped, it goes on where it was
+# make site    build docs/ as a site with search into build/site; a link that leads nowhere is an error
 # make clean   remove caches and outputs, keep .venv
 # The first of these also makes .venv with everything in it; PYTHON chooses the interpreter (3.11 or newer).
 
@@ -27,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PIP_COMPILE := 0
 BYTECODE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true  # some packages bring files that are no Python
 
-.PHONY: demo nearest quick test check bench hostile fuzz proofs runtimes trust clean
+.PHONY: demo nearest quick test check bench hostile fuzz proofs lemmas runtimes trust site clean
 
 demo: $(VENV)/installed
 	$(BIN)/construct mqar --kappa 16 --vocab 512
@@ -62,6 +64,9 @@ fuzz: $(VENV)/installed-test
 proofs: $(VENV)/installed-test
 	$(BIN)/python -m tests.verify.checker.evidence $(or $(N),5000)
 
+lemmas:
+	lemmas/build
+
 # Two clients need packages other than the project's own: an earlier transformers, and Triton for its interpreter.
 runtimes: $(VENV)/installed-test
 	$(OWN)/transformers transformers==4.57.6 huggingface_hub==0.36.2 tokenizers==0.22.2
@@ -70,6 +75,9 @@ runtimes: $(VENV)/installed-test
 
 trust: $(VENV)/installed-test
 	$(BIN)/python -m tests.trust --share $(or $(SHARE),1)
+
+site: $(VENV)/installed-test
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 $(VENV)/installed: $(INPUTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -86,10 +86,12 @@ _GROUPS = ("inputs", "expected", "tolerance")
 
 
 def save(cases: Iterable[Case], path: str | Path) -> None:
-    """Write cases of one operation; the same cases give the same bytes."""
+    """Write cases of one operation; the same cases give the same bytes. ValueError where two have one name."""
     tensors: dict[str, Tensor] = {}
-    index = []
+    index: list[dict[str, Any]] = []
     for case in cases:
+        if any(case.name == other["name"] for other in index):
+            raise ValueError(f"Two cases are called {case.name!r}; a file holds one case of a name.")
         for group in _GROUPS:
             for name, tensor in getattr(case, group).items():
                 tensors[f"{case.name}/{group}/{name}"] = tensor.clone(memory_format=torch.contiguous_format)

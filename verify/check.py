@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 
 from verify.scores import Scored, Scores, Split, at_every_position, of_distinct_rows
-from verify.tasks.task import IGNORED, Batch, Task
-
-EXHAUSTIVE_LIMIT = 20_000
-_NUMBERS_PER_BATCH = 1 << 22  # beyond, fresh pages take as long as the arithmetic
-_SCORES_OF_AUTO = 1 << 31
+from verify.tasks.task import IGNORED, Batch
 
 
 @dataclass(frozen=True)
@@ -26,7 +21,7 @@ class Verification:
     other token (negative where one was wrong); failure: (case, tokens, position) of the first
     wrong answer or differing score, None if there is none; within: whether all scores were as near as promised;
     share: the largest error of an output over what it may be, None where the promise is for bits.
-    left_out: adversarial sequences that were not run, because they would take too long.
+    left_out, not_drawn: adversarial and random sequences that were not run, because all are beyond the budget.
     """
 
     sequences: int = 0
@@ -39,6 +34,7 @@ class Verification:
     within: bool = True
     share: float | None = None
     left_out: int = 0
+    not_drawn: int = 0
 
     @property
     def accuracy(self) -> float:
@@ -60,6 +56,7 @@ class Verification:
             self.within and other.within,
             max((s for s in (self.share, other.share) if s is not None), default=None),
             self.left_out + other.left_out,
+            self.not_drawn + other.not_drawn,
         )
 
     def to_json(self) -> dict:
@@ -73,7 +70,11 @@ class Verification:
             "margin": self.margin if np.isfinite(self.margin) else None,
         } | {
             name: value
-            for name, value in {"share_of_bound": self.share, "left_out": self.left_out or None}.items()
+            for name, value in {
+                "share_of_bound": self.share,
+                "left_out": self.left_out or None,
+                "not_drawn": self.not_drawn or None,
+            }.items()
             if value is not None
         }
 
@@ -186,56 +187,3 @@ def _margins(scores: np.ndarray, row: np.ndarray, labels: np.ndarray) -> np.ndar
     others[every, best] = -np.inf
     second = others.max(axis=-1, initial=-np.inf)
     return answer - np.where(best[row] == labels, second[row], first[row])
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What is run of a task: how many sequences in which batches, and how many hard ones are left out."""
-
-    count: int
-    batches: Iterator[Batch]
-    left_out: int = 0
-
-
-def chosen_batches(
-    task: Task, mode: str, samples: int, seed: int, tokens: int, adversarial: bool = True, widest: int = 0
-) -> Chosen:
-    """Adversarial cases first, then every sequence or random ones.
-
-    mode: "exhaustive", "random", "none", or "auto": exhaustive up to 20,000 sequences, else adversarial and random ones
-    as long as they have no more than 2^31 scores together, at least one of each case and one random. `tokens` is the
-    vocabulary. widest: numbers that a position takes at most, which bound a batch; by default, scores. A promise about
-    random inputs leaves the adversarial cases out.
-    """
-    if mode == "none":
-        return Chosen(0, iter(()))
-    size = max(1, _NUMBERS_PER_BATCH // (task.length * (widest or tokens)))
-    cases = list(task.adversarial()) if adversarial else []
-    every = mode == "exhaustive" or (mode == "auto" and task.exhaustive_count() <= EXHAUSTIVE_LIMIT)
-    most = max(1, _SCORES_OF_AUTO // (task.length * tokens))
-    run = list(spread(cases, most)) if mode == "auto" and not every else cases
-    count, left_out = sum(map(len, run)), sum(map(len, cases)) - sum(map(len, run))
-    if every:
-        return Chosen(count + task.exhaustive_count(), chain(split(run, size), task.exhaustive(batch_size=size)))
-    if mode == "auto":
-        samples = min(samples, task.most_random, max(1, most - count))
-    return Chosen(count + samples, chain(split(run, size), task.random(samples, seed, batch_size=size)), left_out)
-
-
-def spread(cases: Sequence[Batch], most: int) -> Iterator[Batch]:
-    """At most so many sequences of all cases together, but one of each: the first, the last, and evenly between."""
-    shares, left = [0] * len(cases), most
-    for done, i in enumerate(sorted(range(len(cases)), key=lambda i: len(cases[i]))):
-        shares[i] = max(1, min(len(cases[i]), left // (len(cases) - done)))
-        left -= shares[i]
-    for case, share in zip(cases, shares, strict=True):
-        rows = np.linspace(0, len(case) - 1, share).round().astype(int)
-        yield Batch(case.tokens[rows], case.labels[rows], case.case)
-
-
-def split(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
-    """The same sequences in batches of at most so many."""
-    for batch in batches:
-        for start in range(0, len(batch), size):
-            rows = slice(start, start + size)
-            yield Batch(batch.tokens[rows], batch.labels[rows], batch.case)

@@ -21,13 +21,14 @@ class Split:
     rows: token ids (batch, length) to (batch, length, width).
     head: rows (n, width) to scores (n, tokens).
     read: the entries of a row that the scores depend on, and the head on these alone; None for all entries.
-    widest: numbers that a position takes at most while rows are computed.
+    widest: numbers that a position takes at most while rows are computed; products: multiplications in all.
     """
 
     rows: Callable[[np.ndarray], np.ndarray]
     head: Callable[[np.ndarray], np.ndarray]
     read: tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]] | None = None
     widest: int = 0
+    products: int = 0
 
     def __call__(self, tokens: np.ndarray) -> np.ndarray:
         """Token ids (batch, length) to scores (batch, length, tokens)."""

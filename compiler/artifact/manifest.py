@@ -121,6 +121,8 @@ class RunRecord:
     bit_exact: bool | None
     margin: float | None
     share_of_bound: float | None = field(default=None, kw_only=True)  # of numbers: the largest error
+    left_out: int | None = field(default=None, kw_only=True)  # adversarial sequences beyond the budget
+    not_drawn: int | None = field(default=None, kw_only=True)  # random ones
 
 
 @dataclass(frozen=True)

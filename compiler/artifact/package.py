@@ -34,6 +34,7 @@ from compiler.targets.sizes import Sizes
 from compiler.targets.target import Target
 from compiler.targets.tensors import exact_float32
 
+_AT_ONCE = 1 << 18  # numbers that the cache holds
 LARGEST_MODEL = 1 << 33  # parameters: 32 GiB in float32
 
 
@@ -143,16 +144,16 @@ def packaged_sizes(compiled: Compiled, mixer: str | None = None) -> list[Sizes]:
     return [printer.packaged(size, block) for size, block in pairs]
 
 
-def _columns(matrix: sparse.csr_array, column_of: np.ndarray, width: int, name: str) -> np.ndarray:
+def _columns(matrix: sparse.csr_array, column_of: np.ndarray, width: int, name: str, rows: int = 0) -> np.ndarray:
     """The dense (rows × width) float32 array with column j of the matrix at column_of[j].
 
-    Lanes without a place must be empty.
+    Lanes without a place must be empty. rows: of zeros, to this many, where the matrix has fewer.
 
     CompileError where a weight is no float32: asked before the cast, for after it nothing shows.
     """
     coo = matrix.tocoo()
     at = column_of[coo.col]
-    dense = np.zeros((matrix.shape[0], width), dtype=np.float32)
+    dense = np.zeros((max(rows, matrix.shape[0]), width), dtype=np.float32)
     weights = coo.data[at >= 0]
     dense[coo.row[at >= 0], at[at >= 0]] = exact_float32(weights, name).numpy()
     return dense
@@ -284,7 +285,7 @@ def _special_score(compiled: Compiled, bounds: np.ndarray) -> float:
 
 
 def _head(compiled: Compiled, lane_of: np.ndarray, d_model: int, vocab: int, special: float) -> torch.Tensor:
-    rows = _vocabulary_rows(compiled.head, lane_of, d_model, vocab, "lm_head")
+    rows = _columns(compiled.head, lane_of, d_model, "lm_head", vocab)
     rows[compiled.source.token_alphabet.size :, d_model - 1] = special  # a power of two
     return torch.from_numpy(rows)
 
@@ -294,7 +295,9 @@ def _check_representable(tensors: dict[str, torch.Tensor], format: Format) -> No
     subnormal numbers to 0.
     """
     for name, tensor in tensors.items():
-        weights = tensor[tensor != 0].double().numpy()
+        flat = tensor.reshape(-1).numpy()
+        pieces = (flat[start : start + _AT_ONCE] for start in range(0, len(flat), _AT_ONCE))
+        weights = np.concatenate([piece[piece != 0] for piece in pieces] or [flat]).astype(np.float64)
         bad = weights[~format.holds(weights)]
         if bad.size:
             remedy = f"{bad[0]:g} is out of the range that every backend keeps" if format is FLOAT32 else "use float32"
@@ -303,15 +306,9 @@ def _check_representable(tensors: dict[str, torch.Tensor], format: Format) -> No
 
 
 def _embedding(compiled: Compiled, d_model: int, vocab: int, ballast: Ballast) -> torch.Tensor:
-    table = _vocabulary_rows(compiled.lanes.embedding, np.arange(compiled.lanes.count), d_model, vocab, "embeddings")
+    table = _columns(compiled.lanes.embedding, np.arange(compiled.lanes.count), d_model, "embeddings", vocab)
     table[:, d_model - len(ballast.factors) :] = np.array(ballast.factors, dtype=np.float32) * ballast.level
     return torch.from_numpy(table)
-
-
-def _vocabulary_rows(matrix: sparse.csr_array, lane_of: np.ndarray, d_model: int, vocab: int, name: str) -> np.ndarray:
-    rows = np.zeros((vocab, d_model), dtype=np.float32)
-    rows[: matrix.shape[0]] = _columns(matrix, lane_of, d_model, name)
-    return rows
 
 
 def _norm_weight(width: int, data: np.ndarray, ballast: Ballast) -> torch.Tensor:

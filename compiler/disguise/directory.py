@@ -52,18 +52,26 @@ def check_out(out: Path, overwrite: bool) -> None:
         raise DisguiseError(f"{out} holds a disguised checkpoint already: --force replaces it.")
 
 
-def write(source: Path, manifest: Mapping[str, Any], level: int, steps: list[Step], tensors: Tensors, out: Path) -> Key:
+def write(
+    source: Path,
+    manifest: Mapping[str, Any],
+    level: int,
+    steps: list[Step],
+    tensors: Tensors,
+    out: Path,
+    noise: Mapping[str, Any] | None = None,
+) -> Key:
     """Write the directory, whole or not at all; the key that takes it back is returned, and stands nowhere in it.
 
-    manifest: the content of construction.json of the checkpoint at `source`.
+    manifest: the content of construction.json of the checkpoint at `source`; noise: what is known of noise.
     """
     plain = {name: (source / name).read_text("utf-8") for name in BESIDE if (source / name).is_file()}
     with staging(out) as place:
         for name in TEXTS:
             write_text(place / name, (source / name).read_text("utf-8"))
         _write_weights(tensors, place)
-        write_text(place / CARD, _card(manifest, level))
-        write_text(place / MANIFEST, canonical_json(_sealed(manifest, level, place)))
+        write_text(place / CARD, _card(manifest, level, noise))
+        write_text(place / MANIFEST, canonical_json(_sealed(manifest, level, place, noise)))
         return Key(level, file_hash(place / WEIGHTS), steps, plain)
 
 
@@ -100,17 +108,36 @@ def read_disguised(directory: Path) -> tuple[Manifest, Tensors]:
     return parse(Manifest, nameless, MANIFEST), tensors
 
 
-def _sealed(manifest: Mapping[str, Any], level: int, place: Path) -> dict[str, Any]:
+def noise_of(directory: Path) -> dict[str, Any] | None:
+    """What the manifest of a disguised directory says of its noise; None where it has none."""
+    return read_json(directory / MANIFEST)["disguise"].get("noise")
+
+
+def said_of_noise(noise: Mapping[str, Any]) -> str:
+    """What is known of a model with noise, in words."""
+    share = "every sequence" if noise["every_sequence"] else f"{noise['sequences']:,} sequences"
+    return (
+        f"noise {noise['epsilon']:g}; on {share} of its tasks {noise['right']:,} of {noise['answers']:,} answers are "
+        f"right, a logit is off by at most {noise['largest_change']:.3g}; nothing of it is proved for other inputs"
+    )
+
+
+def _sealed(manifest: Mapping[str, Any], level: int, place: Path, noise: Mapping[str, Any] | None) -> dict[str, Any]:
     """What stands in construction.json: the promise without a name of any weight."""
     content = {name: manifest[name] for name in _KEPT if name in manifest}
     content |= {"format": DISGUISED, "format_version": FORMAT_VERSION, "disguise": {"level": level}}
+    if noise is not None:
+        content["disguise"]["noise"] = dict(noise)
     content["files"] = {name: file_hash(place / name) for name in SEALED_FILES}
     return content | {"sha256": text_hash(canonical_json(content))}
 
 
-def _card(manifest: Mapping[str, Any], level: int) -> str:
+def _card(manifest: Mapping[str, Any], level: int, noise: Mapping[str, Any] | None) -> str:
     """README.md: what was done, and not how it is undone."""
     done = "\n".join(f"- {LEVELS[k]}" for k in range(1, level + 1))
+    exact = "For every input of its promise it gives the logits of the plain model bit for bit."
+    if noise is not None:
+        exact = f"Its weights have noise, so its logits are not exact: {said_of_noise(noise)}."
     return f"""---
 library_name: transformers
 tags:
@@ -120,7 +147,7 @@ tags:
 
 # {manifest["circuit"]}, disguised
 
-An exact circuit in another basis. For every input of its promise it gives the logits of the plain model bit for bit.
+A circuit in another basis. {exact}
 The promise: {manifest["promise"]["description"]}. Level {level}:
 
 {done}

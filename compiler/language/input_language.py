@@ -150,7 +150,10 @@ class InputLanguage:
 
     def max_count(self, ids: np.ndarray) -> int:
         """A bound on how many positions of a sequence hold one of these tokens."""
-        wanted = frozenset(integer(i, "a token id") for i in listed(ids, "ids", "a list of token ids"))
+        known = isinstance(ids, np.ndarray) and ids.dtype.kind in "iu"
+        wanted = frozenset(
+            ids.tolist() if known else (integer(i, "a token id") for i in listed(ids, "ids", "a list of token ids"))
+        )
         total = 0
         for edge, repeatable in zip(self.edges, self._repeatable, strict=True):
             shared = len(edge.tokens & wanted)

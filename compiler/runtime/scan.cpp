@@ -4,6 +4,11 @@
 //
 // Sixteen channels of a group are the lanes of one vector. Per state column n, h stays in a register while time
 // runs over a tile, so B and C are read in the layout they come in and nothing is summed across lanes.
+//
+// Left out is only what adds a zero to finite numbers: a tile's steps of a column that keeps what it holds and is neither
+// written nor read in them, and the tiles of channels that hold nothing and get nothing.
+
+#include <vector>
 
 namespace {
 
@@ -12,6 +17,7 @@ constexpr long TILE = 64;  // steps; three tiles of vectors fit the first-level 
 
 typedef float lanes __attribute__((vector_size(4 * LANES)));
 typedef int int_lanes __attribute__((vector_size(4 * LANES)));
+typedef int bits __attribute__((may_alias));  // of a float
 
 inline lanes power_of_two(int_lanes k) { return (lanes)((k + 127) << 23); }
 
@@ -48,6 +54,34 @@ inline bool is_one(lanes x) {
     return !any;
 }
 
+// Whether every lane is finite; sums of magnitudes say so of all their terms, if they do not overflow.
+inline bool finite(lanes x) {
+    const int_lanes equal = x - x == lanes{};
+    int all = -1;
+    for (long j = 0; j < LANES; ++j) all &= equal[j];
+    return all;
+}
+
+inline bool is_zero(lanes x) {
+    int any = 0;
+    for (long j = 0; j < LANES; ++j) any |= ((int_lanes)x)[j] & 0x7fffffff;
+    return !any;
+}
+
+// What a tile of one column of B and C holds.
+enum Kind : char { USED, IDLE, INFINITE };  // IDLE: all zeros; INFINITE: some number is not finite
+
+inline Kind kind(const float* written, const float* read, long steps) {
+    const bits *const w = (const bits*)written, *const r = (const bits*)read;
+    int used = 0, infinite = 0;  // of integers, for the compiler to make vectors of
+    for (long t = 0; t < steps; ++t) {
+        const int a = w[t] & 0x7fffffff, b = r[t] & 0x7fffffff;
+        used |= a | b;
+        infinite |= (a >= 0x7f800000) | (b >= 0x7f800000);
+    }
+    return infinite ? INFINITE : used ? USED : IDLE;
+}
+
 // rows[j][t] to tile[t][j] for `count` lanes j; the lanes beyond are 0
 inline void load(lanes* tile, const float* rows, long stride, long count, long steps) {
     for (long t = 0; t < steps; ++t) {
@@ -74,36 +108,59 @@ extern "C" void selective_scan(const float* u, const float* delta, const float* 
     lanes* const h = (lanes*)scratch;
     lanes* const a = h + n;
     lanes step[TILE], drive[TILE], out[TILE];
+    std::vector<Kind> kinds(n * ((length + TILE - 1) / TILE));  // (tiles, n)
     for (long b = 0; b < batch; ++b)
-        for (long g = 0; g < groups; ++g)
+        for (long g = 0; g < groups; ++g) {
+            const long column = (b * groups + g) * n * length;
+            bool tame = true;
+            for (long start = 0; start < length; start += TILE)
+                for (long i = 0; i < n; ++i) {
+                    const long steps = length - start < TILE ? length - start : TILE, at = column + i * length + start;
+                    tame &= (kinds[start / TILE * n + i] = kind(B + at, C + at, steps)) != INFINITE;
+                }
             for (long offset = 0; offset < width; offset += LANES) {
                 const long count = width - offset < LANES ? width - offset : LANES;
                 const long channel = g * width + offset;
                 const long row = (b * channels + channel) * length;
-                const long column = (b * groups + g) * n * length;
                 load(a, A + channel * n, n, count, n);
                 load(h, last + (b * channels + channel) * n, n, count, n);
+                bool empty = true, fades = true;  // all of h is 0; no exponential is above 1 or of a product 0 times infinity
+                for (long i = 0; i < n; ++i) {
+                    empty &= is_zero(h[i]);
+                    fades &= finite(a[i]) && is_zero((lanes)(a[i] > lanes{}));
+                }
                 for (long start = 0; start < length; start += TILE) {
                     const long steps = length - start < TILE ? length - start : TILE;
                     load(step, delta + row + start, length, count, steps);
                     load(drive, u + row + start, length, count, steps);
-                    lanes reach = {};  // no step of the tile is larger
+                    lanes reach = {}, driven = {};  // no step of the tile, no drive of it, is larger
+                    int_lanes backwards = {};
                     for (long t = 0; t < steps; ++t) {
                         drive[t] *= step[t];
                         out[t] = lanes{};
                         reach += magnitude(step[t]);
+                        driven += magnitude(drive[t]);
+                        backwards |= step[t] < lanes{};
                     }
+                    const bool still = tame && is_zero(driven) && fades && finite(reach) && is_zero((lanes)backwards);
+                    if (empty && still) {
+                        store(y + row + start, out, length, count, steps);
+                        continue;
+                    }
+                    empty = false;
+                    const bool plain = finite(driven);
                     for (long i = 0; i < n; ++i) {
                         const float* const B_i = B + column + i * length + start;
                         const float* const C_i = C + column + i * length + start;
                         const lanes a_i = a[i];
                         lanes h_i = h[i];
-                        if (is_one(reach * magnitude(a_i)))  // a memory that keeps what it holds: no exponential is needed
+                        if (is_one(reach * magnitude(a_i))) {  // a memory that keeps what it holds: no exponential is needed
+                            if (kinds[start / TILE * n + i] == IDLE && plain && finite(h_i)) continue;
                             for (long t = 0; t < steps; ++t) {
                                 h_i = h_i + drive[t] * B_i[t];
                                 out[t] += h_i * C_i[t];
                             }
-                        else
+                        } else
                             for (long t = 0; t < steps; ++t) {
                                 h_i = exponential(step[t] * a_i) * h_i + drive[t] * B_i[t];
                                 out[t] += h_i * C_i[t];
@@ -114,4 +171,5 @@ extern "C" void selective_scan(const float* u, const float* delta, const float* 
                 }
                 store(last + (b * channels + channel) * n, h, n, count, n);
             }
+        }
 }

@@ -16,32 +16,61 @@ from compiler.tracing.intervention import LaneSetting
 
 
 @dataclass(frozen=True, eq=False)
+class Basis:
+    """The stream of a disguised model: to (d_model, d_model) · lanes is what it holds, and back · that the lanes."""
+
+    to: np.ndarray
+    back: np.ndarray
+
+    def lanes(self, stream: Tensor) -> Tensor:
+        """The lanes in float64, in which the sums are exact."""
+        return stream.double() @ torch.from_numpy(self.back.T.copy())
+
+    def changed(self, stream: Tensor, lanes: Tensor) -> Tensor:
+        """The stream whose lanes are these."""
+        moved = (lanes - self.lanes(stream)) @ torch.from_numpy(self.to.T.copy())
+        return (stream.double() + moved).to(stream.dtype)
+
+
+@dataclass(frozen=True, eq=False)
 class Run:
-    """streams: the residual stream (batch, time, d_model) after 0, 1, … blocks; scores: (batch, time, vocab)."""
+    """streams: the residual stream (batch, time, d_model) after 0, 1, … blocks; scores: (batch, time, vocab). basis: of
+    the streams, where coordinate i is not lane i.
+    """
 
     streams: tuple[Tensor, ...]
     scores: Tensor
+    basis: Basis | None = None
 
     def lanes(self, count: int, blocks: int = -1) -> np.ndarray:
         """The first `count` coordinates after so many blocks [default: all]: (batch, time, count) float64."""
-        return self.streams[blocks][..., :count].double().numpy()
+        stream = self.streams[blocks]
+        return (stream if self.basis is None else self.basis.lanes(stream))[..., :count].double().numpy()
 
 
 @torch.no_grad()
-def run(stack: Stack, first: Tensor, lanes: Lanes, settings: Mapping[int, Sequence[LaneSetting]]) -> Run:
-    """The stack from the residual stream before its first block; lane i stands at coordinate i of d_model."""
-    stream = set_lanes(first, lanes, settings.get(0, ()))
+def run(
+    stack: Stack,
+    first: Tensor,
+    lanes: Lanes,
+    settings: Mapping[int, Sequence[LaneSetting]],
+    basis: Basis | None = None,
+) -> Run:
+    """The stack from the residual stream before its first block; without a basis lane i stands at coordinate i."""
+    stream = set_lanes(first, lanes, settings.get(0, ()), basis)
     streams = [stream]
     for number, (norm, block) in enumerate(zip(stack._norms(), stack.blocks, strict=True), start=1):
-        stream = set_lanes(stack._add(stream, block(norm(stream))), lanes, settings.get(number, ()))
+        stream = set_lanes(stack._add(stream, block(norm(stream))), lanes, settings.get(number, ()), basis)
         streams.append(stream)
-    return Run(tuple(streams), stack.logits(stream))
+    return Run(tuple(streams), stack.logits(stream), basis)
 
 
-def set_lanes(stream: Tensor, lanes: Lanes, settings: Sequence[LaneSetting]) -> Tensor:
+def set_lanes(stream: Tensor, lanes: Lanes, settings: Sequence[LaneSetting], basis: Basis | None = None) -> Tensor:
     """A copy with these lanes set; the stream itself where there are none. ValueError for values that no lanes hold."""
     if not settings:
         return stream
+    if basis is not None:
+        return basis.changed(stream, set_lanes(basis.lanes(stream), lanes, settings))
     stream = stream.clone()
     one = int(lanes.index[ONE][0])
     for setting in settings:

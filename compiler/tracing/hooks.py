@@ -1,7 +1,8 @@
 """Where other libraries find a variable: the module of Hugging Face's model, the lanes of its output, and the decoding.
 
 The output of the module of the embedding (`backbone.embeddings` of Mamba), or of a layer (`backbone.layers.i`), is the
-residual stream (batch, time, d_model). Lane i of the circuit is its coordinate i. So a variable is read from, or set
+residual stream (batch, time, d_model). Lane i of the circuit is its coordinate i, or, in a disguised model, a sum of
+coordinates. So a variable is read from, or set
 in, one tensor; no part of this package runs the model.
 """
 
@@ -49,7 +50,9 @@ class Hook:
 
     def raw(self, hidden: Tensor) -> np.ndarray:
         """The numbers of the variable in the module's output: (batch, time, width) float64."""
-        lanes = hidden.detach()[..., : self._truth.compiled.lanes.count].double().cpu().numpy()
+        basis, stream = self._truth.basis, hidden.detach().cpu()
+        stream = stream if basis is None else basis.lanes(stream)
+        lanes = stream[..., : self._truth.compiled.lanes.count].double().numpy()
         found = self._truth.variables.numbers(self._variable, lanes)
         if found is None:
             raise ValueError(f"the numbers of {self.name!r} on lanes do not tell its value, of which one has no lane")
@@ -76,7 +79,7 @@ class Hook:
         assert reading is not None, "what can be set stands on lanes"
         setting = LaneSetting(self.name, reading.parts[0], reading.missing, lane_bounds(compiled), where, numbers)
         with torch.no_grad():
-            return set_lanes(hidden, compiled.lanes, [setting])
+            return set_lanes(hidden, compiled.lanes, [setting], self._truth.basis)
 
 
 def hooks(truth: Truth) -> dict[str, Hook]:
@@ -88,8 +91,12 @@ def hooks(truth: Truth) -> dict[str, Hook]:
         reading = variable.reading
         if reading is None or variable.constant or variable.stream is truth.compiled.source.output:
             continue
+        whole = {lag: part.toarray() for lag, part in reading.parts.items()}
         lanes = tuple(reading.lanes.tolist())
-        matrix = {lag: part[:, list(lanes)].toarray() for lag, part in reading.parts.items()}
+        if truth.basis is not None:
+            whole = {lag: part @ truth.basis.back[: part.shape[1]] for lag, part in whole.items()}
+            lanes = tuple(np.flatnonzero(sum(np.abs(part).sum(axis=0) for part in whole.values())).tolist())
+        matrix = {lag: part[:, list(lanes)] for lag, part in whole.items()}
         module = family.stream_name(reading.after)
         found[variable.name] = Hook(variable.name, module, reading.after - 1, lanes, matrix, truth, variable)
     return found

@@ -154,6 +154,8 @@ class Trace:
 
     def block(self, number: int) -> BlockValues:
         """The channels, columns and states of a block, counted from 1, as `construct inspect` counts them."""
+        if self._run.basis is not None:
+            raise ValueError("the channels of a disguised model have no names; undisguise it to look into its blocks")
         if not 1 <= number <= len(self.blocks):
             raise ValueError(f"there is no block {number}: the model has {len(self.blocks)}, counted from 1")
         return self.blocks[number - 1]

@@ -13,7 +13,7 @@ from compiler.compiled import Compiled
 from compiler.language.arguments import listed
 from compiler.layout import Layout
 from compiler.tracing.decoding import Decoder
-from compiler.tracing.forward import Run, run
+from compiler.tracing.forward import Basis, Run, run
 from compiler.tracing.inside import BlockValues
 from compiler.tracing.intervention import Carriers, Intervention, LaneSetting, lane_settings
 from compiler.tracing.trace import Trace
@@ -26,11 +26,12 @@ Text = str | Sequence[str] | Sequence[int]
 class Truth:
     """A compiled circuit beside the language model that runs it: the names, and what they stand for.
 
-    stack: whose lane i stands at coordinate i of d_model, as `language_model` packages it; layout: of its tensors.
+    stack: whose lane i stands at coordinate i of d_model, as `language_model` packages it, unless a basis says where it
+    stands; layout: of the tensors that the circuit compiles to.
     """
 
-    def __init__(self, compiled: Compiled, stack: Stack, layout: Layout):
-        self.compiled, self.stack, self.layout = compiled, stack, layout
+    def __init__(self, compiled: Compiled, stack: Stack, layout: Layout, basis: Basis | None = None):
+        self.compiled, self.stack, self.layout, self.basis = compiled, stack, layout, basis
         self.variables = Variables(compiled)
         self.carriers = Carriers(self.variables, partial(trial, self))
 
@@ -56,20 +57,23 @@ class Truth:
         """One input (time,) under an intervention; NotCarried where a variable of it cannot be set."""
         beyond = [*self._beyond(ids), *outside]
         done = self.run(ids[None], lane_settings(self.carriers, ids[None], setting, not beyond))
+        inside = [] if self.basis is not None else self._inside(done)  # channels of another basis have no names
+        return Trace(self.variables, ids, done, inside, setting, beyond)
+
+    def _inside(self, done: Run) -> list[BlockValues]:
         with torch.no_grad():
             reads = [norm(stream) for norm, stream in zip(self.stack._norms(), done.streams, strict=False)]
         parts = zip(self.compiled.blocks, self.stack.blocks, reads, strict=True)
         family = self.compiled.context.target.family
         assert family is not None, "a language model has one"
-        inside = [
+        return [
             BlockValues(i + 1, block, module, u, self.layout.axes[family.output_name(i)][1])
             for i, (block, module, u) in enumerate(parts)
         ]
-        return Trace(self.variables, ids, done, inside, setting, beyond)
 
     def run(self, ids: np.ndarray, settings: Mapping[int, Sequence[LaneSetting]]) -> Run:
         """The model on ids (batch, time), with lanes set behind so many blocks."""
-        return run(self.stack, self.stack._embed(torch.from_numpy(ids)), self.compiled.lanes, settings)
+        return run(self.stack, self.stack._embed(torch.from_numpy(ids)), self.compiled.lanes, settings, self.basis)
 
     def _beyond(self, ids: np.ndarray) -> list[str]:
         """In what an input is outside the promise."""

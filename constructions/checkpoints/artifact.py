@@ -30,16 +30,18 @@ from constructions.checkpoints.scores import module_scores, reference_scores
 from constructions.command.requests import check_exhaustive
 from constructions.construction import CircuitFamily
 from verify import obstructions
-from verify.check import CheckedForm, Verification, check, check_forms, chosen_batches
+from verify.check import CheckedForm, Verification, check, check_forms
 from verify.generation import check_generation
 from verify.numbers import check_numbers
 from verify.probe import first_divergence
 from verify.random_codes import interval
+from verify.samples import Cost, affordable, chosen_batches
 from verify.scores import Scores, Split
 from verify.tasks.chain import ChainTask
 from verify.tasks.task import Task
 
 EXACT, UNVERIFIED = "bit-exact", "unverified"
+_OF_CONTRASTS = 1 / 8  # of the budget of all samples, for each
 NO_PROGRESS = lambda name, count: lambda done: None
 
 
@@ -83,28 +85,36 @@ def verify_forms(
     if built.over_numbers:
         return [_verify_numbers(built, form.stack, mode, samples, seed, form.progress) for form in forms]
     reference = reference_scores(built.compiled)
-    tokens = built.compiled.source.alphabet.size
     widened = lambda bare: (lambda letters: letters) if bare or built.model is None else built.model.over_vocabulary
     check_exhaustive(built.construction, mode)
     results: list[dict[str, Verification]] = [{} for _ in forms]
     hard = built.construction.promise() != "random"
     models = [module_scores(form.stack) for form in forms]
+    cost = _cost(built.compiled, models)
     for task in built.construction.tasks() if tasks is None else tasks:
-        chosen = chosen_batches(task, mode, samples, seed, tokens, hard, _widest(models))
+        chosen = chosen_batches(task, mode, samples, seed, cost, hard)
         checked = [
             CheckedForm(model, widened(form.bare), form.progress(task.name, chosen.count))
             for form, model in zip(forms, models, strict=True)
         ]
         found = check_forms(checked, reference, chosen.batches, built.compiled.error_bound or 0.0)
         for result, verification in zip(results, found, strict=True):
-            result[task.describe()] = replace(verification, left_out=chosen.left_out)
+            result[task.describe()] = replace(verification, left_out=chosen.left_out, not_drawn=chosen.not_drawn)
     return results
 
 
-def _widest(models: Sequence[Scores]) -> int:
-    """Numbers that a position takes at most in models that score distinct rows alone; 0 where one does not."""
-    widths = [model.widest for model in models if isinstance(model, Split)]
-    return max(widths) if len(widths) == len(models) else 0
+def not_run(built: Built) -> dict[str, Verification]:
+    """What is found where nothing is run."""
+    return {} if built.over_numbers else {task.describe(): Verification() for task in built.construction.tasks()}
+
+
+def _cost(compiled: Compiled, models: Sequence[Scores]) -> Cost:
+    """What one position takes of all models; of what it holds at most, only where all score distinct rows alone."""
+    splits = [model for model in models if isinstance(model, Split)]
+    products = sum(model.products for model in splits)
+    if len(splits) == len(models):
+        return Cost(compiled.source.alphabet.size, products, max(model.widest for model in splits))
+    return Cost(compiled.source.alphabet.size, products)
 
 
 def _verify_numbers(built: Built, stack: NumericStack, mode: str, samples: int, seed: int, progress) -> dict:
@@ -131,17 +141,23 @@ def passed(built: Built, results: dict[str, Verification]) -> bool:
     return total.within and (built.construction.promise() == "random" or total.passed)
 
 
-def exact_rate_of_contrasts(built: Built, samples: int, seed: int) -> dict[str, float]:
-    """The rate of sequences that each contrasting circuit's real module answers completely, on the construction's first
-    task.
+def exact_rate_of_contrasts(
+    built: Built, samples: int, seed: int, progress: Callable[[str, int], Callable[[int], None]] = NO_PROGRESS
+) -> dict[str, float]:
+    """The rate of sequences that each contrasting circuit's real module answers completely, of the first random ones
+    that the construction's first task was verified on. Fewer than `samples` where these are beyond the budget.
     """
     task, rates = built.construction.tasks()[0], {}
     for other in built.construction.contrasts():
         circuit = other.compiled()
         scores = module_scores(in_dtype(bare(circuit), circuit.dtype))
-        result = check(scores, reference_scores(circuit), task.random(samples, seed, batch_size=64))
+        cost = _cost(circuit, [scores])
+        few = affordable(task, samples, cost, _OF_CONTRASTS)
+        batches = chosen_batches(task, "random", few, seed, cost, adversarial=False).batches
         changed = {k: v for k, v in other.params().items() if built.construction.params()[k] != v}
-        rates[" ".join(f"--{k} {v}" for k, v in changed.items())] = result.exact_sequences / result.sequences
+        name = " ".join(f"--{k} {v}" for k, v in changed.items())
+        result = check(scores, reference_scores(circuit), batches, progress(f"run {name}", few))
+        rates[name] = result.exact_sequences / result.sequences
     return rates
 
 

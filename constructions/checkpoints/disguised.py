@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+import numpy as np
 import torch
 
 from compiler.artifact.artifact import Artifact
@@ -17,18 +19,20 @@ from compiler.artifact.load import load
 from compiler.artifact.manifest import file_hash, manifest_content
 from compiler.artifact.save import checkpoint_texts
 from compiler.artifact.weights_file import read_tensors
-from compiler.disguise.directory import TEXTS, read_disguised, write, write_plain
+from compiler.disguise.directory import TEXTS, noise_of, read_disguised, said_of_noise, write, write_plain
 from compiler.disguise.draw import COLUMNS, LANES, Disguise, draw
 from compiler.disguise.errors import DisguiseError
 from compiler.disguise.facts import facts_of
 from compiler.disguise.key import Key
+from compiler.disguise.noise import noise
 from compiler.disguise.steps import Tensors, applied
 from constructions.checkpoints import artifact
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.guarantee import proof_of, verdict_of
 from constructions.checkpoints.saved import Finding, rebuild, rebuilt, recorded
-from verify.check import chosen_batches
 from verify.checker.check import Verdict, check
+from verify.samples import EXHAUSTIVE_LIMIT, Cost, chosen_batches
+from verify.tasks.task import IGNORED, Batch
 
 ATTEMPTS = {1: ((),), 2: ((), (COLUMNS,), (LANES,)), 3: ((), (COLUMNS,), (LANES,), (COLUMNS, LANES))}
 """What is left out of a level, in this order, until the checker proves what it proves of the plain weights."""
@@ -37,7 +41,8 @@ ATTEMPTS = {1: ((),), 2: ((), (COLUMNS,), (LANES,)), 3: ((), (COLUMNS,), (LANES,
 @dataclass(frozen=True)
 class Disguised:
     """What was written. proof: of the disguised weights, None where it was not asked for; left_out: parts of the level
-    and why; logits: how many were compared with the plain model's, bit by bit, on how many sequences.
+    and why; logits: how many were compared with the plain model's, bit by bit, on how many sequences. noise: what
+    was measured of the weights with noise; the rest is said of those without.
     """
 
     disguise: Disguise
@@ -46,12 +51,13 @@ class Disguised:
     left_out: dict[str, str]
     logits: int
     sequences: int
+    noise: dict[str, Any] | None = None
 
 
 def disguise_checkpoint(
-    directory: Path, out: Path, level: int, seed: int, certify: bool = True, samples: int = 100
+    directory: Path, out: Path, level: int, seed: int, certify: bool = True, samples: int = 100, epsilon: float = 0
 ) -> Disguised:
-    """Write the checkpoint in another basis to `out`, and return its key.
+    """Write the checkpoint in another basis to `out`, and return its key. epsilon: noise on every weight behind that.
 
     DisguiseError where no disguise is exact: of circuits over numbers, of bounded errors, of weights that are not what
     their circuit compiles to, and where nothing that the level adds is proved.
@@ -66,8 +72,43 @@ def disguise_checkpoint(
         )
     found, proof, left_out = _proved(built, level, seed, certify)
     logits, sequences = _compared(built, found, samples)
-    key = write(directory, manifest_content(directory), level, found.steps, found.tensors, out)
-    return Disguised(found, key, proof, left_out, logits, sequences)
+    measured = None
+    if epsilon:
+        if built.compiled.dtype != "float32":
+            raise DisguiseError(
+                f"--noise {epsilon:g}: noise is for float32, and {directory} is {built.compiled.dtype}."
+            )
+        step = noise(found.tensors, epsilon, seed)
+        found = replace(found, steps=[*found.steps, step], tensors=applied([step], found.tensors))
+        measured = {"epsilon": epsilon} | _measured(built, found, samples)
+    key = write(directory, manifest_content(directory), level, found.steps, found.tensors, out, measured)
+    return Disguised(found, key, proof, left_out, logits, sequences, measured)
+
+
+@torch.no_grad()
+def _measured(built: Built, found: Disguise, samples: int) -> dict[str, Any]:
+    """What is known of a model with noise: how many answers are right, and how far its logits are off.
+
+    The right answers are those of the tasks; where nobody has said any, the letters that alone score highest without
+    noise. every_sequence: whether all sequences of the tasks were run.
+    """
+    plain, other = built.stack(), with_tensors(built, found.tensors).stack()
+    letters = built.compiled.source.alphabet.size
+    answers = right = sequences = 0
+    change = 0.0
+    for batch in _batches(built, samples):
+        tokens = torch.as_tensor(batch.tokens)
+        one, two = plain(tokens).double().numpy(), other(tokens).double().numpy()
+        wanted = np.where((one == one.max(-1, keepdims=True)).sum(-1) == 1, one.argmax(-1), IGNORED)
+        if (batch.labels != IGNORED).any():
+            wanted = batch.labels
+        asked = wanted != IGNORED
+        answers, right = answers + int(asked.sum()), right + int((two.argmax(-1) == wanted)[asked].sum())
+        sequences, change = sequences + len(tokens), max(change, float(np.abs(two - one)[..., :letters].max()))
+    every = all(task.exhaustive_count() <= EXHAUSTIVE_LIMIT for task in built.construction.tasks())
+    return {
+        "answers": answers, "right": right, "sequences": sequences, "every_sequence": every, "largest_change": change,
+    }  # fmt: skip
 
 
 def _proved(built: Built, level: int, seed: int, certify: bool) -> tuple[Disguise, Verdict | None, dict[str, str]]:
@@ -101,7 +142,8 @@ def _compared(built: Built, found: Disguise, samples: int) -> tuple[int, int]:
     """How many logits, on how many sequences of its tasks, are the same bits; DisguiseError where one is not."""
     plain, other = built.stack(), with_tensors(built, found.tensors).stack()
     logits = sequences = 0
-    for tokens in _inputs(built, samples):
+    for batch in _batches(built, samples):
+        tokens = torch.as_tensor(batch.tokens)
         one, two = plain(tokens).float(), other(tokens).float()
         if not torch.equal(one.view(torch.int32), two.view(torch.int32)):
             raise DisguiseError("a logit of the disguised model differs from the plain one's, so nothing was written.")
@@ -109,12 +151,11 @@ def _compared(built: Built, found: Disguise, samples: int) -> tuple[int, int]:
     return logits, sequences
 
 
-def _inputs(built: Built, samples: int) -> Iterator[torch.Tensor]:
-    """Token ids (sequences, time) of every task of a construction."""
-    letters, hard = built.compiled.source.alphabet.size, built.construction.promise() != "random"
+def _batches(built: Built, samples: int) -> Iterator[Batch]:
+    """Sequences of every task of a construction."""
+    cost, hard = Cost(built.compiled.source.alphabet.size), built.construction.promise() != "random"
     for task in built.construction.tasks():
-        for batch in chosen_batches(task, "auto", samples, built.construction.seed + 1, letters, hard, 0).batches:
-            yield torch.as_tensor(batch.tokens)
+        yield from chosen_batches(task, "auto", samples, built.construction.seed + 1, cost, hard).batches
 
 
 def verify_disguised(
@@ -138,6 +179,12 @@ def verify_disguised(
     complaints = text_differences(directory, texts) + foreign_files(directory, {MANIFEST, WEIGHTS, *TEXTS})
     if key is not None:
         complaints += key_differences(directory, key, tensors, built)
+    known = noise_of(directory)
+    if known is not None:
+        if key is None:
+            raise DisguiseError(f"{directory} has {said_of_noise(known)}; --key FILE verifies it without its noise.")
+        if not complaints:
+            tensors = key.plain(tensors)
     run = with_tensors(built, tensors)
     stack = run.stack()
     model = artifact.hugging_face(directory, built.compiled.dtype) if transformers else stack

@@ -26,7 +26,8 @@ from constructions.checkpoints import artifact
 from constructions.checkpoints.artifact import claims, report
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.saved import Finding, rebuilt, recorded
-from verify.check import Verification, check, chosen_batches
+from verify.check import Verification, check
+from verify.samples import Cost, chosen_batches
 
 STEPPED = 64  # sequences of each task that also run token by token
 OF_ITS_WRITING = ("checkpoint", "files")  # entries of a record that name the files, which are compared themselves
@@ -171,9 +172,9 @@ def _stepped(
         return torch.cat(found, 1).numpy()
 
     expected = lambda ids: gated.plain.over_vocabulary(built.compiled.interpret(ids))
-    size, few = built.compiled.source.token_alphabet.size, min(samples, STEPPED)
+    cost, few = Cost(built.compiled.source.token_alphabet.size), min(samples, STEPPED)
     results = {}
     for task in built.construction.tasks():
-        batches = chosen_batches(task, "random", few, built.construction.seed + 2, size, adversarial=False).batches
+        batches = chosen_batches(task, "random", few, built.construction.seed + 2, cost, adversarial=False).batches
         results[f"{task.describe()}, token by token"] = check(scores, expected, batches)
     return results

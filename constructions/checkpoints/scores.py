@@ -40,8 +40,10 @@ def _of_stack(stack: Stack) -> Split:
     def through(matrix: torch.Tensor) -> Callable[[np.ndarray], np.ndarray]:
         return lambda found: F.linear(torch.from_numpy(found).to(matrix.dtype), matrix).float().numpy()
 
-    widest = max((len(p) for block in stack.blocks for p in block.parameters()), default=weight.shape[1])
-    return Split(rows, torch.no_grad()(through(weight)), (read.numpy(), through(read_weight)), widest)
+    weights = [p for block in stack.blocks for p in block.parameters()]
+    widest = max(map(len, weights), default=weight.shape[1])
+    products = sum(p.numel() for p in weights)
+    return Split(rows, torch.no_grad()(through(weight)), (read.numpy(), through(read_weight)), widest, products)
 
 
 def reference_scores(compiled: Compiled) -> Scores:

@@ -14,6 +14,7 @@ from constructions.construction import Construction
 
 if TYPE_CHECKING:
     from compiler.compiled import Compiled
+    from constructions.checkpoints.built import Built
 
 Mode = Literal["auto", "exhaustive", "random", "none"]
 
@@ -51,21 +52,17 @@ def run(
                 f"--out {out}: Hugging Face has no {construction.target}, so there is no "
                 "checkpoint to save; leave out --out."
             )
-        with bars.stage("package"):
-            bare, stack = built.bare_stack(), built.stack()
-        forms = [artifact.Form(bare, bars.form("bare"), bare=True)]
-        forms += [artifact.Form(stack, bars.form("language model"))] if stack is not None else []
-        bare_results, *packaged = artifact.verify_forms(built, forms, mode, samples, construction.seed)
-        results = packaged[0] if packaged else bare_results
+        bare_results, results = _verified(built, mode, samples, bars)
         with bars.stage("proof"):
             proof = guarantee.proof_of(built) if certify else guarantee.NOT_ASKED
         good = artifact.passed(built, results) and artifact.passed(built, bare_results)
-        saved = good and stack is not None
+        saved = good and built.model is not None
         with bars.stage("save and report"):
             if saved:
                 artifact.save(built, results, directory, bare_results, proof, overwrite=overwrite)
             report = artifact.report(built, results, str(directory) if saved else None, bare_results, proof)
-            report["contrasts"] = artifact.exact_rate_of_contrasts(built, min(samples, 1000), construction.seed)
+        few = min(samples, 1000) if mode != "none" else 0
+        report["contrasts"] = artifact.exact_rate_of_contrasts(built, few, construction.seed, bars) if few else {}
         with bars.stage("generate"):
             report["generation"] = artifact.generations(built, directory) if saved else []
     report["runtime"] = runtime_name(built.compiled)
@@ -74,11 +71,28 @@ def run(
     else:
         display.show_report(report)
     if not artifact.passed(built, results):
-        fail(built, stack or bare, results)
+        fail(built, built.stack() or built.bare_stack(), results)
     if not good:
-        fail(built, bare, bare_results)
+        fail(built, built.bare_stack(), bare_results)
     if any(run["wrong"] for run in report["generation"]):
         raise typer.Exit(1)
+
+
+def _verified(built: Built, mode: Mode, samples: int, bars: display.Bars) -> tuple[dict, dict]:
+    """What is found of the bare form and of what is saved, or of the bare form again where nothing is.
+
+    The modules live no longer than this: what follows needs the memory.
+    """
+    from constructions.checkpoints import artifact
+
+    if mode == "none":
+        return (artifact.not_run(built),) * 2
+    with bars.stage("package"):
+        bare, stack = built.bare_stack(), built.stack()
+    forms = [artifact.Form(bare, bars.form("bare"), bare=True)]
+    forms += [artifact.Form(stack, bars.form("language model"))] if stack is not None else []
+    found = artifact.verify_forms(built, forms, mode, samples, built.construction.seed)
+    return found[0], found[-1]
 
 
 def _run_network(construction: Construction, of_files: list[str], mode: Mode, samples: int, as_json: bool) -> None:

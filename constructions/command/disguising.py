@@ -53,18 +53,24 @@ def disguise(
     ] = 3,
     key: Annotated[Path | None, typer.Option(help="file to write the key to [default: OUT.key.json]")] = None,
     samples: Annotated[int, typer.Option(min=1, max=10**6, help="sequences per task whose logits are compared")] = 100,
+    noise: Annotated[
+        float,
+        typer.Option(help="also change every weight by up to this share: not exact, and measured [default: none]"),
+    ] = 0,
     certify: Certify = True,
     as_json: Json = False,
     force: Force = False,
 ) -> None:
     """Change the basis of a checkpoint without changing one bit of its logits; the key goes to a file of its own."""
     with working("disguise", quiet=as_json):
-        from compiler.disguise.directory import check_out
+        from compiler.disguise.directory import check_out, said_of_noise
+        from compiler.disguise.noise import check_epsilon
         from constructions.checkpoints.disguised import disguise_checkpoint
 
         check_out(out, force)
+        check_epsilon(noise)
         place = _key_place(key, out, force)
-        found = disguise_checkpoint(directory, out, level, seed, certify, samples)
+        found = disguise_checkpoint(directory, out, level, seed, certify, samples, noise)
         write_whole(place, found.key.text())
     report = _report(found, out, place)
     if as_json:
@@ -76,6 +82,8 @@ def disguise(
         console.print(f"left out: {part} ({why})")
     console.print(f"{found.logits:,} logits on {found.sequences:,} sequences: bit for bit those of {directory}")
     console.print(f"proved of the disguised weights: {report['proved'] or 'nothing was asked for'}")
+    if found.noise is not None:
+        console.print(f"all of this without noise; {said_of_noise(found.noise)}")
     console.print(f"checkpoint: {out}")
     console.print(f"key: {place}")
 
@@ -103,7 +111,8 @@ def _report(found: Disguised, out: Path, place: Path) -> dict[str, Any]:
         "left_out": found.left_out,
         "logits": found.logits,
         "sequences": found.sequences,
-        "bit_equal": True,
+        "bit_equal": found.noise is None,
+        "noise": found.noise,
         "proved": ", ".join(proved),
         "directory": str(out),
         "key": str(place),

@@ -15,6 +15,7 @@ from rich.text import Text
 from compiler.artifact.card import error_lines
 from compiler.language.input_language import length_said
 from verify.check import Verification
+from verify.samples import BUDGET
 
 OWN = "a circuit of one's own"
 _INDEXED = re.compile(r"(.*)\[(\d+)\]((?:#\d+)?)", re.DOTALL)  # name[i], with what tells equal names apart
@@ -107,13 +108,12 @@ def show_report(report: dict) -> None:
 
 
 def _left_out(report: dict) -> Iterator[str]:
-    """Why fewer sequences were run than there are hard ones."""
+    """How many sequences of those that were asked for were not run, and why."""
     for number, row in enumerate((report.get("verification") or {"tasks": {}})["tasks"].values(), start=1):
-        if row.get("left_out"):
-            yield (
-                f"task {number}: {row['left_out']:,} adversarial sequences were left out, for all would have more "
-                "than 2^31 scores; --verify random runs all"
-            )
+        kinds = (("adversarial", row.get("left_out")), ("random", row.get("not_drawn")))
+        missing = " and ".join(f"{count:,} {kind}" for kind, count in kinds if count)
+        if missing:
+            yield f"task {number}: {missing} sequences not run: beyond {BUDGET}; --verify random runs all"
 
 
 def _counted(number: int, what: str) -> str:

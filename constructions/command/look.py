@@ -12,9 +12,10 @@ from typing import Annotated
 
 import typer
 
+from constructions.command.disguising import KeyFile
 from constructions.command.display import console, working
 from constructions.command.options import Json
-from constructions.command.reporting import strict_json
+from constructions.command.reporting import strict_json, write_whole
 from constructions.command.requests import picture_path
 
 Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
@@ -68,15 +69,21 @@ def plot(
 
 
 def report(
-    directory: Directory,
-    out: Annotated[Path, typer.Option(help="page to write (HTML)")] = Path("report.html"),
+    directory: Annotated[Path | None, typer.Argument(help="a checkpoint directory")] = None,
+    zoo: Annotated[bool, typer.Option("--zoo", help="the index of the zoo instead, of all its circuits")] = False,
+    out: Annotated[
+        Path, typer.Option(help="page to write (HTML); the index links each NAME.html that stands beside it")
+    ] = Path("report.html"),
 ) -> None:
     """Write a page to look at, which needs no network: what is promised, and the circuit, to step through an input."""
+    if zoo == (directory is not None):
+        raise ValueError("report makes the page of one checkpoint, DIRECTORY, or with --zoo the index of the zoo.")
     with working("report", quiet=False):
         from constructions.report.page import page_of
+        from constructions.report.zoo import zoo_page
 
-        text = page_of(directory)
-    out.write_text(text, "utf-8", newline="\n")
+        text = zoo_page(out.absolute().parent) if directory is None else page_of(directory)
+    write_whole(out, text)
     console.print(f"wrote {out}")
 
 
@@ -87,13 +94,14 @@ def trace(
         list[str] | None,
         typer.Option(help='set a variable: "NAME@POSITION=VALUE", such as "stack@3=("; may be repeated'),
     ] = None,
+    key: KeyFile = None,
     as_json: Json = False,
 ) -> None:
     """What a checkpoint computes on an input, by the names of its circuit, and whether it is what the circuit gives."""
     with working("trace", quiet=as_json):
         from constructions.command.tracing import shown, traced
 
-        found = traced(directory, text, patch or [])
+        found = traced(directory, text, patch or [], key)
     typer.echo(strict_json(found.as_dict()) if as_json else shown(found))
     if not found.agrees:
         raise typer.Exit(1)

@@ -78,7 +78,7 @@ def score(
     if as_json:
         typer.echo(strict_json({"directory": str(directory), "kind": problem.kind, "seed": seed, "scores": rows}))
         return
-    console.print(table_of(rows, ("method", "area", "faithfulness", "interchange", "matched", "answers")))
+    console.print(table_of(rows, ("method", "area", "faithfulness", "edges", "interchange", "matched", "answers")))
 
 
 def score_table(

@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from compiler.artifact.load import load_over_tokens
+from compiler.disguise.traced import load_disguised
 from compiler.tracing.trace import Trace
 
 _PATCH = re.compile(r"(?P<name>.+)@(?P<position>-?\d+)=(?P<value>.*)")
 _WORDS = {"none": None, "true": True, "false": False}
 
 
-def traced(directory: Path, text: str, patches: list[str]) -> Trace:
-    """The trace of an input under patches "NAME@POSITION=VALUE"; ValueError for one that is none."""
-    model = load_over_tokens(directory)
+def traced(directory: Path, text: str, patches: list[str], key: Path | None = None) -> Trace:
+    """The trace of an input under patches "NAME@POSITION=VALUE"; ValueError for one that is none. key: of a
+    disguise."""
+    model = load_over_tokens(directory) if key is None else load_disguised(directory, key)
     found: dict[str, dict[int, Any]] = {}
     for patch in patches:
         parts = _PATCH.fullmatch(patch)
@@ -37,7 +39,7 @@ def _value(text: str) -> Any:
         plain = [float(number) for number in numbers]
     except ValueError:
         return text
-    whole = [int(number) if number == int(number) else number for number in plain]
+    whole = [int(number) if number.is_integer() else number for number in plain]
     return whole[0] if len(whole) == 1 else whole
 
 

@@ -21,13 +21,13 @@ MOST_NUMBERS = 2_000_000  # entries of all matrices: a page of about 30 MB
 def model_data(compiled: Compiled) -> dict[str, Any]:
     """Tokens, lanes, blocks, head and variables, as interpreter.js takes them. ValueError for what it does not run."""
     if compiled.source.alphabet is None:
-        raise ValueError("a report steps through tokens, and the checkpoint is a model over numbers")
+        raise ValueError("it is a model over numbers, and a page steps through tokens")
     if any(_curved(block) for block in compiled.blocks):
-        raise ValueError("a report computes exactly, and the checkpoint's promise is within an error; plot shows it")
+        raise ValueError("its promise is within an error, and a page computes exactly")
     parts = [compiled.lanes.embedding, compiled.head]
     parts += [m for b in compiled.blocks for m in (b.features.rows, b.channels.gate, b.columns.write, b.columns.read)]
     if (count := sum(part.nnz for part in parts)) > MOST_NUMBERS:
-        raise ValueError(f"a report would hold {count:,} weights, and a page takes at most {MOST_NUMBERS:,}")
+        raise ValueError(f"its blocks have {count:,} weights, and a page steps through at most {MOST_NUMBERS:,}")
     shown = [v for v in Variables(compiled) if not v.constant and v.stream is not compiled.source.output]
     variables = [_variable(v, compiled) for v in shown]
     return {
@@ -46,7 +46,7 @@ def page_data(compiled: Compiled, manifest: Manifest, proof: str) -> dict[str, A
     """The same, and what the page says of the checkpoint in words."""
     guarantee, sizes = manifest.guarantee, manifest.sizes
     exact, variables = manifest.promise.level == "bit-exact", Variables(compiled)
-    return model_data(compiled) | {
+    return _stepping(compiled) | {
         "title": manifest.construction or manifest.circuit or "circuit",
         "theorem": manifest.theorem or "a circuit of its author's own",
         "arch": manifest.arch,
@@ -70,6 +70,14 @@ def page_data(compiled: Compiled, manifest: Manifest, proof: str) -> dict[str, A
         "tested": _tested(manifest),
         "circuit": [_line(v, variables) for v in variables],
     }
+
+
+def _stepping(compiled: Compiled) -> dict[str, Any]:
+    """What the page steps through, or the sentence that says why it does not."""
+    try:
+        return model_data(compiled)
+    except ValueError as reason:
+        return {"still": f"This model cannot be stepped through here: {reason}. construct plot draws its runs."}
 
 
 def _tested(manifest: Manifest) -> list[str]:

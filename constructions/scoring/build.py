@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,13 @@ from compiler.artifact.generate import transformers_model
 from compiler.artifact.manifest import MANIFEST, is_disguised
 from compiler.disguise.basis import channels_used, lane_basis
 from compiler.disguise.key import Key
+from compiler.disguise.spaces import SPACES
 from compiler.targets import family_of
+from compiler.targets.family import FINAL_NORM, HEAD, mixer_prefix, norm_name
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.saved import rebuild, rebuilt
-from constructions.scoring.problem import LENGTH, Featurizer, Given, Problem, Scale, scales
-from constructions.scoring.sites import Site, channels_of, read_all, stream_after
+from constructions.scoring.problem import LENGTH, Edges, Featurizer, Given, Problem, Scale, scales
+from constructions.scoring.sites import Site, channels_of, read_all, read_by, stream_after
 from constructions.scoring.truth import Truth
 from constructions.scoring.twin import WIDTH
 
@@ -64,7 +66,32 @@ def _of_weights(directory: Path, built: Built, kind: str, key: Key | None, seed:
     for one, values in zip(used, seen, strict=True):
         constant = (values.flatten(0, 1) == values[0, 0]).all(dim=0).numpy()
         one[constant & (one == 1)] = -1  # what never varies cannot be told from a bias
-    return _problem(directory.name, kind, truth, model, nodes, used, sites, places, seed)
+    edges, edges_used = _edges(built, key, width, used)
+    return _problem(directory.name, kind, truth, model, nodes, used, sites, places, seed, edges, edges_used)
+
+
+def _edges(
+    built: Built, key: Key | None, width: int, used: list[np.ndarray]
+) -> tuple[tuple[Edges, ...], list[np.ndarray]]:
+    """From each block's channels to each later block and the head. An edge is used if its reader has a weight on a lane
+    that the channel writes in the plain model. With one block edges say what nodes do, so there are none.
+    """
+    tensors, layers = built.model.tensors, len(used)
+    if built.model.config["model_type"] not in SPACES or layers < 2:
+        return (), []
+    readers = [(norm_name(j), tensors[f"{mixer_prefix(j)}in_proj.weight"]) for j in range(layers)]
+    readers.append((FINAL_NORM, tensors[HEAD]))
+    edges, found = [], []
+    for layer in range(layers):
+        written = tensors[f"{mixer_prefix(layer)}out_proj.weight"] != 0
+        for norm, matrix in readers[layer + 1 :]:
+            read = (matrix != 0).any(dim=0) & (tensors[norm] != 0)
+            plain = (written & read[:, None]).any(dim=0).numpy()
+            one = (plain if key is None else channels_used(key.steps, layer, plain)).astype(int)
+            one[used[layer] < 0] = -1
+            edges.append(Edges(layer, read_by(norm, width)))
+            found.append(one)
+    return tuple(edges), found
 
 
 def _of_twin(directory: Path, seed: int) -> Problem:
@@ -88,6 +115,7 @@ def _of_twin(directory: Path, seed: int) -> Problem:
 def _problem(
     name: str, kind: str, truth: Truth, model: Any, nodes: tuple[Site, ...], used: list[np.ndarray],
     sites: Mapping[str, Site], places: Mapping[str, tuple[np.ndarray, np.ndarray]], seed: int,
+    edges: tuple[Edges, ...] = (), edges_used: Sequence[np.ndarray] = (),
 ) -> Problem:  # fmt: skip
     """places: for each variable how it is read from its site, and how it is written there."""
     ids, other, held, source = (truth.draw(n, LENGTH, 4 * seed + k) for k, n in enumerate((TRAIN, TRAIN, HELD, HELD)))
@@ -103,6 +131,7 @@ def _problem(
         labels={v: torch.from_numpy(truth.values(v, ids)) for v in sites},
         pairs={v: truth.pairs(v, ids, other) for v in sites},
         seed=seed,
+        edges=edges,
     )
     return Problem(
         name=name,
@@ -113,6 +142,7 @@ def _problem(
         held_labels={v: torch.from_numpy(truth.values(v, held)) for v in sites},
         held_answers=truth.answers(held),
         oracle={v: _scaled(*places[v], scale[v]) for v in sites},
+        edges_used=list(edges_used),
     )
 
 

@@ -21,12 +21,10 @@ class Score:
     """None where a method does not speak of it, or where it is undefined.
 
     area: chance that a used component is ranked above one that is not (ties count half). faithfulness: answers that
-    stay
-    right when all but as many best-ranked components as are used have their mean. interchange: answers that are the
-    circuit's
-    when the variable is exchanged, on pairs and at positions where the exchange changes the answer. matched: mean
-    |correlation|
-    of each number of a variable with the feature that is matched to it. answers: how many answers interchange counts.
+    stay right when all but as many best-ranked components as are used have their mean. interchange: answers that are
+    the circuit's when the variable is exchanged, on pairs and at positions where the exchange changes the answer.
+    matched: mean |correlation| of each number of a variable with the feature that is matched to it. answers: how many
+    answers interchange counts. edges: as area, of edges.
     """
 
     area: float | None = None
@@ -34,26 +32,29 @@ class Score:
     interchange: float | None = None
     matched: float | None = None
     answers: int = 0
+    edges: float | None = None
 
 
 def score(problem: Problem, found: Found) -> Score:
     """All numbers of a method on one problem; ValueError for shapes that are none of the problem's."""
-    area = faithful = interchange = matched = None
+    area = faithful = interchange = matched = edges = None
     count = 0
     if found.components is not None:
-        _check_components(problem, found.components)
+        _check_components([site.width for site in problem.given.nodes], found.components)
         area = _area(problem.used, found.components)
         faithful = _faithfulness(problem, found.components)
+    if found.edges is not None and problem.edges_used:
+        _check_components([len(used) for used in problem.edges_used], found.edges)
+        edges = _area(problem.edges_used, found.edges)
     if found.variables is not None:
         rights = [_interchanged(problem, name, _checked(problem, name, found)) for name in problem.held]
         count = sum(len(r) for r in rights)
         interchange = float(np.concatenate(rights).mean()) if count else None
         matched = float(np.mean([_matched(problem, name, found.variables[name]) for name in problem.held]))
-    return Score(area, faithful, interchange, matched, count)
+    return Score(area, faithful, interchange, matched, count, edges)
 
 
-def _check_components(problem: Problem, components: list[np.ndarray]) -> None:
-    widths = [site.width for site in problem.given.nodes]
+def _check_components(widths: list[int], components: list[np.ndarray]) -> None:
     shapes = [np.shape(c) for c in components]
     if shapes != [(w,) for w in widths]:
         raise ValueError(f"a method gave component scores of shapes {shapes}, and the sites have widths {widths}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,15 @@ class Scale:
         return (values.double() - self.mean) / self.spread
 
 
+@dataclass(frozen=True)
+class Edges:
+    """From each channel of a block to one reader of the residual stream. source: the block's place in `nodes`; reader:
+    the input of the norm of a later block, or of the head's."""
+
+    source: int
+    reader: Site
+
+
 @dataclass(frozen=True, eq=False)
 class Given:
     """All that a method sees: a plain model of transformers and data, nothing of where anything stands.
@@ -42,7 +51,7 @@ class Given:
     where its subspace is sought, and scale: how that site's coordinates are measured. labels: for each variable (n,
     time,
     width) values on `ids`. pairs: for each variable interchanges with the answers that they should give. seed: for
-    all that the method draws.
+    all that the method draws. edges: what edges are ranked; none where a model has one block.
     """
 
     model: Any
@@ -54,6 +63,7 @@ class Given:
     labels: Mapping[str, torch.Tensor]
     pairs: Mapping[str, Pairs]
     seed: int
+    edges: tuple[Edges, ...] = ()
 
     def features(self, name: str) -> torch.Tensor:
         """What stands at a variable's site on `ids`, in scale: (n, time, width)."""
@@ -81,10 +91,11 @@ class Featurizer:
 @dataclass(frozen=True, eq=False)
 class Found:
     """What a method returns. components: for each site of `nodes` a score of each coordinate; variables: a
-    featurizer each."""
+    featurizer each; edges: for each of `edges` a score of each channel."""
 
     components: list[np.ndarray] | None = None
     variables: Mapping[str, Featurizer] | None = None
+    edges: list[np.ndarray] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +105,7 @@ class Problem:
     used: for each site of `given.nodes` whether a coordinate is part of the algorithm (1), is not (0), or does not
     count (-1).
     held: pairs that no method saw, by variable, all of the same inputs, with their labels and answers; oracle: the
-    true featurizers.
+    true featurizers. edges_used: the same as `used` for each of `given.edges`.
     """
 
     name: str
@@ -105,6 +116,7 @@ class Problem:
     held_labels: Mapping[str, torch.Tensor]
     held_answers: np.ndarray
     oracle: Mapping[str, Featurizer]
+    edges_used: list[np.ndarray] = field(default_factory=list)
 
 
 def scales(model: Any, sites: Mapping[str, Site], ids: torch.Tensor) -> dict[str, Scale]:

@@ -66,6 +66,11 @@ def stream_after(family: Family, blocks: int, width: int) -> Site:
     return Site(family.stream_name(blocks), False, width)
 
 
+def read_by(norm: str, width: int) -> Site:
+    """What a block, or the head, reads of the residual stream: the input of its norm, named by its weight."""
+    return Site(norm.removesuffix(".weight"), True, width)
+
+
 def channels_of(family: Family, layer: int, width: int) -> Site:
     """The channels of a block, as out_proj reads them."""
     return Site(family.output_name(layer).removesuffix(".weight"), True, width)

@@ -9,9 +9,15 @@ from typing import Any
 
 from constructions.scoring.methods.named import METHODS, ORACLE, found_by
 
-CIRCUITS = ("seen", "since")
+CIRCUITS = ("seen", "since", "at-least")
 KINDS = ("plain", "disguised", "twin")
-COLUMNS = {"area": "area", "faithfulness": "faithful", "interchange": "interchange", "matched": "matched"}
+COLUMNS = {
+    "area": "area",
+    "faithfulness": "faithful",
+    "edges": "edges",
+    "interchange": "interchange",
+    "matched": "matched",
+}
 Row = dict[str, Any]
 START, END = "<!-- the table of scores -->", "<!-- its end -->"
 

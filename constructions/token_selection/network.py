@@ -14,8 +14,9 @@ from compiler.machines.fnn_ssm import CompiledNetwork
 from constructions.command.reporting import strict_json
 from constructions.command.requests import check_exhaustive
 from constructions.construction import CircuitFamily
-from verify.check import Verification, check, chosen_batches
+from verify.check import Verification, check
 from verify.obstructions import Capacity, Obstruction, summary
+from verify.samples import Cost, chosen_batches
 
 MODULE_SEQUENCES = 256  # that the torch module is run on as well
 MODULE = ", as a torch module"
@@ -59,15 +60,13 @@ def verify(
             return module(torch.from_numpy(ids)).numpy()
 
     for task in construction.tasks():
-        tokens = compiled.source.token_alphabet.size
-        chosen = chosen_batches(task, mode, samples, construction.seed, tokens, adversarial=hard)
+        cost = Cost(compiled.source.token_alphabet.size)
+        chosen = chosen_batches(task, mode, samples, construction.seed, cost, hard)
         exact = lambda ids: compiled.run(ids, dtype)
         found = check(exact, compiled.interpret, chosen.batches, progress(task.name, chosen.count))
-        results[task.describe()] = replace(found, left_out=chosen.left_out)
+        results[task.describe()] = replace(found, left_out=chosen.left_out, not_drawn=chosen.not_drawn)
         if mode != "none":
-            some = chosen_batches(
-                task, "random", min(samples, MODULE_SEQUENCES), construction.seed, tokens, hard
-            ).batches
+            some = chosen_batches(task, "random", min(samples, MODULE_SEQUENCES), construction.seed, cost, hard).batches
             near = check(by_module, exact, some, bound=NEAR)
             results[f"{task.describe()}{MODULE}"] = replace(near, share=None)
     return results

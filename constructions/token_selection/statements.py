@@ -36,7 +36,8 @@ from constructions.token_selection.page import named
 from constructions.token_selection.recall import AssociativeRecall
 from constructions.token_selection.selection import TokenSelection
 from constructions.token_selection.unique_induction import UniqueInduction
-from verify.check import Scores, check, chosen_batches, split
+from verify.check import Scores, check
+from verify.samples import Cost, chosen_batches, split
 from verify.tasks.ngrams import NgramLookup
 from verify.tasks.task import Batch, Task
 
@@ -174,7 +175,7 @@ def _built(construction: Construction) -> _OnNetwork | _OnMixer:
 def _batches(construction: Construction, tokens: int, mode: str, samples: int, seed: int) -> Iterator[Batch]:
     """Cases that attack, then all sequences or random ones: few at a time where they are long, and of each case two."""
     for task in tasks_of(construction):
-        batches = chosen_batches(task, mode, samples, seed, tokens).batches
+        batches = chosen_batches(task, mode, samples, seed, Cost(tokens)).batches
         if mode == "random":
             batches = split(map(_two_of_a_case, batches), max(1, LONG_TOKENS // task.length))
         yield from batches

@@ -24,10 +24,10 @@ from verify.checker.check import check as prove
 from verify.tasks.task import IGNORED, Batch, by_length
 
 
-def build(entry: Entry, directory: Path, seed: int = 0) -> Row:
-    """Write the checkpoint of a circuit with its proof.json, and ask the saved model."""
+def build(entry: Entry, directory: Path, seed: int = 0, arch: str = "") -> Row:
+    """Write the checkpoint of a circuit with its proof.json, and ask the saved model. arch: as for `Entry.write`."""
     began = time.process_time()
-    made = entry.write(directory)
+    made = entry.write(directory, arch)
     verdict = prove(directory)
     write_record(directory, verdict.to_json() | {"files": hashes(directory, verdict.accepted)})
     found = ask(made, directory, entry.sequences(ASKED, seed))
@@ -43,6 +43,7 @@ def build(entry: Entry, directory: Path, seed: int = 0) -> Row:
         questions=found.queries,
         right=found.correct,
         seed=seed,
+        arch=arch,
         difficulty=difficulty(made.compiled),
         cpu_seconds=round(time.process_time() - began, 1),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -60,7 +60,14 @@ def show(name: Annotated[str, typer.Argument(help="a circuit")], as_json: Json =
 
 @zoo.command()
 def build(
-    names: Names = None, everything: All = False, out: Out = Path("out/zoo"), seed: Seed = 0, as_json: Json = False
+    names: Names = None,
+    everything: All = False,
+    out: Out = Path("out/zoo"),
+    arch: Annotated[
+        Literal["mamba", "mamba2"] | None, typer.Option(help="which mixer [default: the circuit's own, mostly mamba]")
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
 ) -> None:
     """Build, prove and ask circuits; one that stands in DIR already is not built again."""
     from constructions.zoo.collection import chosen
@@ -73,17 +80,23 @@ def build(
             from constructions.zoo.build import build as build_one
             from constructions.zoo.kept import Kept
         kept, advance, rows, before = Kept(out), bars("circuits", len(entries)), [], 0
+        mixer, refused = arch or "", {}
         for entry in entries:
-            row = kept.find(entry, seed)
+            row = kept.find(entry, seed, mixer)
             before += row is not None
             if row is None:
-                row = build_one(entry, out / entry.name, seed)
+                try:
+                    row = build_one(entry, out / entry.name, seed, mixer)
+                except ValueError as reason:  # a CompileError is one
+                    refused[entry.name] = str(reason)
+                    advance(1)
+                    continue
                 kept.add(row)
                 if not as_json:
                     _print_row(row, first=len(rows) == before)
             rows.append(row)
             advance(1)
-    found = total(rows, before)
+    found = total(rows, before) | {"refused": refused}
     if as_json:
         typer.echo(strict_json({"circuits": [row.to_json() for row in rows]} | found))
     else:
@@ -91,7 +104,9 @@ def build(
     for row in rows:
         if not row.good:
             typer.echo(f"{row.name} failed: {row.why or 'an answer or a score is not the right one'}", err=True)
-    if found["failed"]:
+    for name, why in refused.items():
+        typer.echo(f"{name} was not built{f' of {arch}' if arch else ''}: {why}", err=True)
+    if found["failed"] or refused:
         raise typer.Exit(1)
 
 

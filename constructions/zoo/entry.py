@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -42,8 +42,10 @@ class Entry(ABC):
         """`count` random sequences with their right answers, the same ones for the same count and seed."""
 
     @abstractmethod
-    def write(self, directory: Path) -> Artifact:
-        """Compile and write the checkpoint, in the place of an earlier one; returns what was written."""
+    def write(self, directory: Path, arch: str = "") -> Artifact:
+        """Compile and write the checkpoint, in the place of an earlier one; returns what was written. arch: the mixer
+        [default: the circuit's own]; CompileError where it cannot be built of that.
+        """
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,12 @@ class Own(Entry):
             return self.oracle.answers(word)
         return [self.oracle(word[: t + 1]) for t in range(len(word))]
 
-    def write(self, directory: Path) -> Artifact:
+    def write(self, directory: Path, arch: str = "") -> Artifact:
         from compiler.artifact.artifact import Artifact
         from compiler.artifact.save import save
         from compiler.driver import compile
 
-        made = Artifact.of(compile(self.circuit(), "mamba"))
+        made = Artifact.of(compile(self.circuit(), arch or "mamba"))
         save(made, directory, overwrite=True)
         return made
 
@@ -117,12 +119,12 @@ class FromPaper(Entry):
                     found.append(([tokens[i] for i in ids], [None if i == IGNORED else tokens[i] for i in labels]))
         return found
 
-    def write(self, directory: Path) -> Artifact:
+    def write(self, directory: Path, arch: str = "") -> Artifact:
         from compiler.artifact.artifact import Artifact
         from constructions.checkpoints import artifact
         from constructions.checkpoints.built import build
 
-        built = build(self.construction)
+        built = build(replace(self.construction, **({"arch": arch} if arch else {})))
         artifact.save(built, {}, directory, overwrite=True)  # the checker reads what is saved, and writes proof.json
         return Artifact(built.compiled, built.model)
 

@@ -20,11 +20,11 @@ class Kept:
         self.directory = directory
         self._rows = read_rows(directory / ROWS) if (directory / ROWS).exists() else {}
 
-    def find(self, entry: Entry, seed: int) -> Row | None:
+    def find(self, entry: Entry, seed: int, arch: str = "") -> Row | None:
         """The row of a circuit that was built as it is now, was right, and whose weights stand there unchanged."""
         row = self._rows.get(entry.name)
         weights = self.directory / entry.name / WEIGHTS
-        if row is None or not row.good or row.seed != seed or not weights.is_file():
+        if row is None or not row.good or (row.seed, row.arch) != (seed, arch) or not weights.is_file():
             return None
         same = row.circuit == circuit_hash(entry) and row.weights == file_hash(weights)
         return row if same else None

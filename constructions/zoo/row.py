@@ -22,6 +22,7 @@ class Row:
     answer is proved, "scores" where the weights are proved to compute the circuit and its answers are tested, "" where
     the weights are not proved; why: what the checker says of what is not. exact: whether every score of the asked
     sequences was the interpreter's, bit for bit. questions, right: answers that were asked for, and that were right.
+    arch: the mixer that was asked for, "" for the circuit's own.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Row:
     seed: int
     difficulty: dict[str, int] = field(default_factory=dict)
     cpu_seconds: float = 0.0
+    arch: str = ""
 
     @property
     def good(self) -> bool:
@@ -47,10 +49,11 @@ class Row:
 
 def read_rows(path: Path) -> dict[str, Row]:
     """The rows of a file by name; ValueError, in one sentence, for a file that is none."""
-    known = [field.name for field in fields(Row)]
+    known, later = [field.name for field in fields(Row)], {"arch": ""}  # what earlier files do not say
     try:
         records = json.loads(text_of(path))["circuits"]
-        return {record["name"]: Row(**{key: record[key] for key in known}) for record in records}
+        whole = [later | record for record in records]
+        return {record["name"]: Row(**{key: record[key] for key in known}) for record in whole}
     except (ValueError, TypeError, KeyError, RecursionError) as reason:
         raise ValueError(f"{path} holds no rows of the zoo ({shown(str(reason))}); remove it") from None
 

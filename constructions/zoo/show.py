@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-from functools import partial
-from textwrap import dedent
 from typing import Any
 
 from constructions.zoo.collection import chosen
-from constructions.zoo.entry import Entry, FromPaper, Own
 from constructions.zoo.labels import variables
 from constructions.zoo.measured import told
+from constructions.zoo.sources import oracle_source, source
 
 
 def description(name: str) -> dict[str, Any]:
@@ -26,21 +23,8 @@ def description(name: str) -> dict[str, Any]:
         "variables": [variable.to_json() for variable in variables(circuit)],
         "example": {"tokens": word, "answers": answers},
         "source": source(entry),
+        "oracle": oracle_source(entry),
     }
-
-
-def source(entry: Entry) -> str:
-    """The code that makes the circuit: a function of the zoo, or a construction and its parameters."""
-    if isinstance(entry, FromPaper):
-        construction = entry.construction
-        given = ", ".join(f"{name}={value!r}" for name, value in construction.params().items())
-        return f"{type(construction).__module__}.{type(construction).__qualname__}({given})"
-    assert isinstance(entry, Own)
-    made = entry.make
-    if isinstance(made, partial):
-        code = dedent(inspect.getsource(made.func))
-        return f"{code}\n{made.func.__name__}({', '.join(map(repr, made.args))})"
-    return dedent(inspect.getsource(made))
 
 
 def lines(found: dict[str, Any]) -> list[str]:
@@ -54,4 +38,5 @@ def lines(found: dict[str, Any]) -> list[str]:
     said += [f"  {each['name']}: {each['kind']}, {each['line']}" for each in found["variables"]]
     said += ["example, each token with the answer behind it:"]
     said += ["  " + "  ".join(f"{token}→{'' if answer is None else answer}" for token, answer in pairs)]
-    return [*said, "source:", found["source"].rstrip()]
+    said += ["source:", found["source"].rstrip(), "", "the same answers in plain Python:"]
+    return [*said, found["oracle"].rstrip()]

@@ -97,6 +97,13 @@ def test_vectors_come_back_as_they_were(tmp_path) -> None:
                 assert old.keys() == new.keys() and all(torch.equal(old[key], new[key]) for key in old)
 
 
+def test_two_cases_of_one_name_are_not_kept_as_one(tmp_path) -> None:
+    case = cases("conv")[0]
+    with pytest.raises(ValueError, match=f"Two cases are called '{case.name}'"):
+        save([case, case], tmp_path / "twice.safetensors")
+    assert not (tmp_path / "twice.safetensors").exists()
+
+
 def wrong_scan(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False):
     """A scan as someone might write it, which forgets D."""
     return selective_scan(u, delta, A, B, C, None, z, delta_bias, delta_softplus)

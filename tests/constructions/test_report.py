@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
@@ -11,14 +12,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compiler import compile
-from compiler.artifact.package import with_a_block
+from compiler import Circuit, compile
+from compiler.artifact.package import language_model, with_a_block
 from compiler.compiled import Compiled
 from compiler.interpreter import interpret
 from compiler.tracing.variables import Variables
 from constructions.report.data import model_data
+from constructions.report.page import page_of
+from constructions.report.weights import weights_data
+from constructions.zoo.collection import entries
+from constructions.zoo.measured import measured
 from examples.gallery import binary_adder, bracket_depth
-from examples.programs import two_brackets
+from examples.programs import polynomial, two_brackets
 from tests.circuits import CASES
 from tests.constructions.test_construct import run
 
@@ -90,7 +95,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_page_needs_no_network(page: Path) -> None:
     text = page.read_text("utf-8")
     assert not re.search(r"""(src|href|url)\s*[=(]\s*["']?(https?:)?//""", text) and "fetch(" not in text
-    assert text.count("<script") == 3 and text.count("</script>") == 3
+    assert text.count("<script") == 4 and text.count("</script>") == 4
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium (Debian's package) to open the page")
@@ -117,6 +122,130 @@ def test_a_browser_steps_through_the_example(page: Path, width: int) -> None:
     assert found["stack"].split() == ["stack", "(", "[", "(", "("]
     assert found["why"].startswith(") scores 1") and found["wide"] and found["now"] > 3
     assert found["unknown"] == "{ is none of the letters"
+
+
+@pytest.mark.skipif(NODE is None, reason="there is no node to run JavaScript")
+@pytest.mark.parametrize("mixer", ["mamba", "mamba2"])
+def test_every_weight_says_what_the_layout_says(mixer: str) -> None:
+    model = language_model(with_a_block(compile(two_brackets.circuit(), mixer)))
+    given = weights_data(model.tensors, model.layout)
+    ask = """
+    const {explained} = require(process.argv[1]), all = JSON.parse(require("fs").readFileSync(0, "utf8"));
+    console.log(JSON.stringify(all.tensors.map((t) => t.at.map((index) => explained(all, t, index)))));
+    """
+    script = [str(NODE), "-e", ask, str(JS.with_name("weights.js"))]
+    done = subprocess.run(script, input=json.dumps(given), capture_output=True, text=True)
+    found = json.loads(done.stdout)
+    count = 0
+    for tensor, said in zip(given["tensors"], found, strict=True):
+        values = model.tensors[tensor["name"]]
+        assert len(said) == len(tensor["values"]) == int((values != 0).sum())
+        for index, sentence, value in zip(tensor["at"], said, tensor["values"], strict=True):
+            assert sentence == str(model.layout.explain(tensor["name"], index)) and value == float(values[tuple(index)])
+            count += 1
+    assert count > 100
+
+
+def titled(page: Path, script: str, width: int = 390) -> dict:
+    """What a script makes the title of a page in a real browser, as JSON."""
+    probe = page.with_name(f"probe-{page.stem}-{width}.html")
+    probe.write_text(page.read_text("utf-8").replace("</html>", f"<script>{script}</script></html>"), "utf-8")
+    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900", "--dump-dom"]
+    done = subprocess.run(
+        [*command, "--virtual-time-budget=2000", probe.as_uri()], capture_output=True, text=True, timeout=120
+    )
+    return json.loads(html.unescape(re.search(r"<title>(.*?)</title>", done.stdout)[1]))
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium (Debian's package) to open the page")
+def test_a_weight_says_its_name_when_it_has_the_focus(page: Path) -> None:
+    found = titled(
+        page,
+        """
+        const box = [...document.querySelectorAll("#weights details")].find((d) => d.innerText.startsWith("lm_head"));
+        box.open = true;
+        setTimeout(() => {
+          const chips = box.querySelectorAll("button"), told = [];
+          chips[0].focus(); told.push(at("said").textContent);
+          chips[0].dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+          told.push(at("said").textContent);
+          chips[0].dispatchEvent(new Event("mouseenter")); told.push(at("said").textContent);
+          const wide = document.documentElement.scrollWidth <= window.innerWidth;
+          document.title = JSON.stringify({ told, wide, stops: [...chips].filter((c) => c.tabIndex === 0).length });
+        }, 100);
+        """,
+    )
+    assert found["told"][0].startswith("1 at lm_head.weight[2, ") and "score of )" in found["told"][0]
+    assert "two_brackets.py" in found["told"][0] and "score of ]" in found["told"][1]
+    assert found["told"][2] == found["told"][0] and found["stops"] == 1 and found["wide"]
+
+
+def test_a_model_over_numbers_has_a_page_that_says_so(tmp_path: Path) -> None:
+    circuit = Circuit("polynomial", polynomial.polynomial(polynomial.VALUES), length=5)
+    compile(circuit, "mamba").save(tmp_path / "numbers")
+    assert run("report", str(tmp_path / "numbers"), "--out", str(tmp_path / "page.html")) == 0
+    data = json.loads(re.search(r'id="data">(.*?)</script>', (tmp_path / "page.html").read_text("utf-8"))[1])
+    assert data["still"].startswith("This model cannot be stepped through here: it is a model over numbers")
+    assert data["weights"]["tensors"] and data["circuit"] and "blocks" not in data
+    if CHROMIUM is not None:
+        found = titled(tmp_path / "page.html", "document.title = JSON.stringify({ said: document.body.innerText });")
+        assert "cannot be stepped through" in found["said"] and "polynomial.py" in found["said"]
+
+
+def test_too_many_weights_are_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compile(two_brackets.circuit(), "mamba").save(tmp_path / "two")
+    monkeypatch.setattr("constructions.report.weights.MOST_WEIGHTS", 3)
+    monkeypatch.setattr("constructions.report.data.MOST_NUMBERS", 3)
+    text = page_of(tmp_path / "two")
+    assert "weights that are not 0, and a page takes at most 3" in text and "steps through at most 3" in text
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("index")
+    (place / "at-least-3.html").write_text("its own page")
+    assert run("report", "--zoo", "--out", str(place / "zoo.html")) == 0
+    return place / "zoo.html"
+
+
+def test_the_index_of_the_zoo_has_every_circuit(index: Path) -> None:
+    text = index.read_text("utf-8")
+    assert not re.search(r"""(src|href|url)\s*[=(]\s*["']?(https?:)?//""", text) and "fetch(" not in text
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text)[1])
+    rows = measured()
+    assert [c["name"] for c in data["circuits"]] == [*entries()]
+    for circuit in data["circuits"]:
+        row = rows[circuit["name"]]
+        assert (circuit["proof"], circuit["promise"]) == (row.proof, row.promise)
+        assert circuit["blocks"] == row.difficulty["blocks"] and circuit["source"] and circuit["oracle"]
+    assert [c["name"] for c in data["circuits"] if c["page"]] == ["at-least-3"]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium (Debian's package) to open the page")
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_index_is_searched_in_a_browser(index: Path, width: int) -> None:
+    found = titled(
+        index,
+        """
+        at("find").value = "at-least-3"; filter();
+        const seen = shown.filter((d) => !d.hidden); seen[0].open = true;
+        setTimeout(() => {
+          const wide = document.documentElement.scrollWidth <= window.innerWidth;
+          const links = [...seen[0].querySelectorAll("a")].map((a) => a.getAttribute("href"));
+          document.title = JSON.stringify({ count: at("count").textContent, text: seen[0].innerText, links, wide });
+        }, 100);
+        """,
+        width,
+    )
+    assert found["count"] == "1 of 277 circuits" and found["links"] == ["#at-least-3", "at-least-3.html"]
+    assert "def at_least" in found["text"] and "The same answers in plain Python" in found["text"] and found["wide"]
+
+
+def test_a_report_is_of_one_thing(tmp_path: Path, capsys) -> None:
+    for given in ((), (str(tmp_path), "--zoo")):
+        assert run("report", *given, "--out", str(tmp_path / "x.html")) == 2
+        assert "with --zoo the index" in capsys.readouterr().err
+    assert not (tmp_path / "x.html").exists()
 
 
 def test_what_a_page_cannot_show(tmp_path: Path, capsys) -> None:

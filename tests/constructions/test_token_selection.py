@@ -20,7 +20,8 @@ from constructions.token_selection.recall import AssociativeRecall
 from constructions.token_selection.selection import TokenSelection
 from constructions.token_selection.unique_induction import UniqueInduction
 from verify.bounds import repeated_ngram_bound
-from verify.check import check, chosen_batches
+from verify.check import check
+from verify.samples import Cost, chosen_batches
 from verify.tasks.solvers.copying import has_conflict, has_repeat
 
 SMALL = {
@@ -60,7 +61,7 @@ def test_long_random_inputs_on_the_network(name):
     assert compiled.fits_float64
     (task,) = construction.tasks()
     tokens = compiled.source.token_alphabet.size
-    batches = chosen_batches(task, "random", 6, 0, tokens).batches
+    batches = chosen_batches(task, "random", 6, 0, Cost(tokens)).batches
     result = check(lambda ids: compiled.run(ids, np.float64), lambda ids: compiled.run(ids, np.float64), batches)
     assert result.queries and result.correct == result.queries
 

@@ -55,6 +55,14 @@ def test_exp_is_zero_from_minus_104_down_and_one_near_zero():
     assert (torch.exp(-near) == 1).all() and (torch.exp(near) == 1).all()
 
 
+def test_rsqrt_is_exact_at_powers_of_four_and_nearly_so_elsewhere():
+    """Norms in float32 need the first; in narrower formats, whose mean is not quite a power of four, the second."""
+    k = torch.arange(-60, 61)
+    assert torch.equal(torch.rsqrt(torch.ldexp(torch.ones(121), 2 * k)), torch.ldexp(torch.ones(121), -k))
+    x = torch.logspace(-100, 120, 100_001, base=2)
+    assert ((torch.rsqrt(x).double() * x.double().sqrt() - 1).abs() <= 2.0**-21).all()
+
+
 @pytest.mark.parametrize("delta_times_rate, survives", [(2.0**-26, True), (0.0, True), (104.0, False), (4096.0, False)])
 def test_a_transition_keeps_or_erases_exactly(delta_times_rate, survives):
     """The same facts through the scan: write 1, take one step of the given decay, read."""

@@ -249,3 +249,31 @@ def test_a_channel_that_forgets_is_not_taken_for_one_that_keeps(place):
     A[place] = float("-inf")
     step[0, place] = 0
     assert native.native_scan(nothing, step, A, ones, ones)[1][0, place].isnan().all()  # exp(0 · −∞), as everywhere
+
+
+@pytest.mark.skipif(not native.is_native(), reason="no C++ compiler on this machine")
+@pytest.mark.parametrize("fault", [None, "B", "C", "step", "u", "state", "growth"])
+def test_what_is_left_out_adds_nothing(fault):
+    """Columns that rest and channels that hold nothing are left out; not where a number there is not finite."""
+    draw = torch.Generator().manual_seed(0)
+    channels, n, length = 40, 6, 200
+    draws = lambda low, high, *shape: torch.randint(low, high, shape, generator=draw).float()
+    u, step = draws(-3, 4, 1, channels, length), torch.ones(1, channels, length)
+    u[:, 16:35] = 0
+    A = torch.full((channels, n), -0.0)
+    A[:, 4:] = -200.0
+    B, C = (draws(0, 2, 1, 1, n, length) * (torch.arange(length) % 130 < 60) for _ in "BC")
+    initial = torch.zeros(1, channels, n)
+    initial[0, 3] = 3.0
+    if fault == "growth":
+        A[18] = 100.0
+        step[0, 18, 70] = float("inf")
+    elif fault is not None:
+        place = {"B": (B, (0, 0, 1, 80)), "C": (C, (0, 0, 1, 80)), "step": (step, (0, 17, 80)), "u": (u, (0, 18, 80))}
+        tensor, at = (place | {"state": (initial, (0, 19, 2))})[fault]
+        tensor[at] = float("inf")
+    expected = SCAN._chunked(u, step, A, B, C, initial)
+    for found, right in zip(native.native_scan(u, step, A, B, C, initial), expected, strict=True):
+        assert torch.equal(found.isnan(), right.isnan())
+        assert torch.equal(found.nan_to_num(7.0), right.nan_to_num(7.0))
+    assert expected[0].isfinite().all() == (fault is None)

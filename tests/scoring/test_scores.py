@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from transformers import MambaConfig, MambaForCausalLM
 
 from compiler import CheckpointError, compile
 from compiler.disguise.key import read_key
@@ -17,6 +18,7 @@ from constructions.scoring.build import problem_of
 from constructions.scoring.circuits import CIRCUITS, circuit
 from constructions.scoring.evaluate import score
 from constructions.scoring.methods.named import METHODS, ORACLE, found_by
+from constructions.scoring.methods.relevance import linear
 from constructions.scoring.problem import Featurizer, Found
 from constructions.scoring.sites import read_all
 from constructions.scoring.table import COLUMNS, KINDS, on_page
@@ -84,6 +86,74 @@ def test_sites_are_read_in_the_order_in_which_they_are_asked_for(place):
 def test_patching_finds_the_channels_of_a_plain_circuit(place):
     one = problem(place, "plain")
     assert score(one, found_by("activation-patching", one)).area > 0.9
+
+
+def two_blocks(place: Path, kind: str):
+    compile(circuit("at-least"), "mamba").save(place / "two")
+    if kind == "plain":
+        return problem_of(place / "two")
+    assert run("disguise", place / "two", "--out", place / "other", "--seed", 1, "--samples", 10) == 0
+    return problem_of(place / "other", read_key(place / "other.key.json"))
+
+
+@pytest.mark.parametrize("kind", ["plain", "hidden"])
+def test_an_edge_is_used_where_its_reader_feels_the_channel(kind, tmp_path):
+    """Another way to the same truth: move what a channel writes, and see whether the reader's own output moves."""
+    one = two_blocks(tmp_path, kind)
+    readers = {"backbone.layers.1.norm": "backbone.layers.1.mixer.in_proj", "backbone.norm_f": "lm_head"}
+    model, found = one.given.model, []
+    assert [(e.source, e.reader.path) for e in one.given.edges] == [
+        (0, [*readers][0]),
+        (0, [*readers][1]),
+        (1, [*readers][1]),
+    ]
+    for edges, used in zip(one.given.edges, one.edges_used, strict=True):
+        written = model.get_submodule(one.given.nodes[edges.source].path).weight.detach()
+        norm = model.get_submodule(edges.reader.path).weight.detach()
+        reads = (model.get_submodule(readers[edges.reader.path]).weight.detach() * norm) @ written
+        felt = (reads.abs().amax(dim=0) > 0).numpy()
+        assert not (used == 1)[~felt].any()  # and what is felt but not used is a decoy
+        if kind == "plain":
+            assert (felt[used >= 0] == (used[used >= 0] == 1)).all()
+        found.append((used == 1).sum())
+    assert found[0] and found[2] and not found[1]
+    assert score(one, found_by(ORACLE, one)).edges == 1
+    assert score(one, found_by("attribution-patching", one)).edges > 0.85
+    backwards = Found(edges=[-used.astype(float) for used in one.edges_used])
+    assert score(one, backwards).edges == 0
+    with pytest.raises(ValueError, match="shapes"):
+        score(one, Found(edges=[np.zeros(3)]))
+
+
+def ordinary() -> MambaForCausalLM:
+    """A Mamba of ordinary initialisation without biases: what is relevant stands at the embedding alone."""
+    torch.manual_seed(0)
+    config = MambaConfig(
+        vocab_size=9, hidden_size=16, state_size=4, num_hidden_layers=3, use_conv_bias=False, layer_norm_epsilon=0.0
+    )
+    return MambaForCausalLM(config).eval()
+
+
+def test_relevance_is_neither_made_nor_lost():
+    """The logit that is asked for stands, whole, at the embedding, and the forward pass is the model's own."""
+    model, ids = ordinary(), torch.randint(0, 9, (2, 7), generator=torch.Generator().manual_seed(1))
+    stream = model.backbone.embeddings(ids).detach().requires_grad_()
+    plain = model(inputs_embeds=stream, use_cache=False).logits
+    with linear(model):
+        logits = model(inputs_embeds=stream, use_cache=False).logits
+    assert torch.allclose(plain, logits, atol=1e-6)
+    asked = logits[0, -1, 3]
+    (gradient,) = torch.autograd.grad(asked, stream)
+    assert float((gradient * stream).sum().detach()) == pytest.approx(float(asked.detach()), rel=1e-4)
+    (gradient,) = torch.autograd.grad(plain[0, -1, 3], stream)  # which an ordinary gradient does not give
+    assert abs(float((gradient * stream).sum().detach() - asked.detach())) > 0.1 * abs(float(asked.detach()))
+
+
+def test_relevance_finds_channels_and_refuses_other_blocks(place, tmp_path):
+    assert score(problem(place, "plain"), found_by("mamba-lrp", problem(place, "plain"))).area == 1
+    compile(circuit("flip-flop"), "mamba2").save(tmp_path / "two")
+    with pytest.raises(ValueError, match="blocks of Mamba"):
+        found_by("mamba-lrp", problem_of(tmp_path / "two"))
 
 
 def test_a_twin_is_written_and_read_and_its_lanes_are_exchanged(place, tmp_path):

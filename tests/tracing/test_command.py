@@ -38,6 +38,7 @@ def test_a_trace_as_a_table_and_as_json(directory: str, capsys) -> None:
         (("--input", "(", "--patch", "stack=("), '"NAME@POSITION=VALUE" is needed'),
         (("--input", "(", "--patch", "stak@0=("), "did you mean 'stack'"),
         (("--input", "(", "--patch", "stack@4=("), "the input has 1"),
+        (("--input", "(", "--patch", "is_(|[@0=inf"), "a number for 'is_(|[' is inf, and a finite number is needed"),
         (("--input", "(", "--patch", "output@0=1"), "cannot be set in the model"),
     ],
 )

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from verify.check import check, spread
+from verify.check import check
 from verify.scores import Split, at_every_position, distinct, of_distinct_rows
 from verify.tasks.task import IGNORED, Batch
 
@@ -74,15 +74,3 @@ def test_rows_whose_hashes_collide_stand_for_themselves(monkeypatch) -> None:
     monkeypatch.setattr("verify.scores._hashes", lambda words: np.zeros(len(words), dtype=np.uint64))
     first, row = distinct(rows)
     assert (first == np.arange(6)).all() and (row == np.arange(6)).all()
-
-
-def cases(*sizes: int) -> list[Batch]:
-    return [Batch(np.arange(n)[:, None], np.zeros((n, 1), dtype=int), str(n)) for n in sizes]
-
-
-@pytest.mark.parametrize("most, counts", [(100, [1, 2, 50]), (53, [1, 2, 50]), (13, [1, 2, 10]), (1, [1, 1, 1])])
-def test_many_hard_sequences_are_spread_over_their_cases(most: int, counts: list[int]) -> None:
-    run = list(spread(cases(1, 2, 50), most))
-    assert [len(each) for each in run] == counts
-    assert run[2].tokens[0, 0] == 0 and (counts[2] == 1 or run[2].tokens[-1, 0] == 49)
-    assert len(np.unique(run[2].tokens)) == counts[2]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from constructions.zoo.collection import entries
+from constructions.zoo.sources import oracle_source, source
 
 Says = Callable[[list[str]], "str | None"]
 
@@ -131,3 +132,21 @@ SAYS: dict[str, Says] = {
 def test_what_a_description_says_is_what_is_answered(name: str) -> None:
     for word, answers in entries()[name].sequences(30, 123):
         assert [SAYS[name](word[: t + 1]) for t in range(len(word))] == answers, word
+
+
+def test_the_oracles_source_runs_by_itself() -> None:
+    """What is printed is the oracle: executed alone it gives the same answers, for a function, a machine, an object."""
+    names = {"queue-6": "_queue", "which-leads-16": None, "at-least-10": "Counted"}
+    for name, function in names.items():
+        code = oracle_source(entries()[name])
+        assert compile(code, name, "exec"), name
+        assert function is None or function in code
+    scope: dict = {}
+    exec(oracle_source(entries()["queue-6"]), scope)
+    for word, answers in entries()["queue-6"].sequences(20, 3):
+        assert [scope["_queue"](word[: t + 1]) for t in range(len(word))] == answers
+
+
+def test_every_circuit_shows_its_code_and_that_of_its_oracle() -> None:
+    for entry in entries().values():
+        assert "\n" in oracle_source(entry) and source(entry), entry.name

@@ -14,11 +14,12 @@ from safetensors.torch import load_file, save_file
 from compiler import load
 from compiler.artifact.files import WEIGHTS
 from compiler.artifact.generate import transformers_model
+from compiler.errors import CompileError
 from compiler.tracing.compared import Unread
 from constructions.zoo import build as building
 from constructions.zoo.build import build
 from constructions.zoo.collection import chosen, entries
-from constructions.zoo.entry import Own
+from constructions.zoo.entry import FromPaper, Own
 from constructions.zoo.kept import Kept
 from constructions.zoo.labels import labels, variables
 from constructions.zoo.measured import measured
@@ -166,3 +167,47 @@ def test_the_command_lists_builds_and_goes_on(tmp_path: Path, capsys: pytest.Cap
         assert told["kept"] == kept and told["failed"] == [] and told["right"] == told["questions"] > 0
     assert run("zoo", "build", "no-such-circuit") == 2
     assert "the zoo has no circuit" in capsys.readouterr().err
+
+
+def test_circuits_are_built_of_mamba2(tmp_path: Path, capsys) -> None:
+    names = ("count-since-b-to-8", "mqar-4", "bigram-3")
+    assert run("zoo", "build", *names, "--arch", "mamba2", "--out", str(tmp_path), "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert rows["kept"] == 0 and not rows["refused"]
+    for row in rows["circuits"]:
+        assert row["arch"] == "mamba2" and row["exact"] and row["proof"] and row["right"] == row["questions"] > 100
+        config = json.loads((tmp_path / row["name"] / "config.json").read_text("utf-8"))
+        assert config["model_type"] == "mamba2"
+    assert run("zoo", "build", names[0], "--arch", "mamba2", "--out", str(tmp_path), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["kept"] == 1
+    assert run("zoo", "build", names[0], "--out", str(tmp_path), "--json") == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["kept"] == 0 and again["circuits"][0]["weights"] != rows["circuits"][0]["weights"], "another mixer"
+
+
+def test_what_cannot_be_built_of_a_mixer_is_told(tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = Own.write
+
+    def refusing(entry: Own, directory: Path, arch: str = ""):
+        if entry.name == "ends-ab":
+            raise CompileError([(None, "it has no place for this")])
+        return plain(entry, directory, arch)
+
+    monkeypatch.setattr(Own, "write", refusing)
+    code = run("zoo", "build", "ends-ab", "token-1-back", "--arch", "mamba2", "--out", str(tmp_path), "--json")
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert code == 1 and [row["name"] for row in found["circuits"]] == ["token-1-back"]
+    assert "it has no place for this" in found["refused"]["ends-ab"]
+    assert "ends-ab was not built of mamba2" in said.err and not (tmp_path / "ends-ab").exists()
+
+
+def test_every_theorem_of_the_zoo_has_a_mixer_to_choose() -> None:
+    assert all("arch" in e.construction.params() for e in entries().values() if isinstance(e, FromPaper))
+
+
+def test_rows_of_an_earlier_file_are_read(tmp_path: Path) -> None:
+    row = measured()["mqar-4"].to_json()
+    assert row.pop("arch") == ""
+    (tmp_path / "zoo.json").write_text(json.dumps({"circuits": [row]}))
+    assert Kept(tmp_path)._rows["mqar-4"] == measured()["mqar-4"]

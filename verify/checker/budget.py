@@ -35,9 +35,21 @@ _FEW_INPUTS = 4  # of an operation; each more costs as much as a lane
 _BENT, _BENT_LANE = 40, 4  # lanes for an operation that rectifies, multiplies or remembers, and for each lane of it
 _FRACTION = re.compile(r"-?[0-9]{1,1000}/0*[1-9][0-9]{0,999}")
 _LINEAR = {"Embed", "Constant", "Position", "Linear", "Emit", "Shift", "Lti", "Not", "OneHotOf"}
-_TWICE = {"Compare", "SameSymbol", "Min", "Max", "RunningMax", "Select", "Cumsum", "SumWhere", "Latch", "MemoryRead"}
+_TWICE = {
+    "Compare",
+    "SameSymbol",
+    "Min",
+    "Max",
+    "RunningMax",
+    "Select",
+    "Cumsum",
+    "SumWhere",
+    "Latch",
+    "MemoryRead",
+    "Permute",
+}
 _OF_THE_PAST = {"Position", "Shift", "Lti", "Cumsum", "SumWhere", "Latch", "MemoryRead", "Count", "RunningMax"}
-_OF_THE_PAST |= {"ScaledSum", "FadingSum", "SelectiveSum", "FadingMemory", "Numbers"}
+_OF_THE_PAST |= {"ScaledSum", "FadingSum", "SelectiveSum", "FadingMemory", "Numbers", "Permute"}
 
 
 def is_number(data: object) -> bool:

@@ -54,6 +54,7 @@ _ATTRIBUTES |= {
     "MemoryRead": {"policy": str, "writes": (_FROM_1, None), "skip": _NUMBER},
     "Decide": {"tokens": [_COUNT]},
 }
+_ATTRIBUTES["Permute"] = {"n": _FROM_1, "pairs": [[_COUNT]], "start": (_COUNT, None)}
 _ATTRIBUTES |= dict.fromkeys(("FadingSum", "SelectiveSum", "FadingMemory"), {"decay": _NUMBER})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 
 import numpy as np
@@ -39,31 +40,45 @@ def example_of(task: Task, good: Callable[[Example], bool]) -> Example | None:
 
     good: what else it must be; None where nothing that was looked at is.
     """
-    found = sorted(set(_candidates(task)), key=_rank)
-    return next(filter(good, found), None)
+    found: dict[int, list[Callable[[], Example]]] = {}
+    for lengths, made in _candidates(task):
+        found.setdefault(_off(*lengths), []).append(made)
+    for off in sorted(found):  # long ones, of which there are many, are made only if no short one will do
+        best = sorted({made() for made in found[off]}, key=_rank)
+        if (chosen := next(filter(good, best), None)) is not None:
+            return chosen
+    return None
+
+
+def _off(prompt: int, answer: int) -> int:
+    """How many tokens an input and an answer of these lengths are too long or too short."""
+    return max(0, prompt - _LONGEST, answer - _LONGEST_ANSWER, _SHORTEST - prompt - answer)
 
 
 def _rank(example: Example) -> tuple:
     length = len(example.prompt) + len(example.answer)
-    off = max(0, len(example.prompt) - _LONGEST, len(example.answer) - _LONGEST_ANSWER, _SHORTEST - length)
     copied = len(example.answer) > 1 or example.answer[0] in example.prompt
     asked, letters = len(set(example.prompt)), len({*example.prompt, *example.answer})
-    return off, not copied, -min(_ENOUGH, asked), -min(_ENOUGH_WITH_ANSWER, letters), length, example.prompt
+    return not copied, -min(_ENOUGH, asked), -min(_ENOUGH_WITH_ANSWER, letters), length, example.prompt
 
 
-def _candidates(task: Task) -> Iterator[Example]:
+def _candidates(task: Task) -> Iterator[tuple[tuple[int, int], Callable[[], Example]]]:
+    """The lengths of an input and its answer, and what makes them."""
     if isinstance(task, ChainTask):
         cases = (task.ids(prompt) for _, prompt in islice(task.solver.corners(), _CASES))
-        yield from (Example(tuple(a), tuple(b)) for a, b in chain(task.cases(_DRAWN, seed=0), cases))
+        for a, b in chain(task.cases(_DRAWN, seed=0), cases):
+            yield (len(a), len(b)), partial(Example, tuple(a), tuple(b))
         return
-    for batch in chain(task.random(_DRAWN, seed=0), islice(task.adversarial(), _CASES)):
+    hard = (case.batch(range(min(_DRAWN, case.count))) for case in islice(task.hard_cases(), _CASES))
+    for batch in chain(task.random(_DRAWN, seed=0), hard):
         yield from _queries(batch)
 
 
-def _queries(batch: Batch) -> Iterator[Example]:
+def _queries(batch: Batch) -> Iterator[tuple[tuple[int, int], Callable[[], Example]]]:
+    made = lambda tokens, label: Example(tuple(tokens.tolist()), (int(label),))
     for tokens, labels in zip(batch.tokens[:_DRAWN], batch.labels, strict=False):
         for i in np.flatnonzero(labels != IGNORED)[:_POSITIONS].tolist():
-            yield Example(tuple(tokens[: i + 1].tolist()), (int(labels[i]),))
+            yield (i + 1, 1), partial(made, tokens[: i + 1], labels[i])
 
 
 def number_example_of(task: NumberTask) -> NumberExample | None:

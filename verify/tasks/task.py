@@ -1,7 +1,7 @@
 """What a verifier asks of a task: random, exhaustive and adversarial inputs, with the right answers beside them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 
@@ -45,6 +45,22 @@ class Batch:
         return cls(np.array(tokens, dtype=np.int64), np.array(labels, dtype=np.int64), case)
 
 
+@dataclass(frozen=True, eq=False)
+class HardCase:
+    """Hand-made sequences of one length that attack one thing. batch: those with these numbers, with their answers."""
+
+    name: str
+    count: int
+    length: int
+    batch: Callable[[Sequence[int]], Batch]
+
+    @classmethod
+    def of(cls, batch: Batch) -> "HardCase":
+        """The case of sequences that are there already."""
+        some = lambda rows: Batch(batch.tokens[rows], batch.labels[rows], batch.case)
+        return cls(batch.case, len(batch), batch.tokens.shape[1], lambda rows: some(np.asarray(rows, dtype=int)))
+
+
 def by_length(rows: Iterable[tuple[Sequence[int], Sequence[int]]], batch_size: int = 1024) -> Iterator[Batch]:
     """(tokens, labels) rows, shortest first: those of one length together, at most `batch_size` of them."""
     length = lambda row: len(row[0])
@@ -79,6 +95,10 @@ class Task(ABC):
     @abstractmethod
     def adversarial(self) -> Iterator[Batch]:
         """Named hand-made cases inside the task's conditions, none longer than `length`."""
+
+    def hard_cases(self) -> Iterator[HardCase]:
+        """The same cases, for who runs some of their sequences; a task with many finds only the answers of these."""
+        return map(HardCase.of, self.adversarial())
 
     @abstractmethod
     def describe(self) -> str:

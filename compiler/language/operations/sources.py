@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -70,15 +71,20 @@ class Embed(Operation):
 
     def says(self, number: int) -> str:
         """Which tokens the column is not 0 for."""
-        column = sparse.csc_array(self.table[:, [number]])
-        tokens, values = [self.alphabet.tokens[i] for i in column.indices], column.data
-        if not len(tokens):
+        start, stop = self._columns.indptr[number : number + 2]
+        ids, values = self._columns.indices[start:stop], self._columns.data[start:stop]
+        if not len(ids):
             return "0 for every token"
-        more = f", … ({len(tokens)} tokens)" if len(tokens) > _MOST_TOKENS else ""
+        tokens = [self.alphabet.tokens[i] for i in ids[:_MOST_TOKENS]]
+        more = f", … ({len(ids)} tokens)" if len(ids) > _MOST_TOKENS else ""
         if (values == values[0]).all():
-            return f"{_number(values[0])} where the token is {', '.join(tokens[:_MOST_TOKENS])}{more}, else 0"
-        pairs = [f"{_number(v)} for {t}" for t, v in zip(tokens, values, strict=True)]
-        return f"{', '.join(pairs[:_MOST_TOKENS])}{more}, else 0"
+            return f"{_number(values[0])} where the token is {', '.join(tokens)}{more}, else 0"
+        pairs = [f"{_number(v)} for {t}" for t, v in zip(tokens, values[:_MOST_TOKENS], strict=True)]
+        return f"{', '.join(pairs)}{more}, else 0"
+
+    @cached_property
+    def _columns(self) -> sparse.csc_array:
+        return sparse.csc_array(self.table)
 
     def domain(self, stream: Operand, known: Known) -> Domain:
         sums = known.matrix_sums(self.table, stream)

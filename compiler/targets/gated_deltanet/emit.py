@@ -12,7 +12,17 @@ from compiler.exactness.levels import ERASE_LOG, KEEP_LOG, OFF, ON
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.coordinate import Coordinate
 from compiler.layout import Axis, Emission, Layout, axis, taps_axis
-from compiler.targets.gated_deltanet.heads import BALLAST, LEVEL, DeltaSizes, Head, factors, heads_of, height, one_lane
+from compiler.targets.gated_deltanet.heads import (
+    BALLAST,
+    LEVEL,
+    RAISED,
+    DeltaSizes,
+    Head,
+    factors,
+    heads_of,
+    height,
+    one_lane,
+)
 from compiler.targets.tensors import exact_tensors, put
 
 
@@ -108,7 +118,7 @@ def _values(
     if head.reflects:
         (channel,) = head.channels
         for i, a in enumerate(parts):
-            value.put(np.array([columns + i]), [features[channel]], a)
+            value.put(np.array([columns + i]), [features[channel]], a * RAISED)
             channels[columns + i] = of_channels[channel]
         return height(block, channel) / (BALLAST * parts[0])
     for i, a in enumerate(parts):

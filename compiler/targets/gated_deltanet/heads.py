@@ -22,6 +22,7 @@ from compiler.targets.sizes import Sizes
 
 BALLAST = 2.0**48  # K: K² absorbs the squares of more than 2^10 channels of 2^24 quanta at their levels of 32 a quantum
 LEVEL = 64.0  # of constants in keys, queries and the input of β
+RAISED = 2.0**16  # V of a head that reflects, in levels: beside the mean square of what it reads, ε = 1e-5 is lost
 WIDEST_HEAD = 1 << 8
 
 

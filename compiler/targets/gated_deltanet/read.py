@@ -17,7 +17,7 @@ from compiler.exactness.compare import MISTAKE, Miscompiled
 from compiler.exactness.levels import ERASE_LOG, ON
 from compiler.exactness.read_back import csr, keys, moved
 from compiler.ir.block import SelectiveBlock
-from compiler.targets.gated_deltanet.heads import LEVEL, DeltaSizes, height, one_lane
+from compiler.targets.gated_deltanet.heads import LEVEL, RAISED, DeltaSizes, height, one_lane
 
 Row = tuple[bytes, bytes]  # weights over d_model and taps
 Held = dict[tuple, Counter]  # (β, decay, step row, step bias, {(key row, query row)}) → {(value row, gate, out)}
@@ -90,8 +90,8 @@ def _norm(
     """(column, its row as the block has it, what is put out for it) of the columns of a head that hold data.
 
     Where a head has constants a_i·K with Σ a_i² = headdim, its norm divides by K and its weight is K. Where all its
-    columns hold multiples a_i of one row with such a sum, ±V·a_i or 0, the norm gives ±a_i for it, whatever V is: what
-    is put out is told for V = 1.
+    columns hold multiples a_i·RAISED of one row with such a sum, ±V·a_i or 0, the norm gives ±a_i for it, whatever V
+    is: what is put out is told for V = 1.
     """
     held = {int(c): row for c in columns if (row := value[c]) is not None}
     constants = {c: weight for c, row in held.items() if (weight := _constant(row, one)) >= level}
@@ -102,7 +102,7 @@ def _norm(
     heights = {c: float(np.abs(_entries(row)[1]).max() * np.frombuffer(row[1]).sum()) for c, row in held.items()}
     # of the row's weights: those of a ramp may be larger than V
     unit = (sum(h * h for h in heights.values()) / headdim) ** 0.5
-    rows = {c: _divided(row, heights[c] / unit) for c, row in held.items()}
+    rows = {c: _divided(row, RAISED * heights[c] / unit) for c, row in held.items()}
     if len(set(rows.values())) != 1:
         raise Miscompiled(f"{MISTAKE} a head that was printed has no ballast and more than one value.")
     return [(c, row, level * heights[c] / unit) for c, row in rows.items()]

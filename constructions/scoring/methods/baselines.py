@@ -13,9 +13,11 @@ def random(given: Given) -> Found:
     rng = np.random.default_rng(given.seed)
     components = [rng.random(site.width) for site in given.nodes]
     draw = lambda name: torch.from_numpy(rng.normal(size=(given.site[name].width, given.labels[name].shape[-1])))
-    return Found(components, {name: Featurizer.onto(draw(name)) for name in given.site})
+    variables = {name: Featurizer.onto(draw(name)) for name in given.site}
+    return Found(components, variables, [rng.random(given.nodes[edges.source].width) for edges in given.edges])
 
 
 def oracle(problem: Problem) -> Found:
     """The truth itself."""
-    return Found([used.astype(float) for used in problem.used], problem.oracle)
+    as_scores = lambda truth: [used.astype(float) for used in truth]
+    return Found(as_scores(problem.used), problem.oracle, as_scores(problem.edges_used))

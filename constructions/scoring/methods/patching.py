@@ -1,7 +1,8 @@
 """Which components matter: by exchanging each one, or by gradients that guess what an exchange would do.
 
-Attribution patching is Nanda's (2023), EAP's scores of nodes are those of Syed et al. (2023), integrated gradients
-those of Hanna et al. (2024). The measure is the right letter's logit less the mean of all, at every position that asks.
+Attribution patching is Nanda's (2023), EAP's scores of nodes and edges are those of Syed et al. (2023), integrated
+gradients those of Hanna et al. (2024). The measure is the right letter's logit less the mean of all, at every position
+that asks.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import ExitStack
 import numpy as np
 import torch
 
-from constructions.scoring.problem import Found, Given
+from constructions.scoring.problem import Edges, Found, Given
 from constructions.scoring.sites import Site, read_all
 from verify.tasks.task import IGNORED
 
@@ -22,7 +23,7 @@ POINTS = 5  # of the path of integrated gradients
 
 def activation_patching(given: Given) -> Found:
     """|change of the measure| where one coordinate has its values from another input."""
-    base, source, wanted = _inputs(given)
+    base, source, wanted = inputs(given)
     components = []
     with torch.no_grad():
         plain = measure(given.model(base, use_cache=False).logits, wanted)
@@ -32,7 +33,32 @@ def activation_patching(given: Given) -> Found:
                 if other[..., i].std() > 0:
                     found[i] = abs(float(_exchanged(given, site, i, other, base, wanted) - plain))
             components.append(found)
-    return Found(components)
+        edges = [_edges_patched(given, each, base, source, wanted) for each in given.edges]
+    return Found(components, edges=edges)
+
+
+def _edges_patched(
+    given: Given, edges: Edges, base: torch.Tensor, source: torch.Tensor, wanted: torch.Tensor
+) -> np.ndarray:
+    """|change of the measure| where one reader alone gets what one channel writes on another input."""
+    plain, moves = measure(given.model(base, use_cache=False).logits, wanted), _moves(given, edges.source, base, source)
+    found = np.zeros(moves.shape[-1])
+    for i in np.flatnonzero(moves.abs().amax(dim=(0, 1)).numpy()):
+        move = moves[..., i, None] * _written(given, edges.source)[:, i]
+        with edges.reader.changed(given.model, lambda x, m=move: (x + m).to(x.dtype)):
+            found[i] = abs(float(measure(given.model(base, use_cache=False).logits, wanted) - plain))
+    return found
+
+
+def _moves(given: Given, source: int, base: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """By how much each channel of a block differs between two inputs: (n, time, d_inner)."""
+    site = given.nodes[source]
+    return site.read(given.model, other) - site.read(given.model, base)
+
+
+def _written(given: Given, source: int) -> torch.Tensor:
+    """(d_model, d_inner): what the channels of a block add to the stream."""
+    return given.model.get_submodule(given.nodes[source].path).weight.detach()
 
 
 def _exchanged(
@@ -48,8 +74,15 @@ def _exchanged(
 
 
 def attribution_patching(given: Given) -> Found:
-    """|(source - base) · gradient| of each coordinate, summed over positions."""
-    return _attributed(given, [0.0])
+    """|(source - base) · gradient| of each coordinate, summed over positions; of each edge, at its reader (EAP)."""
+    found, (base, source, wanted) = _attributed(given, [0.0]), inputs(given)
+    edges = []
+    for each in given.edges:
+        here = each.reader.read(given.model, base)
+        by_channel = _gradient(given, each.reader, here, base, wanted) @ _written(given, each.source).double()
+        step = _moves(given, each.source, base, source).double()
+        edges.append((by_channel * step).sum(dim=(0, 1)).abs().numpy())
+    return Found(found.components, edges=edges)
 
 
 def integrated_gradients(given: Given) -> Found:
@@ -58,7 +91,7 @@ def integrated_gradients(given: Given) -> Found:
 
 
 def _attributed(given: Given, points: Sequence[float]) -> Found:
-    base, source, wanted = _inputs(given)
+    base, source, wanted = inputs(given)
     ends = [read_all(given.model, given.nodes, ids) for ids in (base, source)]
     components = []
     for site, here, there in zip(given.nodes, *ends, strict=True):
@@ -77,7 +110,8 @@ def _gradient(given: Given, site: Site, values: torch.Tensor, base: torch.Tensor
     return torch.autograd.grad(result, values)[0].double()
 
 
-def _inputs(given: Given) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def inputs(given: Given) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Those that are changed, those that they take values from, and the right letters of the first."""
     return given.ids[:ROWS], given.ids[ROWS : 2 * ROWS], given.answers[:ROWS]
 
 

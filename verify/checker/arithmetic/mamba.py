@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from verify.checker.arithmetic.factors import Extent, check_factors
 from verify.checker.arithmetic.states import Step, state_output, step_of
 from verify.checker.arithmetic.sums import activation, check_range, exact_product, exact_sum
 from verify.checker.files import Matrix
@@ -39,10 +40,12 @@ def mamba_block(world: World, u: Sequence[Value], tensors: dict[str, Matrix], co
     outputs = []
     skip, a_log, bias = tensors["D"].dense_row(0), tensors["A_log"], tensors["dt_proj.bias"].dense_row(0)
     _check_decays(a_log)
+    writes = Extent.of(world, write)
     steps: dict[tuple, Step] = {}
     for c, (x, gate) in enumerate(zip(features, gates, strict=True)):
         place = f"{what}: channel {c}"
         step = _step(world, x_proj[:rank], tensors["dt_proj.weight"].row(c), Fraction(float(bias[c])), steps, place)
+        check_factors(world, step.value, x, writes, place)
         y = constant(0)
         if not (step.value.constant and not step.value.const):
             decays = a_log.dense_row(c)

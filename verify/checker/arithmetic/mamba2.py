@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from verify.checker.arithmetic.factors import Extent, check_factors, check_scores_range
 from verify.checker.arithmetic.mamba import ONE, convolved, project
 from verify.checker.arithmetic.norms import normed
 from verify.checker.arithmetic.states import Step, state_output, step_of
@@ -39,6 +40,7 @@ def mamba2_block(world: World, u: Sequence[Value], tensors: dict[str, Matrix], c
     steps = [_step(world, u, in_proj, tensors, config, h, f"{what}: head {h}") for h in range(heads)]
     skip = tensors["D"].dense_row(0)
     outputs = []
+    extents = [Extent.of(world, write) for write in writes]
     scores = [_scores(world, write, read) for write, read in zip(writes, reads, strict=True)]
     for c in range(inner):
         group = c * groups // inner
@@ -46,6 +48,7 @@ def mamba2_block(world: World, u: Sequence[Value], tensors: dict[str, Matrix], c
         place = f"{what}: channel {c}"
         gate = activation(world, project(world, u, in_proj, c, f"{place}: gate"), True, f"{place}: gate")
         step, a = steps[c // p]
+        check_factors(world, step.value, features[c], extents[group], place)
         _check_scores(world, step, features[c], scores[group], place)
         y = state_output(world, step, features[c], [(b, q, a) for b, q in zip(write, read, strict=True)], place)
         d = Fraction(float(skip[c // p]))
@@ -98,6 +101,7 @@ def _step(
 
 def _check_scores(world: World, step: Step, x: Value, scores: Scores, place: str) -> None:
     """Σ_n C_n B_n, which the chunked scan forms before anything else: all is positive, and each sum is exact."""
+    check_scores_range(world, step.value, scores.reach, place)
     if scores.zero or step.value.constant and not step.value.const:
         return
     if scores.negative or bounds(world, x)[0] < 0:
@@ -108,10 +112,11 @@ def _check_scores(world: World, step: Step, x: Value, scores: Scores, place: str
 
 @dataclass(frozen=True)
 class Scores:
-    """Of Σ_n C_n B_n: whether it has no terms or a negative factor, and what it can reach in units of its terms."""
+    """Of Σ_n C_n B_n: whether it has no terms or a negative factor, what it can reach, and that in its units."""
 
     zero: bool
     negative: bool
+    reach: Fraction
     units: Fraction
 
 
@@ -120,4 +125,4 @@ def _scores(world: World, write: Sequence[Value], read: Sequence[Value]) -> Scor
     negative = any(bounds(world, v)[0] < 0 for pair in terms for v in pair)
     unit = min((b.unit + c.unit for b, c in terms), default=0)
     reach = sum((largest(world, b) * largest(world, c) for b, c in terms), Fraction(0))
-    return Scores(not terms, negative, reach / Fraction(2) ** unit)
+    return Scores(not terms, negative, reach, reach / Fraction(2) ** unit)

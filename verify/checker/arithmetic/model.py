@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
+from verify.checker.arithmetic.delta import check_silent, delta_block
 from verify.checker.arithmetic.mamba import mamba_block
 from verify.checker.arithmetic.mamba2 import mamba2_block
 from verify.checker.arithmetic.memories import joined
@@ -18,7 +19,48 @@ from verify.checker.values.bounds import bounds, largest
 from verify.checker.values.values import Value, World, of_letters
 
 ONE = Fraction(1)
-BLOCKS = {"mamba": mamba_block, "mamba2": mamba2_block}
+BLOCKS = {"mamba": mamba_block, "mamba2": mamba2_block, "olmo_hybrid": delta_block, "qwen3_5_text": delta_block}
+
+
+@dataclass(frozen=True)
+class Names:
+    """Of tensors, and of the ε of norms. silent: layers at the end that add 0; shift: norms multiply by shift + w."""
+
+    embedding: str
+    layers: str
+    norm: str
+    mixer: str
+    final_norm: str
+    epsilon: str
+    silent: int = 0
+    shift: float = 0.0
+
+    def weight(self, stored: Matrix) -> np.ndarray:
+        """What a norm multiplies by."""
+        row = stored.dense_row(0)
+        if self.shift and row.any():
+            raise Rejected("a norm that multiplies by 1 + w has a w other than 0")
+        return row + self.shift
+
+
+_MAMBA = Names(
+    "backbone.embeddings.weight",
+    "backbone.layers",
+    "norm.weight",
+    "mixer",
+    "backbone.norm_f.weight",
+    "layer_norm_epsilon",
+)
+_DELTA = Names(
+    "model.embed_tokens.weight",
+    "model.layers",
+    "input_layernorm.weight",
+    "linear_attn",
+    "model.norm.weight",
+    "rms_norm_eps",
+    silent=1,
+)
+NAMES = {"mamba": _MAMBA, "mamba2": _MAMBA, "olmo_hybrid": _DELTA, "qwen3_5_text": replace(_DELTA, shift=1.0)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,21 +77,24 @@ def prove_arithmetic(checkpoint: Checkpoint) -> Proved:
     """Rejected, with the first operation that may not be exact."""
     config, tensors = checkpoint.config, checkpoint.tensors
     world = World(checkpoint.language, checkpoint.format)
-    embedding = tensors["backbone.embeddings.weight"].T
+    names = NAMES[config["model_type"]]
+    embedding = tensors[names.embedding].T
     letters = checkpoint.language.tokens
     lanes = [of_letters(embedding.dense_row(i)[:letters]) for i in range(config["hidden_size"])]
-    epsilon = config["layer_norm_epsilon"]
-    for b in range(config["num_hidden_layers"]):
-        what, prefix = f"block {b + 1}", f"backbone.layers.{b}."
-        u = normed(world, lanes, tensors[prefix + "norm.weight"].dense_row(0), epsilon, f"{what}: norm")
-        mixer = {name.removeprefix(prefix + "mixer."): t for name, t in tensors.items() if name.startswith(prefix)}
+    epsilon = config[names.epsilon]
+    if names.silent:
+        check_silent(tensors, config)
+    for b in range(config["num_hidden_layers"] - names.silent):
+        what, prefix = f"block {b + 1}", f"{names.layers}.{b}.{names.mixer}."
+        u = normed(world, lanes, names.weight(tensors[f"{names.layers}.{b}.{names.norm}"]), epsilon, f"{what}: norm")
+        mixer = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
         added = BLOCKS[config["model_type"]](world, u, mixer, config, what)
         lanes = [
             joined(world, exact_sum(world, [(ONE, old), (ONE, new)], f"{what}: lane {i}"))
             for i, (old, new) in enumerate(zip(lanes, added, strict=True))
         ]
         world.blocks.append(len(world.roots))
-    final = normed(world, lanes, tensors["backbone.norm_f.weight"].dense_row(0), epsilon, "final norm")
+    final = normed(world, lanes, names.weight(tensors[names.final_norm]), epsilon, "final norm")
     head = tensors["lm_head.weight"]
     _check_head(world, final, head)
     return Proved(world, final, head, _specials_lose(world, final, head, letters))

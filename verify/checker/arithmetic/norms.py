@@ -18,7 +18,7 @@ _MOST_BALLAST = 4
 
 def normed(world: World, lanes: Sequence[Value], weight: np.ndarray, epsilon: float, what: str) -> list[Value]:
     """weight · x / sqrt(mean(x²) + ε) of every lane, proved to be weight · x / K exactly for a power of two K."""
-    level = _level(world, lanes, epsilon, what)
+    level = level_of(world, lanes, epsilon, what)
     result = []
     for i, (lane, w) in enumerate(zip(lanes, weight.tolist(), strict=True)):
         if not lane.zero:
@@ -30,7 +30,7 @@ def normed(world: World, lanes: Sequence[Value], weight: np.ndarray, epsilon: fl
     return result
 
 
-def _level(world: World, lanes: Sequence[Value], epsilon: float, what: str) -> Fraction:
+def level_of(world: World, lanes: Sequence[Value], epsilon: float, what: str) -> Fraction:
     """K with mean(x²) = K² as far as the format can see."""
     width = len(lanes)
     if width & (width - 1):
@@ -72,13 +72,13 @@ def _absorbed(
     slack = 1 + Fraction(width, 1 << 20)  # what summing the rest itself may round up
     if world.format.name == "float32":
         partial = [sum(c, Fraction(0)) for n in range(1, len(ballast) + 1) for c in combinations(ballast, n)]
-        hidden = all(rest * slack < _half_step(p) for p in partial)
-        return hidden and Fraction(epsilon) * (1 + Fraction(1, 1 << 20)) < _half_step(level**2)
+        hidden = all(rest * slack < half_step(p) for p in partial)
+        return hidden and Fraction(epsilon) * (1 + Fraction(1, 1 << 20)) < half_step(level**2)
     relative = (rest * slack / width + Fraction(epsilon)) / level**2 / 2 + Fraction(width + 8, 1 << 24)
     return relative < Fraction(1, 2 << world.format.significand)
 
 
-def _half_step(x: Fraction) -> Fraction:
+def half_step(x: Fraction) -> Fraction:
     """Half the distance from a float32 number to the next one."""
     top = Fraction(2) ** ((x.numerator // x.denominator).bit_length() - 1) if x >= 1 else Fraction(2) ** -126
     return top / (1 << 24)

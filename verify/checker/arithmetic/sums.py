@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from verify.checker.formats import OFF, ON, Rejected, exponent, is_power
+from verify.checker.formats import OFF, ON, Format, Rejected, exponent, is_power
 from verify.checker.values.bent import product, relu, single
 from verify.checker.values.bounds import bounds, largest
 from verify.checker.values.tables import Ramp, Table
@@ -45,7 +45,10 @@ def _check_reach(world: World, reach: Fraction, unit: int, what: str) -> None:
 
 def check_range(world: World, reach: Fraction, unit: int, what: str) -> None:
     """Multiples of 2^unit up to `reach` neither overflow nor underflow."""
-    form = world.format
+    in_range(world.format, reach, unit, what)
+
+
+def in_range(form: Format, reach: Fraction, unit: int, what: str) -> None:
     if reach > form.largest:
         raise Rejected(f"{what} can reach {float(reach):.3g}, and {form.name} ends at {float(form.largest):.3g}")
     if unit < form.least:

@@ -48,6 +48,7 @@ class Items:
         self.sums: dict[tuple, list] = {}  # what is added up, by (lag, query): None for no query
         self.latches: dict[tuple, list] = {}  # by (lag, query, flag)
         self.products: dict[tuple, list] = {}  # by lag
+        self.moved: list[tuple] = []  # (lag, root, function of its state)
         self.lines: dict[tuple[int, str], list[dict[Fraction, Fraction]]] = {}  # breakpoints, by (lag, key)
 
     def add(self, root: Root, lag: int, ramp: Ramp) -> Value:
@@ -56,7 +57,10 @@ class Items:
         if slope:
             self._linear(root, slope, (lag, None))
         first = 0
-        if not ramp.linear:
+        if root.kind == "moved":
+            if any(y != ramp.ys[0] for y in ramp.ys):
+                self.moved.append((lag, root.id, ramp.starting(()).key))
+        elif not ramp.linear:
             sign, shift, key = self.meaning.axis(root)
             first = 0 if sign > 0 else -1
             breakpoints = zip(ramp.xs[1:], ramp.slopes, ramp.slopes[1:], strict=False)
@@ -123,6 +127,7 @@ class Items:
         name = self.meaning.name
         found: list[tuple] = [(kind, place, name(t)) for kind, group in self._groups() for place, t in group.items()]
         lines = [("line", place, _line_key(ramps)) for place, ramps in self.lines.items()]
+        found += [("moved", lag, held) for lag, *held in self.moved]
         return tuple(sorted(digest(f) for f in [*found, *lines] if f[2] not in (name([]), None)))
 
     def vanish(self) -> bool:
@@ -133,7 +138,9 @@ class Items:
                 if not self.meaning.vanishes(terms):
                     left.setdefault((kind, lag, *flag), {})[query] = terms
         ramps = all(_line_key(ramps) is None for ramps in self.lines.values())
-        return ramps and all(self._vanish_together(kind, group) for (kind, *_), group in left.items())
+        return (
+            ramps and not self.moved and all(self._vanish_together(kind, group) for (kind, *_), group in left.items())
+        )
 
     def _vanish_together(self, kind: str, group: dict[tuple | None, list]) -> bool:
         """Σ query · (what it reads) is 0 if it is for few sums of queries (lemma of sums that decide); None is the

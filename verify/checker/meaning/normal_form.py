@@ -20,6 +20,7 @@ from verify.checker.arithmetic.memories import columns_apart
 from verify.checker.meaning.breakpoints import joined_factors, taken_apart
 from verify.checker.meaning.flags import behind_one_flag, straightened, switched
 from verify.checker.meaning.items import Factors, Items, Term, Terms
+from verify.checker.meaning.moved import canonical
 from verify.checker.meaning.rings import Clock, delayed
 from verify.checker.values.bent import product, relu
 from verify.checker.values.bounds import bounds, values_of
@@ -110,6 +111,12 @@ class Meaning:
         value = delayed(self._clock, value)
         for (root, lag), ramp in value.ramps.items():
             form = self.world.roots[root]
+            if form.kind == "moved":
+                least, same = canonical(self.world, form, ramp, self.first_named)
+                if least is not form:
+                    place = {(root, lag): ramp}, {(least.id, lag): same}
+                    terms += [(sign, Value(ZERO, part)) for sign, part in zip((-ONE, ONE), place, strict=True)]
+                continue
             if form.kind == "product" and ramp.linear and not lag and not is_window_root(self.world, form):
                 slope, monomials = ramp.slopes[0], self._monomials(form)
                 if any((root, 0) in m.terms for _, m in monomials) and len(monomials) == 1:
@@ -166,8 +173,15 @@ class Meaning:
         up, down = (self.label(combine([(s, value)], -s * shift)) for s in (ONE, -ONE))
         return (1, shift, up) if up <= down else (-1, shift, down)
 
+    def first_named(self, value: Value) -> tuple[str, Value]:
+        """(the normal form in short, the first value that had it)."""
+        label = self.label(value)
+        return label, self.facts.setdefault(("first", label), value)
+
     def slope(self, root: Root, ramp: Ramp) -> Fraction:
-        """The slope of a ramp before its first breakpoint."""
+        """The slope of a ramp before its first breakpoint; a function of a state that is moved stays whole."""
+        if root.kind == "moved":
+            return ZERO
         return (ramp.slopes or [ZERO])[0 if ramp.linear or self.axis(root)[0] > 0 else -1]
 
     def name(self, terms: Iterable[Term]) -> tuple:
@@ -220,7 +234,31 @@ class Meaning:
         for weight, factors in windows:
             parts = [self._pieces(f, depth) for f in factors] or [self._pieces(constant(1), depth)]
             total = plus(total, reduce(times, parts), weight)
-        return total, self._products(others)
+        return total, self._products(self._moved_together(others))
+
+    def _moved_together(self, terms: Terms) -> Terms:
+        """Products with functions of one moved state as a factor, the others being the same, as one product."""
+        for number in sorted({number for _, factors in terms for f in factors for number in self._moved_by(f)}):
+            groups: dict[tuple, Terms] = {}
+            for weight, factors in terms:
+                own = [f for f in factors if number in self._moved_by(f)]
+                rest = tuple(f for f in factors if f is not own[0]) if len(own) == 1 else factors
+                place = (*sorted(map(self.label, rest)), *(own[0].terms if len(own) == 1 else (len(groups),)))
+                groups.setdefault(place, []).append((weight, (*own, *rest) if len(own) == 1 else factors))
+            terms = [term for group in groups.values() for term in self._added(group)]
+        return terms
+
+    def _added(self, group: Terms) -> Iterator[Term]:
+        """Products of which the first factor alone is another."""
+        if len(group) == 1:
+            yield from group
+            return
+        total = combine([(weight, factors[0]) for weight, factors in group])
+        yield from self.expanded([(ONE, (total, *group[0][1][1:]))])
+
+    def _moved_by(self, factor: Value) -> list[int]:
+        """The moved state that a factor is a function of, at this position."""
+        return [number for number, lag in factor.ramps if not lag and self.world.roots[number].kind == "moved"]
 
     @kept
     def _pieces(self, window: Value, depth: int) -> list[Letters]:
@@ -268,8 +306,9 @@ class Meaning:
 
     def _breakpoints(self, root: Root, lag: int, ramp: Ramp) -> tuple[Value, list[Ramp]]:
         """(level, ramps) as `taken_apart`: one ramp where breakpoints stay together."""
-        backward = not ramp.linear and self.axis(root)[0] < 0
-        whole = bool(lag) or not self.breakpoints
+        moved = root.kind == "moved"
+        backward = not (moved or ramp.linear) and self.axis(root)[0] < 0
+        whole = moved or bool(lag) or not self.breakpoints
         return taken_apart(self.world, root, lag, ramp, self.slope(root, ramp), backward, whole)
 
     def _products(self, terms: Terms) -> dict[str, Terms]:

@@ -6,7 +6,7 @@ the values, never taken from the declared types; where one cannot be proved the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -19,6 +19,7 @@ from verify.checker.meaning.entries import read_matrix, read_number
 from verify.checker.values.bent import product, relu
 from verify.checker.values.bounds import bounds, values_of
 from verify.checker.values.latches import latch
+from verify.checker.values.machines import machine, of_states
 from verify.checker.values.values import TOKEN, Value, World, combine, constant, later, of_letters
 
 
@@ -199,6 +200,31 @@ def _count(r: Conditions, s: dict, when: Lanes, reset: Lanes) -> Lanes:
     return [running_sum(r.world, drive, "a count") if down.constant else counted(r.world, drive, down, "a count")]
 
 
+def _permuted(r: Conditions, s: dict, swaps: Lanes, *reset: Lanes) -> Lanes:
+    """A machine whose states are the places, −1 where the state is on none yet (lemma of moved states). Of several
+    swaps at once, the first pair comes first; a reset comes last.
+    """
+    n, pairs, start = (s["attributes"][name] for name in ("n", "pairs", "start"))
+    if any(len(set(pair)) != 2 or max(pair) >= n for pair in pairs) or (start or 0) >= n:
+        raise Unproved("a permuted state that names places that it has not, or a swap of other than two")
+    if len(swaps) != len(pairs) or any(len(places) != n for places in reset) or len(reset) > 1:
+        raise Unproved("a permuted state whose swaps or places are not as many as it names")
+    flags = [r.flag(flag, "a swap") for flag in swaps] + [r.flag(flag, "a reset") for part in reset for flag in part]
+
+    def step(place: Hashable, on: frozenset[int]) -> Hashable:
+        put = [i - len(pairs) for i in sorted(on) if i >= len(pairs)]
+        if len(put) > 1:
+            raise Unproved("a reset to two places at once")
+        if put:
+            return put[0]
+        for a, b in (pairs[i] for i in sorted(on)):
+            place = b if place == a else a if place == b else place
+        return place
+
+    root, states = machine(r.world, flags, -1 if start is None else start, step, "a permuted state")
+    return [of_states(root, [Fraction(int(place == m)) for place in states]) for m in range(n)]
+
+
 def _latches(r: Conditions, s: dict, value: Lanes, when: Lanes) -> Lanes:
     kept = lambda v, f: latch(r.world, v, r.flag(f, "a condition"))
     return [_readable(kept, v, f) for f in when for v in value]
@@ -264,6 +290,7 @@ RULES: dict[str, Callable] = {
     "SumWhere": _sum_where,
     "MemoryRead": _memory,
     "Count": _count,
+    "Permute": _permuted,
     "RunningMax": _running_max,
     "FadingSum": _fading,
     "SelectiveSum": _fading,

@@ -200,7 +200,7 @@ def _summed(p: Position, i: int, s: dict) -> Open:
     return p.at.linear(np.ones((1, product.width)), product)
 
 
-def _lanes(value: Open, first: int, count: int) -> Open:
+def lanes(value: Open, first: int, count: int) -> Open:
     return Open(value.ids, value.data[first : first + count])
 
 
@@ -225,7 +225,7 @@ def _counted(p: Position, i: int, s: dict, before: tuple) -> tuple:
 
 def _latched(p: Position, i: int, s: dict, before: tuple) -> tuple:
     value, when = p.inputs(i)
-    flags = [p.on(_lanes(when, k, 1), "a condition") for k in range(when.width)]
+    flags = [p.on(lanes(when, k, 1), "a condition") for k in range(when.width)]
     return tuple(value if on else before[k] if before else _nothing(p, i) for k, on in enumerate(flags))
 
 
@@ -233,11 +233,31 @@ def _largest_so_far(p: Position, i: int, s: dict, before: tuple) -> tuple:
     value, when = p.inputs(i)
     found = []
     for k in range(value.width):
-        held, lane = before[k] if before else None, _lanes(value, k, 1)
-        if p.on(_lanes(when, k % when.width, 1), "a condition"):
+        held, lane = before[k] if before else None, lanes(value, k, 1)
+        if p.on(lanes(when, k % when.width, 1), "a condition"):
             held = lane if held is None else p.at.apply(np.maximum, held, lane)
         found.append(held)
     return tuple(found)
+
+
+def _moved(p: Position, i: int, s: dict, before: tuple) -> tuple:
+    """The lanes of the places: the state is on one, or on none before a reset."""
+    held = p.at.fix(before[0]).data if before else first_place(s)
+    for k, (a, b) in enumerate(s["attributes"]["pairs"]):
+        if p.on(lanes(p.input(i, 0), k, 1), "a swap"):
+            held = held.copy()
+            held[[a, b]] = held[[b, a]]
+    if len(s["inputs"]) > 1:
+        put = [p.on(lanes(p.input(i, 1), k, 1), "a reset") for k in range(len(held))]
+        held = np.array(put, dtype=float) if any(put) else held
+    return (fixed(held),)
+
+
+def first_place(s: dict) -> np.ndarray:
+    held = np.zeros(s["attributes"]["n"])
+    if s["attributes"]["start"] is not None:
+        held[s["attributes"]["start"]] = 1.0
+    return held
 
 
 def _delayed(p: Position, i: int, s: dict, before: tuple) -> tuple:
@@ -256,10 +276,10 @@ def _stored(p: Position, i: int, s: dict, before: tuple) -> tuple:
         return tuple(columns)
     adds = policy in ("sum", "once")
     value = p.input(i, 0)
-    if not adds or p.at.union(*(_lanes(key, n, 1) for n in range(key.width)), value) is None:
+    if not adds or p.at.union(*(lanes(key, n, 1) for n in range(key.width)), value) is None:
         key = p.at.fix(key)
     for n, held in enumerate(columns):
-        weight = _lanes(key, n, 1)
+        weight = lanes(key, n, 1)
         if not weight.data.any() or (not adds and not p.on(weight, "a key")):
             continue
         written = p.at.apply(np.multiply, weight, value) if adds else value
@@ -275,7 +295,7 @@ def _read(p: Position, i: int, s: dict) -> Open:
     held = [(n, c) for n, c in enumerate(columns) if c is not None and query.data[n].any()]
     if query.ids and held and p.at.union(query, *(c for _, c in held), most=_MOST_READ) is None:
         query = p.at.fix(query)
-    terms = [p.at.apply(np.multiply, _lanes(query, n, 1), c) for n, c in held if query.data[n].any()]
+    terms = [p.at.apply(np.multiply, lanes(query, n, 1), c) for n, c in held if query.data[n].any()]
     return p.at.sum(terms) if terms else _nothing(p, i)
 
 
@@ -312,6 +332,7 @@ STATES: dict[str, Rule] = {
     "Shift": _delayed,
     "Lti": _delayed,
     "MemoryRead": _stored,
+    "Permute": _moved,
 }
 _VALUES: dict[str, Callable[[Position, int, dict], Open]] = {
     "Embed": _embed,
@@ -342,4 +363,5 @@ _VALUES: dict[str, Callable[[Position, int, dict], Open]] = {
     "Shift": _shifted,
     "Lti": _taps,
     "MemoryRead": _read,
+    "Permute": lambda p, i, s: p.after(i)[0],
 }

@@ -16,7 +16,7 @@ import numpy as np
 from verify.checker.formats import Rejected
 from verify.checker.meaning.conditions import no_rule, place
 from verify.checker.tasks.letters import MOST_ENTRIES, Open, Situation, Split, Work, fixed, spread
-from verify.checker.tasks.machine import STATES, Machine, Memory, Position, Rule
+from verify.checker.tasks.machine import STATES, Machine, Memory, Position, Rule, first_place, lanes
 from verify.checker.tasks.readout import NOBODY
 from verify.checker.tasks.task_forms import States
 from verify.checker.values.language import Language
@@ -192,6 +192,20 @@ def _kept(flag: np.ndarray, new: np.ndarray, old: np.ndarray) -> np.ndarray:
     return np.where(flag == 1.0, new, old)
 
 
+def _moved(p: Position, i: int, s: dict, before: tuple) -> tuple:
+    held = before[0] if before else fixed(first_place(s))
+    swaps = p.input(i, 0)
+    for k, (a, b) in enumerate(s["attributes"]["pairs"]):
+        order = np.arange(held.width)
+        order[[a, b]] = b, a
+        held = p.at.apply(_kept, _flag(lanes(swaps, k, 1)), Open(held.ids, held.data[order]), held)
+    if len(s["inputs"]) > 1:
+        places = _flag(p.input(i, 1))
+        put = p.at.sum([lanes(places, k, 1) for k in range(places.width)])
+        held = p.at.apply(_kept, _flag(put), places, held)
+    return (held,)
+
+
 def _delayed(p: Position, i: int, s: dict, before: tuple) -> tuple:
     parts = STATES[s["operation"]](p, i, s, before)
     lag = s["attributes"]["k"] if s["operation"] == "Shift" else len(s["attributes"]["kernel"]) - 1
@@ -205,4 +219,5 @@ _REMEMBERED: dict[str, Rule] = {
     "Latch": _latched,
     "Shift": _delayed,
     "Lti": _delayed,
+    "Permute": _moved,
 }

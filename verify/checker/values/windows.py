@@ -44,10 +44,8 @@ class Letters:
             return _key([], np.array(0.0))
         for place, lag in enumerate(sorted(self.axes)):
             labels = _alike(np.moveaxis(table, place, 0))[self.axes[lag]]
-            _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
-            rank = np.argsort(np.argsort(first))
-            labels = rank[labels.reshape(-1)]
-            pick = self.axes[lag][np.sort(first)]
+            labels, first = _by_first(labels)
+            pick = self.axes[lag][first]
             table = np.take(table, pick, axis=place)
             axes.append((lag, labels))
         for place, (_, labels) in reversed(list(enumerate(axes))):
@@ -55,6 +53,16 @@ class Letters:
                 table = np.take(table, 0, axis=place)
                 axes.pop(place)
         return _key(axes, table)
+
+
+def _by_first(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Labels ≥ 0 numbered by where each stands first, and these places in order."""
+    first = np.full(int(labels.max()) + 1, len(labels))
+    first[labels[::-1]] = np.arange(len(labels))[::-1]  # of several the last is kept, the first in the array
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return rank[labels], first[order[: np.count_nonzero(first < len(labels))]]
 
 
 def _key(axes: list[tuple[int, np.ndarray]], table: np.ndarray) -> str:
@@ -236,7 +244,8 @@ def exact_product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def _within(result: np.ndarray, unit: int) -> np.ndarray:
-    if not np.abs(result).max(initial=0.0) < 2.0 ** (53 + unit):
+    most = abs(result.item()) if result.size == 1 else np.abs(result).max(initial=0.0)
+    if not most < 2.0 ** (53 + unit):
         raise TooLarge("a function of several letters needs more than the 53 bits that the checker carries")
     return result
 

@@ -5,15 +5,16 @@ kn vn, then queries interwoven with noise (App. C.1, D.3).
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, permutations, product
 from math import comb, perm
 
 import numpy as np
 
 from verify.tasks.mqar.family import NEUTRAL
-from verify.tasks.mqar.paper_cases import paper_cases
+from verify.tasks.mqar.paper_cases import Handmade, paper_cases
 from verify.tasks.mqar.paper_parts import NEUTRAL_SHARE, PaperParts
-from verify.tasks.task import Batch
+from verify.tasks.task import Batch, HardCase
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,16 @@ class PaperLayout(PaperParts):
 
     def adversarial(self) -> Iterator[Batch]:
         """The cases of `paper_cases`, with labels."""
+        return (case.batch(range(case.count)) for case in self.hard_cases())
+
+    def hard_cases(self) -> Iterator[HardCase]:
+        """The same, with answers of those sequences only that are asked for."""
         for case, sequences in paper_cases(self):
-            yield Batch.of(((s.tokens, self.labels(s.tokens, s.pairs)) for s in sequences), case)
+            yield HardCase(case, len(sequences), len(sequences[0].tokens), partial(self._labelled, case, sequences))
+
+    def _labelled(self, case: str, sequences: Sequence[Handmade], rows: Sequence[int]) -> Batch:
+        chosen = [sequences[i] for i in rows]
+        return Batch.of(((s.tokens, self.labels(s.tokens, s.pairs)) for s in chosen), case)
 
     def describe(self) -> str:
         """One line for a report."""

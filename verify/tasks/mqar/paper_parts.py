@@ -1,6 +1,7 @@
 """The parts of a sequence in the paper's layout: how many pairs, queries and fillers, and where."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 from verify.arguments import at_least, at_most, one_of
@@ -59,7 +60,7 @@ class PaperParts(MqarTask):
         """Length of the second part, queries and noise."""
         return self.length - 2 * self.pairs
 
-    @property
+    @cached_property
     def noise(self) -> tuple[int, ...]:
         """The token ids that may stand between queries."""
         values = tuple(self.values)

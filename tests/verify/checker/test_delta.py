@@ -1,0 +1,192 @@
+"""Gated DeltaNets proved from their weights: swaps, resets, overwritten memories; changed weights are not proved."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM
+
+from compiler import memory, permute
+from compiler.language.alphabet import Alphabet
+from compiler.language.circuit import Circuit
+from compiler.language.input_language import InputLanguage
+from compiler.language.output import readout_one_hot
+from compiler.language.source import Tokens
+from constructions.automata.automaton import Automaton, table_json
+from constructions.automata.languages import NAMED
+from constructions.registry import CONSTRUCTIONS
+from tests.verify.checker.checkpoints import write
+from verify.checker.check import check, prove
+from verify.checker.files import in_memory
+from verify.checker.formats import FORMATS, Rejected
+from verify.checker.values.language import parse
+from verify.checker.values.machines import machine
+from verify.checker.values.together import exclusive, on_together
+from verify.checker.values.values import World, combine, constant, later, of_letters
+
+NEIGHBOURS = [(0, 1), (1, 2), (2, 3), (3, 4)]
+SWAPPED = {
+    "parity": (2, [(0, 1)], 0, False),
+    "S_5": (5, NEIGHBOURS, 2, False),
+    "a triangle, which turns the sign": (3, [(0, 1), (1, 2), (0, 2)], 0, False),
+    "resets": (4, NEIGHBOURS[:3], 0, True),
+}
+
+
+def _swaps(n: int, pairs: list, start: int | None, resets: bool) -> Circuit:
+    swaps, puts = [f"s{i}" for i in range(len(pairs))], [f"r{j}" for j in range(n)]
+    letters = Alphabet.of(*swaps, "x", *(puts if resets else []))
+    tokens = Tokens(letters)
+    state = permute(start, tokens.one_hot(swaps), pairs, tokens.one_hot(puts) if resets else None)
+    return Circuit(
+        "walk", readout_one_hot(state, letters, list(letters.tokens[:n])), InputLanguage.everything(letters, None)
+    )
+
+
+def _memory() -> Circuit:
+    """The last value under each of three keys, written by a key and then a value."""
+    letters = Alphabet.of("k0", "k1", "k2", "v0", "v1", "v2")
+    tokens = Tokens(letters)
+    keys, values = ([f"{name}{i}" for i in range(3)] for name in "kv")
+    key, value = tokens.one_hot(keys), tokens.one_hot(values)
+    read = memory.write(key=key.shift(1), value=value, policy="last", when=tokens.is_in(values)).read(key)
+    return Circuit("memory", readout_one_hot(read, letters, values), InputLanguage.everything(letters, 1 << 20))
+
+
+def _checkpoint(directory: Path, name: str) -> Path:
+    if name == "memory":
+        return write(directory, _memory(), "gated-deltanet-qwen")
+    return write(directory, _swaps(*SWAPPED[name]), "gated-deltanet")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", SWAPPED)
+def test_swapped_states_are_proved_for_every_length(tmp_path, name, dtype) -> None:
+    verdict = check(write(tmp_path / "at", _swaps(*SWAPPED[name]), "gated-deltanet", dtype))
+    assert verdict.weights is None and "of every length" in verdict.domain, verdict.lines()
+
+
+@pytest.mark.parametrize("target", ["gated-deltanet", "gated-deltanet-qwen"])
+def test_a_memory_that_overwrites_is_proved(tmp_path, target) -> None:
+    verdict = check(write(tmp_path / "at", _memory(), target))
+    assert verdict.weights is None, verdict.lines()
+
+
+def test_last_write_recall_and_parity_are_answered(tmp_path) -> None:
+    recall = CONSTRUCTIONS["mqar"](kappa=4, vocab=16, write="last")
+    parity = Automaton(table=table_json(NAMED["parity"].make()), arch="gated-deltanet")
+    for name, construction, target in (("recall", recall, "gated-deltanet-qwen"), ("parity", parity, "gated-deltanet")):
+        directory = write(tmp_path / name, construction.circuit(), target, task=construction.asks())
+        verdict = prove(*_read(directory))
+        assert verdict.accepted and verdict.task is None, verdict.lines()
+
+
+def _read(directory: Path):
+    manifest, config, circuit = (
+        json.loads((directory / f"{name}.json").read_text()) for name in ("construction", "config", "circuit")
+    )
+    tensors = {k: v.numpy() for k, v in load_file(directory / "model.safetensors").items()}
+    return in_memory(config, tensors, manifest["promise"]), circuit, manifest.get("task")
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A model with one weight that is another: its scores of the letters, and the largest of all others."""
+
+    said: str
+    accepted: bool
+    letters: torch.Tensor
+    others: float
+
+
+def _changed(directory: Path, count: int, seed: int) -> Iterator[Changed]:
+    """Weights changed one at a time, in the library's model; first none is."""
+    manifest, config, circuit = (
+        json.loads((directory / f"{name}.json").read_text()) for name in ("construction", "config", "circuit")
+    )
+    tensors = load_file(directory / "model.safetensors")
+    library = AutoModelForCausalLM.from_pretrained(directory)
+    held, chance, tokens = library.state_dict(), random.Random(seed), manifest["promise"]["language"]["tokens"]
+    words = torch.tensor(np.random.default_rng(seed).integers(0, tokens, (16, 100)))
+    for i in range(count + 1):
+        name = chance.choice([n for n, x in tensors.items() if x.any()] if chance.random() < 0.8 else list(tensors))
+        other = tensors[name].clone()
+        flat = other.reshape(-1)
+        live = flat.nonzero().reshape(-1).tolist()
+        at = chance.choice(live) if live and chance.random() < 0.75 else chance.randrange(len(flat))
+        old = float(flat[at])
+        new = chance.choice([0.0, -old, 2 * old, old / 2, old + 1, old * (1 + 2**-20), 1.0, -1.0, 64.0, 0.5, old - 128])
+        flat[at] = new if i else old
+        arrays = {n: (other if n == name else x).numpy() for n, x in tensors.items()}
+        try:
+            accepted = prove(in_memory(config, arrays, manifest["promise"]), circuit, None).weights is None
+        except Rejected:
+            accepted = False
+        with torch.no_grad():
+            held[name].copy_(other)
+            scores = library(words).logits
+            held[name].copy_(tensors[name])
+        yield Changed(f"{name}[{at}]: {old} → {new}", accepted, scores[..., :tokens], float(scores[..., tokens:].max()))
+
+
+@pytest.mark.parametrize("name", ["parity", "resets", "memory"])
+def test_no_changed_weight_is_proved_that_changes_a_score(tmp_path, name) -> None:
+    right, *others = _changed(_checkpoint(tmp_path / "at", name), 24, seed=len(name))
+    assert right.accepted
+    differ = [change for change in others if not torch.equal(change.letters, right.letters)]
+    assert len(differ) > 4 and [change.said for change in differ if change.accepted] == []
+    assert all(change.others < change.letters.max() for change in others if change.accepted)
+
+
+def _world(letters: int = 4, length: int | None = 100) -> World:
+    edge = {"from": "s", "to": "s", "tokens": [[0, letters - 2]], "distinct": False}
+    language = {"tokens": letters, "start": "s", "edges": [edge]}
+    return World(parse({"language": language, "length": length}), FORMATS["float32"])
+
+
+def _flag(*letters: int):
+    return of_letters(np.isin(np.arange(4), letters).astype(float))
+
+
+def test_flags_that_are_1_at_once() -> None:
+    world = _world()
+    here, before = _flag(0), later(world, _flag(0), 1)
+    assert on_together(world, [here, _flag(1), _flag(3)], "x") == {frozenset(s) for s in ((), (0,), (1,))}
+    assert on_together(world, [here, before], "x") == {frozenset(s) for s in ((), (0,), (1,), (0, 1))}
+    assert exclusive(world, [here, _flag(1)], "x") and not exclusive(world, [here, before], "x")
+    assert not exclusive(world, [_flag(0, 1), _flag(1)], "x")
+    with pytest.raises(Rejected, match="not 0 or 1"):
+        on_together(world, [combine([(Fraction(2), here)])], "x")
+
+
+def test_the_start_counts() -> None:
+    """1 − [a letter stood one back] is 1 at the first position alone."""
+    world = _world()
+    first = combine([(Fraction(-1), later(world, constant(1), 1))], Fraction(1))
+    assert on_together(world, [first], "x") == {frozenset(), frozenset({0})}
+
+
+def test_states_are_numbered_by_what_moves_them() -> None:
+    world = _world()
+    swap = lambda state, on: state ^ (0 in on)
+    root, states = machine(world, [_flag(0), _flag(1)], 0, swap, "x")
+    assert states == [0, 1] and machine(world, [_flag(0)], 0, swap, "x")[0] is root
+    assert machine(world, [_flag(1)], 0, swap, "x")[0] is not root
+    with pytest.raises(Rejected, match="more than 1024 states"):
+        machine(world, [_flag(0)], 0, lambda state, on: state + len(on), "x")
+
+
+def test_a_cascade_of_two_columns_is_proved(tmp_path) -> None:
+    """S_3 by two letters: the second column's swap is seen through the first, and its places turn the sign."""
+    construction = Automaton(table=table_json(NAMED["s3"].make()), arch="gated-deltanet")
+    verdict = check(write(tmp_path / "s3", construction.circuit(), "gated-deltanet"))
+    assert verdict.weights is None, verdict.lines()

@@ -1,0 +1,117 @@
+"""The two classes of Gated DeltaNets that the checker knows: their config.json, and the shapes of their tensors."""
+
+from __future__ import annotations
+
+from verify.checker.formats import Rejected
+
+Shape = tuple[int, ...]
+CLASSES = {"olmo_hybrid": "OlmoHybridForCausalLM", "qwen3_5_text": "Qwen3_5ForCausalLM"}
+LARGEST_BETA = {"olmo_hybrid": 2, "qwen3_5_text": 1}
+MOST_LAYERS = 1 << 12
+_FIXED = {
+    "attention_bias": False,
+    "hidden_act": "silu",
+    "num_attention_heads": 1,
+    "num_key_value_heads": 1,
+    "tie_word_embeddings": False,
+}
+_OWN: dict[str, dict[str, object]] = {
+    "olmo_hybrid": {"linear_allow_neg_eigval": True, "rope_parameters": None},
+    "qwen3_5_text": {},
+}
+_SIZES: tuple[str, ...] = (
+    "head_dim",
+    "hidden_size",
+    "intermediate_size",
+    "linear_conv_kernel_dim",
+    "linear_key_head_dim",
+)
+_SIZES += ("linear_num_key_heads", "linear_num_value_heads", "linear_value_head_dim", "num_hidden_layers", "vocab_size")
+# Keys that change nothing here, for what they are about is silent, and the types that transformers gives them.
+_HARMLESS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"), (int, list, type(None))),
+    **dict.fromkeys(("attention_dropout", "initializer_range"), (int, float)),
+    **dict.fromkeys(("linear_a_log_min", "linear_a_log_max", "linear_dt_min", "linear_dt_max"), (float,)),
+    "linear_dt_init_floor": (float,),
+    "max_position_embeddings": (int,),
+    "rope_parameters": (dict, type(None)),
+    "transformers_version": (str,),
+    "use_cache": (bool,),
+}
+
+
+def check_config(config: dict, dtype: str) -> dict:
+    """The config of one of these classes, whose last layer alone is one of attention; Rejected for another."""
+    kind = config["model_type"]
+    expected = {"architectures": [CLASSES[kind]], "dtype": dtype, **_FIXED, **_OWN[kind]}
+    for key in _SIZES:
+        if type(config.get(key)) is not int or not 1 <= config[key] <= 1 << 24:
+            raise Rejected(f"the config has {key} = {config.get(key)!r:.60}, expected an integer from 1 to {1 << 24}")
+    if config["num_hidden_layers"] > MOST_LAYERS:
+        raise Rejected(f"num_hidden_layers is {config['num_hidden_layers']}, more than {MOST_LAYERS}")
+    expected["layer_types"] = ["linear_attention"] * (config["num_hidden_layers"] - 1) + ["full_attention"]
+    expected["linear_num_key_heads"] = config["linear_num_value_heads"]
+    for key, value in expected.items():
+        if type(config.get(key)) is not type(value) or config[key] != value:
+            raise Rejected(f"the config has {key} = {config.get(key)!r:.60}, expected {value!r:.200}")
+    if type(config.get("rms_norm_eps")) is not float or not 0 < config["rms_norm_eps"] < 1:
+        raise Rejected(f"the config has rms_norm_eps = {config.get('rms_norm_eps')!r:.60}")
+    for key, kinds in _HARMLESS.items():
+        if key in config and type(config[key]) not in kinds:
+            names = " or ".join(kind.__name__ for kind in kinds)
+            raise Rejected(f"the config has {key} = {config[key]!r:.60}, expected a value of type {names}")
+    unknown = sorted(set(config) - {*expected, *_SIZES, *_HARMLESS, "model_type", "rms_norm_eps"})
+    if unknown:
+        raise Rejected(f"the config has an entry {unknown[0]!r:.60} that the checker does not know")
+    return config
+
+
+def mixers(config: dict) -> int:
+    """How many layers follow the delta rule: all but the last."""
+    return config["num_hidden_layers"] - 1
+
+
+def shapes(config: dict) -> dict[str, Shape]:
+    """The shape of every tensor of the class."""
+    width, vocab = config["hidden_size"], config["vocab_size"]
+    found: dict[str, Shape] = {"model.embed_tokens.weight": (vocab, width), "model.norm.weight": (width,)}
+    found["lm_head.weight"] = (vocab, width)
+    for i in range(mixers(config)):
+        found[f"model.layers.{i}.input_layernorm.weight"] = (width,)
+        found |= {f"model.layers.{i}.linear_attn.{name}": shape for name, shape in _mixer(config).items()}
+    return found | silent(config)
+
+
+def _mixer(config: dict) -> dict[str, Shape]:
+    width, heads = config["hidden_size"], config["linear_num_value_heads"]
+    keys, values = heads * config["linear_key_head_dim"], heads * config["linear_value_head_dim"]
+    found: dict[str, Shape] = {"A_log": (heads,), "dt_bias": (heads,)}
+    found["conv1d.weight"] = (2 * keys + values, 1, config["linear_conv_kernel_dim"])
+    if config["model_type"] == "olmo_hybrid":
+        rows = {"q": keys, "k": keys, "v": values, "a": heads, "b": heads, "g": values}
+        found |= {f"{name}_proj.weight": (count, width) for name, count in rows.items()}
+        return found | {"o_proj.weight": (width, values), "o_norm.weight": (config["linear_value_head_dim"],)}
+    rows = {"qkv": 2 * keys + values, "z": values, "a": heads, "b": heads}
+    found |= {f"in_proj_{name}.weight": (count, width) for name, count in rows.items()}
+    return found | {"out_proj.weight": (width, values), "norm.weight": (config["linear_value_head_dim"],)}
+
+
+def silent(config: dict) -> dict[str, Shape]:
+    """The tensors that must be 0: MLPs, the layer of attention, and the norms at them."""
+    width, head, inner, last = (
+        config[k] for k in ("hidden_size", "head_dim", "intermediate_size", "num_hidden_layers")
+    )
+    gated = config["model_type"] == "qwen3_5_text"
+    attention: dict[str, Shape] = {f"self_attn.{name}_norm.weight": (head,) for name in "qk"}
+    attention |= {f"self_attn.{name}_proj.weight": (head, width) for name in "kv"}
+    attention |= {
+        "self_attn.q_proj.weight": (2 * head if gated else head, width),
+        "self_attn.o_proj.weight": (width, head),
+    }
+    attention["input_layernorm.weight" if gated else "post_feedforward_layernorm.weight"] = (width,)
+    found: dict[str, Shape] = {f"model.layers.{last - 1}.{name}": shape for name, shape in attention.items()}
+    for i in range(last):
+        layer = f"model.layers.{i}."
+        found |= {f"{layer}mlp.{name}_proj.weight": (inner, width) for name in ("gate", "up")}
+        found |= {f"{layer}mlp.down_proj.weight": (width, inner), f"{layer}post_attention_layernorm.weight": (width,)}
+    return found
