@@ -43,6 +43,7 @@ FORMS = {
     "S_5": (5, NEIGHBOURS, 2, False),
     "a star": (4, [(0, 1), (0, 2), (0, 3)], 1, False),
     "three colours": (3, [(0, 1), (1, 2), (0, 2)], 0, False),
+    "a start that is never moved": (3, [(1, 2), (2, 1)], 0, False),
     "resets": (4, [(0, 1), (1, 2), (2, 3)], 0, True),
     "placed by resets": (3, [(0, 1), (1, 2)], None, True),
 }

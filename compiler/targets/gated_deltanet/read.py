@@ -60,6 +60,8 @@ def held_in(tensors: Mapping[str, Tensor], size: DeltaSizes, one: int) -> Held:
             if outs[columns].nnz:
                 raise Miscompiled(f"{MISTAKE} a head without keys was printed that puts something out.")
             continue
+        if all(value[c] is None for c in columns):  # nothing is ever written, so 0 is read
+            continue
         beta = _beta(strengths[head], one, size.largest_beta)
         written = Counter(
             (row, gates[c], keys(outs[[c]] * put)[0])
