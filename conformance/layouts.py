@@ -21,7 +21,8 @@ _TIME = {"selective_scan": -1, "ssd": 1, "conv": -1}
 def laid_out(op: str, case: Case, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The operands of a call in the layouts that a case asks for: dense where its `views` are False; True: each the
     second half of a tensor twice as wide, as a layer splits its projections; "mixed": each dense, such a half, or with
-    time and channels exchanged in memory, drawn from the names of case and operand.
+    time and channels exchanged in memory, drawn from the names of case and operand; "shared": what is the same in
+    every row of a batch is stored once, with a stride of 0.
     """
     views = case.options.get("views", False)
     return {
@@ -37,6 +38,8 @@ def _layout(op: str, case: Case, name: str) -> bool | str:
 def _one(op: str, name: str, m: Any, layout: bool | str) -> Any:
     if not layout or name not in _VIEWED[op].split() or not isinstance(m, Tensor):
         return m
+    if layout == "shared":  # not what is written to
+        return m[:1].expand_as(m) if name != "state" and bool((m == m[:1]).all()) else m
     if layout == "exchanged":
         time, channels = _TIME[op], -1 if op == "ssd" else 1
         stored = m.movedim(time, channels)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -20,12 +21,14 @@ import pytest
 import torch
 
 from compiler import targets
+from compiler.analysis.domains import Domains
 from compiler.artifact import formats
 from compiler.artifact.formats import format_names
 from compiler.artifact.package import bare, language_model
 from compiler.compiled import run_blocks
 from compiler.driver import compile
 from compiler.errors import CompileError
+from compiler.export.errors import ExportError
 from compiler.ir import printer
 from compiler.passes.represent import RULES as REWRITINGS
 from compiler.targets import target_names
@@ -33,7 +36,11 @@ from tests.constructions.test_construct import run as run_command
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.faults import inject
 from verify.checker.check import check
+from verify.checker.formats import FORMATS
+from verify.checker.meaning.conditions import Conditions, Unproved
 from verify.checker.meaning.rules import RULES as PROOF_RULES
+from verify.checker.values.language import Edge, Language
+from verify.checker.values.values import World, of_letters
 
 PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
 _HERE = os.environ | {"PYTHONPATH": str(PAGE.parents[1])}
@@ -88,11 +95,41 @@ def test_the_target_reaches_as_far_as_it_says(toy):
 
 def test_saving_and_explaining(toy, tmp_path):
     toy.compiled.save(tmp_path / "toy.json", format="names")
-    lines = json.loads((tmp_path / "toy.json").read_text("utf-8"))
+    lines = json.loads((tmp_path / "toy.json").read_text("utf-8"))["names"]
     head = language_model(toy.compiled).tensors["lm_head.weight"]
     assert len(lines) == int((head != 0).sum()) and all(line.startswith("lm_head.weight[") for line in lines.values())
     with pytest.raises(ValueError, match="format 'stone' is unknown; it must be one of hugging-face"):
         toy.compiled.save(tmp_path / "x", format="stone")
+
+
+def test_the_format_of_the_page_replaces_its_own_files_only(toy, tmp_path):
+    mine, earlier = tmp_path / "mine.json", tmp_path / "earlier.json"
+    mine.write_text("mine")
+    with pytest.raises(ExportError, match="is no export of this format"):
+        toy.compiled.save(mine, format="names", overwrite=True)
+    toy.compiled.save(earlier, format="names")
+    with pytest.raises(ExportError, match="holds an export already"):
+        toy.compiled.save(earlier, format="names")
+    toy.compiled.save(earlier, format="names", overwrite=True)
+    assert mine.read_text() == "mine"
+
+
+def test_a_target_whose_module_has_none_is_told_what_it_lacks():
+    said = "compiler.targets.tensors, the module of target 'empty', has no TARGET"
+    with patch.dict(targets._TARGETS, empty="compiler.targets.tensors"), pytest.raises(TypeError, match=said):
+        targets.target_of("empty")
+
+
+def test_the_rules_of_the_page_take_flags_only(toy):
+    """Of 2 and 0 its two ramps are not what `evaluate` says: the rewriting refuses, and nothing is proved."""
+    x = toy.Tokens(toy.bits).number({"0": 0, "1": 2})
+    rewriter = SimpleNamespace(domains=Domains(toy.flips.language, 9))
+    with pytest.raises(NotImplementedError, match="it must be shown to be 0 or 1"):
+        REWRITINGS[toy.ParityOfTwo](rewriter, toy.ParityOfTwo(), x)
+    everything = Edge("any", "any", np.ones(2, dtype=bool), False, True)
+    world = World(Language(2, "any", (everything,), 9), FORMATS["float32"])
+    with pytest.raises(Unproved, match="what changes is not proved to be 0 or 1"):
+        PROOF_RULES["ParityOfTwo"](Conditions(world), {}, [of_letters(np.array([0.0, 2.0]))])
 
 
 def test_the_commands_of_the_page_run(toy, tmp_path):

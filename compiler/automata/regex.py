@@ -10,6 +10,7 @@ from compiler.automata.table import MOST_STATES, NO, YES, Table
 
 MOST_CHARACTERS, MOST_REPEATS = 2000, 4096
 RESERVED = "*+?|&^(){}[].\\, "
+_REPEATS = re.compile(r"\{[0-9]+(,[0-9]*)?\}|\{,[0-9]+\}")
 WORDS = "letters, | ( ) * + ? {m,n} [a-c] . (any letter), & (both) and ^ (shuffle)"
 
 
@@ -41,6 +42,9 @@ def _letters(expression: str) -> set[str]:
         raise ValueError(f"the expression has {len(expression)} characters, and {MOST_CHARACTERS} are the most")
     if "\\" in expression:
         raise ValueError(f"the expression {expression!r} holds a backslash; it may hold {WORDS}")
+    odd = next((held for held in re.findall(r"\{[^}]*\}", expression) if not _REPEATS.fullmatch(held)), None)
+    if odd is not None:
+        raise ValueError(f"the expression {expression!r} repeats by {odd}; write {{3}}, {{1,3}}, {{,3}} or {{1,}}")
     repeats = prod(max([1, *map(int, re.findall(r"\d+", held))]) for held in re.findall(r"\{([^}]*)\}", expression))
     if repeats > MOST_REPEATS:
         raise ValueError(f"the repetitions of the expression multiply to {repeats}, and {MOST_REPEATS} are the most")

@@ -20,16 +20,20 @@ import numpy as np
 
 from compiler.automata.cascade import HOLD, Cascade, Key
 from compiler.automata.codes import Code, code_of
+from compiler.automata.counted import counted
 from compiler.automata.permutations import Swap
 from compiler.automata.turning import Turning, turnings
-from compiler.language.stream import Stream
+from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool, OneHot
 from compiler.language.words import concatenate, latch, permute
 
 
-def turned_levels(cascade: Cascade, letter: Stream, letters: int) -> list[Stream]:
-    """c_i of each level behind the present letter, as numbers. letter: which it is, 0 … letters − 1."""
-    return _Levels(cascade, letter, letters).found
+def turned_levels(cascade: Cascade, letter: Stream, letters: int, counts: bool = False) -> list[Stream]:
+    """c_i of each level behind the present letter, as numbers. letter: which it is, 0 … letters − 1.
+
+    counts: whether levels that permutations move are counted, for mixers whose state cannot turn.
+    """
+    return _Levels(cascade, letter, letters, counts).found
 
 
 def turned_output(cascade: Cascade, levels: Sequence[Stream], entries: Mapping[Hashable, int]) -> Stream:
@@ -63,7 +67,7 @@ def _number(value: int, start: int) -> int:
 
 def _total(code: Code, reads: Sequence[Stream], scale: int = 1) -> Stream:
     terms = [scale * weight * c for weight, c in zip(code.weights, reads, strict=True)]
-    return sum(terms[1:], start=terms[0])
+    return sum(terms[1:], start=terms[0]) if terms else constant(0)
 
 
 def _listed(code: Code) -> list:
@@ -95,6 +99,7 @@ class _Levels:
     cascade: Cascade
     letter: Stream
     letters: int
+    counts: bool
     found: list[Stream] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -128,11 +133,16 @@ class _Levels:
         return latch(what.named(f"set[{i}]"), when).named(f"level[{i}]")
 
     def _turned(self, turning: Turning) -> dict[int, Stream]:
+        starts = {i: self.cascade.levels[i].start for i in turning.members}
+        name = f"level[{turning.members[0]}]"
+        if self.counts:
+            code, number = self._table(turning.reads, self.cascade.levels[turning.members[0]].sets)
+            actions: dict[int, Any] = dict(code.entries)
+            return counted(turning.size, actions, code.size, number, starts, name)
         by = {key: (factors, turning.resets.get(key)) for key, factors in turning.factors.items()}
         code, number = self._table(turning.reads, by)
-        starts = {i: self.cascade.levels[i].start for i in turning.members}
         entries: dict[int, Any] = dict(code.entries)
-        return _Columns(turning, entries, code.size, number, f"level[{turning.members[0]}]").followed(starts)
+        return _Columns(turning, entries, code.size, number, name).followed(starts)
 
 
 @dataclass

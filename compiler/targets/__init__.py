@@ -32,11 +32,16 @@ def target_names() -> tuple[str, ...]:
 
 
 def target_of(name: str) -> Target:
-    """The target of this name; ValueError for a name that is none."""
+    """The target of this name; ValueError for a name that is none, TypeError where its module has no TARGET."""
     if not isinstance(name, str) or name not in _TARGETS:
         raise ValueError(f"{name!r:.60} is no target; there are {', '.join(_TARGETS)}")
     found = _TARGETS[name]
-    return import_module(found).TARGET if isinstance(found, str) else found()
+    if not isinstance(found, str):
+        return found()
+    target = getattr(import_module(found), "TARGET", None)
+    if target is None:
+        raise TypeError(f"{found}, the module of target {name!r}, has no TARGET; end it with an instance of its class")
+    return target
 
 
 def families() -> dict[str, Family]:

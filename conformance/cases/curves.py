@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from conformance.cases.draw import assemble, case
+from conformance.cases.draw import BF16, assemble, case
 from conformance.loader import Case
 
 ULP = 2.0**-23
@@ -20,6 +20,7 @@ STEPS = [-16.0 + 0.25 * k for k in range(161)]
 GATES = [-20.0 + 0.5 * k for k in range(81)]
 HALF_LIVES = [241 / 2**16, 1 / 64, 1 / 128, 5 / 2**12]
 HALF_LIFE_LENGTH = 192
+LONG_RATES = [-(1 + 2**-9 + 2**-11) / 4, -(1 + 2**-9 + 2**-11) / 8]  # of more bits than bfloat16 has
 COLUMNS = 40  # beyond two tiles of 16, and no power of two
 
 
@@ -48,6 +49,13 @@ def curve_cases(op: str) -> Iterator[Case]:
     yield case(
         *(op, "accuracy", "half-life", "a decay near 1 that keeps its half-life over 192 steps", fading, plain | chunk),
         relative=steps[:, None, None] if op == "ssd" else steps,
+    )
+    long = _operands(op, HALF_LIFE_LENGTH, torch.tensor(LONG_RATES), torch.ones(len(LONG_RATES)), once=True)
+    yield case(
+        *(op, "dtype", "rates beside bfloat16", "A in float32 beside bfloat16 operands", long, plain | chunk),
+        relative=2.0**-7,
+        absolute=2.0**-126,
+        dtype=BF16,
     )
     raw = torch.tensor(STEPS)
     driven = _operands(op, 1, torch.full((len(STEPS),), -0.0), raw, once=False)

@@ -29,7 +29,8 @@ class Row:
     u, b, c: the largest operands; values: what u is drawn from instead. skip, gate: whether there are D and z;
     each_skip: whether D has a number for each channel of a head.
     spike: a position and its step; u is 0 there.
-    documents: lengths of packed sequences.
+    shared: whether every row has the same B and C, which are stored once.
+    documents: lengths of packed sequences; numbers: of each, in place of 0, 1, 2, …
     cuts: where the sequence is cut into pieces. last: whether the last state is asked for.
     """
 
@@ -55,7 +56,9 @@ class Row:
     each_skip: bool = False
     gate: bool = False
     initial: int = 0
+    shared: bool = False
     documents: tuple[int, ...] = ()
+    numbers: tuple[int, ...] = ()
     cuts: tuple[int, ...] = ()
     chunk: int = 16
     last: bool = False
@@ -99,6 +102,10 @@ ROWS = (
         step=(-128,), bias=(-64, 160, 192), softplus=True, columns=1, heads=6,
     ),
     Row(
+        *(), stage="step", name="softplus of 160 - 288", asks="softplus is large or small by Δ and its bias, not by Δ",
+        length=7, step=(160, 320), bias=(-288,), softplus=True, columns=1,
+    ),
+    Row(
         *(), stage="step", name="limits", asks="Δ is clamped by its limits, after the softplus", length=7,
         step=(-128, 32, 256), limit=(2.0, 64.0), softplus=True, columns=1, only="ssd",
     ),
@@ -127,6 +134,10 @@ ROWS = (
         *(), stage="batch", name="batch", asks="each row has its own B, C, Δ and state", length=9, batch=3,
         decay=BOTH, step=(0, 1), skip=True,
     ),
+    Row(
+        *(), stage="batch", name="one B for all rows", asks="B and C that all rows share: a stride of 0 between rows",
+        length=9, batch=3, shared=True,
+    ),
     Row(stage="batch", name="gates of a batch", asks="each row has its own z", length=5, batch=3, gate=True),
     Row(stage="groups", name="two groups", asks="heads h/g·i … share group i", length=9, heads=8, groups=2, batch=2),
     Row(
@@ -144,6 +155,10 @@ ROWS = (
     Row(
         *(), stage="occupancy", name="many channels", asks="the last channel and head of a tile", length=3, heads=33,
         channels=4, columns=1, step=(1,), skip=True,
+    ),
+    Row(
+        *(), stage="occupancy", name="bias of many channels", asks="the bias of heads and channels beyond a tile",
+        length=3, heads=40, channels=2, columns=1, bias=(1, 2, 3), u=1,
     ),
     Row(
         *(), stage="occupancy", name="many columns", asks="the last column of a tile", length=3, heads=1, channels=2,
@@ -220,6 +235,10 @@ ROWS = (
         *(), stage="packed", name="documents over chunks", asks="documents that end inside chunks, and at their ends",
         length=100, documents=(5, 11, 1, 40, 43), decay=BOTH, step=RARELY, last=True, skip=True,
     ),
+    Row(
+        *(), stage="packed", name="numbers that fall", asks="a document begins wherever the number is another one",
+        length=30, documents=(7, 3, 8, 12), numbers=(9, 4, 6, 1), decay=(KEEP,), step=(0, 1),
+    ),
     Row(stage="precision", name="wide u", asks="all bits of u or x", length=3, u=4095, columns=1, c=1),
     Row(stage="precision", name="wide B", asks="all bits of B", length=3, b=4095, columns=1, u=1, c=1),
     Row(stage="precision", name="wide C", asks="all bits of C", length=3, c=4095, columns=1, u=1),
@@ -246,6 +265,14 @@ ROWS = (
     Row(
         *(), stage="dtype", name="float16", asks="operands in float16", length=20, decay=BOTH, step=(0, 1),
         dtype=torch.half, skip=True,
+    ),
+    Row(
+        *(), stage="dtype", name="bfloat16, a long step", asks="Δ and its bias are added in float32", length=8,
+        step=(1, 2), bias=(256,), dtype=BF16, columns=1, c=1, u=1, last=True,
+    ),
+    Row(
+        *(), stage="dtype", name="float16, a long step", asks="Δ and its bias are added in float32", length=8,
+        step=(1, 2), bias=(2048,), dtype=torch.half, columns=1, c=1, u=1, last=True,
     ),
     Row(
         *(), stage="dtype", name="bfloat16, long state", asks="a state beyond 256 beside bfloat16 operands", length=40,
@@ -297,8 +324,8 @@ def _rendered(op: str, row: Row) -> Case:
         u,
         steps,
         _spread(row.decay, (row.heads, own, n_decays)),
-        draw.integers((*time, row.groups, row.columns), row.b),
-        draw.integers((*time, row.groups, row.columns), row.c),
+        _shared(row, draw.integers((*time, row.groups, row.columns), row.b)),
+        _shared(row, draw.integers((*time, row.groups, row.columns), row.c)),
         D=draw.integers((row.heads, own), 9) if row.skip else None,
         z=draw.of((32, 64, 64, -128), (*time, *sizes)) if row.gate else None,
         bias=_spread(row.bias, (row.heads, own)) if row.bias else None,
@@ -312,6 +339,7 @@ def _rendered(op: str, row: Row) -> Case:
         options["chunk_size"] = row.chunk
         options |= {"dt_limit": list(row.limit)} if row.limit else {}
     options |= {"cuts": list(row.cuts)} if row.cuts else {}
+    options |= {"views": "shared"} if row.shared else {}
     borders = {"cut": list(row.cuts), "document": list(accumulate(row.documents))[:-1]}
     if op == "ssd":
         borders["chunk"] = list(range(row.chunk, row.length, row.chunk))
@@ -328,6 +356,11 @@ def _spread(values: tuple[float, ...], shape: tuple[int, ...]) -> torch.Tensor:
     return torch.tensor(values, dtype=torch.float32)[places % len(values)]
 
 
+def _shared(row: Row, operand: torch.Tensor) -> torch.Tensor:
+    return operand[:1].expand_as(operand) if row.shared else operand
+
+
 def _documents(row: Row) -> torch.Tensor:
-    ids = [i for i, length in enumerate(row.documents) for _ in range(length)]
+    numbers = row.numbers or range(len(row.documents))
+    ids = [number for number, length in zip(numbers, row.documents, strict=True) for _ in range(length)]
     return torch.tensor([ids] * row.batch, dtype=torch.int32)

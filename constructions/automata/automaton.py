@@ -3,8 +3,9 @@
 Statement. An automaton whose transition monoid holds no group but {1} is followed by a cascade of resets. Each reset is
 a latch, which a block of Mamba keeps for ever: h ← exp(−Δ)·h + Δ·B·x̂ with Δ = 0 or so large that exp(−Δ) = 0.
 So levels + 1 blocks answer behind every token what the automaton answers; on Mamba-2, where Δ sees no convolution,
-2·levels + 1. On Gated DeltaNet, whose states can be reflected, every automaton is followed for ever: a level that
-permutations move is a few states, each moved by one swap a letter (docs/groups.md).
+2·levels + 1. There a level that powers of one permutation move is a count modulo its order, to a bounded length. On
+Gated DeltaNet, whose states can be reflected, every automaton is followed for ever: a level that permutations move is a
+few states, each moved by one swap a letter (docs/groups.md).
 
 Conditions that the paper leaves unsaid. The levels must not be a block late: each keeps what stood before the present
 letter, so that its table is of one position alone. Nothing in a sequence is counted, so no length is too long.
@@ -17,7 +18,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
+from compiler.artifact.json_files import strict_value
 from compiler.automata.cascade import Cascade
+from compiler.automata.counted import longest_counted, orders_of
 from compiler.automata.counting import Counting, counting_of, outputs_by_number, remainder_of
 from compiler.automata.holonomy import cascade_of
 from compiler.automata.images import images
@@ -66,7 +69,30 @@ class Automaton(Construction):
 
     @cached_property
     def cascade(self) -> Cascade:
-        return (turning_cascade if self.reflects else cascade_of)(images(self.least), self.least.outputs)
+        found = images(self.least)
+        turning = self.reflects or bool(found.permutations)
+        return (turning_cascade if turning else cascade_of)(found, self.least.outputs)
+
+    @cached_property
+    def moduli(self) -> tuple[int, ...]:
+        """Modulo what is counted; nothing where the state can turn, or no letter turns it."""
+        if self.turns is not None:
+            return self.turns.moduli
+        if self.reflects or not self.cascade.turns:
+            return ()
+        orders = orders_of(self.cascade)
+        if orders is None:
+            raise ValueError(
+                f"the automaton holds a group that no counts follow on {self.arch}; --arch gated-deltanet follows it"
+            )
+        return orders
+
+    @property
+    def longest(self) -> int | None:
+        """The letters that counts can follow; None where nothing is counted."""
+        if self.turns is not None:
+            return self.turns.longest
+        return longest_counted(self.moduli) if self.moduli else None
 
     @property
     def reflects(self) -> bool:
@@ -99,11 +125,12 @@ class Automaton(Construction):
 
     def _scores(self, tokens: Tokens, alphabet: Alphabet, entries: dict[str, int]) -> Stream:
         """The scores of the classes: of one number where they are few, else a lane for each."""
-        if not self.reflects:
+        counts = bool(self.moduli)
+        if not self.reflects and not (counts and self.turns is None):
             return readout_integer(self._answer(tokens, entries).named("class"), alphabet, entries)
         letters = self.given.letters
         letter = tokens.number({name: i for i, name in enumerate(letters)}, name="letter")
-        levels = turned_levels(self.cascade, letter, len(letters))
+        levels = turned_levels(self.cascade, letter, len(letters), counts)
         if len(entries) <= FEW_CLASSES:
             return readout_integer(turned_output(self.cascade, levels, entries).named("class"), alphabet, entries)
         return readout_one_hot(turned_one_hot(self.cascade, levels, list(entries)).named("class"), alphabet, entries)
@@ -120,10 +147,11 @@ class Automaton(Construction):
 
     def check_sizes(self) -> None:
         super().check_sizes()
-        if self.turns is not None and (self.max_length is None or self.max_length > self.turns.longest):
+        longest = self.longest
+        if longest is not None and (self.max_length is None or self.max_length > longest):
             raise ValueError(
-                f"this automaton holds a group, which counts modulo {', '.join(map(str, self.turns.moduli))} follow to "
-                f"a bounded length only: at most {self.turns.longest:,} letters; --length {self.turns.longest} works"
+                f"this automaton holds a group, which counts modulo {', '.join(map(str, self.moduli))} follow to "
+                f"a bounded length only: at most {longest:,} letters; --length {longest} works"
             )
 
     def tasks(self) -> list[Recognition]:
@@ -142,12 +170,16 @@ class Automaton(Construction):
     def bound_source(self) -> str:
         if self.reflects:
             return "ours: four blocks for each level and each swap in a row, and two for the answer"
+        if self.moduli and self.turns is None:
+            return "ours: four blocks for each level, four more for one that is counted, and two for the answer"
         return "ours: a block for each level or one for each step of a remainder, and one for the answer"
 
     def bound(self) -> dict[str, int]:
         if self.turns is not None:
             return {"layers": 4}
         levels = len(self.cascade.levels)
+        if self.moduli:
+            return {"layers": 4 * (levels + len(self.moduli)) + 2}
         if self.reflects:
             swaps = sum(turning.columns for turning in turnings(self.cascade))
             return {"layers": 4 * (levels + swaps) + 2}
@@ -160,7 +192,7 @@ def read_table(text: str) -> Table:
     ValueError, in one sentence, where it is none.
     """
     try:
-        data = json.loads(text)
+        data = strict_value(text)  # no key twice, of which only the last would count
     except (ValueError, RecursionError) as error:
         raise ValueError(f"the table is no JSON ({error})") from error
     if not isinstance(data, dict) or not _is_table(data.get("transitions")) or not isinstance(data.get("start"), str):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from compiler.automata.cascade import Cascade
+from compiler.automata.counted import longest_counted, orders_of
 from compiler.automata.counting import counting_of
 from compiler.automata.groups import Group, groups
 from compiler.automata.holonomy import cascade_of
@@ -61,7 +63,11 @@ def decide(table: Table) -> Decision:
     """The decision for the language of a table."""
     least = minimal(table)
     monoid = transition_monoid(least)
-    size = f"{monoid.size:,} elements" if monoid.whole else f"more than {monoid.size:,} elements (the cap was met)"
+    size = (
+        f"{monoid.size:,} element{'s' * (monoid.size != 1)}"
+        if monoid.whole
+        else f"more than {monoid.size:,} elements (the cap was met)"
+    )
     count = monoid.size if monoid.whole else None
     if not monoid.aperiodic and not monoid.whole:
         return _with_a_circle(least, monoid, size)
@@ -71,7 +77,7 @@ def decide(table: Table) -> Decision:
         return _open(least, monoid.whole, count, size, str(cap))
     held = tuple(groups(found, monoid))
     if held:
-        return _with_groups(least, count, size, held)
+        return _with_groups(least, count, size, held, _counts(least, held))
     try:
         return _star_free(least, count, size, cascade_of(found, least.outputs))
     except CapMet as cap:
@@ -82,7 +88,7 @@ def with_swaps(decision: Decision, table: Table) -> Decision:
     """The decision with what Gated DeltaNet makes of the language."""
     least = minimal(table)
     try:
-        cascade = turning_cascade(images(least), least.outputs)
+        cascade = _turning(least)
     except CapMet as cap:
         return replace(decision, says=(*decision.says, f"Gated DeltaNet: not tried, because {cap}."))
     moved = turnings(cascade)
@@ -95,8 +101,32 @@ def with_swaps(decision: Decision, table: Table) -> Decision:
     return replace(decision, says=(*decision.says, says), swaps=swaps)
 
 
+@lru_cache(maxsize=1)
+def _turning(least: Table) -> Cascade:
+    """Asked for counts and again for swaps, of the same table."""
+    return turning_cascade(images(least), least.outputs)
+
+
+def _counts(least: Table, held: tuple[Group, ...]) -> tuple[tuple[int, ...], int] | None:
+    """Modulo what counts follow an automaton with these groups, and to how many letters; None where they do not."""
+    counts = counting_of(least, least.outputs)
+    if counts is not None:
+        return counts.moduli, counts.longest
+    if not all(group.solvable for group in held):
+        return None
+    try:
+        orders = orders_of(_turning(least))
+    except CapMet:
+        return None
+    return (orders, longest_counted(orders)) if orders else None
+
+
 def _states(least: Table) -> str:
     return f"{least.states} state{'s' * (least.states != 1)}"
+
+
+def _blocks(count: int) -> str:
+    return f"{count} block{'s' * (count != 1)}"
 
 
 def _star_free(least: Table, count: int | None, size: str, cascade: Cascade) -> Decision:
@@ -104,23 +134,32 @@ def _star_free(least: Table, count: int | None, size: str, cascade: Cascade) -> 
     resets = f"{levels} reset{'s' * (levels != 1)}"
     says = (
         f"{_states(least)}, {size}, star-free ({SCHUETZENBERGER}), {resets} ({KROHN_RHODES}).",
-        f"Mamba: {levels + 1} blocks, {FOREVER}. Mamba-2: at most {2 * levels + 1} blocks, {FOREVER}.",
+        f"Mamba: {_blocks(levels + 1)}, {FOREVER}. Mamba-2: at most {_blocks(2 * levels + 1)}, {FOREVER}.",
         f"Diagonal non-negative state-space models at fixed precision hold exactly such languages ({SARROF}).",
     )
     return Decision(least.states, count, True, (), levels, says, FOREVER)
 
 
-def _with_groups(least: Table, count: int | None, size: str, held: tuple[Group, ...]) -> Decision:
+def _with_groups(
+    least: Table,
+    count: int | None,
+    size: str,
+    held: tuple[Group, ...],
+    counts: tuple[tuple[int, ...], int] | None,
+) -> Decision:
+    """counts: modulo what, and to how many letters."""
     names = ", ".join(group.name for group in held)
     hard = next((group for group in held if not group.solvable), None)
-    counts = counting_of(least, least.outputs)
     if counts is not None:
-        moduli = ", ".join(map(str, counts.moduli))
-        why = f"Counts modulo {moduli} follow it to a bounded length: at most {counts.longest:,} letters."
+        moduli = ", ".join(map(str, counts[0]))
+        why = f"Counts modulo {moduli} follow it to a bounded length: at most {counts[1]:,} letters."
     elif hard is not None:
         why = f"{hard.name} is not solvable, so its word problem is complete for NC^1 ({BARRINGTON}): refused on Mamba."
     else:
-        why = f"Groups take eigenvalues below 0 or complex ones ({GRAZZI}), or a bounded length: refused on Mamba."
+        why = (
+            f"Groups take eigenvalues below 0 or complex ones ({GRAZZI}), or a bounded length, to which counts follow "
+            "cascades whose levels are each moved by powers of one permutation, as this one is not: refused on Mamba."
+        )
     says = (
         f"{_states(least)}, {size}, not star-free: it holds {names}.",
         f"No non-negative diagonal state-space model follows it for ever ({SARROF}).",
@@ -128,8 +167,8 @@ def _with_groups(least: Table, count: int | None, size: str, held: tuple[Group, 
     )
     if counts is None:
         return Decision(least.states, count, False, held, None, says, "")
-    promise = f"sequences of at most {counts.longest} letters"
-    return Decision(least.states, count, False, held, None, says, promise, counts.longest)
+    promise = f"sequences of at most {counts[1]} letters"
+    return Decision(least.states, count, False, held, None, says, promise, counts[1])
 
 
 def _with_a_circle(least: Table, monoid: Monoid, size: str) -> Decision:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ from constructions.command.reporting import strict_json, table_of, verdict
 from constructions.experiments.names import WHAT
 from constructions.experiments.table_files import TableFiles
 
+MIXERS = {"mamba": "Mamba", "mamba2": "Mamba-2", "gated-deltanet": "Gated DeltaNet"}
 HEAD = """# Every regular language
 
     construct automaton --regex '(a|b)*abb' --explain
     4 states, 7 elements, star-free (Schützenberger 1965), 2 resets (Krohn and Rhodes 1965).
     Mamba: 3 blocks, every length. Mamba-2: at most 5 blocks, every length.
     …
+    Gated DeltaNet: 2 resets and 0 states that a swap moves at each letter, every length (Krohn and Rhodes 1965; …).
     construct automaton --regex '(a|b)*abb' --out out/abb
 
 The first says what the language is, and which mixer can hold it for how long. The second writes the checkpoint, which
@@ -34,7 +37,8 @@ of an expression are single characters; `--letters abc` adds some that it does n
 ```
 
 `construct automaton --table FILE` takes this. With `"accept": ["high"]` in the place of `classes` the answers are `yes`
-and `no`. `--length 1000` promises less than every length, `--arch mamba2` takes another mixer.
+and `no`. `--length 1000` promises less than every length; `--arch mamba2` and `--arch gated-deltanet` take another
+mixer.
 
 In a circuit the state is a stream like any other:
 
@@ -72,14 +76,16 @@ in the block that makes it: **one block for each level, and one for the answer**
 
 ![The states of the levels over time](figures/automaton-state.png)
 
-A group would need a state that turns: an eigenvalue below 0, or a complex one. Mamba and Mamba-2 have none, so
+A group would need a state that turns: an eigenvalue below 0, or a complex one. Gated DeltaNet has reflections, and
+holds groups [for every length](groups.md). Mamba and Mamba-2 have none, so on these two
 
 - **star-free**: compiled, and proved for every length. At fixed precision a diagonal non-negative state-space model
   holds exactly these (Sarrof, Veitsman and Hahn 2024).
 - **letters that permute all states and commute** (parity holds C_2): a count of each, modulo a number. That takes a
   threshold for each multiple, so the length is bounded: `--length 500`, three blocks, proved.
-- **another group that can be solved** (S_3, or C_2 beside resets): refused. It needs other eigenvalues (Grazzi et al.
-  2024), or a length that is bounded and more blocks than are tried here.
+- **resets, and levels that are each moved by powers of one permutation** (C_2 beside resets, as in `tomita-3`): a count
+  of the powers, modulo the order, whatever is reset; a reset latches what the count must make of it. Bounded likewise.
+- **another group that can be solved** (S_4): refused. It needs other eigenvalues (Grazzi et al. 2024).
 - **a group that cannot** (A_5): refused. Its word problem is complete for NC^1 (Barrington 1989; Merrill, Petty and
   Sabharwal 2024).
 
@@ -97,38 +103,62 @@ sets of states that words lead to; 2^18 states × levels × letters of a cascade
 
     construct reproduce languages --keep docs/automata.json --page docs/automata.md
 
-writes this page. *Blocks / d_model*: of the bare model. *Wrong*: answers of the language model on 8 random words of 500
-letters and one of 10,000. *Proved*: weights and answers, for every length, or to 500 letters where there is a group.
+writes this page, and runs what the file does not hold yet: of Mamba-2 and Gated DeltaNet only some languages have been
+run so far.
+
+"""
+BUILT = """
+What each mixer makes of them. *Blocks / d_model*: of the bare model. *Letters, wrong*: how many letters the language
+model read, and how many answers were wrong. It ran as modules of mamba_ssm or ours, chunk by chunk: 8 random words of
+500 letters and 2 of 10,000; on Mamba one of 100,000; {longest}
+one of 1,000,000; where a length is promised, words of that length at most. Half of the words are uniform; in the others
+most letters leave more than one answer possible.
+*Proved*: weights and answers, for as long as promised.
 
 """
 RANDOM = """
 ## Random automata
 
-{count} automata of 2 to 8 states over two or three letters, drawn uniformly: {star_free} are star-free and compile
-for Mamba in {blocks} blocks or fewer, {solvable} hold groups that can all be solved, {hard} hold one that cannot. The
-blocks of the star-free ones answered 20 words of 200 letters each: {wrong} wrong.
+The command also draws {count} automata of 2 to 8 states over two or three letters, uniformly. {alike} answer every
+word alike. {star_free} are star-free, {solvable} hold groups that can all be solved, {hard} hold one that cannot. Their
+checkpoints are loaded and run by transformers, beside a plain walk through the table. *Held*: how many of the {count}
+the mixer holds for every length, and beside these to a bounded one.
+
+| mixer | held | bounded | built | blocks | d_model | words × letters of each | letters | wrong |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+{rows}
+
+Those that are held for every length are built, among the first {numbers}.
+Automata that answer every word alike read 2 × 100 letters.
 """
 
 
 def page(rows: list[dict[str, Any]], drawn: list[dict[str, Any]]) -> str:
     """The whole page."""
-    return HEAD + _table(rows) + _random(drawn)
+    longest = [f"`{row['name']}` on {MIXERS[row['arch']]}" for row in rows if "1 x 1000000" in row.get("wrong", {})]
+    many = " and ".join((", ".join(longest[:-1]), longest[-1])) if longest[1:] else "".join(longest)
+    return HEAD + _algebra(rows) + BUILT.format(longest=many) + _mixers(rows) + _random(drawn)
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
-    archs = list(dict.fromkeys(row["arch"] for row in rows))
-    columns = ["language", "source", "states", "monoid", "groups", "levels"]
-    columns += [column for arch in archs for column in (f"{arch}: blocks / d_model", "wrong", "proved")]
-    lines = [f"| {' | '.join(columns)} |", "|" + " --- |" * len(columns)]
-    names = list(dict.fromkeys(row["name"] for row in rows))
-    for name in names:
-        own = {row["arch"]: row for row in rows if row["name"] == name}
-        first = next(iter(own.values()))
-        cells = [f"`{name}`: {first['what'].replace('|', chr(92) + '|')}", first["source"], first["states"]]
-        cells += [first["monoid"] or "–", ", ".join(first["groups"]) or "none", _shown(first["levels"])]
-        for arch in archs:
-            cells += _built(own.get(arch))
-        lines.append(f"| {' | '.join(map(str, cells))} |")
+def _algebra(rows: list[dict[str, Any]]) -> str:
+    """Each language once."""
+    lines = []
+    for row in {row["name"]: row for row in rows}.values():
+        what = f"`{row['name']}`: {row['what'].replace('|', chr(92) + '|')}"
+        groups = ", ".join(row["groups"]) or "none"
+        lines.append((what, row["source"], row["states"], row["monoid"] or "–", groups, _shown(row["levels"])))
+    return _lined(("language", "source", "states", "monoid", "groups", "resets"), lines)
+
+
+def _mixers(rows: list[dict[str, Any]]) -> str:
+    """Each language on each mixer."""
+    heads = ("language", "mixer", "blocks / d_model", "promise", "proved", "letters, wrong")
+    return _lined(heads, [(f"`{row['name']}`", MIXERS[row["arch"]], *_built(row)) for row in rows])
+
+
+def _lined(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    lines = [f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads)]
+    lines += [f"| {' | '.join(map(str, row))} |" for row in rows]
     return "\n".join(lines) + "\n"
 
 
@@ -136,57 +166,92 @@ def _shown(value: object) -> object:
     return "–" if value is None else value
 
 
-def _built(row: dict[str, Any] | None) -> list[object]:
-    if row is None:
-        return ["–", "", ""]
-    if "blocks" not in row:
-        return ["refused", "", ""]
+def _built(row: dict[str, Any]) -> tuple[str, str, str, str]:
+    if "refused" in row:
+        return "refused", row["refused"], "", ""
     proved = row.get("proved")
     said = "not asked" if proved is None else "yes" if all(proved.values()) else _parts(proved)
-    length = "" if row["length"] is None else f", to {row['length']} letters"
-    return [f"{row['blocks']} / {row['d_model']}{length}", sum(row["wrong"].values()), said]
+    length = "every length" if row["length"] is None else f"to {row['length']:,} letters"
+    return f"{row['blocks']} / {row['d_model']}", length, said, _letters(row["wrong"])
+
+
+def _letters(wrong: dict[str, int]) -> str:
+    return f"{sum(map(letters_of, wrong)):,}, {sum(wrong.values())}"
+
+
+def letters_of(run: str) -> int:
+    """How many letters a run has, of its name "words x letters"."""
+    count, length = run.split(" x ")
+    return int(count) * int(length)
 
 
 def _parts(proved: dict[str, bool]) -> str:
     left = [part for part, held in proved.items() if not held]
-    return "weights, not the answers" if left == ["task"] else f"not {', '.join(left)}"
+    if len(left) == len(proved):
+        return "no: only tested"
+    return "weights, not the answers" if left == ["task"] else f"all but {', '.join(left)}"
 
 
 def _random(drawn: list[dict[str, Any]]) -> str:
     if not drawn:
         return ""
-    built = sorted(row["blocks"] for row in drawn if "blocks" in row)
+    from constructions.automata.random_automata import RUNS
+
     return RANDOM.format(
         count=len(drawn),
-        star_free=len(built),
-        blocks=built[-1],
+        alike=sum(row["states"] == 1 for row in drawn),
+        star_free=sum(row["star_free"] is True for row in drawn),
         solvable=sum(1 for row in drawn if row["groups"] and row["solvable"]),
         hard=sum(1 for row in drawn if not row["solvable"]),
-        wrong=sum(row.get("wrong", 0) for row in drawn),
+        rows="\n".join(_of_mixer(arch, drawn) for arch in RUNS),
+        numbers=", ".join(f"{most} on {MIXERS[arch]}" for arch, (most, *_) in RUNS.items()),
     )
+
+
+def _of_mixer(arch: str, drawn: list[dict[str, Any]]) -> str:
+    """The line of a mixer: what it holds of the random automata, what was built and run."""
+    from constructions.automata.random_automata import RUNS
+
+    held = [row["holds"][arch] for row in drawn if arch in row["holds"]]
+    built = [row["built"][arch] for row in drawn if "blocks" in row["built"].get(arch, {})]
+    runs = [(name, wrong) for one in built for name, wrong in one["wrong"].items()]
+    sizes = [f"{min(one[key] for one in built)}–{max(one[key] for one in built)}" for key in ("blocks", "d_model")]
+    letters, wrong = sum(letters_of(name) for name, _ in runs), sum(wrong for _, wrong in runs)
+    forever, (_, count, length) = held.count(None), RUNS[arch]
+    cells = (f"{forever} ({forever / len(drawn):.0%})", len(held) - forever, len(built), *sizes)
+    return f"| {' | '.join(map(str, (MIXERS[arch], *cells, f'{count} × {length:,}', f'{letters:,}', wrong)))} |"
 
 
 def reproduce(
     only: list[str], seed: int, keep: Path | None, page_at: Path | None, files: TableFiles, as_json: bool
 ) -> None:
     """Run what the file of results does not hold, and show or write all of it; exit code 1 where an answer is wrong."""
-    from constructions.automata.reproduce import RANDOM as COUNT
+    from constructions.automata.random_automata import RANDOM as COUNT
     from constructions.automata.reproduce import Run, kept_random, kept_rows, names
 
     with progress(quiet=as_json) as bars:
-        advance, rows = bars("languages", len(only or names())), []
-        for row in kept_rows(keep, only, Run(seed)):
-            rows.append(row)
-            advance(1)
-        with bars.stage("random automata"):
-            drawn = [] if only else kept_random(keep, COUNT)
+        rows = _counted(bars("languages", len(only or names())), kept_rows(keep, only, Run(seed)))
+        drawn = [] if only else _counted(bars("random automata", COUNT), kept_random(keep, COUNT))
     if page_at:
         page_at.write_text(page(rows, drawn), "utf-8")
     files.write_records(WHAT["languages"], rows)
-    good = all(row["good"] for row in rows) and not any(row.get("wrong") for row in drawn)
+    good = all(row["good"] for row in rows) and not any(wrong_of(row) for row in drawn)
     if as_json:
         typer.echo(strict_json({"rows": rows, "random": drawn, "good": good}))
     else:
         shown = ("name", "arch", "states", "monoid", "levels", "blocks", "d_model")
         console.print(table_of([dict.fromkeys(shown) | row for row in rows], shown, tight=True))
     verdict(good)
+
+
+def wrong_of(row: dict[str, Any]) -> int:
+    """The wrong answers of a random automaton, on all mixers."""
+    return sum(wrong for one in row["built"].values() for wrong in one.get("wrong", {}).values())
+
+
+def _counted(advance: Callable[[int], None], rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    found = []
+    for row in rows:
+        found.append(row)
+        advance(1)
+    return found

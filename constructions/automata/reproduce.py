@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import json
-import random
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-
 from compiler.artifact.json_files import text_of
-from compiler.automata.table import NO, YES, Table
-from compiler.compiled import Compiled, run_blocks
+from compiler.errors import CompileError
 from constructions.automata.automaton import Automaton, table_json
-from constructions.automata.explain import decide
+from constructions.automata.explain import Decision, decide, with_swaps
 from constructions.automata.languages import NAMED
+from constructions.automata.random_automata import RUNS, built_on, decided, holds, missing
+from constructions.automata.runs import task_of, words, wrong_in_modules
 from constructions.checkpoints.built import Built, build
 from constructions.checkpoints.guarantee import verdict_of
 from constructions.command.reporting import write_whole
 
-ARCHS = ("mamba", "mamba2")
-LONG = 10_000  # letters of the longest word that is run
-SHORT = 500  # letters that are promised where a length is needed
-WORDS = {SHORT: 8, LONG: 1}  # how many words of each length
-RANDOM = 500
-MOST_STATES = 8
+ARCHS = tuple(RUNS)
+BOUNDED = 500  # letters that are promised where a length is needed
+WORDS = {500: 8, 10_000: 2}  # how many words of each length
+LONG = {"mamba": 100_000}  # one word of so many letters, where the promise covers it
+LONGEST = {"tomita-4 mamba": 1_000_000, "parity gated-deltanet": 1_000_000}
 
 
 @dataclass(frozen=True)
@@ -48,23 +44,22 @@ def row(name: str, arch: str, asked: Run) -> dict[str, Any]:
     """A language on a mixer: what it is, what was built, and what was right."""
     language = NAMED[name]
     table = language.make()
-    decision = decide(table)
-    found = {"name": name, "arch": arch, "source": language.source, "what": language.says} | decision.to_json()
-    del found["says"], found["sizes"], found["swaps"]
-    if decision.levels is None and decision.bounded is None:
-        return found | {"refused": decision.says[-1], "good": True}
+    decision = with_swaps(decide(table), table)
+    told = decision.to_json()
+    found = {"name": name, "arch": arch, "source": language.source, "what": language.says}
+    found |= {key: told[key] for key in ("states", "monoid", "star_free", "groups", "levels", "swaps")}
+    held = holds(decision)
+    if arch not in held:
+        return found | {"refused": why_not(decision, arch), "good": True}
+    length = None if held[arch] is None else min(BOUNDED, held[arch])
     started = time.process_time()
-    length = None if decision.bounded is None else min(SHORT, decision.bounded)
-    construction = Automaton(
-        table=table_json(table),
-        arch=arch,  # type: ignore[arg-type]
-        max_length=length,
-        seed=asked.seed,
-    )
-    found |= {"length": length}
-    built = build(construction)
-    found |= {"blocks": len(built.compiled.blocks), "d_model": built.compiled.lanes.count}
-    found |= {"compiled_in": round(time.process_time() - started, 1), "wrong": _wrong(built, asked.seed)}
+    try:
+        built = build(Automaton(table=table_json(table), arch=arch, max_length=length, seed=asked.seed))  # type: ignore[arg-type]
+    except CompileError as reason:
+        return found | {"refused": str(reason), "good": True}
+    found |= {"length": length, "blocks": len(built.compiled.blocks), "d_model": built.compiled.lanes.count}
+    found |= {"compiled_in": round(time.process_time() - started, 1)}
+    found |= {"wrong": _wrong(built, _lengths(name, arch, length), asked.seed)}
     started = time.process_time()
     if asked.proves:
         verdict = verdict_of(built)
@@ -73,59 +68,25 @@ def row(name: str, arch: str, asked: Run) -> dict[str, Any]:
     return found | {"good": not any(found["wrong"].values())}
 
 
-def _wrong(built: Built, seed: int) -> dict[str, int]:
-    """Wrong answers of the language model on random words, by their length."""
-    (task,) = built.construction.tasks()
-    stack, rng = built.stack(), np.random.default_rng(seed)
-    assert stack is not None
-    found = {}
-    for length, count in WORDS.items():
-        if length > built.construction.circuit().max_length:
-            continue
-        rows = np.array([task.word(rng, length) for _ in range(count)])
-        labels = np.array([task.labels(word) for word in rows.tolist()])
-        with torch.no_grad():
-            scores = stack(torch.tensor(rows))
-        found[str(length)] = int((scores.argmax(dim=-1).numpy() != labels).sum())
-    return found
+def why_not(decision: Decision, arch: str) -> str:
+    """The sentence for a mixer that does not hold a language."""
+    of_delta = next((says for says in decision.says if says.startswith("Gated DeltaNet")), "")
+    return of_delta if arch == "gated-deltanet" else next(s for s in reversed(decision.says) if s != of_delta)
 
 
-# Random automata ----------------------------------------------------------------------------------------------------
+def _lengths(name: str, arch: str, most: int | None) -> dict[int, int]:
+    """How many words of each length are run."""
+    longer = [LONG.get(arch), LONGEST.get(f"{name} {arch}")]
+    wanted = WORDS | {length: 1 for length in longer if length is not None}
+    return {length: count for length, count in wanted.items() if most is None or length <= most}
 
 
-def drawn(number: int) -> Table:
-    """The random automaton of this number: 2 to 8 states, two or three letters."""
-    draw = random.Random(f"automaton {number}")
-    states, letters = draw.randint(2, MOST_STATES), "abc"[: draw.randint(2, 3)]
-    following = tuple(tuple(draw.randrange(states) for _ in letters) for _ in range(states))
-    outputs = tuple(draw.choice((NO, YES)) for _ in range(states))
-    return Table(tuple(letters), following, 0, outputs, tuple(f"s{i}" for i in range(states)))
-
-
-def random_row(number: int) -> dict[str, Any]:
-    """What a random automaton is, and of a star-free one the blocks, run beside its table."""
-    table = drawn(number)
-    decision = decide(table)
-    hard = [group.name for group in decision.groups if not group.solvable]
-    found = {"number": number, "states": decision.states, "monoid": decision.monoid, "star_free": decision.star_free}
-    found |= {"groups": [group.name for group in decision.groups], "solvable": not hard}
-    if decision.levels is None:
-        return found
-    construction = Automaton(table=table_json(table))
-    compiled = construction.compiled()
-    found |= {"levels": decision.levels, "blocks": len(compiled.blocks), "d_model": compiled.lanes.count}
-    return found | {"wrong": _wrong_blocks(compiled, construction)}
-
-
-def _wrong_blocks(compiled: Compiled, construction: Automaton) -> int:
-    """Wrong answers of the blocks on random words of 200 letters."""
-    (task,) = construction.tasks()
-    rng = np.random.default_rng(0)
-    rows = np.array([task.word(rng, 200) for _ in range(20)])
-    labels = np.array([task.labels(word) for word in rows.tolist()])
-    last = run_blocks(compiled, rows)[-1]
-    scores = last @ compiled.head.toarray().T
-    return int((scores.argmax(axis=-1) != labels).sum())
+def _wrong(built: Built, lengths: dict[int, int], seed: int) -> dict[str, int]:
+    """Wrong answers of the language model, by "words x letters"."""
+    return {
+        f"{count} x {length}": wrong_in_modules(built, words(task_of(built), count, length, seed))
+        for length, count in lengths.items()
+    }
 
 
 def kept_rows(keep: Path | None, only: list[str], asked: Run) -> Iterator[dict[str, Any]]:
@@ -141,15 +102,18 @@ def kept_rows(keep: Path | None, only: list[str], asked: Run) -> Iterator[dict[s
         yield held["rows"][name]
 
 
-def kept_random(keep: Path | None, count: int) -> list[dict[str, Any]]:
-    """The random automata likewise."""
+def kept_random(keep: Path | None, count: int) -> Iterator[dict[str, Any]]:
+    """The random automata likewise: each is decided, then built where it is to be."""
     held = _read(keep)
-    for number in range(len(held["random"]), count):
-        held["random"].append(random_row(number))
-        if number % 20 == 0:
-            _write(keep, held)
+    for number in range(count):
+        if number == len(held["random"]):
+            held["random"].append(decided(number))
     _write(keep, held)
-    return held["random"][:count]
+    for row in held["random"][:count]:
+        for arch in missing(row):
+            row["built"][arch] = built_on(row, arch)
+            _write(keep, held)
+        yield row
 
 
 def _read(keep: Path | None) -> dict[str, Any]:

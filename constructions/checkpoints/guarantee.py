@@ -99,7 +99,7 @@ def verdict_of(built: Built) -> Verdict:
 def sentence(verdict: Verdict, told: bool = True, where: str = "") -> str:
     """The guarantee in words, without a full stop. told: whether anyone said what should be answered; where: at which
     questions alone ("" for all)."""
-    right = f"every answer is right{where and f' {where}'}{_with(verdict)}"
+    right = f"every answer is right{where and f' {where}'}{_with(verdict)}{', at every length' * verdict.every_length}"
     rests = f"it rests on {'; '.join(RESTS_ON)}"
     if verdict.task is None and verdict.weights is None:
         return f"proved from the weights: {right}; {rests}"
@@ -111,7 +111,8 @@ def sentence(verdict: Verdict, told: bool = True, where: str = "") -> str:
         return f"only tested: that the scores are the circuit's ({verdict.weights}){', and what they answer' * told}"
     why = "" if verdict.task == UNSTATED else f" ({verdict.task})"
     tested = f"; what they answer is only tested{why}" * told
-    return f"proved from the weights: every score is the circuit's{tested}; {rests}"
+    score = f"every score is the circuit's{', at every length' * verdict.every_length}"
+    return f"proved from the weights: {score}{tested}; {rests}"
 
 
 def _with(verdict: Verdict) -> str:

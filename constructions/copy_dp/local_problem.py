@@ -42,7 +42,7 @@ class LocalProblem:
     largest:    values are 0 … largest, and one outside of them is written as `!`, which ends the promise.
     transition: (index, values) → entry `index` as a stream; values[d − 1] is the entry d before it, `missing` where
         there is none. With letters (index, values, letters): letters[k] is the rank, from 0 on, of the letter that
-        stands reads[k] behind place `index` (before it where that is below 0), `blank` where there is none.
+        stands reads[k] places after place `index` (before it where that is below 0), `blank` where there is none.
     plain:      the same on integers: what the chain is verified against.
     """
 

@@ -31,8 +31,8 @@ def test_star_free_languages_live_for_ever() -> None:
 
 
 def test_groups_are_named_and_refused_with_the_theorem() -> None:
-    said = explained("--name", "tomita-3")
-    assert not said["star_free"] and said["groups"] == ["C_2"] and said["levels"] is None and said["promise"] == ""
+    said = explained("--name", "s4")
+    assert not said["star_free"] and said["groups"] == ["S_4"] and said["levels"] is None and said["promise"] == ""
     assert "Sarrof" in " ".join(said["says"])
     with pytest.raises(ValueError, match="A_5 is not solvable.*refused on Mamba"):
         CliRunner().invoke(app, ["automaton", "--name", "a5"], catch_exceptions=False)
@@ -72,6 +72,7 @@ def write(tmp_path: Path, data: object) -> str:
         ({"start": "p", "accept": "p", "transitions": {"p": {"a": "p"}}}, '"accept" must be a list'),
         ({"start": "p", "classes": {"p": 1}, "transitions": {"p": {"a": "p"}}}, '"classes" must name'),
         ({"start": "p", "accept": [], "transitions": {"p": {"a": "q"}, "q": {}}}, "not total"),
+        ('{"start": "p", "accept": [], "transitions": {"p": {"a": "p", "a": "p"}}}', "'a' stands in one object twice"),
     ],
 )
 def test_a_table_that_is_none_is_refused(tmp_path: Path, data: object, said: str) -> None:
@@ -89,6 +90,7 @@ def test_a_table_that_is_none_is_refused(tmp_path: Path, data: object, said: str
         (["--name", "tomita-1", "--length", "long"], "or forever for every length"),
         (["--name", "tomita-1", "--length", "0"], "or forever for every length"),
         (["--regex", "abc", "--letters", "ab"], "has the letter 'c'"),
+        (["--regex", "(ab){}"], r"repeats by \{\}; write \{3\}"),
     ],
 )
 def test_bad_usage_is_refused(arguments: list[str], said: str) -> None:

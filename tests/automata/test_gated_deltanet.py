@@ -17,12 +17,14 @@ from compiler.driver import compile
 from compiler.errors import CompileError
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.languages import NAMED
+from constructions.automata.random_automata import drawn
 from constructions.checkpoints.built import build
 from constructions.command.cli import app
 from tests.automata.test_turning import cyclic, group_table, symmetric
 
 TABLES = {name: NAMED[name].make() for name in ("parity", "abab-star", "tomita-3", "cycle-5", "s3", "ends-with-abb")}
 TABLES |= {"C_3": group_table(cyclic(3)), "S_3": group_table(symmetric(3)), "C_9": group_table(cyclic(9))}
+TABLES |= {"one answer": drawn(1), "a place that no first swap moves": drawn(21)}
 PAGE = (Path(__file__).parents[2] / "docs" / "groups.md").read_text("utf-8")
 NAMES, COUNTS = re.search(r"^(\| `parity`.*)\n\| --- .*\n(.*)$", PAGE, re.MULTILINE).groups()  # type: ignore[union-attr]
 BLOCKS = dict(zip(re.findall(r"`(.*?)`", NAMES), map(int, re.findall(r"\d+", COUNTS)), strict=True))

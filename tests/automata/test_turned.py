@@ -16,7 +16,7 @@ from compiler.language.operations import Permute
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from constructions.automata.languages import NAMED
-from constructions.automata.reproduce import drawn
+from constructions.automata.random_automata import drawn
 from tests.automata.test_turning import alternating, cyclic, group_table, symmetric
 
 GROUPS = ["parity", "tomita-3", "tomita-5", "aaaa-star", "abab-star", "modulo-5", "cycle-5", "s3", "s4", "a5"]

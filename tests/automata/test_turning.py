@@ -16,7 +16,7 @@ from compiler.automata.splitting import longest, split
 from compiler.automata.table import Table, minimal
 from compiler.automata.turning import Machine, turning_cascade, turnings
 from constructions.automata.languages import NAMED
-from constructions.automata.reproduce import drawn
+from constructions.automata.random_automata import drawn
 
 
 def group_table(elements: list[tuple[int, ...]]) -> Table:

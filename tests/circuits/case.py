@@ -56,7 +56,10 @@ CASES: list[Case] = []
 def case(
     oracle: Oracle, targets: tuple[str, ...] = SELECTIVE, refused: dict[str, str] | None = None, exhaustive: int = 4
 ):
-    """Add the circuit that a function builds to the list, under the function's name."""
+    """Add the circuit that a function builds to the list, under the function's name.
+
+    targets: where it compiles, beside Gated DeltaNet, which takes what `ADDING_NOTHING` names and refuses the rest.
+    """
 
     def add(build: Callable[[], Circuit]) -> Callable[[], Circuit]:
         refusals = refused if refused is not None else {} if "s4d" in targets else NO_LATCH

@@ -115,6 +115,8 @@ def test_a_key_of_others_is_refused(pair, tmp_path):
     assert run("disguise", pair[0], "--out", tmp_path / "other", "--seed", 2, "--samples", 5) == 0
     with pytest.raises(DisguiseError, match="other weights"):
         load_disguised(pair[1], tmp_path / "other.key.json")
+    with pytest.raises(DisguiseError, match="no disguised checkpoint"):
+        run("trace", pair[0], "--key", tmp_path / "other.key.json", "--input", TEXT)
 
 
 def test_the_basis_and_its_inverse_are_exact(pair):

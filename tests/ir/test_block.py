@@ -37,6 +37,7 @@ def test_blocks_agree_with_the_interpreter_lane_by_lane(case: Case, target: str)
 
 @pytest.mark.parametrize(("case", "target"), REFUSED)
 def test_refusals_name_the_operation_and_the_reason(case: Case, target: str):
+    """Where Gated DeltaNet refuses none: a circuit without a sum over the past is named in `case.ADDING_NOTHING`."""
     with pytest.raises(CompileError, match=case.refused[target]):
         compile(case.build(), target)
 

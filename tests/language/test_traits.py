@@ -27,7 +27,7 @@ from tests.language.test_operations import OPERATIONS, _inputs
 
 
 @dataclass(frozen=True)
-class Parity(ops.Operation):
+class ParityOfAll(ops.Operation):
     """An operation over the past that declares no trait."""
 
     def result_type(self, flag: Bool) -> Bool:
@@ -48,7 +48,7 @@ class Nand(ops.And):
 
 
 @pytest.mark.parametrize(
-    "stream", [Stream(Parity(), (is_a,)), Stream(Parity(), (is_a,)) | is_b, Stream(Nand(), (is_a, is_b))]
+    "stream", [Stream(ParityOfAll(), (is_a,)), Stream(ParityOfAll(), (is_a,)) | is_b, Stream(Nand(), (is_a, is_b))]
 )
 def test_an_operation_that_declares_nothing_is_refused_and_never_folded(stream: Stream):
     with pytest.raises(CompileError, match="no bounds are known|no lowering of"):
@@ -137,7 +137,8 @@ def test_what_is_done_lane_by_lane_can_be_done_on_some_lanes(stream: Stream):
 
 def test_every_operation_lane_by_lane_is_tried():
     kinds = {kind for name, kind in Operation.known.items() if getattr(ops, name, None) is kind}
-    assert {type(s.operation) for s in WIDE} == {k for k in kinds if k.lane_wise is not ops.LaneWise.TOGETHER}
+    tried, declared = {type(s.operation) for s in WIDE}, {k for k in kinds if k.lane_wise is not ops.LaneWise.TOGETHER}
+    assert tried == declared, "WIDE needs a stream of each of these operations, and of no others"
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

@@ -28,6 +28,7 @@ from compiler.compiled import Compiled
 from compiler.errors import CompileError
 from compiler.exactness.compare import Miscompiled
 from compiler.language.stream import constant
+from compiler.language.types import OneHot
 from compiler.language.words import latch
 from compiler.targets import target_of
 from compiler.targets.gated_deltanet.heads import heads_of
@@ -42,6 +43,7 @@ FORMS = {
     "S_5": (5, NEIGHBOURS, 2, False),
     "a star": (4, [(0, 1), (0, 2), (0, 3)], 1, False),
     "three colours": (3, [(0, 1), (1, 2), (0, 2)], 0, False),
+    "a start that is never moved": (3, [(1, 2), (2, 1)], 0, False),
     "resets": (4, [(0, 1), (1, 2), (2, 3)], 0, True),
     "placed by resets": (3, [(0, 1), (1, 2)], None, True),
 }
@@ -91,6 +93,20 @@ def test_swaps_move_the_state_bit_for_bit(name: str):
         with torch.no_grad():
             scores = model(torch.from_numpy(ids)).numpy()
         assert np.array_equal(scores[..., : FORMS[name][0]], _expected(name, compiled.source, ids))
+
+
+@pytest.mark.parametrize("start, pairs, comes", [(2, [(0, 1)], 1), (0, [(0, 1), (1, 2)], 0)])
+def test_a_state_that_is_never_moved_stays(start: int, pairs: list, comes: int):
+    """No pair has its start, or the only one that does is never swapped."""
+    which = np.diag([comes, 1])[: len(pairs)]
+    swaps = (which @ Tokens(ABC).one_hot(["a", "b"])).retyped(OneHot(len(pairs)))
+    everything = InputLanguage.everything(ABC, 10**6)
+    circuit = Circuit("stays", readout_one_hot(permute(start, swaps, pairs), ABC, list("abc")), everything)
+    model = language_model(compile(circuit, "gated-deltanet"))
+    ids = torch.tensor(list(product(range(3), repeat=3)))
+    with torch.no_grad():
+        scores = Stack.from_language_model(model.config, model.tensors)(ids)
+    assert (scores[..., :3].argmax(dim=-1) == start).all()
 
 
 def test_a_state_of_five_places_is_one_block_of_64_numbers():

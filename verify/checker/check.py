@@ -26,6 +26,7 @@ RESTS_ON = (
 
 
 UNSTATED = "no task is stated"
+_FOR_EVER = "of every length"
 _LONGEST = 500  # characters of a reason
 _UNKNOWN = "nothing is known of the values while the arithmetic is not proved"
 
@@ -57,6 +58,11 @@ class Verdict:
     def weights(self) -> str | None:
         """The first part that is not proved of those that make the weights the circuit."""
         return self.arithmetic or self.meaning or self.specials
+
+    @property
+    def every_length(self) -> bool:
+        """Whether the promise names no length, so that what is proved is proved for all."""
+        return _FOR_EVER in self.domain
 
     @property
     def accepted(self) -> bool:
@@ -106,7 +112,7 @@ def check(directory: str | Path) -> Verdict:
 def prove(checkpoint: Checkpoint, circuit: dict, claim: object) -> Verdict:
     """What can be proved of a checkpoint, its circuit.json and the task that its manifest names (None: none)."""
     language = checkpoint.language
-    length = "of every length" if language.length == EVERY_LENGTH else f"of at most {language.length} tokens"
+    length = _FOR_EVER if language.length == EVERY_LENGTH else f"of at most {language.length} tokens"
     domain = f"every sequence of the input language {length}, in {checkpoint.format.name}"
     answers = prove_answers(language, circuit, claim)
     found = Verdict(domain, None, None, None, answers.reason, answers.margin, answers.says)

@@ -101,6 +101,7 @@ def _of(type, size: float, shape: tuple[int, int], rng: np.random.Generator) -> 
     low = -size if type.lo is None else max(-size, type.lo)
     high = size if type.hi is None else min(size, type.hi)
     single = np.float32(drawn(Real(low, high, type.width, type.gap), shape, rng))
-    over = (single < low) | (single > high)  # a bound that is no float32 was rounded outwards
-    values = np.where(over, np.nextafter(single, np.float32(0)), single).astype(float)
+    exact = single.astype(float)  # beside a float32 array a bound would be rounded as well
+    inward = np.where(exact > high, -np.inf, np.where(exact < low, np.inf, exact)).astype(np.float32)
+    values = np.nextafter(single, inward).astype(float)  # a bound that is no float32 was rounded outwards
     return np.where(np.abs(values) < type.gap, 0.0, values)

@@ -87,6 +87,8 @@ def _permute(rewriter: Rewriter, operation: ops.Permute, swaps: Stream, *reset: 
         put = [(start, place) for place in others]
         touched = _touches(operation.n, pairs) @ swaps + _touches(operation.n, put) @ places[others]
         pairs = tuple(dict.fromkeys((*pairs, *put)))
+    if not any(start in pair for pair in pairs):  # no swap moves it, and no reset
+        return Stream(ops.Constant(tuple(Fraction(place == start) for place in range(operation.n))))
     core = ops.Moved(operation.n, pairs, start)
     moved = Stream(core, (touched, restart))
     if core.odd:

@@ -60,12 +60,16 @@ def held_in(tensors: Mapping[str, Tensor], size: DeltaSizes, one: int) -> Held:
             if outs[columns].nnz:
                 raise Miscompiled(f"{MISTAKE} a head without keys was printed that puts something out.")
             continue
+        if all(value[c] is None for c in columns):  # nothing is ever written, so 0 is read
+            continue
         beta = _beta(strengths[head], one, size.largest_beta)
         written = Counter(
             (row, gates[c], keys(outs[[c]] * put)[0])
             for c, row, put in _norm(value, columns, size.headdim, level[0], one)
             if outs[[c]].nnz or gates[c]
         )
+        if not written:  # nothing is put in, and the norm of nothing is nothing
+            continue
         name = (beta, arrays["A_log"][head], steps[head], arrays["dt_bias"][head], frozenset(pairs.items()))
         found.setdefault(name, Counter()).update(written)
     return found
@@ -99,6 +103,8 @@ def _norm(
         if sum((w / level) ** 2 for w in constants.values()) != headdim:
             raise Miscompiled(f"{MISTAKE} the ballast of a head that was printed is not that of its norm.")
         return [(c, row, 1.0) for c, row in held.items() if c not in constants]
+    if not held:
+        return []
     heights = {c: float(np.abs(_entries(row)[1]).max() * np.frombuffer(row[1]).sum()) for c, row in held.items()}
     # of the row's weights: those of a ramp may be larger than V
     unit = (sum(h * h for h in heights.values()) / headdim) ** 0.5

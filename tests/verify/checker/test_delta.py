@@ -38,6 +38,7 @@ SWAPPED = {
     "parity": (2, [(0, 1)], 0, False),
     "S_5": (5, NEIGHBOURS, 2, False),
     "a triangle, which turns the sign": (3, [(0, 1), (1, 2), (0, 2)], 0, False),
+    "a start that is never moved": (3, [(1, 2), (2, 1)], 0, False),
     "resets": (4, NEIGHBOURS[:3], 0, True),
 }
 
@@ -185,8 +186,13 @@ def test_states_are_numbered_by_what_moves_them() -> None:
         machine(world, [_flag(0)], 0, lambda state, on: state + len(on), "x")
 
 
-def test_a_cascade_of_two_columns_is_proved(tmp_path) -> None:
-    """S_3 by two letters: the second column's swap is seen through the first, and its places turn the sign."""
-    construction = Automaton(table=table_json(NAMED["s3"].make()), arch="gated-deltanet")
-    verdict = check(write(tmp_path / "s3", construction.circuit(), "gated-deltanet"))
-    assert verdict.weights is None, verdict.lines()
+@pytest.mark.parametrize("name", ["s3", "modulo-3", "tomita-3", "ends-with-abb"])
+def test_cascades_of_columns_and_resets_are_proved(tmp_path, name) -> None:
+    """The second column's swap is seen through the first, and its places turn the sign."""
+    construction = Automaton(table=table_json(NAMED[name].make()), arch="gated-deltanet")
+    directory = write(tmp_path / "at", construction.circuit(), "gated-deltanet", task=construction.asks())
+    verdict = prove(*_read(directory))
+    assert verdict.accepted and verdict.task is None, verdict.lines()
+    checkpoint, circuit, claim = _read(directory)
+    claim["classes"] = {q: "yes" if c == "no" else "no" for q, c in claim["classes"].items()}
+    assert prove(checkpoint, circuit, claim).task is not None

@@ -128,7 +128,8 @@ class _Moving:
         beta, doubled, wide = self.beta, int(self.beta) - 1, max([0.0, *(h for _, h in self.values.values())])
         high, tall = float(np.abs(held).max(initial=0.0)), len(self.rows)
         written = beta * (wide + tall * high)  # |β (v − kᵀS)|
-        u_r, u_s, u_q, u_v = of(orbit), of(held), of(asked), of(np.array([wide]))
+        u_r, u_q, u_v = of(orbit), of(asked), of(np.array([wide]))
+        u_s = of(held) if held.any() else u_v
         u_a = min(0, of(keys @ orbit.T) + doubled)
         u_w = doubled + min(u_v, u_r + u_s)
         checks = [

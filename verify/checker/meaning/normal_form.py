@@ -20,7 +20,7 @@ from verify.checker.arithmetic.memories import columns_apart
 from verify.checker.meaning.breakpoints import joined_factors, taken_apart
 from verify.checker.meaning.flags import behind_one_flag, straightened, switched
 from verify.checker.meaning.items import Factors, Items, Term, Terms
-from verify.checker.meaning.moved import canonical
+from verify.checker.meaning.moved import as_tables, by_state, of_least
 from verify.checker.meaning.rings import Clock, delayed
 from verify.checker.values.bent import product, relu
 from verify.checker.values.bounds import bounds, values_of
@@ -75,6 +75,9 @@ class Meaning:
 
     @kept
     def key(self, value: Value) -> tuple:
+        states = self._states(value)
+        if states is not None:
+            return ("states", window_key(states))
         window, items = self._gathered(value)
         return self.name([(ONE, (window,))]), items.key()
 
@@ -87,9 +90,18 @@ class Meaning:
         """Whether the normal form of the value is that of 0."""
         if value.key not in self._zeros:
             self._zeros[value.key] = False  # not shown as long as it is looked at
+            states = self._states(value)
+            if states is not None and not any(piece.table.any() for piece in states):
+                self._zeros[value.key] = True
+                return True
             window, items = self._gathered(value)
             self._zeros[value.key] = self.vanishes([(ONE, (window,))]) and items.vanish()
         return self._zeros[value.key]
+
+    @kept
+    def _states(self, value: Value) -> list[Letters] | None:
+        """A function of moved states and letters as tables (lemma of moved states)."""
+        return as_tables(self.world, value, self.first_named)
 
     def _gathered(self, value: Value) -> tuple[Value, Items]:
         """A value as a window and what is no window."""
@@ -112,7 +124,7 @@ class Meaning:
         for (root, lag), ramp in value.ramps.items():
             form = self.world.roots[root]
             if form.kind == "moved":
-                least, same = canonical(self.world, form, ramp, self.first_named)
+                least, same = of_least(self.world, form, ramp, self.first_named)
                 if least is not form:
                     place = {(root, lag): ramp}, {(least.id, lag): same}
                     terms += [(sign, Value(ZERO, part)) for sign, part in zip((-ONE, ONE), place, strict=True)]
@@ -295,6 +307,8 @@ class Meaning:
                 continue
             level, pieces_ = self._breakpoints(root, place[1], component)
             levels.append(level)
+            if root.kind == "moved" and len(pieces_) == 1:
+                pieces_ = by_state(*pieces_)
             for piece in pieces_:
                 if root.kind == "memory" and piece.linear and not place[1] and len(root.parts[2]) <= _MOST_COLUMNS:
                     found += self.expanded(columns_apart(self.world, root, piece.slopes[0]))

@@ -23,7 +23,7 @@ def on_together(world: World, flags: Sequence[Value], what: str) -> set[frozense
         raise Rejected(f"{what} is moved by {len(flags)} flags, and the checker looks at {MOST_FLAGS} at most")
     try:
         found: set[int] = set()
-        for cases in _at_all_moments(world, flags):
+        for cases in at_all_moments(world, flags):
             for case in cases:
                 if not ((case.table == 0.0) | (case.table == 1.0)).all():
                     raise Rejected(f"{what} is moved by a number that is not 0 or 1")
@@ -37,7 +37,7 @@ def on_together(world: World, flags: Sequence[Value], what: str) -> set[frozense
 def exclusive(world: World, values: Sequence[Value], what: str) -> bool:
     """Whether at most one of the values is other than 0 at each position."""
     try:
-        for cases in _at_all_moments(world, values):
+        for cases in at_all_moments(world, values):
             live = [case.map(lambda x: (x != 0.0).astype(float)) for case in cases]
             if reduce(added, live, _number(0.0)).table.max() > 1.0:
                 return False
@@ -46,7 +46,19 @@ def exclusive(world: World, values: Sequence[Value], what: str) -> bool:
     return True
 
 
-def _at_all_moments(world: World, values: Sequence[Value]) -> list[list[Letters]]:
+def moved_in(world: World, value: Value) -> bool:
+    """Whether it is a function of letters and of moved states alone, one at least."""
+    kinds, pending, seen = set(), [value], set()
+    while pending:
+        for number, _ in pending.pop().ramps:
+            inner = _inner(world.roots[number])
+            pending += inner if number not in seen else []
+            kinds |= set() if inner else {world.roots[number].kind}
+            seen.add(number)
+    return kinds == {"moved"}
+
+
+def at_all_moments(world: World, values: Sequence[Value]) -> list[list[Letters]]:
     """The values far from the start and at the first positions, over classes of what they are made of."""
     last = max((_reach(world, value) for value in values), default=0)
     return [[_at(world, value, t, 0) for value in values] for t in (None, *range(1, last + 1))]
@@ -102,7 +114,7 @@ def _component(world: World, number: int, component: Table | Ramp, t: int | None
 def _over(number: int, place: int, values: np.ndarray) -> Letters:
     """A function of one root at one place."""
     distinct, labels = np.unique(values, return_inverse=True)
-    return Letters({(number, place): labels.reshape(-1)}, distinct)  # type: ignore[dict-item]
+    return Letters({(number, place): labels.reshape(-1)}, distinct)
 
 
 def _number(x: float) -> Letters:

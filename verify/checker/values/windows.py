@@ -6,6 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from hashlib import blake2b
 from math import ceil, floor
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ class TooLarge(Exception):
 class Letters:
     """A function of the letters at some lags: per lag a class of each letter, and a table over the classes."""
 
-    def __init__(self, axes: dict[int, np.ndarray], table: np.ndarray):
+    def __init__(self, axes: dict[Any, np.ndarray], table: np.ndarray):
         self.axes, self.table = axes, table
         if table.size > _MOST_ENTRIES:
             raise TooLarge(f"a function of {len(axes)} letters has {table.size} cases")

@@ -1,0 +1,86 @@
+"""Levels that powers of one permutation move, counted modulo its order on mixers whose state cannot turn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compiler.automata.counted import orders_of, powers_of
+from compiler.automata.images import images
+from compiler.automata.table import Table, minimal
+from compiler.automata.turning import turning_cascade
+from compiler.compiled import run_blocks
+from constructions.automata.automaton import Automaton, table_json
+from constructions.automata.explain import decide
+from constructions.automata.languages import NAMED
+from constructions.automata.random_automata import drawn
+
+LENGTH = 40
+
+
+def answers(table: Table, word: list[int]) -> list[str]:
+    state, found = table.start, []
+    for letter in word:
+        state = table.following[state][letter]
+        found.append(table.outputs[state])
+    return found
+
+
+CASES = {name: NAMED[name].make() for name in ("tomita-3", "abab-star")} | {f"random {n}": drawn(n) for n in (0, 6, 16)}
+
+
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+@pytest.mark.parametrize("name", CASES)
+def test_blocks_answer_what_the_table_answers(name: str, arch: str) -> None:
+    table = CASES[name]
+    construction = Automaton(table=table_json(table), arch=arch, max_length=LENGTH)  # type: ignore[arg-type]
+    construction.check_sizes()
+    compiled, alphabet = construction.compiled(), construction.alphabet()
+    assert len(compiled.blocks) <= construction.bound()["layers"]
+    letters = [alphabet.index(letter) for letter in table.letters]
+    words = np.random.default_rng(0).integers(len(letters), size=(12, LENGTH))
+    said = (run_blocks(compiled, np.array(letters)[words])[-1] @ compiled.head.toarray().T).argmax(axis=-1)
+    for word, row in zip(words.tolist(), said.tolist(), strict=True):
+        assert [alphabet.tokens[i] for i in row] == answers(table, word)
+
+
+@pytest.mark.parametrize(
+    "moves, order",
+    [
+        ([(1, 0)], 2),
+        ([(1, 2, 0), (2, 0, 1)], 3),
+        ([(1, 0, 3, 4, 2)], 6),
+        ([(1, 0, 2, 3), (0, 1, 3, 2)], None),  # C_2×C_2
+        ([(1, 0, 2), (1, 2, 0)], None),  # S_3
+    ],
+)
+def test_powers_of_one_permutation_are_found(moves: list, order: int | None) -> None:
+    found = powers_of(moves)
+    assert (found and found.order) == order
+    if found is not None:
+        g = found.powers[1]
+        for k, power in enumerate(found.powers):
+            place = list(range(len(g)))
+            for _ in range(k):
+                place = [g[p] for p in place]
+            assert tuple(place) == power and found.exponent(power) == k
+
+
+def test_a_length_is_asked_for_and_bounded() -> None:
+    table = table_json(NAMED["abab-star"].make())
+    for length in (None, 3000):
+        with pytest.raises(ValueError, match="counts modulo 2 follow.*at most 2,048 letters; --length 2048 works"):
+            Automaton(table=table, max_length=length).check_sizes()
+    said = decide(NAMED["tomita-3"].make())
+    assert said.bounded == 2048 and "to a bounded length: at most 2,048 letters" in said.says[-1]
+
+
+def test_what_no_count_follows_is_refused() -> None:
+    table = NAMED["a5"].make()
+    with pytest.raises(ValueError, match="no counts follow on mamba; --arch gated-deltanet follows it"):
+        Automaton(table=table_json(table), max_length=LENGTH).check_sizes()
+
+
+def test_a_cascade_without_groups_has_no_orders() -> None:
+    table = minimal(NAMED["tomita-4"].make())
+    assert orders_of(turning_cascade(images(table), table.outputs)) == ()

@@ -1,0 +1,99 @@
+"""By one who had not seen a case: 21 faults, each of which is found, and five right kernels, none called wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from conformance.cases import cases
+from conformance.cases.covering import covering
+from conformance.cases.crossed import STRENGTH, _name, _scan, factors_of, wide_factors_of
+from conformance.faults.catalogue import FUNCTIONS
+from conformance.faults.catalogue import kernel as ours
+from conformance.judge import judged
+from conformance.kernel import Kernel, kernel
+from conformance.loader import Case
+from tests.conformance import blind_right
+from tests.conformance.blind import FAULTS, SCAN, SSD
+
+RIGHT = {
+    SCAN: [blind_right.double_precision, blind_right.doubling, blind_right.column_by_column],
+    SSD: [blind_right.head_by_head, blind_right.one_square],
+}
+
+
+@cache
+def of_name(op: str) -> dict[str, Case]:
+    return {case.name: case for case in cases(op) if case.stage != "crossing"}
+
+
+@cache
+def rows_of_crossing(op: str) -> dict[str, dict[str, Any]]:
+    factors = (factors_of(op), wide_factors_of(op))
+    return {_name(row): row for each in factors for row in covering(each, STRENGTH)}
+
+
+def case_named(op: str, name: str) -> Case:
+    return of_name(op)[name] if name in of_name(op) else _scan(op, rows_of_crossing(op)[name])
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_each_fault_is_found(fault: Callable[..., Any]) -> None:
+    op, name, _ = FAULTS[fault]
+    wrong = lambda **given: fault(FUNCTIONS[op], given)
+    case = case_named(op, name)
+    assert judged(Kernel(fault.__name__, op, wrong, ours(op).accepts), case).status == "failed"
+    assert judged(ours(op), case).status == "passed"
+
+
+def some_cases(op: str) -> Iterator[Case]:
+    """All that are not crossed, and of the crossed ones some of each kind, those with a softplus among them."""
+    yield from of_name(op).values()
+    rows = list(rows_of_crossing(op).values())
+    yield from (_scan(op, row) for row in rows[::24] if row["length"] < 1000)
+    softplus = [row for row in rows if row["softplus"] and 60 < row["length"] < 70]
+    yield from (_scan(op, row) for row in softplus[::3])
+
+
+def test_the_page_has_these_numbers() -> None:
+    at_first = sum(known for _, _, known in FAULTS.values())
+    page = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text("utf-8")
+    assert f"| {len(FAULTS)} faults: found | {at_first} | {len(FAULTS)} |" in page
+    assert f"| {sum(map(len, RIGHT.values()))} right kernels: called wrong | 2 | 0 |" in page
+
+
+@pytest.mark.parametrize("op", RIGHT)
+def test_no_right_kernel_is_called_wrong(op: str) -> None:
+    for case in some_cases(op):
+        for each in RIGHT[op]:
+            found = judged(kernel(each), case)
+            assert found.status in ("passed", "skipped"), (each.__name__, case.name, found.says)
+
+
+def test_what_cancels_in_float64_is_no_error_and_a_small_state_is_one() -> None:
+    """softplus(32) is 32 + 1.3e-14 there. Without a softplus an entry must be 0 to the bit."""
+    case = next(c for c in some_cases(SCAN) if c.options["delta_softplus"] and (c.expected["y"] == 0).any())
+    found = case.expected["y"].clone()
+    scale = float(found.abs().max())
+    found[found == 0] = scale * 2.0**-41
+    assert not case.wrong("y", found).any()
+    assert case.wrong("y", torch.where(case.expected["y"] == 0, scale * 2.0**-39, found)).any()
+    plain = of_name(SCAN)["erase or keep"]
+    assert plain.wrong("y", plain.expected["y"] + 2.0**-60 * (plain.expected["y"] == 0)).any()
+
+
+def test_a_state_of_nan_is_not_called_overwritten() -> None:
+    """A kernel that loses a state hands NaN from piece to piece; it writes into no operand."""
+
+    def loses(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, return_last_state=False,
+              initial_state=None):  # fmt: skip
+        y, last = blind_right.doubling(u, delta, A, B, C, D, z, delta_bias, delta_softplus, True, initial_state)
+        return y, last * float("nan")
+
+    found = judged(kernel(loses), of_name(SCAN)["odd cuts"])
+    assert found.status == "failed" and "nan" in found.says and "operand" not in found.says
