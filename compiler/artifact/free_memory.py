@@ -21,11 +21,14 @@ def _machine() -> int | None:
 
 
 def _group(root: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """Pages of files count as used there, and the system drops them where memory is wanted."""
     try:
         most, used = (int((root / name).read_text()) for name in ("memory.max", "memory.current"))
-    except (OSError, ValueError):  # there is none, or it says "max"
+        told = dict(line.split() for line in (root / "memory.stat").read_text().splitlines())
+        files = sum(int(told[kind]) for kind in ("active_file", "inactive_file"))
+    except (OSError, ValueError, KeyError):  # there is none, or it says "max"
         return None
-    return max(0, most - used)
+    return max(0, most - max(0, used - files))
 
 
 def _addresses() -> int | None:

@@ -38,10 +38,11 @@ def test_where_no_system_tells_nothing_is_refused(monkeypatch) -> None:
 def test_a_group_says_what_is_left_or_max(tmp_path) -> None:
     (tmp_path / "memory.current").write_text("30\n")
     (tmp_path / "memory.max").write_text("max\n")
+    (tmp_path / "memory.stat").write_text("anon 5\nactive_file 4\ninactive_file 6\n")
     assert free_memory._group(tmp_path) is None
     (tmp_path / "memory.max").write_text("100\n")
-    assert free_memory._group(tmp_path) == 70
-    (tmp_path / "memory.max").write_text("20\n")
+    assert free_memory._group(tmp_path) == 80
+    (tmp_path / "memory.max").write_text("19\n")
     assert free_memory._group(tmp_path) == 0
 
 
