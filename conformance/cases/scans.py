@@ -267,14 +267,6 @@ ROWS = (
         dtype=torch.half, skip=True,
     ),
     Row(
-        *(), stage="dtype", name="bfloat16, a long step", asks="Δ and its bias are added in float32", length=8,
-        step=(1, 2), bias=(256,), dtype=BF16, columns=1, c=1, u=1, last=True,
-    ),
-    Row(
-        *(), stage="dtype", name="float16, a long step", asks="Δ and its bias are added in float32", length=8,
-        step=(1, 2), bias=(2048,), dtype=torch.half, columns=1, c=1, u=1, last=True,
-    ),
-    Row(
         *(), stage="dtype", name="bfloat16, long state", asks="a state beyond 256 beside bfloat16 operands", length=40,
         u=100, dtype=BF16, columns=1, c=1, last=True,
     ),

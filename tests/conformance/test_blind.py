@@ -1,4 +1,4 @@
-"""By one who had not seen a case: 21 faults, each of which is found, and five right kernels, none called wrong."""
+"""By one who had not seen a case: 21 faults, all but one found, and five right kernels, none called wrong."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from conformance.judge import judged
 from conformance.kernel import Kernel, kernel
 from conformance.loader import Case
 from tests.conformance import blind_right
-from tests.conformance.blind import FAULTS, SCAN, SSD
+from tests.conformance.blind import FAULTS, NO_CASE, SCAN, SSD
 
 RIGHT = {
     SCAN: [blind_right.double_precision, blind_right.doubling, blind_right.column_by_column],
@@ -43,11 +43,15 @@ def case_named(op: str, name: str) -> Case:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_each_fault_is_found(fault: Callable[..., Any]) -> None:
+def test_each_fault_is_found_or_known_not_to_be(fault: Callable[..., Any]) -> None:
+    """Where no case is named, none but the crossed ones, which have no such operands, sees it."""
     op, name, _ = FAULTS[fault]
-    wrong = lambda **given: fault(FUNCTIONS[op], given)
+    wrong = Kernel(fault.__name__, op, lambda **given: fault(FUNCTIONS[op], given), ours(op).accepts)
+    if name == NO_CASE:
+        assert not any(judged(wrong, case).status == "failed" for case in of_name(op).values())
+        return
     case = case_named(op, name)
-    assert judged(Kernel(fault.__name__, op, wrong, ours(op).accepts), case).status == "failed"
+    assert judged(wrong, case).status == "failed"
     assert judged(ours(op), case).status == "passed"
 
 
@@ -61,9 +65,9 @@ def some_cases(op: str) -> Iterator[Case]:
 
 
 def test_the_page_has_these_numbers() -> None:
-    at_first = sum(known for _, _, known in FAULTS.values())
+    at_first, now = (sum(map(bool, found)) for found in zip(*((known, name) for _, name, known in FAULTS.values())))
     page = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text("utf-8")
-    assert f"| {len(FAULTS)} faults: found | {at_first} | {len(FAULTS)} |" in page
+    assert f"| {len(FAULTS)} faults: found | {at_first} | {now} |" in page
     assert f"| {sum(map(len, RIGHT.values()))} right kernels: called wrong | 2 | 0 |" in page
 
 

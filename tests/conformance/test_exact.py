@@ -12,6 +12,7 @@ from torch import tensor
 from conformance import exact
 from conformance.cases import OPERATIONS, cases
 from conformance.exact import Exact, Faint, Inexact, Near
+from conformance.loader import HOW
 
 
 def test_two_steps_by_hand() -> None:
@@ -87,7 +88,7 @@ def test_every_exact_result_is_exact_in_any_order(op: str) -> None:
 
 def _headroom(case) -> tuple[float, float]:
     """The largest sum of absolute values, and the step of the lattice that all terms lie on."""
-    skip = ("dt_limit", "cuts", "chunk_size")
+    skip = (*HOW, "dt_limit", "chunk_size")
     options = {key: value for key, value in case.options.items() if key not in skip}
     absolute = ("u", "x", "B", "C", "D", "initial_state", "initial_states")
     inputs = {k: m.float() if m.is_floating_point() else m for k, m in case.inputs.items() if k != "z"}
