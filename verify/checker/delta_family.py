@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from verify.checker.configs import HARMLESS, Kinds, check_entries, check_sizes
 from verify.checker.formats import Rejected
 
 Shape = tuple[int, ...]
@@ -28,15 +29,13 @@ _SIZES: tuple[str, ...] = (
 )
 _SIZES += ("linear_num_key_heads", "linear_num_value_heads", "linear_value_head_dim", "num_hidden_layers", "vocab_size")
 # Keys that change nothing here, for what they are about is silent, and the types that transformers gives them.
-_HARMLESS: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"), (int, list, type(None))),
+_HARMLESS: Kinds = {
+    **HARMLESS,
     **dict.fromkeys(("attention_dropout", "initializer_range"), (int, float)),
     **dict.fromkeys(("linear_a_log_min", "linear_a_log_max", "linear_dt_min", "linear_dt_max"), (float,)),
     "linear_dt_init_floor": (float,),
     "max_position_embeddings": (int,),
     "rope_parameters": (dict, type(None)),
-    "transformers_version": (str,),
-    "use_cache": (bool,),
 }
 
 
@@ -44,25 +43,12 @@ def check_config(config: dict, dtype: str) -> dict:
     """The config of one of these classes, whose last layer alone is one of attention; Rejected for another."""
     kind = config["model_type"]
     expected = {"architectures": [CLASSES[kind]], "dtype": dtype, **_FIXED, **_OWN[kind]}
-    for key in _SIZES:
-        if type(config.get(key)) is not int or not 1 <= config[key] <= 1 << 24:
-            raise Rejected(f"the config has {key} = {config.get(key)!r:.60}, expected an integer from 1 to {1 << 24}")
+    check_sizes(config, _SIZES)
     if config["num_hidden_layers"] > MOST_LAYERS:
         raise Rejected(f"num_hidden_layers is {config['num_hidden_layers']}, more than {MOST_LAYERS}")
     expected["layer_types"] = ["linear_attention"] * (config["num_hidden_layers"] - 1) + ["full_attention"]
     expected["linear_num_key_heads"] = config["linear_num_value_heads"]
-    for key, value in expected.items():
-        if type(config.get(key)) is not type(value) or config[key] != value:
-            raise Rejected(f"the config has {key} = {config.get(key)!r:.60}, expected {value!r:.200}")
-    if type(config.get("rms_norm_eps")) is not float or not 0 < config["rms_norm_eps"] < 1:
-        raise Rejected(f"the config has rms_norm_eps = {config.get('rms_norm_eps')!r:.60}")
-    for key, kinds in _HARMLESS.items():
-        if key in config and type(config[key]) not in kinds:
-            names = " or ".join(kind.__name__ for kind in kinds)
-            raise Rejected(f"the config has {key} = {config[key]!r:.60}, expected a value of type {names}")
-    unknown = sorted(set(config) - {*expected, *_SIZES, *_HARMLESS, "model_type", "rms_norm_eps"})
-    if unknown:
-        raise Rejected(f"the config has an entry {unknown[0]!r:.60} that the checker does not know")
+    check_entries(config, expected, "rms_norm_eps", _HARMLESS, set(_SIZES))
     return config
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from verify.checker import delta_family
+from verify.checker.configs import HARMLESS, Kinds, check_entries, check_sizes
 from verify.checker.formats import Rejected
 
 # Keys that change what the module computes must have these values; sizes are checked against the tensors.
@@ -16,13 +17,7 @@ _FIXED = {
 }
 _SIZES = ("conv_kernel", "hidden_size", "intermediate_size", "num_hidden_layers", "state_size", "vocab_size", "expand")
 _MAMBA2_SIZES = ("chunk_size", "head_dim", "n_groups", "num_heads")
-# Keys that change nothing here, and the types that transformers gives them.
-_HARMLESS: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"), (int, list, type(None))),
-    "use_cache": (bool,),
-    "time_step_rank": (int, str),
-    "transformers_version": (str,),
-}
+_HARMLESS: Kinds = {**HARMLESS, "time_step_rank": (int, str)}
 _CLASSES = {"mamba": "MambaForCausalLM", "mamba2": "Mamba2ForCausalLM"}
 _KNOWN = ", ".join(map(repr, (*_CLASSES, *delta_family.CLASSES)))
 
@@ -37,28 +32,15 @@ def check_config(config: dict, dtype: str) -> dict:
             f"the config has model_type {kind!r:.60}, expected one of {_KNOWN} and its causal language model"
         )
     sizes = _SIZES + (_MAMBA2_SIZES if kind == "mamba2" else ("time_step_rank",))
-    for key in sizes:
-        if type(config.get(key)) is not int or not 1 <= config[key] <= 1 << 24:
-            raise Rejected(f"the config has {key} = {config.get(key)!r:.60}, expected an integer from 1 to {1 << 24}")
+    check_sizes(config, sizes)
     expected = _FIXED | {"dtype": dtype, "intermediate_size": config["expand"] * config["hidden_size"]}
     if kind == "mamba2":
         expected |= {"num_heads": config["intermediate_size"] // config["head_dim"]}
         if config["intermediate_size"] % (config["head_dim"] * config["n_groups"]):
             told = f"head_dim = {config['head_dim']} in {config['n_groups']} groups"
             raise Rejected(f"{told} does not divide {config['intermediate_size']}")
-    for key, value in expected.items():
-        if type(config.get(key)) is not type(value) or config[key] != value:
-            raise Rejected(f"the config has {key} = {config.get(key)!r:.60}, expected {value!r}")
-    if type(config.get("layer_norm_epsilon")) is not float or not 0 < config["layer_norm_epsilon"] < 1:
-        raise Rejected(f"the config has layer_norm_epsilon = {config.get('layer_norm_epsilon')!r:.60}")
-    for key, kinds in _HARMLESS.items():
-        if key in config and type(config[key]) not in kinds:
-            names = " or ".join(kind.__name__ for kind in kinds)
-            raise Rejected(f"the config has {key} = {config[key]!r:.60}, expected a value of type {names}")
-    known = {*expected, *sizes, *_HARMLESS, "architectures", "model_type", "layer_norm_epsilon"}
-    unknown = sorted(set(config) - known - ({"time_step_limit"} if kind == "mamba2" else set()))
-    if unknown:
-        raise Rejected(f"the config has an entry {unknown[0]!r:.60} that the checker does not know")
+    known = {*sizes, "architectures"} | ({"time_step_limit"} if kind == "mamba2" else set())
+    check_entries(config, expected, "layer_norm_epsilon", _HARMLESS, known)
     return config
 
 

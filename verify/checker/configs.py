@@ -1,0 +1,44 @@
+"""Entries of config.json that every class of model is held to in the same way; Rejected says which is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from verify.checker.formats import Rejected
+
+Kinds = Mapping[str, tuple[type, ...]]
+LARGEST_SIZE = 1 << 24
+# Keys that change nothing in any class, and the types that transformers gives them.
+HARMLESS: Kinds = {
+    **dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"), (int, list, type(None))),
+    "transformers_version": (str,),
+    "use_cache": (bool,),
+}
+
+
+def check_sizes(config: dict, sizes: Iterable[str]) -> None:
+    """Each is an integer from 1 on."""
+    for key in sizes:
+        if type(config.get(key)) is not int or not 1 <= config[key] <= LARGEST_SIZE:
+            raise Rejected(
+                f"the config has {key} = {config.get(key)!r:.60}, expected an integer from 1 to {LARGEST_SIZE}"
+            )
+
+
+def check_entries(config: dict, expected: Mapping[str, object], epsilon: str, harmless: Kinds, known: set[str]) -> None:
+    """What is expected is there, what is harmless has its type, and nothing stands beside these and what is `known`.
+
+    epsilon: the name of that of the norms.
+    """
+    for key, value in expected.items():
+        if type(config.get(key)) is not type(value) or config[key] != value:
+            raise Rejected(f"the config has {key} = {config.get(key)!r:.60}, expected {value!r:.200}")
+    if type(config.get(epsilon)) is not float or not 0 < config[epsilon] < 1:
+        raise Rejected(f"the config has {epsilon} = {config.get(epsilon)!r:.60}")
+    for key, kinds in harmless.items():
+        if key in config and type(config[key]) not in kinds:
+            names = " or ".join(kind.__name__ for kind in kinds)
+            raise Rejected(f"the config has {key} = {config[key]!r:.60}, expected a value of type {names}")
+    unknown = sorted(set(config) - {*expected, *harmless, *known, epsilon, "model_type"})
+    if unknown:
+        raise Rejected(f"the config has an entry {unknown[0]!r:.60} that the checker does not know")
