@@ -27,33 +27,31 @@ def activation_patching(given: Given) -> Found:
     components = []
     with torch.no_grad():
         plain = measure(given.model(base, use_cache=False).logits, wanted)
-        for site, other in zip(given.nodes, read_all(given.model, given.nodes, source), strict=True):
+        here, there = (read_all(given.model, given.nodes, ids) for ids in (base, source))
+        for site, other in zip(given.nodes, there, strict=True):
             found = np.zeros(site.width)
             for i in range(site.width):
                 if other[..., i].std() > 0:
                     found[i] = abs(float(_exchanged(given, site, i, other, base, wanted) - plain))
             components.append(found)
-        edges = [_edges_patched(given, each, base, source, wanted) for each in given.edges]
+        moves = [after - before for before, after in zip(here, there, strict=True)]
+        edges = [_edges_patched(given, each, moves[each.source], base, wanted, plain) for each in given.edges]
     return Found(components, edges=edges)
 
 
 def _edges_patched(
-    given: Given, edges: Edges, base: torch.Tensor, source: torch.Tensor, wanted: torch.Tensor
+    given: Given, edges: Edges, moves: torch.Tensor, base: torch.Tensor, wanted: torch.Tensor, plain: torch.Tensor
 ) -> np.ndarray:
-    """|change of the measure| where one reader alone gets what one channel writes on another input."""
-    plain, moves = measure(given.model(base, use_cache=False).logits, wanted), _moves(given, edges.source, base, source)
+    """|change of the measure| where one reader alone gets what one channel writes on another input.
+
+    moves: by how much each channel differs there, (n, time, d_inner); plain: the measure without a change.
+    """
     found = np.zeros(moves.shape[-1])
     for i in np.flatnonzero(moves.abs().amax(dim=(0, 1)).numpy()):
         move = moves[..., i, None] * _written(given, edges.source)[:, i]
         with edges.reader.changed(given.model, lambda x, m=move: (x + m).to(x.dtype)):
             found[i] = abs(float(measure(given.model(base, use_cache=False).logits, wanted) - plain))
     return found
-
-
-def _moves(given: Given, source: int, base: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """By how much each channel of a block differs between two inputs: (n, time, d_inner)."""
-    site = given.nodes[source]
-    return site.read(given.model, other) - site.read(given.model, base)
 
 
 def _written(given: Given, source: int) -> torch.Tensor:
@@ -75,30 +73,29 @@ def _exchanged(
 
 def attribution_patching(given: Given) -> Found:
     """|(source - base) · gradient| of each coordinate, summed over positions; of each edge, at its reader (EAP)."""
-    found, (base, source, wanted) = _attributed(given, [0.0]), inputs(given)
+    (components, steps), (base, _, wanted) = _attributed(given, [0.0]), inputs(given)
     edges = []
     for each in given.edges:
         here = each.reader.read(given.model, base)
         by_channel = _gradient(given, each.reader, here, base, wanted) @ _written(given, each.source).double()
-        step = _moves(given, each.source, base, source).double()
-        edges.append((by_channel * step).sum(dim=(0, 1)).abs().numpy())
-    return Found(found.components, edges=edges)
+        edges.append((by_channel * steps[each.source]).sum(dim=(0, 1)).abs().numpy())
+    return Found(components, edges=edges)
 
 
 def integrated_gradients(given: Given) -> Found:
     """The same with gradients along the straight path from base to source."""
-    return _attributed(given, [(k + 0.5) / POINTS for k in range(POINTS)])
+    return Found(_attributed(given, [(k + 0.5) / POINTS for k in range(POINTS)])[0])
 
 
-def _attributed(given: Given, points: Sequence[float]) -> Found:
+def _attributed(given: Given, points: Sequence[float]) -> tuple[list[np.ndarray], list[torch.Tensor]]:
+    """For each site the scores, and the steps from base to source: (n, time, width) float64."""
     base, source, wanted = inputs(given)
     ends = [read_all(given.model, given.nodes, ids) for ids in (base, source)]
-    components = []
-    for site, here, there in zip(given.nodes, *ends, strict=True):
-        step = (there - here).double()
+    components, steps = [], [(there - here).double() for here, there in zip(*ends, strict=True)]
+    for site, here, step in zip(given.nodes, ends[0], steps, strict=True):
         total = sum(_gradient(given, site, (here + a * step).to(here.dtype), base, wanted) for a in points)
         components.append((total * step).sum(dim=(0, 1)).abs().numpy() / len(points))
-    return Found(components)
+    return components, steps
 
 
 def _gradient(given: Given, site: Site, values: torch.Tensor, base: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
