@@ -94,9 +94,7 @@ def with_swaps(decision: Decision, table: Table) -> Decision:
     moved = turnings(cascade)
     swaps = sum(turning.columns for turning in moved)
     resets = sum(not level.moves for level in cascade.levels)
-    parts = (
-        f"{resets} reset{'s' * (resets != 1)} and {swaps} state{'s' * (swaps != 1)} that a swap moves at each letter"
-    )
+    parts = f"{_many(resets, 'reset')} and {_many(swaps, 'state')} that a swap moves at each letter"
     says = f"Gated DeltaNet: {parts}, {FOREVER} ({KROHN_RHODES}; reflections: {GRAZZI})."
     return replace(decision, says=(*decision.says, says), swaps=swaps)
 
@@ -122,19 +120,19 @@ def _counts(least: Table, held: tuple[Group, ...]) -> tuple[tuple[int, ...], int
 
 
 def _states(least: Table) -> str:
-    return f"{least.states} state{'s' * (least.states != 1)}"
+    return _many(least.states, "state")
 
 
-def _blocks(count: int) -> str:
-    return f"{count} block{'s' * (count != 1)}"
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _star_free(least: Table, count: int | None, size: str, cascade: Cascade) -> Decision:
     levels = len(cascade.levels)
-    resets = f"{levels} reset{'s' * (levels != 1)}"
+    least_blocks, most_blocks = _many(levels + 1, "block"), _many(2 * levels + 1, "block")
     says = (
-        f"{_states(least)}, {size}, star-free ({SCHUETZENBERGER}), {resets} ({KROHN_RHODES}).",
-        f"Mamba: {_blocks(levels + 1)}, {FOREVER}. Mamba-2: at most {_blocks(2 * levels + 1)}, {FOREVER}.",
+        f"{_states(least)}, {size}, star-free ({SCHUETZENBERGER}), {_many(levels, 'reset')} ({KROHN_RHODES}).",
+        f"Mamba: {least_blocks}, {FOREVER}. Mamba-2: at most {most_blocks}, {FOREVER}.",
         f"Diagonal non-negative state-space models at fixed precision hold exactly such languages ({SARROF}).",
     )
     return Decision(least.states, count, True, (), levels, says, FOREVER)

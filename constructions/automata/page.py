@@ -10,10 +10,9 @@ import typer
 
 from constructions.command.display import console, progress
 from constructions.command.reporting import strict_json, table_of, verdict
-from constructions.experiments.names import WHAT
+from constructions.experiments.names import MIXERS, WHAT
 from constructions.experiments.table_files import TableFiles
 
-MIXERS = {"mamba": "Mamba", "mamba2": "Mamba-2", "gated-deltanet": "Gated DeltaNet"}
 HEAD = """# Every regular language
 
     construct automaton --regex '(a|b)*abb' --explain

@@ -66,3 +66,12 @@ WHAT: dict[str, str] = {
     "statements": "paper D: every statement on every mixer, all small inputs and 1,000 tokens, read by transformers",
     "languages": "regular languages of the literature and random automata: what holds them, built, run and proved",
 }
+MIXERS = {
+    "mamba": "Mamba",
+    "mamba2": "Mamba-2",
+    "s4d": "S4D",
+    "mamba-delta-t": "Mamba-Δᵀ",
+    "s6": "S6",
+    "gated-deltanet": "Gated DeltaNet",
+}
+"""By the name that --arch has, the name in tables and figures."""

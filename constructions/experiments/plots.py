@@ -15,8 +15,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator
 
 from constructions.experiments.catalogue import EXPERIMENTS
+from constructions.experiments.names import MIXERS
 from constructions.experiments.run import Row
-from constructions.experiments.tables import MIXERS, label
+from constructions.experiments.tables import label
 from constructions.pictures.page import shortened
 
 SIZES: dict[str, Callable[[Row], int]] = {

@@ -10,10 +10,10 @@ from rich.table import Column, Table
 
 from constructions.command.display import console
 from constructions.experiments.entry import Experiment
+from constructions.experiments.names import MIXERS
 from constructions.experiments.run import Row
 
 NARROW = 110  # columns of a terminal; below, a table leaves out what --json tells
-MIXERS = {"mamba": "Mamba", "mamba2": "Mamba-2", "s4d": "S4D", "mamba-delta-t": "Mamba-Δᵀ", "s6": "S6"}
 LETTERS = {"kappa": "κ", "vocab": "V", "n": "n", "largest": "counts to", "key_code": "code", "max_d_state": "split"}
 _FULL = ("d_model", "d_inner", "d_state")
 Trained = Mapping[str, dict]
