@@ -14,6 +14,15 @@ def random_table(seed: int, states: int, letters: str = "ab") -> Table:
     return Table(tuple(letters), following, draw.randrange(states), outputs, tuple(f"s{i}" for i in range(states)))
 
 
+def answers(table: Table, word: list[int]) -> list[str]:
+    """What a walk through the table says behind each letter."""
+    state, found = table.start, []
+    for letter in word:
+        state = table.following[state][letter]
+        found.append(table.outputs[state])
+    return found
+
+
 def maps(table: Table) -> set[tuple[int, ...]]:
     """All maps of states that words make, one composition at a time."""
     found = {tuple(range(table.states))}

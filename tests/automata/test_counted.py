@@ -7,23 +7,16 @@ import pytest
 
 from compiler.automata.counted import orders_of, powers_of
 from compiler.automata.images import images
-from compiler.automata.table import Table, minimal
+from compiler.automata.table import minimal
 from compiler.automata.turning import turning_cascade
 from compiler.compiled import run_blocks
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.explain import decide
 from constructions.automata.languages import NAMED
 from constructions.automata.random_automata import drawn
+from tests.automata.tables import answers
 
 LENGTH = 40
-
-
-def answers(table: Table, word: list[int]) -> list[str]:
-    state, found = table.start, []
-    for letter in word:
-        state = table.following[state][letter]
-        found.append(table.outputs[state])
-    return found
 
 
 CASES = {name: NAMED[name].make() for name in ("tomita-3", "abab-star")} | {f"random {n}": drawn(n) for n in (0, 6, 16)}

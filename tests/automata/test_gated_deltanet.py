@@ -11,7 +11,6 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from compiler.automata.table import Table
 from compiler.compiled import run_blocks
 from compiler.driver import compile
 from compiler.errors import CompileError
@@ -20,6 +19,7 @@ from constructions.automata.languages import NAMED
 from constructions.automata.random_automata import drawn
 from constructions.checkpoints.built import build
 from constructions.command.cli import app
+from tests.automata.tables import answers
 from tests.automata.test_turning import cyclic, group_table, symmetric
 
 TABLES = {name: NAMED[name].make() for name in ("parity", "abab-star", "tomita-3", "cycle-5", "s3", "ends-with-abb")}
@@ -28,14 +28,6 @@ TABLES |= {"one answer": drawn(1), "a place that no first swap moves": drawn(21)
 PAGE = (Path(__file__).parents[2] / "docs" / "groups.md").read_text("utf-8")
 NAMES, COUNTS = re.search(r"^(\| `parity`.*)\n\| --- .*\n(.*)$", PAGE, re.MULTILINE).groups()  # type: ignore[union-attr]
 BLOCKS = dict(zip(re.findall(r"`(.*?)`", NAMES), map(int, re.findall(r"\d+", COUNTS)), strict=True))
-
-
-def answers(table: Table, word: list[int]) -> list[str]:
-    state, found = table.start, []
-    for letter in word:
-        state = table.following[state][letter]
-        found.append(table.outputs[state])
-    return found
 
 
 @pytest.mark.parametrize("name", TABLES)
