@@ -4,7 +4,7 @@
 
 Each mixture is drawn from one seed: chains of rectifiers, delays and latches; gates side by side; N/4 memories; N/4
 latches; deep compositions of flags; and all of them by turns. A row is a process of its own: CPU seconds of the whole
-compilation, the function calls of a size (which no other process disturbs) and log(calls)/log(size) between neighbours.
+compilation, and log(seconds)/log(size) between neighbours. A test counts calls, which no other process disturbs.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -60,18 +60,13 @@ def measure(name: str) -> dict[str, Any]:
 
 
 def _run(command: list[str]) -> tuple[float, float]:
-    """(CPU seconds, peak MB) of a process."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    code = (
-        "import resource, subprocess, sys; r = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode; "
-        "u = resource.getrusage(resource.RUSAGE_CHILDREN); print(u.ru_maxrss); sys.exit(r)"
-    )
-    run = subprocess.run([sys.executable, "-c", code, *command], stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    if run.returncode:
-        raise SystemExit(f"{' '.join(command)}: exit code {run.returncode}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return spent, int(run.stdout) * 1024 / 1e6
+    """(CPU seconds, peak MB) of a process and what it started; SystemExit where it does not end well."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=ROOT)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)}: exit code {process.returncode}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6
 
 
 def table(rows: list[dict[str, Any]]) -> str:
