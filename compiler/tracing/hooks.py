@@ -2,8 +2,7 @@
 
 The output of the module of the embedding (`backbone.embeddings` of Mamba), or of a layer (`backbone.layers.i`), is the
 residual stream (batch, time, d_model). Lane i of the circuit is its coordinate i, or, in a disguised model, a sum of
-coordinates. So a variable is read from, or set
-in, one tensor; no part of this package runs the model.
+coordinates. So a variable is read from, or set in, one tensor; no part of this package runs the model.
 """
 
 from __future__ import annotations
