@@ -20,6 +20,7 @@ from conformance.junit import junit
 from conformance.kernel import kernel_named
 from conformance.report import Tested
 from constructions.command.cli import app
+from tests.constructions.test_construct import run
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "conformance.md").read_text("utf-8")
@@ -144,11 +145,18 @@ def test_junit_is_the_same_again_and_escapes() -> None:
         (("--faults", "--junit", "report.xml"), "pass --kernel"),
     ],
 )
-def test_bad_input_is_one_sentence(arguments: tuple[str, ...], says: str, folder: Path) -> None:
+def test_bad_input_is_one_sentence(
+    arguments: tuple[str, ...], says: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", [*sys.path])  # the folder is put behind it
     before = sorted(path.name for path in folder.iterdir() if path.suffix)
-    found = construct(*arguments, at=folder)
-    assert found.returncode == 2 and says in found.stderr, found.stderr + found.stdout
-    assert "Traceback" not in found.stderr and len(found.stderr.strip().splitlines()) == 1
+    assert run("conformance", *arguments) == 2
+    for name in ("my_step", "beside"):
+        sys.modules.pop(name, None)  # of this folder
+    found = capsys.readouterr()
+    assert says in found.err, found.err + found.out
+    assert "Traceback" not in found.err and len(found.err.strip().splitlines()) == 1
     assert sorted(path.name for path in folder.iterdir() if path.suffix) == before  # no file, and no half of one
 
 
