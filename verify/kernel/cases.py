@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from verify.kernel.exact import alike, fold, plus, times, whole
 from verify.kernel.facts import Cell
 from verify.kernel.floats import Unproved
 from verify.kernel.terms import Mono, Poly, Terms
 
 MOST_CASES, _MOST_NUMBERS, _MOST_CELLS = 1 << 18, 1 << 24, 1 << 12
-_FITS = 1 << 62
 
 Array = np.ndarray
 Spread = dict[Mono, Array]  # a polynomial with an array of coefficients for each monomial of states
@@ -88,7 +88,7 @@ class Grid:
         return self._on(part, lows), self._on(part, highs)
 
     def _on(self, part: Parts, numbers: list[int]) -> Array:
-        return self._shaped(_whole(numbers), self._part_axis[part.atom, part.lag])
+        return self._shaped(whole(numbers), self._part_axis[part.atom, part.lag])
 
     def _shaped(self, numbers: Array, axis: int) -> Array:
         return numbers.reshape([-1 if i == axis else 1 for i in range(self._rank)])
@@ -104,11 +104,11 @@ class Grid:
         """A polynomial with whole coefficients in every case, seen `back` positions back."""
         total: Spread = {}
         for m, c in p.terms.items():
-            part: Spread = {(): _times(_whole([int(c)]).reshape([1] * self._rank), self._begun(back))}
+            part: Spread = {(): times(whole([int(c)]).reshape([1] * self._rank), self._begun(back))}
             for a, lag in m:
                 part = self._product(part, self._atom(a, lag + back))
             for mono, numbers in part.items():
-                total[mono] = _plus(total[mono], numbers) if mono in total else numbers
+                total[mono] = plus(total[mono], numbers) if mono in total else numbers
         if sum(n.size for n in total.values()) > _MOST_NUMBERS:
             raise Unproved(f"{len(total)} terms in {self.cases} cases")
         return {m: n for m, n in total.items() if n.any()}
@@ -124,12 +124,12 @@ class Grid:
             return {(): begun}
         if atom.kind == "table":
             place = self._rows[lag].index(a)
-            return {(): _times(self._shaped(self._classes[lag][place], self._axis[lag]), begun)}
+            return {(): times(self._shaped(self._classes[lag][place], self._axis[lag]), begun)}
         if atom.kind == "relu":
             q = self.spread(atom.of, lag)
             lo, hi = self.range(q)
             up, bent = (lo >= 0).astype(np.int64), ((lo < 0) & (hi > 0)).astype(np.int64)
-            found = {m: _times(n, up) for m, n in q.items()}
+            found = {m: times(n, up) for m, n in q.items()}
             if bent.any():
                 self._bent[a, lag] = np.where(hi > 0, hi, 0)
                 found[((a, lag),)] = bent
@@ -138,18 +138,18 @@ class Grid:
             return {((a, lag),): begun}
         lo, hi = self._ends[a, lag]
         fixed = (lo == hi).astype(np.int64)
-        return {(): _times(_times(lo, fixed), begun), ((a, lag),): _times(1 - fixed, begun)}
+        return {(): times(times(lo, fixed), begun), ((a, lag),): times(1 - fixed, begun)}
 
     def _product(self, x: Spread, y: Spread) -> Spread:
         found: Spread = {}
         for m, a in x.items():
             for n, b in y.items():
-                mono, numbers = tuple(sorted((*m, *n))), _times(a, b)
-                found[mono] = _plus(found[mono], numbers) if mono in found else numbers
+                mono, numbers = tuple(sorted((*m, *n))), times(a, b)
+                found[mono] = plus(found[mono], numbers) if mono in found else numbers
         return found
 
     def sum(self, x: Spread, y: Spread) -> Spread:
-        return {m: _plus(x[m], y[m]) if m in x and m in y else x.get(m, y.get(m)) for m in {**x, **y}}  # type: ignore
+        return {m: plus(x[m], y[m]) if m in x and m in y else x.get(m, y.get(m)) for m in {**x, **y}}  # type: ignore
 
     def range(self, x: Spread) -> tuple[Array, Array]:
         """The least and the largest value in every case."""
@@ -157,9 +157,9 @@ class Grid:
         for m, n in x.items():
             a, b = n, n
             for factor in m:
-                ends = [_times(e, f) for e in (a, b) for f in self._symbol(factor)]
-                a, b = _fold(np.minimum, ends), _fold(np.maximum, ends)
-            lo, hi = _plus(lo, a), _plus(hi, b)
+                ends = [times(e, f) for e in (a, b) for f in self._symbol(factor)]
+                a, b = fold(np.minimum, ends), fold(np.maximum, ends)
+            lo, hi = plus(lo, a), plus(hi, b)
         return lo, hi
 
     def _symbol(self, factor: tuple[int, int]) -> tuple[Array, Array]:
@@ -168,7 +168,7 @@ class Grid:
         if factor in self._ends:
             return self._ends[factor]
         lo, hi = self.terms.atom_range(*factor)
-        return tuple(_whole([x]).reshape([1] * self._rank) for x in (lo, hi))  # type: ignore[return-value]
+        return tuple(whole([x]).reshape([1] * self._rank) for x in (lo, hi))  # type: ignore[return-value]
 
     def cells(self, p: Poly) -> tuple[Cell, ...]:
         """All that a polynomial with whole coefficients can be."""
@@ -177,43 +177,10 @@ class Grid:
         step = np.zeros([1] * self._rank, np.int64)
         for m, n in x.items():
             if m:
-                step = np.gcd(*_alike(step, np.abs(n)))
+                step = np.gcd(*alike(step, np.abs(n)))
         lo, hi = self.range(x)
         rows = [r.reshape(-1) for r in np.broadcast_arrays(lo, hi, rest, step)]
         found = set(zip(*(map(int, r) for r in rows), strict=True))
         if len(found) > _MOST_CELLS:
             raise Unproved(f"{len(found)} different cases, more than {_MOST_CELLS}")
         return tuple(Cell(*row) for row in sorted(found))
-
-
-def _whole(numbers: Sequence[int]) -> Array:
-    big = max(map(abs, numbers), default=0) >= _FITS
-    return np.array([int(x) for x in numbers], object if big else np.int64)
-
-
-def _alike(a: Array, b: Array) -> tuple[Array, Array]:
-    return (a, b) if a.dtype == b.dtype else (a.astype(object), b.astype(object))
-
-
-def _size(a: Array) -> int:
-    return max(abs(int(a.min())), abs(int(a.max())))
-
-
-def _times(a: Array, b: Array) -> Array:
-    """Exact: of Python's integers where 64 bits might not do."""
-    if a.dtype == b.dtype == np.int64 and _size(a) * _size(b) < _FITS:
-        return a * b
-    return a.astype(object) * b.astype(object)
-
-
-def _plus(a: Array, b: Array) -> Array:
-    if a.dtype == b.dtype == np.int64 and _size(a) + _size(b) < _FITS:
-        return a + b
-    return a.astype(object) + b.astype(object)
-
-
-def _fold(choose, ends: list[Array]) -> Array:
-    found = ends[0]
-    for end in ends[1:]:
-        found = choose(*_alike(found, end))
-    return found

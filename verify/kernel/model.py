@@ -41,6 +41,7 @@ def check_head(f: Floats, lanes: Sequence[Number], head: np.ndarray, letters: in
     of special tokens).
     """
     ends = [f.terms.range(x.poly) for x in lanes]
+    sizes = [max(abs(lo), abs(hi)) for lo, hi in ends]
     used = np.flatnonzero(head.any(axis=0)).tolist()
     if any(lanes[i].count is not None for i in used):
         raise Unproved("the head reads a count that outgrows float32")
@@ -50,7 +51,7 @@ def check_head(f: Floats, lanes: Sequence[Number], head: np.ndarray, letters: in
         weights = [dyadic(row[i]) for i in at]
         if at:
             unit = int(min(e + lanes[i].poly.unit for e, i in zip(exponents(row[at]), at, strict=True)))
-            reach = sum((abs(w) * f.size(lanes[i]) for w, i in zip(weights, at, strict=True)), Fraction(0))
+            reach = sum((abs(w) * sizes[i] for w, i in zip(weights, at, strict=True)), Fraction(0))
             if reach > UNITS * Fraction(2) ** unit:
                 raise Unproved(f"logit {r} can reach {float(reach):.6g} in units of 2^{unit}")
             in_range(reach, unit, f"logit {r}")

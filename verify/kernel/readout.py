@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 
 from verify.kernel.circuit import Circuit
@@ -31,18 +29,3 @@ def state_scores(terms: Terms, circuit: Circuit) -> tuple[np.ndarray, list[Poly]
         raise Unproved("a readout that the kernel does not go through")
     full[: len(found)] = found
     return full, lanes
-
-
-def exact_array(numbers: np.ndarray) -> np.ndarray:
-    """The same numbers times one power of two that makes them whole: integers of Python."""
-    exact = [Fraction(x) for x in numbers.reshape(-1).tolist()]
-    below = max((x.denominator for x in exact), default=1)
-    return np.array([int(x * below) for x in exact], object).reshape(numbers.shape)
-
-
-def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The matrix product, in 64 bits where these hold it."""
-    sizes = [max((abs(int(x)) for x in (m.min(initial=0), m.max(initial=0))), default=0) for m in (a, b)]
-    if sizes[0] * sizes[1] * max(1, a.shape[1]) < 1 << 62:
-        return a.astype(np.int64) @ b.astype(np.int64)
-    return a.dot(b)

@@ -11,7 +11,8 @@ from verify.kernel.cases import Grid, Parts
 from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger
 from verify.kernel.floats import Unproved
-from verify.kernel.readout import exact_array, product, state_scores
+from verify.kernel.exact import exact_array, product
+from verify.kernel.readout import state_scores
 from verify.kernel.recall import mqar
 from verify.kernel.terms import Poly, Terms
 
@@ -74,8 +75,7 @@ def _check_open_until(terms: Terms, flag: Poly, n: int) -> None:
 
 def _check_margin(head: np.ndarray, codes: np.ndarray, letters: np.ndarray) -> Fraction:
     """How much head · code of each of these letters leads at that letter, at least."""
-    whole, stored = exact_array(head), exact_array(codes)
-    scores = product(whole, stored.T)  # (letters, contexts)
+    scores = product(exact_array(head), exact_array(codes).T)  # (letters, contexts)
     least = None
     for v in letters.tolist():
         others = np.delete(scores[:, v], v)
