@@ -1,5 +1,6 @@
-"""`python -m verify.kernel DIR [CERTIFICATE]`: exit code 0 if the certificate proves the checkpoint, 1 if not, 2 for bad
-usage. The certificate is DIR/certificate.json where none is named.
+"""`python -m verify.kernel DIR [CERTIFICATE]`: exit code 0 if the certificate proves the checkpoint, 1 if not.
+
+It is 2 for bad usage. The certificate is DIR/certificate.json where none is named.
 """
 
 import sys

@@ -4,8 +4,8 @@ The axes of the cases: the position (t = 1, 2, …, k, and all beyond, k the far
 letters that no table tells apart are one class), and parts of the ranges of states, as a claim names them. Whatever
 combination stands at a position of a sequence is one of the cases; that some of them never occur does no harm. In each
 case a table is a number, an atom seen too far back is 0, a state whose part is one number is that number, and relu(q)
-is q or 0 where the case bounds q away from 0. What is left is a polynomial over states, its coefficients arrays of whole
-numbers over the cases, so whatever cancels in a case cancels (lemmas of joint values and of the start).
+is q or 0 where the case bounds q away from 0. What is left is a polynomial over states, its coefficients arrays of
+whole numbers over the cases, so whatever cancels in a case cancels (lemmas of joint values and of the start).
 """
 
 from __future__ import annotations

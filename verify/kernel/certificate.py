@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from verify.kernel.claims import Refused
-from verify.kernel.files import read, read_json
+from verify.kernel.files import Checkpoint, read, read_json
 from verify.kernel.floats import Unproved
 from verify.kernel.proof import Proof, run
 from verify.kernel.terms import Poly, Terms
@@ -46,11 +46,14 @@ class _Replay:
 def replay(directory: Path, claims: Sequence[Any]) -> Proof:
     """What these claims prove of a checkpoint, without any search. Unproved or Refused where they do not."""
     try:
-        checkpoint = read(directory)
-        left = _Replay(claims)
-        proof = run(checkpoint, Terms(checkpoint.language), left)
+        return prove(read(directory), claims)
     except _NO_CHECKPOINT as reason:
         raise Unproved(f"the files are not those of a checkpoint: {reason!r:.300}") from reason
+
+
+def prove(checkpoint: Checkpoint, claims: Sequence[Any]) -> Proof:
+    """The same of files that have been read."""
+    proof = run(checkpoint, Terms(checkpoint.language), _Replay(claims))
     if proof.claims < len(claims):
         raise Refused(f"claim {proof.claims + 1} is used nowhere")
     return proof

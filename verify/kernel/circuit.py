@@ -1,7 +1,7 @@
 """circuit.json as polynomials: one rule for each operation of the language, an identity of exact arithmetic.
 
-Of a stream the operation, its attributes and its inputs are read, and no declared type. That a flag is 0 or 1 and that a
-number is whole is proved of the polynomials.
+Of a stream the operation, its attributes and its inputs are read, and no declared type. That a flag is 0 or 1 and
+that a number is whole is proved of the polynomials.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ def matrix(data: dict[str, Any]) -> np.ndarray:
         numbers = np.ldexp(values.astype(float), data["exponent"]).tolist()
     else:
         raise Unproved("a matrix of circuit.json in a form that the kernel does not read")
-    if any(type(c) is not int or not 0 <= c < width for _, c in at) or any(a >= b for a, b in zip(at, at[1:])):  # noqa: B905
+    if any(type(c) is not int or not 0 <= c < width for _, c in at) or any(
+        a >= b for a, b in zip(at[:-1], at[1:], strict=True)
+    ):
         raise Unproved("a matrix has an entry outside of it, or not in its order")
     for (r, c), v in zip(at, numbers, strict=True):
         found[r, c] = v
@@ -149,8 +151,8 @@ def _compare(r: Circuit, place: str, a: dict, x: Lanes, y: Lanes) -> Lanes:
 
 
 def _memory(r: Circuit, place: str, a: dict, value: Lanes, key: Lanes, query: Lanes, *when: Lanes) -> Lanes:
-    """What is read: Σ over the slots of query · what is held. Of policy once the sum: that is what it holds where no slot
-    is written twice. last: each slot is a latch.
+    """What is read: Σ over the slots of query · what is held. Of policy once the sum: that is what it holds where no
+    slot is written twice. last: each slot is a latch.
     """
     if a["policy"] not in ("sum", "once", "last") or a.get("skip", 0) not in (0, "0") or len(key) != len(query):
         raise Unproved(f"{place}: a memory that the kernel has no rule for")

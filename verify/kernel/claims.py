@@ -79,7 +79,9 @@ def potential_of(entry: Any) -> tuple[Fraction, list[Fraction], list[int]]:
 
 def make_fact(terms: Terms, number: int, claim: Any, subjects: Mapping[str, Poly]) -> tuple[tuple, Ranged]:
     """The fact of a claim on a polynomial, and the key of the polynomial."""
-    kind, *rest = entries(claim)
+    if not entries(claim):
+        raise Unproved("it is empty")
+    kind, *rest = claim
     if kind == "cut":
         name, parts = entries(rest, 2)
         if type(name) is not str or name not in subjects:
@@ -106,34 +108,37 @@ class Ledger:
         self.facts: list[Fact] = []
         self.claims: list[Any] = []
 
-    def until(self, place: str, subjects: Sequence[Poly], check: Callable[[], Any], make: Callable | None = None) -> Any:
+    def until(
+        self, place: str, subjects: Sequence[Poly], check: Callable[[], Any], make: Callable | None = None
+    ) -> Any:
         """What `check` returns once it holds. make: (number, claim) to a fact, of the rule that only this place has."""
         named: dict[str, Poly] | None = None
         while True:
             try:
                 return check()
-            except Unproved:
+            except Unproved as reason:
                 claim = self._next(place, subjects)
                 if claim is None:
                     raise
                 if named is None:
                     named = {self.terms.name(q): q for q in (p.primitive[1] for p in subjects if not p.constant)}
-                self._apply(claim, named, make)
+                try:
+                    self._apply(claim, named, make)
+                except Unproved as refused:
+                    number = len(self.claims)
+                    raise Refused(f"claim {number} is refused: {refused}; it stands where {reason}") from refused
 
     def _apply(self, claim: Any, named: Mapping[str, Poly], make: Callable | None) -> None:
         number = len(self.claims) + 1
         self.claims.append(claim)
-        try:
-            if make is not None and claim and type(claim) is list and claim[0] not in ("cut", "total"):
-                self.facts.append(make(number, claim))
-                return
-            key, fact = make_fact(self.terms, number, claim, named)
-            if key in self.terms.ranged:
-                raise Unproved("the same was claimed before")
-            self.terms.ranged[key] = fact
-            self.facts.append(fact)
-        except Unproved as reason:
-            raise Refused(f"claim {number} is refused: {reason}") from reason
+        if make is not None and type(claim) is list and claim[:1] not in (["cut"], ["total"]):
+            self.facts.append(make(number, claim))
+            return
+        key, fact = make_fact(self.terms, number, claim, named)
+        if key in self.terms.ranged:
+            raise Unproved("the same was claimed before")
+        self.terms.ranged[key] = fact
+        self.facts.append(fact)
 
     def check_used(self) -> None:
         """Every claim was needed."""

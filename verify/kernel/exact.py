@@ -1,4 +1,4 @@
-"""Arrays of whole numbers, exact: in 64 bits where these are proved to hold every result, of Python's integers elsewhere."""
+"""Arrays of whole numbers, exact: in 64 bits where these hold every result, of Python's integers elsewhere."""
 
 from __future__ import annotations
 

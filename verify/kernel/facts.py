@@ -1,4 +1,4 @@
-"""Facts: what the kernel has proved. Only `verify/kernel/rules.py` makes them (tests/verify/kernel/test_boundary.py)."""
+"""Facts: what the kernel has proved. Only `verify/kernel/rules.py` makes them."""
 
 from __future__ import annotations
 

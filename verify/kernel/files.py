@@ -155,22 +155,23 @@ def read_tensors(path: Path, expected: dict[str, tuple[int, ...]]) -> dict[str, 
     for name, shape in expected.items():
         entry = header[name]
         first, last = entry["data_offsets"]
-        numbers = [*entry["shape"], first, last]
-        if entry["dtype"] != "F32" or tuple(entry["shape"]) != shape or any(type(i) is not int for i in numbers):
-            raise Unproved(f"{name} has shape {entry['shape']!r:.60} in {entry['dtype']!r:.20}, expected {shape} in F32")
+        sizes = [*entry["shape"], first, last]
+        if entry["dtype"] != "F32" or tuple(entry["shape"]) != shape or any(type(i) is not int for i in sizes):
+            raise Unproved(
+                f"{name} has shape {entry['shape']!r:.60} in {entry['dtype']!r:.20}, expected {shape} in F32"
+            )
         if not 0 <= first <= last <= len(raw) - 8 - length or last - first != 4 * prod(shape):
             raise Unproved(f"{name} does not lie within the file")
         spans.append((first, last))
-        found[name] = _numbers(name, raw[8 + length + first : 8 + length + last]).reshape(shape)
+        found[name] = numbers(name, np.frombuffer(raw[8 + length + first : 8 + length + last], "<f4")).reshape(shape)
     spans.sort()
     if [0, *(last for _, last in spans)] != [*(first for first, _ in spans), len(raw) - 8 - length]:
         raise Unproved(f"the tensors of {path.name} overlap, or leave bytes between them")
     return found
 
 
-def _numbers(name: str, raw: bytes) -> np.ndarray:
-    """Finite and not denormal: some backends read denormals as 0."""
-    values = np.frombuffer(raw, "<f4")
+def numbers(name: str, values: np.ndarray) -> np.ndarray:
+    """float32 numbers as float64, finite and not denormal: some backends read denormals as 0."""
     if not np.isfinite(values).all() or ((values != 0) & (np.abs(values) < 2.0**-126)).any():
         raise Unproved(f"{name} has an entry that is not finite, or denormal")
     return values.astype(np.float64)

@@ -40,7 +40,9 @@ class Language:
         """The letters that a sequence can hold (mask)."""
         return np.any([np.zeros(self.tokens, dtype=bool), *(e.letters for e in self.edges)], axis=0)
 
-    def total(self, amounts: np.ndarray, cost: Fraction, levels: Sequence[Fraction], charged: Sequence[int]) -> Fraction:
+    def total(
+        self, amounts: np.ndarray, cost: Fraction, levels: Sequence[Fraction], charged: Sequence[int]
+    ) -> Fraction:
         """A bound on Σ_t amounts[letter_t] over every sequence, for amounts ≥ 0.
 
         Lemma of totals (Totals.totals), with a potential: let φ = `levels` be a number ≥ 0 of each state, and let

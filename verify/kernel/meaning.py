@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -22,8 +23,8 @@ Column = np.ndarray  # one exact number for each letter
 def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, circuit: Circuit) -> None:
     """Σ head · lane − Σ matrix · stream is 0 for each letter.
 
-    Both are brought into normal form (`Normal`) and added up, monomial by monomial, as columns over the letters. What is
-    left of a letter is a polynomial, which a claim must show to be 0 in every case.
+    Both are brought into normal form (`Normal`) and added up, monomial by monomial, as columns over the letters. What
+    is left of a letter is a polynomial, which a claim must show to be 0 in every case.
     """
     letters, terms = ledger.terms.language.tokens, ledger.terms
     columns: dict[tuple, Column] = {}
@@ -46,7 +47,7 @@ def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, cir
         if column.any():
             left[normal.of(polys[key])].append(column)
     for r, p in _rows(ledger, left):
-        ledger.until(f"the score of letter {r}", [p], lambda p=p, r=r: _check_zero(ledger, p, r))
+        ledger.until(f"the score of letter {r}", [p], partial(_check_zero, ledger, p, r))
 
 
 def _rows(ledger: Ledger, left: dict[Poly, list[Column]]) -> list[tuple[int, Poly]]:
@@ -70,5 +71,5 @@ def _rows(ledger: Ledger, left: dict[Poly, list[Column]]) -> list[tuple[int, Pol
 
 
 def _check_zero(ledger: Ledger, p: Poly, r: int) -> None:
-    if ledger.terms.range(p) != (0, 0):
+    if any(ledger.terms.range(p)):
         raise Unproved(f"the score of letter {r} is not shown to be the circuit's")

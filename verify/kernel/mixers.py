@@ -11,12 +11,25 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from verify.kernel import rules
 from verify.kernel.claims import Ledger, entries, natural
 from verify.kernel.floats import (
-    ERASED, KEPT, LOOSE, OFF, ON, UNITS, Unproved, dyadic, exact, exponent, in_range, is_power,
+    ERASED,
+    KEPT,
+    LOOSE,
+    OFF,
+    ON,
+    UNITS,
+    Unproved,
+    dyadic,
+    exact,
+    exponent,
+    in_range,
+    is_power,
 )
-from verify.kernel.terms import ZERO, Poly, Terms, constant
+from verify.kernel.terms import ZERO, Poly, Terms
 
 ONE = Fraction(1)
 
@@ -142,7 +155,7 @@ class Floats:
         return slope, Poly({m: c for m, c in x.poly.terms.items() if not mine(m)})
 
     def _counted_activation(self, place: str, x: Number, zero: bool) -> Number:
-        """A falling line: at most OFF at the last count where it is exact, so beyond as well, for rounding is monotone."""
+        """A falling line: at most OFF at the last count where it is exact, so beyond too, as rounding is monotone."""
         slope, rest = self._line(x)
         most = self.terms.range(rest)[1] + slope * x.upto
         if slope >= 0 or x.upto < 0 or most > OFF:
@@ -151,7 +164,7 @@ class Floats:
 
     # norms ------------------------------------------------------------------------------------------
 
-    def norm(self, place: str, lanes: Sequence[Number], weights: Sequence[float], epsilon: float) -> list[Number]:
+    def norm(self, place: str, lanes: Sequence[Number], weights: np.ndarray, epsilon: float) -> list[Number]:
         """weight · x / K of every lane (`rules.ballast`)."""
         found: list[Any] = []
 
@@ -172,7 +185,7 @@ class Floats:
 
         level = self.ledger.until(place, [x.poly for x in lanes], check, make)
         result = []
-        for i, (lane, weight) in enumerate(zip(lanes, weights, strict=True)):
+        for i, (lane, weight) in enumerate(zip(lanes, weights.tolist(), strict=True)):
             if not lane.zero:
                 where = f"{place}, lane {i}"
                 in_range(self.size(lane) / level, lane.poly.unit - exponent(level), where)
@@ -210,8 +223,8 @@ class Floats:
         return values.pop()
 
     def running_sum(self, place: str, p: Number) -> Number:
-        """Σ p over time (lemma of running sums; States.running_sums_hold): |terms| add up to at most 2^24 units. A count
-        by one unit may outgrow the format.
+        """Σ p over time (lemma of running sums; States.running_sums_hold): |terms| add up to at most 2^24 units. A
+        count by one unit may outgrow the format.
         """
         if p.zero:
             return p
@@ -234,4 +247,6 @@ class Floats:
 
     def _mass(self, total: Poly) -> Fraction:
         """A bound on Σ_t |term| of a polynomial of running sums: the range of each was made of such a bound."""
-        return sum((abs(c) * max(map(abs, self.terms.range(Poly({m: ONE})))) for m, c in total.terms.items()), Fraction(0))
+        return sum(
+            (abs(c) * max(map(abs, self.terms.range(Poly({m: ONE})))) for m, c in total.terms.items()), Fraction(0)
+        )

@@ -13,6 +13,7 @@ from verify.kernel.model import check_head, lanes_of
 from verify.kernel.tasks import check_task
 from verify.kernel.terms import Terms
 
+
 @dataclass(frozen=True)
 class Proof:
     """What is proved of a checkpoint, of every sequence of its language: that every float operation of the model gives

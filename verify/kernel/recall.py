@@ -1,7 +1,7 @@
 """Recall: at a key, the value that stood right after it scores highest (lemma of recall, lemma of readout).
 
-A *pair* is a value letter right after a key letter. The circuit's lanes must be Σ_g Q_g · Σ_pairs a_g(key) · code(value),
-each Q_g a function of the present letter and the one before.
+A *pair* is a value letter right after a key letter. The circuit's lanes must be Σ_g Q_g · Σ_pairs a_g(key) ·
+code(value), each Q_g a function of the present letter and the one before.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from verify.kernel.rules import times
 from verify.kernel.terms import Mono, Poly, Terms
 
 _MOST = 1 << 24
-Letters = Array = np.ndarray
+Array = np.ndarray
+Letters = np.ndarray
 
 
 class Stored(NamedTuple):
@@ -36,12 +37,13 @@ class Stored(NamedTuple):
 
 
 def mqar(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -> str:
-    """At each of the keys k0, k1, …: the value of v0, v1, … that stood right after it before, where there is exactly one.
+    """At each of the keys k0, k1, …: the value of v0, v1, … that stood right after it before, where there is exactly
+    one.
 
-    Let q be the present key, α(k) = Σ_g Q_g · a_g(k) as the letter before it may be, and v the value of the only pair of
-    q. Of other keys a sequence holds at most N(k) pairs (`rules.times`). So score(v) − score(u) is at least
-    α(q)·(G_vv − G_uv) − ω·max_w |G_vw − G_uw| for G = head · code and ω = Σ_(k≠q) N(k)·|α(k)|. Check: this is positive
-    for every q, letter before, v and u.
+    Let q be the present key, α(k) = Σ_g Q_g · a_g(k) as the letter before it may be, and v the value of the only pair
+    of q. Of other keys a sequence holds at most N(k) pairs (`rules.times`). So score(v) − score(u) is at least
+    α(q)·(G_vv − G_uv) − ω·max_w |G_vw − G_uw| for G = head · code and ω = Σ_(k≠q) N(k)·|α(k)|. Check: this is
+    positive for every q, letter before, v and u.
     """
     if set(claim) != {"name", "write"} or claim["write"] != "sum":
         raise Unproved("the kernel has a rule for recall of sums only")

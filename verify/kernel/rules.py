@@ -19,8 +19,8 @@ def cut(terms: Terms, claim: int, p: Poly, parts: Sequence[Parts]) -> Ranged:
     Check: the parts cover the proved range of each state (`Grid`); in every case the polynomial that is left gives the
     least and the largest value, and what its values have in common modulo the divisor of its coefficients.
     Sound: every position of every sequence is one of the cases, and in each the substituted values are the true ones.
-    Lemmas of joint values, of the start, of windows; and of memories, as a product is at most one factor's number in the
-    case times the range of the other.
+    Lemmas of joint values, of the start, of windows; and of memories, as a product is at most one factor's number in
+    the case times the range of the other.
     """
     return Ranged(claim, Grid(terms, [p], parts).cells(p))
 
@@ -35,10 +35,10 @@ def total(
 ) -> Ranged:
     """A running sum Σ_t m(t) is within [-T, T], and [0, T] where m >= 0, and so is every partial sum of its terms.
 
-    majorant: (table, lag, weight), whose tables are >= 0. Check: |m| <= g = Σ weight · table(letter `lag` back) in every
-    case; the potential bounds Σ_t g by T, letter by letter (`Language.total`).
-    Sound: a function >= 0 of the letter `lag` back adds up to no more than that of the letter itself, so Σ_t |m(t)| <= T.
-    Lemmas of totals (Totals.totals) and of windows (Totals.windows).
+    majorant: (table, lag, weight), whose tables are >= 0. Check: |m| <= g = Σ weight · table(letter `lag` back) in
+    every case; the potential bounds Σ_t g by T, letter by letter (`Language.total`). Sound: a function >= 0 of the
+    letter `lag` back adds up to no more than that of the letter itself, so Σ_t |m(t)| <= T. Lemmas of totals
+    (Totals.totals) and of windows (Totals.windows).
     """
     m = terms.atoms[atom].of
     if terms.atoms[atom].kind != "sum":
@@ -69,10 +69,10 @@ def ballast(
 ) -> Absorbed:
     """The norm of these lanes divides by K, for mean(x²) + ε is K² as far as float32 can see.
 
-    chosen: at most four different lanes that are constants, powers of two. Check: their squares are K²·d in sum, for K and d = the
-    number of lanes powers of two; the squares of all other lanes, at their sizes, with what adding them up may round,
-    are less than half a step of each of these squares, and so of every partial sum of them; ε is less than half a step of
-    K². Sound: the rounded sum of squares is K²·d in any order, the mean K², and rsqrt of it 1/K.
+    chosen: at most four different lanes that are constants, powers of two. Check: their squares are K²·d in sum, for
+    K and d = the number of lanes powers of two; the squares of all other lanes, at their sizes, with what adding them
+    up may round, are less than half a step of each of these squares, and so of every partial sum of them; ε is less
+    than half a step of K². Sound: the rounded sum of squares is K²·d in any order, the mean K², and rsqrt of it 1/K.
     Lemma of norms (Norms.norms, Norms.absorbed, Ballast.parts_are_floats, Ballast.slack).
     """
     if not 1 <= len(chosen) <= 4 or list(chosen) != sorted(set(chosen)) or chosen[-1] >= len(lanes):
@@ -88,13 +88,15 @@ def ballast(
     rest = sum((size**2 for i, size in enumerate(sizes) if i not in chosen), Fraction(0))
     slack = 1 + Fraction(len(lanes), 1 << 20)
     if not rest * slack < min(squares) / UNITS or not Fraction(epsilon) * slack < level / UNITS:
-        raise Unproved(f"{place}: the ballast does not hide squares of {float(rest):.4g} beside {float(min(squares)):.4g}")
+        raise Unproved(
+            f"{place}: the ballast does not hide squares of {float(rest):.4g} beside {float(min(squares)):.4g}"
+        )
     return Absorbed(claim, Fraction(1 << (level.numerator.bit_length() // 2)))
 
 
 def times(
     terms: Terms, claim: int, letters: Sequence[int], potential: tuple[Fraction, Sequence[Fraction], Sequence[int]]
 ) -> Times:
-    """How often each of these letters can stand in a sequence, at most: the total of its indicator (lemma of totals)."""
+    """How often each of these letters can stand in a sequence: the total of its indicator (lemma of totals)."""
     places = np.arange(terms.language.tokens)
     return Times(claim, [terms.language.total((places == a).astype(object), *potential) for a in letters])

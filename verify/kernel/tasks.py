@@ -10,8 +10,8 @@ import numpy as np
 from verify.kernel.cases import Grid, Parts
 from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger
-from verify.kernel.floats import Unproved
 from verify.kernel.exact import exact_array, product
+from verify.kernel.floats import Unproved
 from verify.kernel.readout import state_scores
 from verify.kernel.recall import mqar
 from verify.kernel.terms import Poly, Terms
@@ -32,9 +32,9 @@ def check_task(ledger: Ledger, circuit: Circuit, claim: Any) -> str:
 def keep_nth(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -> str:
     """From position n on the letter that stood at n scores highest (lemma of kept letters).
 
-    Check: every lane of the readout is a latch, of a function of the present letter, under one flag; the flag is 1 where
-    the position (the running sum of 1) is at most n, and 0 beyond. So from n on the latch holds the code of the letter at
-    n, and head · code is largest at that letter, for every letter of the language.
+    Check: every lane of the readout is a latch, of a function of the present letter, under one flag; the flag is 1
+    where the position (the running sum of 1) is at most n, and 0 beyond. So from n on the latch holds the code of the
+    letter at n, and head · code is largest at that letter, for every letter of the language.
     """
     n, terms = claim.get("n"), ledger.terms
     if set(claim) != {"name", "n"} or type(n) is not int or not 1 <= n < terms.language.length:

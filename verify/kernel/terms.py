@@ -2,9 +2,9 @@
 
 An *atom* is a number at every position of a sequence: a table of the letter there; relu(q) of a polynomial q; the
 running sum of a monomial, Σ_(s<=t) m(s); or a latch, the m of the last position whose flag f was 1, and 0 before any.
-An atom seen `lag` positions back is 0 at the first `lag` positions. A *monomial* is a product of such, sorted; the empty
-one is the number 1. A *polynomial* is Σ coefficient · monomial with dyadic coefficients. Terms are built here and from
-the files only: no claim states one.
+An atom seen `lag` positions back is 0 at the first `lag` positions. A *monomial* is a product of such, sorted; the
+empty one is the number 1. A *polynomial* is Σ coefficient · monomial with dyadic coefficients. Terms are built here
+and from the files only: no claim states one.
 """
 
 from __future__ import annotations
@@ -122,9 +122,9 @@ class Terms:
         return Poly(self._function(values, 0, ()))
 
     def _function(self, values: np.ndarray, lag: int, rest: Mono) -> dict[Mono, Fraction]:
-        """values(letter `lag` back) · rest, as a number and a table that is 0 at the first letter, without a divisor."""
+        """values(letter `lag` back) · rest, as a number and a table that is 0 at the first letter, in lowest terms."""
         base = Fraction(values[self._first])
-        left = np.where(self.language.used, values - base, Fraction(0))
+        left = [x - base if u else Fraction(0) for x, u in zip(values, self.language.used, strict=True)]
         found = {self._mono(((_ONE, lag), *rest)): base}
         below = lcm(*{Fraction(x).denominator for x in left})
         above = gcd(*{int(x * below) for x in left})

@@ -18,7 +18,9 @@ def potential(language: Language, amounts: np.ndarray) -> Potential:
     graph.add_nodes_from(range(language.states))
     home = {s: i for i, group in enumerate(networkx.strongly_connected_components(graph)) for s in group}
     tops = [Fraction(max((int(a) for a in amounts[e.letters]), default=0)) for e in language.edges]
-    charged = [i for i, e in enumerate(language.edges) if e.distinct and tops[i] and _charge(language, amounts, home, i)]
+    charged = [
+        i for i, e in enumerate(language.edges) if e.distinct and tops[i] and _charge(language, amounts, home, i)
+    ]
     free = [(e, top) for i, (e, top) in enumerate(zip(language.edges, tops, strict=True)) if i not in charged]
     cost = max((top for e, top in free if home[e.source] == home[e.target]), default=Fraction(0))
     levels = dict.fromkeys(home.values(), Fraction(0))

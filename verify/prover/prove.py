@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from verify.kernel.files import read
+from verify.kernel.files import Checkpoint, read
 from verify.kernel.proof import Proof, run
 from verify.kernel.terms import Terms
 from verify.prover.search import Claim, Search
@@ -12,7 +12,11 @@ from verify.prover.search import Claim, Search
 
 def search(directory: Path) -> tuple[Proof, list[Claim]]:
     """What is proved of a checkpoint, and by which claims; Unproved where the search finds none."""
-    checkpoint = read(directory)
+    return search_of(read(directory))
+
+
+def search_of(checkpoint: Checkpoint, source: type[Search] = Search) -> tuple[Proof, list[Claim]]:
+    """The same of files that have been read."""
     terms = Terms(checkpoint.language)
-    found = Search(terms)
+    found = source(terms)
     return run(checkpoint, terms, found), found.claims

@@ -110,7 +110,11 @@ class Search:
 
     def _totals(self, subjects: Sequence[Poly]) -> Iterator[Claim]:
         for a in sorted({a for p in subjects for m in p.terms for a, _ in m}):
-            if self.terms.atoms[a].kind == "sum" and ((((a, 0),), 1),) not in self.terms.ranged and self._new("total", a):
+            if (
+                self.terms.atoms[a].kind == "sum"
+                and ((((a, 0),), 1),) not in self.terms.ranged
+                and self._new("total", a)
+            ):
                 yield from self._total(a)
 
     def _total(self, atom: int) -> Iterator[Claim]:
@@ -123,7 +127,9 @@ class Search:
         size = np.maximum(np.abs(lo), np.abs(hi))
         best: tuple[Fraction, Claim] | None = None
         for table, lag in sorted(self._tables(m, 0)):
-            numbers, held = np.broadcast_arrays(*(grid.spread(Poly({((table, lag),): Fraction(1)})).get((), 0 * size), size))
+            numbers, held = np.broadcast_arrays(
+                *(grid.spread(Poly({((table, lag),): Fraction(1)})).get((), 0 * size), size)
+            )
             if (numbers < 0).any() or (held[numbers == 0] > 0).any():
                 continue
             weight = max((-(-int(h) // int(n)) for h, n in zip(held[numbers > 0], numbers[numbers > 0], strict=True)))
@@ -151,11 +157,14 @@ class Search:
 
     def _of_norm(self, place: str, lanes: Sequence[Poly]) -> Iterator[Claim]:
         """The largest constants first; before that, what bounds the other lanes."""
-        held = sorted((i for i, p in enumerate(lanes) if p.constant and is_power(p.const)), key=lambda i: (-abs(lanes[i].const), i))
+        held = sorted(
+            (i for i, p in enumerate(lanes) if p.constant and is_power(p.const)),
+            key=lambda i: (-abs(lanes[i].const), i),
+        )
         for count in range(1, min(4, len(held)) + 1):
             chosen = sorted(held[:count])
-            total = sum(lanes[i].const ** 2 for i in chosen) / len(lanes)
-            if is_power(Fraction(total)) and total.numerator.bit_length() % 2:
+            total = sum((lanes[i].const ** 2 for i in chosen), Fraction(0)) / len(lanes)
+            if is_power(total) and total.numerator.bit_length() % 2:
                 least = min(abs(lanes[i].const) for i in chosen)
                 for i, p in enumerate(lanes):
                     size = max(map(abs, self.terms.range(p)))
