@@ -1,6 +1,6 @@
-"""The accelerated paths: scan.cpp and inner.cpp, compiled for this CPU on first use and kept in the user's cache folder.
+"""The accelerated paths: scan.cpp and inner.cpp, compiled for this CPU on first use and kept in the user's cache.
 
-Without a C++ compiler, or without a writable cache, there are no such paths and the PyTorch ones run.
+Without a C++ compiler, or without a writable cache folder, there are no such paths and the PyTorch ones run.
 """
 
 import ctypes
