@@ -87,10 +87,12 @@ def number(value: object, what: str, needed: str = "a number") -> Exact:
     elif isinstance(value, Integral):
         numerator, denominator = int(value), 1
     elif isinstance(value, Rational):
-        numerator, denominator = value.numerator, value.denominator
+        numerator, denominator = int(value.numerator), int(value.denominator)
     else:
         raise TypeError(f"{what} is {shown(value)}, and {needed} is needed")
-    return _within_floats(numerator if denominator == 1 else Fraction(numerator, denominator), what)
+    if denominator == 1:
+        return _within_floats(numerator, what)
+    return _within_floats(Fraction(numerator, denominator), what)
 
 
 def close_to(name: object, known: Iterable[str]) -> str:
