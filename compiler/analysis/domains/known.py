@@ -229,7 +229,7 @@ class DomainsDraft(Domains):
             min(own.l1, other.l1),
             np.minimum(own.totals, other.totals),
         )
-        # The same object for what is the same: what reads it is found by what it reads, and most passes change no domain.
+        # The same object for what is the same: what reads it is found by what it reads, and most passes change none.
         self._known[stream] = next((known for known in (other, own) if known.equals(both)), both)
 
     def replaced(self, stream: Stream, new: Stream) -> None:
