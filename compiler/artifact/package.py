@@ -59,10 +59,12 @@ class LanguageModel:
     layout: Layout
 
     def over_vocabulary(self, scores: np.ndarray) -> np.ndarray:
-        """The scores of the whole vocabulary, special tokens included, where the circuit gives these: (…,
-        vocabulary).
+        """The scores of the whole vocabulary, special tokens included, where the circuit gives these: (…, vocabulary).
+
+        They keep their dtype where it holds the score of a special token.
         """
-        whole = np.zeros((*scores.shape[:-1], len(self.tokens)))
+        dtype = scores.dtype if scores.dtype.type(self.special_score) == self.special_score else np.float64
+        whole = np.zeros((*scores.shape[:-1], len(self.tokens)), dtype)
         whole[..., : scores.shape[-1]] = scores
         whole[..., self.letters :] = self.special_score
         return whole

@@ -15,6 +15,7 @@ import typer
 
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.manifest import file_hash, is_disguised
+from constructions.command.certificates import CertificateFile, certify, line
 from constructions.command.disguising import KeyFile
 from constructions.command.display import working
 from constructions.command.numbers import over_numbers
@@ -35,11 +36,16 @@ def register(app: typer.Typer) -> None:
 def prove(
     directory: Annotated[Path, typer.Argument(help="a checkpoint directory")],
     key: KeyFile = None,
+    certificate: CertificateFile = None,
     as_json: Json = False,
 ) -> None:
     """Prove a checkpoint from its files alone, for every input of its language, and write proof.json into it."""
     with working("prove", quiet=as_json):
         accepted, verdict, lines = _proved(directory, key)
+        if certificate is not None:
+            kernel = certify(directory, certificate)
+            accepted, verdict = accepted and kernel["proved"], verdict | {"kernel": kernel}
+            lines = [*lines, line(kernel, directory, certificate)]
     record = verdict | {"files": hashes(directory, accepted)}
     typer.echo(strict_json(record) if as_json else "\n".join(lines))
     try:

@@ -68,11 +68,31 @@ class Domains:
         """float64 where it runs the circuit exactly, partial sums included; else object, for Integers and Fractions."""
         return np.float64 if all(self.fits_float64(s) for s in circuit.streams) else object
 
+    def smallest_exact_dtype(self, streams: Iterable[Stream]) -> type:
+        """The first of float32, float64 and object that computes these streams of their inputs exactly."""
+        streams = list(streams)
+        if all(self._fits_float32(stream) for stream in streams):
+            return np.float32
+        return np.float64 if all(self.fits_float64(stream) for stream in streams) else object
+
     def fits_float64(self, stream: Stream) -> bool:
         """Whether float64 arrays run the operation without rounding, whatever the order of its sums."""
+        return self._fits(stream, 2**51)
+
+    def _fits(self, stream: Stream, most: int) -> bool:
+        """Whether no number of an operation, its sums in any order included, has as many steps as this.
+
+        A quarter of what the mantissa counts, where quotients must be told from the integers beside them.
+        """
         domain = self.of(stream)
         steps = [domain.steps, *(self.of(s).steps for s in stream.inputs), stream.operation.formed(stream, self)]
-        return domain.step > 0 and max(steps) < 2**51
+        return domain.step > 0 and max(steps) < most
+
+    def _fits_float32(self, stream: Stream) -> bool:
+        """The same of float32, whose exponents have a narrow range as well."""
+        known = [self.of(s) for s in (stream, *stream.inputs)]
+        near = all(d.step > 2.0**-60 and d.bound < 2.0**60 for d in known)
+        return near and self._fits(stream, 2**24 if isinstance(stream.operation, ops.Linear) else 2**22)
 
     def partial_sum(self, terms: Iterable[tuple[sparse.csr_array, Stream]]) -> Fraction:
         """The largest partial sum of a row of Σ matrix·lanes, in units of the row.
