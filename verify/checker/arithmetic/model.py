@@ -150,9 +150,9 @@ def _specials_lose(world: World, lanes: list[Value], head: Matrix, letters: int)
     """Whether each row beyond the letters stays below the least logit of some letter (lemma of special tokens)."""
     if head.shape[0] == letters:
         return True
-    highest = max(bounds(world, _logit(world, lanes, head, r))[1] for r in range(letters, head.shape[0]))
-    return any(bounds(world, _logit(world, lanes, head, r))[0] > highest for r in range(letters))
+    highest = max(bounds(world, logit(world, lanes, head, r))[1] for r in range(letters, head.shape[0]))
+    return any(bounds(world, logit(world, lanes, head, r))[0] > highest for r in range(letters))
 
 
-def _logit(world: World, lanes: list[Value], head: Matrix, row: int) -> Value:
+def logit(world: World, lanes: list[Value], head: Matrix, row: int) -> Value:
     return exact_sum(world, [(w, lanes[i]) for i, w in head.row(row)], f"logit {row}")
