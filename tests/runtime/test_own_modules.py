@@ -152,22 +152,40 @@ def without_mamba_ssm(folder, *lines):
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("construction", [("mqar", "--kappa", "3", "--vocab", "6"), ("keep-nth", "--arch", "mamba2")])
-def test_a_checkpoint_is_built_verified_and_drawn_without_mamba_ssm(construction, tmp_path):
-    text = "k0 v1 k0" if construction[0] == "mqar" else "v1 v2 v3"
-    built, verified, drawn, refused = without_mamba_ssm(
-        tmp_path,
-        (*construction, "--samples", "20", "--out", "made", "--json"),
-        ("verify", "made", "--samples", "20"),
-        ("plot", "made", "--input", text),
-        ("verify", "made", "--runtime", "mamba-ssm"),
-    )
+CONSTRUCTIONS = {
+    "mqar": (("mqar", "--kappa", "3", "--vocab", "6", "--samples", "20"), "k0 v1 k0"),
+    "keep-nth": (("keep-nth", "--arch", "mamba2", "--samples", "20"), "v1 v2 v3"),
+}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """(the folder, what was said of each construction), all in one process."""
+    folder = tmp_path_factory.mktemp("without")
+    lines = [
+        line
+        for name, (command, text) in CONSTRUCTIONS.items()
+        for line in (
+            (*command, "--out", name, "--json"),
+            ("verify", name, "--samples", "20"),
+            ("plot", name, "--input", text),
+            ("verify", name, "--runtime", "mamba-ssm"),
+        )
+    ]
+    ended = without_mamba_ssm(folder, *lines)
+    return folder, {name: ended[4 * i : 4 * i + 4] for i, name in enumerate(CONSTRUCTIONS)}
+
+
+@pytest.mark.parametrize("name", CONSTRUCTIONS)
+def test_a_checkpoint_is_built_verified_and_drawn_without_mamba_ssm(name, told, tmp_path):
+    folder, ended = told
+    built, verified, drawn, refused = ended[name]
     assert built[0] == verified[0] == drawn[0] == 0, (built, verified, drawn)
     report = json.loads(built[1])
     assert "not installed" in report["runtime"] and report["verification"]["bit_exact"]
     assert refused[0] == 2 and "construct install-mamba" in refused[2]
     assert len(refused[2].strip().splitlines()) == 1
     if has_mamba_ssm():  # and the bytes are those that are made with it
-        assert run(*construction, "--samples", "20", "--out", str(tmp_path / "real"), "--json") == 0
-        for path in (tmp_path / "made").iterdir():
+        assert run(*CONSTRUCTIONS[name][0], "--out", str(tmp_path / "real"), "--json") == 0
+        for path in (folder / name).iterdir():
             assert path.read_bytes() == (tmp_path / "real" / path.name).read_bytes(), path.name
