@@ -11,6 +11,7 @@ import torch
 from tests.quick import Touched, chosen
 
 torch.set_num_threads(1)
+gc.set_threshold(100_000, 20, 100)  # the tests are read: what is made by that stays
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
